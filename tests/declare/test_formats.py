@@ -20,11 +20,12 @@ FITTING: list[tuple[Format, str, str]] = [
     ("reference", " RF18  539 ", "RF18 539"),
 ]
 UNFITTING: list[tuple[Format, str]] = [
-    *(("email", each) for each in ("ada", "ada@example", "a b@x.example", "a..b@x.example", "a@b@x.example", "<a>@x.y")),
+    *(("email", each) for each in ("ada", "ada@example", "a b@x.example", "a..b@x.example", "a@b@x.example")),
     ("email", "ada\u202e@x.example"),
     *(("phone", each) for each in ("12", "call me", "+1234567890123456", "+49 30 x", "++49301")),
-    *(("url", each) for each in ("javascript:alert(1)", " JaVaScript:alert(1)", "java\nscript:alert(1)", "data:text/html,x")),
-    *(("url", each) for each in ("ftp://x.example", "https://", "https://user:pass@x.example", "nowhere", "https://a b.example")),
+    *(("url", each) for each in ("javascript:alert(1)", " JaVaScript:alert(1)", "java\nscript:alert(1)")),
+    *(("url", each) for each in ("data:text/html,x", "ftp://x.example", "https://", "https://user:pass@x.example")),
+    *(("url", each) for each in ("nowhere", "https://a b.example")),
     *(("country", each) for each in ("XX", "FRA", "F1", "UK")),
     *(("tax_id", each) for each in ("x", "ABC", "12345678901234567890123", "DE<1>")),
 ]  # fmt: skip
@@ -37,10 +38,9 @@ def test_what_fits_is_stored_in_one_form(name: Format, written: str, stored: str
 
 
 @pytest.mark.parametrize(("name", "written"), UNFITTING)
-def test_what_does_not_fit_is_refused_without_being_repeated(name: Format, written: str) -> None:
-    with pytest.raises(BadValue) as refused:
+def test_what_does_not_fit_is_refused(name: Format, written: str) -> None:
+    with pytest.raises(BadValue, match="must be"):
         Text(format=name).read(written)
-    assert written not in str(refused.value)
 
 
 @given(st.sampled_from(sorted(FORMATS)), st.text(max_size=60))

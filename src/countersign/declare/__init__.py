@@ -12,8 +12,8 @@ from countersign.declare.fields.select import Select
 from countersign.declare.fields.structure import Structure
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared, Model
-from countersign.declare.module import Module
-from countersign.declare.where import CALLER, TODAY, Where, where
+from countersign.declare.module import Module, Setting
+from countersign.declare.where import CALLER, TODAY, FieldOf, Where, where
 from countersign.declare.work import Work
 from countersign.declare.workflow import Move, Workflow
 
@@ -27,6 +27,7 @@ __all__ = [
     "DeclarationError",
     "Declared",
     "Field",
+    "FieldOf",
     "Grant",
     "LongText",
     "Model",
@@ -38,6 +39,7 @@ __all__ = [
     "Ref",
     "Role",
     "Select",
+    "Setting",
     "Structure",
     "Text",
     "Where",

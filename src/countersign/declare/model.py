@@ -23,6 +23,9 @@ class ModelOptions(TypedDict, total=False):
     plural: str
     locked: tuple[Where, ...]
     locked_with: str
+    locked_while: tuple[Where, ...]
+    rules: tuple[Where, ...]
+    needs_approval: tuple[str, ...]
     shown_as: str
     commands: tuple[str, ...]
 
@@ -40,6 +43,9 @@ class Declared:
     workflow: Workflow | None
     locked: tuple[Where, ...]
     locked_with: str | None
+    locked_while: tuple[Where, ...]
+    rules: tuple[Where, ...]
+    needs_approval: tuple[str, ...]
     shown_as: str
     commands: tuple[str, ...]
     source: str
@@ -72,6 +78,10 @@ class Model:
     label, plural  what people read; default: the name
     locked         conditions under which a record cannot be changed or deleted but by its actions
     locked_with    a ref field: this record is locked while the one it refers to is
+    locked_while   conditions on the record of `locked_with` under which this one is locked; default: its own lock
+    rules          conditions that a record must meet whenever one of the fields in them is written; a field of the
+                   record that a ref leads to is named with the ref: where("invoice.state", eq="posted")
+    needs_approval the generated commands that agents only propose, unless a setting lifts it
     shown_as       the field that stands for a record where only one can be shown; default: the first text
     commands       the generated commands it has; default: all
     """
@@ -98,6 +108,9 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         workflow=next((value for value in vars(cls).values() if isinstance(value, Workflow)), None),
         locked=options.get("locked", ()),
         locked_with=options.get("locked_with"),
+        locked_while=options.get("locked_while", ()),
+        rules=options.get("rules", ()),
+        needs_approval=options.get("needs_approval", ()),
         shown_as=options.get("shown_as") or _first_text(fields),
         commands=options.get("commands", GENERATED + EXTRA),
         source=source,

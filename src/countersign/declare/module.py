@@ -2,9 +2,20 @@
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from countersign.declare.access import Role
 from countersign.declare.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting that a module reads: one of the `options`, of which the first is the default. In the model `setting`
+    its title is `name`, and its value the option as JSON: `"party"`."""
+
+    name: str
+    options: tuple[str, ...]
+    help: str = ""
 
 
 class Module:
@@ -23,6 +34,7 @@ class Module:
         needs: Sequence[str] = (),
         models: Sequence[type[Model]] = (),
         roles: Sequence[Role] = (),
+        settings: Sequence[Setting] = (),
     ) -> None:
         self.name = name
         self.version = version
@@ -30,5 +42,6 @@ class Module:
         self.needs = tuple(needs)
         self.models = tuple(models)
         self.roles = tuple(roles)
+        self.settings = tuple(settings)
         frame = inspect.currentframe()
         self.source = frame.f_back.f_code.co_filename if frame is not None and frame.f_back is not None else ""

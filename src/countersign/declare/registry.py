@@ -10,7 +10,7 @@ from countersign.declare.fields.field import LITERAL
 from countersign.declare.fields.ref import Ref
 from countersign.declare.fields.text import LongText
 from countersign.declare.model import Declared
-from countersign.declare.module import Module
+from countersign.declare.module import Module, Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,11 @@ class Registry:
     def module_of(self) -> Mapping[str, Module]:
         """By model name: the module that declares it."""
         return {model.declared.name: module for module in self.modules for model in module.models}
+
+    @cached_property
+    def settings(self) -> Mapping[str, Setting]:
+        """By name, the settings that modules declare."""
+        return {each.name: each for module in self.modules for each in module.settings}
 
     @cached_property
     def labels(self) -> frozenset[str]:

@@ -26,8 +26,16 @@ TODAY: Final = Stand("TODAY")
 
 
 @dataclass(frozen=True, slots=True)
+class FieldOf:
+    """The value of another field: `FieldOf("issued")` of the same record, `FieldOf("invoice.issued")` of the record
+    that the ref `invoice` leads to. For the rules of a model; where the field is empty, its rule is met."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Where:
-    """One condition on a field of the model; `value` is JSON, `CALLER` or `TODAY`."""
+    """One condition on a field of the model; `value` is JSON, `CALLER`, `TODAY` or, in rules of a model, `FieldOf`."""
 
     field: str
     operator: Operator

@@ -33,6 +33,18 @@ class Work(Protocol):
         """The id of a record with exactly these values, or None."""
         ...
 
+    async def read(self, model: str, record_id: str, /) -> Mapping[str, object] | None:
+        """The record of that id, every field in clear, `id` included; None where there is none."""
+        ...
+
+    async def setting(self, name: str, /) -> str:
+        """The value of a setting that a module declares: the stored one, or the default.
+
+        Raises:
+            LookupError: no module declares it.
+        """
+        ...
+
     async def count(self, model: str, /, **values: object) -> int:
         """How many records have exactly these values."""
         ...

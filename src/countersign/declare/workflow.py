@@ -1,12 +1,15 @@
 """Workflows: which actions move a governed select field, under which conditions, with which effects."""
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from countersign.declare.where import Where
 from countersign.declare.work import Work
 
 Effect: TypeAlias = Callable[[Work], Awaitable[None]]
+
+Approval: TypeAlias = bool | Literal["default"]
+"""Whether agents only propose an action; "default": unless a setting lifts it."""
 
 
 class Move:
@@ -17,7 +20,9 @@ class Move:
     guards          conditions the record must meet; a caller who may not read their fields learns no more than
                     "not allowed in this state"
     inputs          fields the action takes beside `id`; those a record requires then must be given or set before
-    needs_approval  an agent can only propose it
+    needs_records   models of which at least one record must refer to this one
+    clears          fields that the action empties
+    needs_approval  an agent can only propose it; "default": unless a setting lifts it
     effect          what happens beside the move
     """
 
@@ -29,7 +34,9 @@ class Move:
         help: str = "",
         guards: tuple[Where, ...] = (),
         inputs: tuple[str, ...] = (),
-        needs_approval: bool = False,
+        needs_records: tuple[str, ...] = (),
+        clears: tuple[str, ...] = (),
+        needs_approval: Approval = False,
         effect: Effect | None = None,
     ) -> None:
         self.name = ""
@@ -39,7 +46,9 @@ class Move:
         self.to = to
         self.guards = guards
         self.inputs = inputs
-        self.needs_approval = needs_approval
+        self.needs_records = needs_records
+        self.clears = clears
+        self.needs_approval: Approval = needs_approval
         self.effect = effect
 
     @property

@@ -16,7 +16,7 @@ from countersign.records.commands.run import Body, Engine, Run, actor_of
 from countersign.records.documents.meta import Approvals
 from countersign.records.idempotency import KeyedCall, KeyedCalls
 
-_SETTINGS = "SELECT title FROM setting WHERE title >= 'approval:' AND title < 'approval;'"
+_SETTINGS = "SELECT title, value FROM setting WHERE title >= 'approval:' AND title < 'approval;'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +113,17 @@ class Dispatch:
     async def approvals(self) -> Approvals:
         """Which commands agents only propose, by declaration or by setting."""
         rows = await self.engine.records.database.fetch(_SETTINGS)
+        lifted = frozenset(str(row[0]).removeprefix(policy.PREFIX) for row in rows if policy.lifts(str(row[1])))
+        asked = frozenset(str(row[0]).removeprefix(policy.PREFIX) for row in rows) - lifted
         declared = {
             f"{name}.{each}"
             for name, model in self.engine.registry.models.items()
             for each in (*model.commands, *command.moves(model))
-            if each == "import" or policy.is_declared(self.engine.registry, name, each)
+            if each == "import"
+            or policy.is_declared(self.engine.registry, name, each)
+            or (policy.is_default(model, each) and f"{name}.{each}" not in lifted)
         }
-        return Approvals(frozenset(declared), frozenset(str(row[0]).removeprefix("approval:") for row in rows))
+        return Approvals(frozenset(declared), asked, lifted)
 
 
 def _denied(run: Run, view: ModelView) -> tuple[str, ...]:

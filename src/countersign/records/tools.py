@@ -99,7 +99,7 @@ class RecordTools:
         caller = context.caller
         # Only to agents it matters what a person must approve.
         approvals = await self.dispatch.approvals() if caller.is_agent else None
-        key = (*self._sight(caller.view), None if approvals is None else approvals.ids)
+        key = (*self._sight(caller.view), None if approvals is None else (approvals.ids, approvals.lifted))
         found = self._lists.get(key)
         if found is None:
             if len(self._lists) >= MOST_LISTS:
@@ -206,15 +206,17 @@ def guard_of(root_url: str) -> Callable[[Headers], None]:
 
 def _tools(view: View, approvals: Approvals | None, own: Own) -> list[Tool]:
     return [
-        _tool(each, name, own, needs_approval=approvals is not None and approvals.ask_for(f"{each.model.name}.{name}"))
+        _tool(each, name, own, approvals)
         for each in view.models.values()
         for name in each.commands
     ]
 
 
-def _tool(view: ModelView, name: str, own: Own, *, needs_approval: bool) -> Tool:
+def _tool(view: ModelView, name: str, own: Own, approvals: Approvals | None) -> Tool:
     model = view.model
-    words = describe(view, name, own.get(model.name, {}), needs_approval=needs_approval)
+    needs_approval = approvals is not None and approvals.ask_for(f"{model.name}.{name}")
+    proposed = () if approvals is None else approvals.fields(view)
+    words = describe(view, name, own.get(model.name, {}), needs_approval=needs_approval, proposed=proposed)
     move = None if model.workflow is None else model.workflow.moves.get(name)
     title = f"{model.label}: {name.replace('_', ' ') if move is None else move.label}"
     schema = _compact(inputs.input_schema(view, name), may_empty=name != "create")

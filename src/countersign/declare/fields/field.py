@@ -21,10 +21,12 @@ class FieldOptions(TypedDict, total=False):
     required: bool
     default: object
     unique: bool
+    unique_with: str
     index: bool
     personal: str
     linked: bool
     restricted: tuple[str, ...]
+    needs_approval: bool
     readonly: bool
     computed: Callable[..., object]
     sum_of: str
@@ -40,10 +42,12 @@ class Field(ABC):
     required    a record cannot be without it
     default     the value a new record gets when none is given: a JSON value, or `CALLER`, `TODAY`
     unique      no two records have the same value
+    unique_with a ref: no two records that refer to the same record by it have the same value
     index       filters and order on it are answered by an index
     personal    LABEL of its placeholder tokens (EMAIL, PERSON); callers without a clear view get these
     linked      equal values get equal tokens, so that agents can join; free text never is
     restricted  the roles that may see it at all, whatever others are granted
+    needs_approval  an agent only proposes to change it in a record that is there, unless a setting lifts it
     readonly    only the engine and the module's effects write it
     computed    makes the value from the fields its parameters name; empty when one of them is
     sum_of      the total of a field of the records that refer to this one: "invoice_line.amount_minor"
@@ -66,10 +70,12 @@ class Field(ABC):
         self.required = options.get("required", False)
         self.default = options.get("default")
         self.unique = options.get("unique", False)
+        self.unique_with = options.get("unique_with", "")
         self.index = options.get("index", False) or self.unique
         self.personal = options.get("personal")
         self.linked = options.get("linked", self.personal in LINKED)
         self.restricted = options.get("restricted", ())
+        self.needs_approval = options.get("needs_approval", False)
         self.computed = options.get("computed")
         self.sum_of = options.get("sum_of")
         self.declassify = options.get("declassify", False)

@@ -1,6 +1,7 @@
 """Rules about conditions: that each names a field, an operator of its kind and a value that fits."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import cast
 
 from countersign.declare.errors import BadValue
@@ -10,7 +11,7 @@ from countersign.declare.fields.ref import Ref
 from countersign.declare.fields.text import Text
 from countersign.declare.model import Declared
 from countersign.declare.rules.whole import Whole, of_field
-from countersign.declare.where import CALLER, TODAY, Where
+from countersign.declare.where import CALLER, TODAY, FieldOf, Where
 
 MOST_VALUES = 1000
 
@@ -64,9 +65,60 @@ def _holds_person(field: Field | None) -> bool:
 
 
 def locks_fit(whole: Whole) -> Iterator[str]:
-    """What locks a record is a condition on it."""
+    """What locks a record is a condition on it, or on the record that it is locked with."""
     for model in whole.models.values():
         for condition in model.locked:
             text = misfit(model, condition, is_row_rule=False)
             if text:
                 yield of_field(model, "locked", text)
+        if not model.locked_while:
+            continue
+        ref = model.fields.get(model.locked_with or "")
+        if not isinstance(ref, Ref):
+            yield of_field(model, "locked_while", "it is about the record of locked_with: name that ref, too")
+            continue
+        for condition in model.locked_while:
+            text = misfit(whole.models[ref.target], condition, is_row_rule=False)
+            if text:
+                yield of_field(model, "locked_while", text)
+
+
+def rules_fit(whole: Whole) -> Iterator[str]:
+    """A rule of a model compares a field of it, or of a record that a ref leads to, with a value or such a field."""
+    for model in whole.models.values():
+        for rule in model.rules:
+            text = _misfit_of_rule(whole, model, rule)
+            if text:
+                yield of_field(model, "rules", text)
+
+
+def _misfit_of_rule(whole: Whole, model: Declared, rule: Where) -> str | None:
+    owner, name = _owner(whole, model, rule.field)
+    if owner is None or name not in owner.fields:
+        return f"a rule names {rule.field!r}, and there is no such field: write field, or ref.field"
+    if not isinstance(rule.value, FieldOf):
+        return misfit(owner, replace(rule, field=name), is_row_rule=False)
+    other, other_name = _owner(whole, model, rule.value.name)
+    if other is None or other_name not in other.fields:
+        return f"a rule names {rule.value.name!r}, and there is no such field: write field, or ref.field"
+    field = owner.fields[name]
+    if rule.operator not in field.operators - {"in", "is_null"} or field.kind != other.fields[other_name].kind:
+        return f"{rule.field} {rule.operator} {rule.value.name}: compare two fields of one kind by an operator it has"
+    return None
+
+
+def _owner(whole: Whole, model: Declared, path: str) -> tuple[Declared | None, str]:
+    """The model of the field that a rule names, and the field's name there."""
+    first, dot, rest = path.partition(".")
+    if not dot:
+        return model, first
+    ref = model.fields.get(first)
+    return (whole.models[ref.target] if isinstance(ref, Ref) else None), rest
+
+
+def unique_with_a_ref(whole: Whole) -> Iterator[str]:
+    """A value is unique among the records that refer to the same one."""
+    for model, field in whole.fields():
+        if field.unique_with and not isinstance(model.fields.get(field.unique_with), Ref):
+            text = f"unique_with names {field.unique_with!r}, which is no ref of {model.name}: name a ref"
+            yield of_field(model, field.name, text)

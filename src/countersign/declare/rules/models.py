@@ -40,3 +40,12 @@ def locked_with_a_ref(whole: Whole) -> Iterator[str]:
         if model.locked_with is not None and not isinstance(model.fields.get(model.locked_with), Ref):
             text = f"{model.locked_with!r} is no ref of {model.name}: name the ref to what locks it"
             yield of_field(model, "locked_with", text)
+
+
+def approvals_are_of_commands(whole: Whole) -> Iterator[str]:
+    """What agents only propose by default are generated commands that write a record."""
+    for model in whole.models.values():
+        for name in model.needs_approval:
+            if name not in ("create", "update"):
+                text = f"{name} is not a command that the model can have proposed: name create or update"
+                yield of_field(model, "needs_approval", text)

@@ -22,6 +22,18 @@ def modules_named(whole: Whole) -> Iterator[str]:
         seen.add(module.name)
 
 
+def settings_named(whole: Whole) -> Iterator[str]:
+    """A setting has its module's name before its own, and options, each once."""
+    for module in whole.modules:
+        for name in [each.name for each in module.settings]:
+            prefix, _, rest = name.partition(".")
+            if prefix != module.name or not _NAME.fullmatch(rest):
+                yield of_module(module, f"the setting {name!r} must be called {module.name}.<name>: rename it")
+        for each in module.settings:
+            if not each.options or len(set(each.options)) != len(each.options):
+                yield of_module(module, f"the setting {each.name!r} needs options, each named once: correct them")
+
+
 def needs_are_there(whole: Whole) -> Iterator[str]:
     """Every module that a module needs is switched on."""
     names = {module.name for module in whole.modules}

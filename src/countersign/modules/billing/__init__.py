@@ -1,7 +1,7 @@
 """Billing: products, invoices with lines and tax, payments."""
 
 from countersign.declare import Grant, Module, Role
-from countersign.modules.billing.invoice import Invoice, InvoiceLine
+from countersign.modules.billing.invoice import NUMBERS, Invoice, InvoiceLine
 from countersign.modules.billing.payment import Payment
 from countersign.modules.billing.product import Product
 
@@ -9,6 +9,7 @@ module = Module(
     "billing",
     version="1.0.0",
     needs=("party",),
+    settings=(NUMBERS,),
     models=(Product, Invoice, InvoiceLine, Payment),
     roles=(
         Role(

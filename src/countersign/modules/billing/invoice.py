@@ -1,18 +1,64 @@
 """Invoices and their lines: totals in minor units, numbers without gaps, locked once posted."""
 
-from countersign.declare import Date, LongText, Model, Money, Move, Number, Ref, Select, Text, Work, Workflow, where
+from collections.abc import Mapping
+
+from countersign.declare import (
+    Date,
+    LongText,
+    Model,
+    Money,
+    Move,
+    Number,
+    Ref,
+    Select,
+    Setting,
+    Text,
+    Work,
+    Workflow,
+    where,
+)
 
 DRAFT = where("state", eq="draft")
 NOT_DRAFT = where("state", ne="draft")
 
 
+NUMBERS = Setting(
+    "billing.invoice_numbers",
+    ("year", "party"),
+    help="One series of invoice numbers a year, or one for each party and year",
+)
+
+
 async def number_and_date(work: Work) -> None:
-    """Give the invoice its number: the next of its year, so that there is neither gap nor double."""
-    if not await work.count("invoice_line", invoice=work.record["id"]):
-        work.refuse("invoice.post needs at least one line: create an invoice_line first")
-    year = work.today[:4]
-    number = await work.next_number(f"invoice-{year}")
-    await work.change(number=f"{year}-{number:06d}", issued=work.today)
+    """Give the invoice its number, the next of its series, so that there is neither gap nor double; and keep what the
+    invoice says of its party."""
+    series = work.today[:4]
+    party_id = str(work.record["party"])
+    if await work.setting(NUMBERS.name) == "party":
+        # The beginning of a random id tells nothing; two parties that share it share a series, and no number.
+        series = f"{series}-{party_id[:6]}"
+    number = await work.next_number(f"invoice-{series}")
+    kept = await _party(work, party_id)
+    await work.change(number=f"{series}-{number:06d}", issued=work.today, **kept)
+
+
+async def _party(work: Work, party_id: str) -> dict[str, object]:
+    """Name, tax number and address of the party as they are now."""
+    party = await work.read("party", party_id)
+    if party is None:
+        return {}
+    address_id = await work.find("address", party=party_id, label="invoice")
+    address_id = address_id or await work.find("address", party=party_id, label="main")
+    address = None if address_id is None else await work.read("address", address_id)
+    return {"party_name": party["name"], "party_tax_id": party["tax_id"], "party_address": _written(address)}
+
+
+def _written(address: Mapping[str, object] | None) -> str | None:
+    """An address as lines of text."""
+    if address is None:
+        return None
+    place = " ".join(str(each) for each in (address["postcode"], address["city"]) if each)
+    return "\n".join(str(each) for each in (address["street"], place, address["country"]) if each)
 
 
 def tax_of(net_minor: int, tax_bp: int) -> int:
@@ -41,6 +87,16 @@ class Invoice(Model, shown_as="number", locked=(NOT_DRAFT,)):
 
     number = Text(readonly=True, unique=True, longest=20)
     party = Ref("party", required=True)
+    party_name = Text(readonly=True, personal="PERSON", linked=False, help="As it was when the invoice was posted")
+    party_address = LongText(readonly=True, personal="ADDRESS", help="As it was when the invoice was posted")
+    party_tax_id = Text(
+        readonly=True,
+        personal="TAXID",
+        linked=False,
+        restricted=("accountant", "administrator"),
+        label="Party tax number",
+        help="As it was when the invoice was posted",
+    )
     state = Select("draft", "posted", "paid", "cancelled", index=True)
     issued = Date(readonly=True, index=True)
     due = Date(index=True)
@@ -57,10 +113,24 @@ class Invoice(Model, shown_as="number", locked=(NOT_DRAFT,)):
             "draft",
             to="posted",
             needs_approval=True,
+            needs_records=("invoice_line",),
             effect=number_and_date,
-            help="Gives the invoice its number and date, and locks it.",
+            help="Gives the invoice its number and date, keeps name, address and tax number of the party as they are, "
+            "and locks it.",
         ),
-        settle=Move("posted", to="paid", guards=(where("open_minor", lte=0),), help="Marks the invoice as paid."),
+        settle=Move(
+            "posted",
+            to="paid",
+            guards=(where("open_minor", lte=0),),
+            needs_approval="default",
+            help="Marks the invoice as paid, and locks its payments.",
+        ),
+        reopen=Move(
+            "paid",
+            to="posted",
+            needs_approval="default",
+            help="Marks a paid invoice as unpaid, so that its payments can be corrected.",
+        ),
         cancel=Move(
             "draft",
             "posted",

@@ -3,10 +3,12 @@
 from countersign.declare import Model, Money, Number, Text
 
 
-class Product(Model):
+class Product(Model, needs_approval=("create",)):
     """A thing or a service with its price."""
 
     sku = Text(required=True, unique=True, longest=40, label="SKU")
     name = Text(required=True, index=True)
-    unit_price_minor = Money(required=True, least=0)
-    tax_bp = Number(required=True, default=1900, least=0, most=10_000, label="Tax, in hundredths of a percent")
+    unit_price_minor = Money(required=True, least=0, needs_approval=True)
+    tax_bp = Number(
+        required=True, default=1900, least=0, most=10_000, label="Tax, in hundredths of a percent", needs_approval=True
+    )

@@ -52,10 +52,21 @@ class Lead(Model):
             help="Marks the lead as proposed: an offer was sent.",
         ),
         win=Move(
-            "qualified", "proposed", to="won", guards=(where("party", is_null=False),), help="Marks the lead as won."
+            "qualified",
+            "proposed",
+            to="won",
+            guards=(where("party", is_null=False),),
+            needs_approval="default",
+            help="Marks the lead as won.",
         ),
         lose=Move("new", "qualified", "proposed", to="lost", inputs=("lost_reason",), help="Marks the lead as lost."),
-        reopen=Move("won", "lost", to="qualified", help="Reopens a lead that was won or lost."),
+        reopen=Move(
+            "won",
+            "lost",
+            to="qualified",
+            clears=("lost_reason",),
+            help="Reopens a lead that was won or lost, and empties lost_reason.",
+        ),
         # An agent would learn from the outcome whether a party with this e-mail exists.
         convert=Move(
             "new",

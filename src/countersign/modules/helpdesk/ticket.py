@@ -40,5 +40,11 @@ class Ticket(Model, shown_as="subject"):
         wait=Move("open", to="waiting", help="Marks the ticket as waiting for the requester."),
         solve=Move("new", "open", "waiting", to="solved", inputs=("resolution",), help="Marks the ticket as solved."),
         close=Move("solved", to="closed", help="Closes a solved ticket."),
-        reopen=Move("solved", "closed", to="open", help="Reopens a solved or closed ticket."),
+        reopen=Move(
+            "solved",
+            "closed",
+            to="open",
+            clears=("resolution",),
+            help="Reopens a solved or closed ticket, and empties resolution.",
+        ),
     )

@@ -8,16 +8,17 @@ class Party(Model, plural="Parties"):
 
     name = Text(required=True, personal="PERSON")
     kind = Select("company", "person", default="company", index=True)
-    email = Text(personal="EMAIL", format="email")
-    phone = Text(personal="PHONE", format="phone")
+    email = Text(personal="EMAIL", format="email", needs_approval=True)
+    phone = Text(personal="PHONE", format="phone", needs_approval=True)
     tax_id = Text(
         personal="TAXID",
         unique=True,
         restricted=("accountant", "administrator"),
         label="Tax number",
         format="tax_id",
+        needs_approval=True,
     )
     website = Text(format="url")
     customer_since = Date(index=True)
-    is_active = Bool(default=True, label="Active")
+    is_active = Bool(default=True, label="Active", needs_approval=True)
     notes = LongText(personal="NOTES")

@@ -6,7 +6,7 @@ from typing import Protocol, cast
 
 import msgspec
 
-from countersign.declare import BadValue, Declared, Where
+from countersign.declare import BadValue, Declared, Setting, Where
 from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
@@ -16,7 +16,8 @@ from countersign.records.access.model import RULING
 from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.approvals import provenance, rights
-from countersign.records.commands import action, dependents, guard, locks, select
+from countersign.records.commands import action, dependents, guard, locks, record_rules, select, writing
+from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
@@ -35,7 +36,8 @@ class _When(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Policy(msgspec.Struct, forbid_unknown_fields=True):
-    """The setting `approval:<model>.<command>`."""
+    """The setting `approval:<model>.<command>`; with n = 0 it lifts the approval that the declaration asks by default.
+    """
 
     n: int = 1
     group: str | None = None
@@ -80,9 +82,41 @@ async def needs_approval(run: Run, prepared: Prepared) -> bool:
     if is_declared(run.engine.registry, prepared.model, prepared.command):
         return True
     return (
-        await _is_set(run, prepared)
+        await _is_default(run, prepared)
+        or await _is_set(run, prepared)
         or _asks_what_is_hidden(run, prepared)
         or await provenance.widens(run, prepared)
+    )
+
+
+async def _is_default(run: Run, prepared: Prepared) -> bool:
+    """Whether the declaration asks for approval by default, and no setting lifts it."""
+    model = run.engine.registry.models[prepared.model]
+    asking = [each for each in settings_of(run.engine.registry, prepared) if is_default(model, each.partition(".")[2])]
+    if prepared.command != "create" and f"{model.name}.update" not in asking:
+        fields = {name: each for name, each in prepared.given.items() if model.fields[name].needs_approval}
+        asking += [f"{model.name}.update"] if fields and await _changes(run, prepared, fields) else []
+    lifting = [await _setting(run, each) for each in asking]
+    return any(each is None or each.n > 0 for each in lifting)
+
+
+async def _changes(run: Run, prepared: Prepared, given: Mapping[str, Given]) -> bool:
+    """Whether one of the values is another than the record's, as far as the caller may know."""
+    model = run.engine.registry.models[prepared.model]
+    record = await writing.find(run, model, None, prepared.record_id)
+    return any([await writing.is_change(run, model, record, name, each) for name, each in given.items()])
+
+
+def is_default(model: Declared, command: str) -> bool:
+    """Whether agents only propose the command unless a setting lifts it."""
+    move = None if model.workflow is None else model.workflow.moves.get(command)
+    return command in model.needs_approval or (move is not None and move.needs_approval == "default")
+
+
+def is_liftable(model: Declared, command: str) -> bool:
+    """Whether a setting may let agents do the command, or change the fields that it covers, without approval."""
+    return is_default(model, command) or (
+        command == "update" and any(each.needs_approval for each in model.fields.values())
     )
 
 
@@ -98,7 +132,7 @@ def is_declared(registry: Registry, model: str, command: str) -> bool:
     if command == "delete" or (model in RULING and command in ("create", "update")):
         return True
     workflow = registry.models[model].workflow
-    return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval
+    return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval is True
 
 
 def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
@@ -110,7 +144,10 @@ def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
     is_changing = is_changing or (move is not None and action.sets_more(move, prepared.given))
     if (is_changing or model.locked_with) and not locks.are_readable(run, model):
         return True
-    if move is not None and not action.is_readable(view, move):
+    if move is not None and not action.is_readable(run, view, move):
+        return True
+    given = list(model.fields) if prepared.command == "create" else list(prepared.given)
+    if not all(record_rules.is_readable(run, view, each, given) for each in record_rules.named_by(model, given)):
         return True
     return _may_clash_unseen(view, prepared)
 
@@ -118,7 +155,9 @@ def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
 def _may_clash_unseen(view: ModelView, prepared: Prepared) -> bool:
     """Whether another record with the same unique value may be one that the agent does not see, or not in clear."""
     fields = view.model.fields
-    unique = [name for name, given in prepared.given.items() if fields[name].unique and given.stored is not None]
+    given = {name for name, each in prepared.given.items() if each.stored is not None}
+    unique = [name for name in given if fields[name].unique]
+    unique += [name for name, field in fields.items() if field.unique_with and given & {name, field.unique_with}]
     is_looked_up = view.reads_any_by("list", "search", "export")
     return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
 
@@ -134,7 +173,7 @@ def settings_of(registry: Registry, asked: Asked) -> tuple[str, ...]:
 
 async def _is_set(run: Run, prepared: Prepared) -> bool:
     settings = [await _setting(run, each) for each in settings_of(run.engine.registry, prepared)]
-    asking = [each for each in settings if each is not None]
+    asking = [each for each in settings if each is not None and each.n > 0]
     if not asking or any(each.when is None for each in asking):
         return bool(asking)
     return any([await _holds(run, prepared, condition_of(each.when)) for each in asking if each.when is not None])
@@ -153,6 +192,7 @@ async def _holds(run: Run, prepared: Prepared, condition: Where) -> bool:
             return True
         before = dict(record_of(model, row).values)
     after = before | {name: given.stored for name, given in prepared.given.items()} | moved(model, prepared.command)
+    after |= dict.fromkeys(cleared(model, prepared.command))
     known = {name: after.get(name, 0 if field.sum_of else None) for name, field in model.fields.items()}
     after = known | computed(model, known)
     return guard.holds(model, after, condition) or (bool(before) and guard.holds(model, before, condition))
@@ -164,6 +204,12 @@ def moved(model: Declared, command: str) -> dict[str, Stored]:
     if workflow is None or command not in workflow.moves or not (to := workflow.moves[command].to):
         return {}
     return {workflow.field: to}
+
+
+def cleared(model: Declared, command: str) -> tuple[str, ...]:
+    """The fields that the action empties."""
+    workflow = model.workflow
+    return () if workflow is None or command not in workflow.moves else workflow.moves[command].clears
 
 
 def condition_of(when: _When) -> Where:
@@ -197,18 +243,34 @@ def check_setting(registry: Registry, commands: Commands, values: Mapping[str, S
         BadInput: it is not.
     """
     title = str(values["title"])
+    if title in registry.settings:
+        return _check_declared(registry.settings[title], str(values["value"]))
     model_name, _, command = title.removeprefix(PREFIX).partition(".")
     model = registry.models.get(model_name)
     if not title.startswith(PREFIX) or model is None or command not in commands.get(model_name, ()):
-        raise BadInput(f"setting.title must be {PREFIX}<model>.<command>, of a command there is")
+        known = ", ".join(sorted(registry.settings)) or "a setting of a module"
+        raise BadInput(f"setting.title must be {PREFIX}<model>.<command>, of a command there is, or {known}")
     try:
         policy = msgspec.json.decode(str(values["value"]), type=_Policy)
     except msgspec.DecodeError as error:
         raise BadInput(f'setting.value must be like {{"n": 2, "group": "sales_manager"}}: {sentence(error)}') from error
-    if policy.n < 1:
-        raise BadInput("setting.value: n is how many people must approve, 1 or more")
+    if policy.n < 0 or (policy.n == 0 and policy != _Policy(n=0)):
+        raise BadInput("setting.value: n is how many people must approve, 1 or more; 0 stands alone and lifts approval")
+    if policy.n == 0 and not is_liftable(model, command):
+        lasting = f"{model_name}.{command}"
+        raise BadInput(f"setting.value: n must be 1 or more, since no setting lifts the approval of {lasting}")
     if policy.when is not None:
         _check_when(model, policy.when)
+
+
+def _check_declared(setting: Setting, value: str) -> None:
+    try:
+        option = msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        option = None
+    if option not in setting.options:
+        known = ", ".join(f'"{each}"' for each in setting.options)
+        raise BadInput(f"setting.value of {setting.name} must be one of {known}")
 
 
 def _check_when(model: Declared, when: _When) -> None:
@@ -229,6 +291,14 @@ def _operands(when: _When) -> list[object]:
     if when.op == "in":
         return cast("list[object]", when.value) if isinstance(when.value, list) else [None]
     return [when.value]
+
+
+def lifts(value: str) -> bool:
+    """Whether the value of a setting lifts the approval of its command."""
+    try:
+        return msgspec.json.decode(value, type=_Policy).n == 0
+    except msgspec.DecodeError:
+        return False
 
 
 async def _setting(run: Run, command: str) -> _Policy | None:

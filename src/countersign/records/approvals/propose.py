@@ -155,7 +155,8 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
     after: dict[str, Any] = {
         name: {"value": each.value} if each.value is not None else each.stored for name, each in step.given.items()
     }
-    return after | policy.moved(model, step.command)
+    emptied = {name: None for name in policy.cleared(model, step.command) if record is None or record.values[name]}
+    return after | emptied | policy.moved(model, step.command)
 
 
 async def _effects(run: Run, prepared: Prepared) -> list[dict[str, Any]]:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from countersign.declare import Declared, Move
 from countersign.declare.fields.field import Stored
+from countersign.declare.rules.computed import refs_to
 from countersign.records.access.view import ModelView
-from countersign.records.commands import bounds, effects, guard, incoming, locks, writing
+from countersign.records.commands import bounds, effects, guard, incoming, locks, proposals, writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput, unknown_field
@@ -46,12 +47,31 @@ async def check_move(
     seen = await incoming.as_seen(run, view, record)
     given = incoming.to_change(view, seen, await incoming.values(run, view, fields, inputs=frozenset(move.inputs)))
     new = {name: each.stored for name, each in given.items()}
-    if not run.caller.is_agent or is_readable(view, move):
+    prepared = Prepared(view.model.name, move.name, record.id, record.revision, given)
+    if not run.caller.is_agent:
         _require_state(view.model, view, record, move)
         _require_inputs(view.model, view, move, {**seen.values, **new})
-    readable = [each for each in move.guards if view.sees_in_clear(each.field)]
-    guard.require(view.model, view, readable, {**seen.values, **new}, f"{view.model.name}.{move.name}")
-    return Prepared(view.model.name, move.name, record.id, record.revision, given)
+    elif not run.is_touched(record.id):
+        await _require_as_seen(run, view, record, move, {**seen.values, **new})
+    if not run.is_touched(record.id):
+        readable = [each for each in move.guards if view.sees_in_clear(each.field)]
+        guard.require(view.model, view, readable, {**seen.values, **new}, prepared.id)
+    if run.caller.is_agent and sets_more(move, given):
+        await proposals.require_changeable(run, view, record, given, prepared.id)
+    return prepared
+
+
+async def _require_as_seen(
+    run: Run, view: ModelView, record: StoredRecord, move: Move, values: Mapping[str, Stored]
+) -> None:
+    """Insist on what the caller sees by itself of the state, the inputs and the records that the action needs: it is
+    offered no plan that can only fail."""
+    if view.model.workflow is not None and view.sees_in_clear(view.model.workflow.field):
+        _require_state(view.model, view, record, move)
+    if all(name in view.fields for name in move.inputs):
+        _require_inputs(view.model, view, move, values)
+    if _sees_records(run, view, move):
+        await _require_records(run, view.model, record, move)
 
 
 def _require_known(view: ModelView, move: Move, fields: Mapping[str, object], allowed: frozenset[str]) -> None:
@@ -62,12 +82,36 @@ def _require_known(view: ModelView, move: Move, fields: Mapping[str, object], al
             raise unknown_field(view.model.name, name)
 
 
-def is_readable(view: ModelView, move: Move) -> bool:
-    """Whether the caller can see by itself if the action is allowed: the state, the guards' fields, and which of its
-    inputs are there already."""
+def is_readable(run: Run, view: ModelView, move: Move) -> bool:
+    """Whether the caller can see by itself if the action is allowed: the state, the guards' fields, which of its inputs
+    are there already, and the records that it needs."""
     workflow = view.model.workflow
     sees_state = workflow is not None and view.sees_in_clear(workflow.field)
-    return sees_state and all(name in view.fields for name in move.inputs) and guard.are_readable(view, move.guards)
+    sees_inputs = all(name in view.fields for name in move.inputs)
+    return sees_state and sees_inputs and guard.are_readable(view, move.guards) and _sees_records(run, view, move)
+
+
+def _sees_records(run: Run, view: ModelView, move: Move) -> bool:
+    """Whether the caller can see by itself if the records are there that the action needs."""
+    for name in move.needs_records:
+        child = run.caller.view.models.get(name)
+        if child is None or not child.reads_any_by("list", "search", "export"):
+            return False
+        if any(each not in child.fields for each in refs_to(child.model, view.model)):
+            return False
+    return True
+
+
+async def _require_records(run: Run, model: Declared, record: StoredRecord, move: Move) -> None:
+    for name in move.needs_records:
+        child = run.engine.registry.models[name]
+        (ref,) = refs_to(child, model)
+        text = f'SELECT 1 FROM "{name}" WHERE "{ref}" = $1 LIMIT 1'
+        if await run.transaction.fetch_one(text, record.id) is None:
+            command, view = f"{model.name}.{move.name}", run.caller.view.models.get(model.name)
+            is_seen = view is not None and _sees_records(run, view, move)
+            said = f": it needs at least one {name}; create one first" if is_seen else ""
+            raise BadInput(f"{command} is not allowed in this state{said}")
 
 
 def _require_state(model: Declared, view: ModelView | None, record: StoredRecord, move: Move) -> None:
@@ -127,7 +171,8 @@ async def perform(run: Run, model: Declared, record: StoredRecord, move: Move, i
     _require_state(model, view, record, move)
     values = {**record.values, **{name: each.stored for name, each in inputs.items()}}
     guard.require(model, view, move.guards, values, command)
-    given = dict(inputs)
+    await _require_records(run, model, record, move)
+    given = dict(inputs) | {name: Given(None) for name in move.clears}
     if model.workflow is not None and move.to is not None:
         given[model.workflow.field] = Given(move.to)
     if move.effect is not None:

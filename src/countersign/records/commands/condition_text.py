@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from countersign.declare import CALLER, TODAY, Where
+from countersign.declare import CALLER, TODAY, FieldOf, Where
 
 _RELATIONS: Mapping[str, str] = {
     "eq": "is",
@@ -41,4 +41,6 @@ def _text(value: object) -> str:
         return "today"
     if value is CALLER:
         return "the caller"
+    if isinstance(value, FieldOf):
+        return value.name
     return str(value).lower() if isinstance(value, bool) else str(value)

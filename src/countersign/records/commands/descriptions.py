@@ -1,6 +1,6 @@
 """What lists of commands and tools say about a command: its effect, the states, the inputs, the approval."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from countersign.declare import Move
 from countersign.records.access.view import ModelView
@@ -19,10 +19,16 @@ GENERATED: Mapping[str, str] = {
     "count_by": "Counts {plural} by the value of a field.",
 }
 APPROVAL = "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
+APPROVAL_OF_FIELDS = (
+    "An agent can only propose changes of {fields}: such a call answers a plan_id, and a person approves the plan."
+)
 
 
-def describe(view: ModelView, name: str, own: Mapping[str, str], *, needs_approval: bool) -> str:
-    """The description of one command of the model, for a caller with this view; `own` has those of built-in models.
+def describe(
+    view: ModelView, name: str, own: Mapping[str, str], *, needs_approval: bool, proposed: Sequence[str] = ()
+) -> str:
+    """The description of one command of the model, for a caller with this view; `own` has those of built-in models,
+    `proposed` are the fields that an agent can only propose to change.
 
     It names no field that the caller may not know of.
 
@@ -39,6 +45,8 @@ def describe(view: ModelView, name: str, own: Mapping[str, str], *, needs_approv
         if move is None:
             raise LookupError(f"{model.name} has no command {name}")
         text = _of_move(view, move)
+    if name == "update" and proposed and not needs_approval:
+        return f"{text} {APPROVAL_OF_FIELDS.format(fields=joined(proposed, 'and'))}"
     return f"{text} {APPROVAL}" if needs_approval else text
 
 

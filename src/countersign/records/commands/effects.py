@@ -5,18 +5,19 @@ from typing import NoReturn
 
 from countersign.declare import BadValue, Declared, Field, Text
 from countersign.declare.fields.field import Stored
-from countersign.records.commands import aliases, create, locks, writing
+from countersign.records.commands import aliases, create, locks, select, writing
 from countersign.records.commands.conditions import today
 from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
-from countersign.records.commands.stored import StoredRecord
+from countersign.records.commands.stored import StoredRecord, record_of
 
 _NEXT = """
 INSERT INTO sequence (name, next) VALUES ($1, 2)
 ON CONFLICT (name) DO UPDATE SET next = sequence.next + 1
 RETURNING next - 1
 """
+_SETTING = "SELECT value FROM setting WHERE title = $1"
 
 
 class Linked(str):
@@ -108,6 +109,32 @@ class Hands:
         text, bound = self._matching("id", model, values)
         row = await self._run.transaction.fetch_one(f"{text} ORDER BY id LIMIT 1", *bound)
         return None if row is None else str(row[0])
+
+    async def read(self, model: str, record_id: str, /) -> Mapping[str, object] | None:
+        """The record of that id, every field in clear; None where there is none."""
+        declared = self._run.engine.registry.models[model]
+        statement = select.existing(declared, None, record_id, self._run.engine.dialect)
+        row = await self._run.transaction.fetch_one(statement.text, *statement.values)
+        if row is None:
+            return None
+        record = record_of(declared, row)
+        value_ids = await linked(self._run, declared, record, {})
+        shown = {
+            name: None if value is None else _shown(declared.fields[name], value, value_ids.get(name))
+            for name, value in record.values.items()
+        }
+        return {"id": record_id, **shown}
+
+    async def setting(self, name: str, /) -> str:
+        """The value of a setting that a module declares.
+
+        Raises:
+            LookupError: no module declares it.
+        """
+        declared = self._run.engine.registry.settings[name]
+        row = await self._run.transaction.fetch_one(_SETTING, name)
+        found = None if row is None else row[0].strip().strip('"')
+        return found if found in declared.options else declared.options[0]
 
     async def count(self, model: str, /, **values: object) -> int:
         """How many records have exactly these values."""

@@ -74,4 +74,9 @@ def require(
 
 def is_locked(model: Declared, values: Mapping[str, Stored]) -> bool:
     """Whether the record can be changed by its actions alone."""
-    return bool(model.locked) and all(holds(model, values, each) for each in model.locked)
+    return hold(model, values, model.locked)
+
+
+def hold(model: Declared, values: Mapping[str, Stored], conditions: Sequence[Where]) -> bool:
+    """Whether there are conditions, all of which the values meet."""
+    return bool(conditions) and all(holds(model, values, each) for each in conditions)

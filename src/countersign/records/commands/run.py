@@ -141,6 +141,16 @@ class Run:
         """The caller's view of a model it may use."""
         return self.caller.view.models[model]
 
+    def is_touched(self, record_id: str | None) -> bool:
+        """Whether an earlier step of the same plan is about the record, or refers to it: what it is like when this
+        step is done, is not known yet."""
+        if record_id is None:
+            return False
+        return any(
+            step.record_id == record_id or any(each.stored == record_id for each in step.given.values())
+            for step in self.earlier
+        )
+
     def about_plan(self, plan_id: str) -> "Run":
         """The same command, its audit naming the plan."""
         return replace(self, actor=replace(self.actor, plan_id=plan_id))

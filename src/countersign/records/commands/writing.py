@@ -1,11 +1,11 @@
 """Writing one record: the row, its vault entries, the totals it counts into and its audit, in one transaction."""
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
-from countersign.declare import Declared
+from countersign.declare import Declared, Ref
 from countersign.declare.computing import computed, made_from, out_of_range
 from countersign.declare.fields.field import Stored
 from countersign.declare.fields.number import LARGEST
@@ -16,7 +16,7 @@ from countersign.records.access import revoke
 from countersign.records.access.model import RULING
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import Entry
-from countersign.records.commands import aliases, select
+from countersign.records.commands import aliases, record_rules, select
 from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput, no_such_record
 from countersign.records.commands.run import Run
@@ -68,7 +68,8 @@ async def insert(
     values |= computed(model, values)
     _require_in_range(run, model, values)
     _check(run, model, values)
-    await _require_unique(run, model, values, None)
+    await record_rules.require(run, model, values, list(model.fields), command)
+    await _require_unique(run, model, values, values, None)
     held = await _hold(run, model, values, {})
     bound = insertion_values(model, record_id, values, {name: each.id for name, each in held.items()})
     await run.transaction.run(insertion(model), *bound)
@@ -93,13 +94,15 @@ async def update(
     Raises:
         BadInput: a value that must be unique is taken.
     """
-    changed = {name: each for name, each in given.items() if await _is_change(run, model, record, name, each)}
+    changed = {name: each for name, each in given.items() if await is_change(run, model, record, name, each)}
     values = _with_computed(run, model, record, {name: each.stored for name, each in changed.items()})
     if not values:
         return False
     _require_in_range(run, model, values)
-    _check(run, model, {**record.values, **values})
-    await _require_unique(run, model, values, record.id)
+    after = {**record.values, **values}
+    _check(run, model, after)
+    await record_rules.require(run, model, after, values, command)
+    await _require_unique(run, model, values, after, record.id)
     before = await _held_before(run, record, values)
     held = await _hold(run, model, values, before)
     personal = [name for name in personal_fields(model) if name in values]
@@ -206,7 +209,7 @@ async def copies(run: Run, model: str, record: StoredRecord, names: Collection[s
     return found
 
 
-async def _is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: Given) -> bool:
+async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: Given) -> bool:
     """Whether the value is another. What a masked caller wrote in clear always is, and a token is compared with the
     token it was shown: it must not learn whether its guess was right. The token of the value in place, and nothing
     else, is no change."""
@@ -278,14 +281,43 @@ def _check(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
         check(values)
 
 
-async def _require_unique(run: Run, model: Declared, values: Mapping[str, Stored], own_id: str | None) -> None:
+async def _require_unique(
+    run: Run,
+    model: Declared,
+    values: Mapping[str, Stored],
+    after: Mapping[str, Stored],
+    own_id: str | None,
+) -> None:
+    """Insist that of the written values those that must be unique are; `after` are all values of the record."""
     for name, value in values.items():
         if value is None or not model.fields[name].unique:
             continue
         text = f'SELECT id FROM "{model.name}" WHERE "{name}" = $1'
         row = await run.transaction.fetch_one(text, value)
         if row is not None and row[0] != own_id:
-            raise BadInput(f"{model.name}.{name} must be unique: another record has this value")
+            raise taken(model, name)
+    for name, field in model.fields.items():
+        value, parent_id = after.get(name), after.get(field.unique_with) if field.unique_with else None
+        if value is None or parent_id is None or not {name, field.unique_with} & values.keys():
+            continue
+        await _lock(run, model, field.unique_with, str(parent_id))
+        text = f'SELECT id FROM "{model.name}" WHERE "{field.unique_with}" = $1 AND "{name}" = $2 AND id <> $3 LIMIT 1'
+        if await run.transaction.fetch_one(text, parent_id, value, own_id or "") is not None:
+            raise taken(model, name)
+
+
+async def _lock(run: Run, model: Declared, ref: str, record_id: str) -> None:
+    """Lock the record that a ref leads to: two callers at once that add records to it wait for each other."""
+    target = run.engine.registry.models[cast("Ref", model.fields[ref]).target]
+    statement = select.existing(target, None, record_id, run.engine.dialect)
+    _ = await run.transaction.fetch_one(statement.text, *statement.values)
+
+
+def taken(model: Declared, name: str) -> BadInput:
+    """The answer where a value that must be unique is another record's."""
+    ref = model.fields[name].unique_with
+    among = f" among the records with the same {ref}" if ref else ""
+    return BadInput(f"{model.name}.{name} must be unique{among}: another record has this value")
 
 
 async def _after_write(

@@ -13,12 +13,22 @@ from countersign.records.commands.descriptions import describe
 class Approvals:
     """Which commands an agent can only propose, as far as that is known before an input is."""
 
-    def __init__(self, declared: frozenset[str], settings: frozenset[str]) -> None:
+    def __init__(
+        self, declared: frozenset[str], settings: frozenset[str], lifted: frozenset[str] = frozenset()
+    ) -> None:
         self.ids = declared | settings
+        self.lifted = lifted
 
     def ask_for(self, command_id: str) -> bool:
         """Whether an agent's call of the command becomes a plan."""
         return command_id in self.ids
+
+    def fields(self, view: ModelView) -> tuple[str, ...]:
+        """Of a model whose `update` an agent may call, the fields that it can only propose to change."""
+        update = f"{view.model.name}.update"
+        if update in self.ids or update in self.lifted:
+            return ()
+        return tuple(name for name in view.fields if view.model.fields[name].needs_approval and name in view.writable)
 
 
 Own = Mapping[str, Mapping[str, str]]
@@ -30,7 +40,9 @@ def commands(caller: Caller, approvals: Approvals, own: Own) -> list[dict[str, A
     found = [
         {
             "id": f"{name}.{each}",
-            "description": describe(view, each, own.get(name, {}), needs_approval=needs_approval),
+            "description": describe(
+                view, each, own.get(name, {}), needs_approval=needs_approval, proposed=approvals.fields(view)
+            ),
             "needs_approval": needs_approval,
         }
         for name, view in caller.view.models.items()
@@ -66,13 +78,13 @@ def _model(view: ModelView, registry: Registry, approvals: Approvals) -> dict[st
         "module": registry.module_of[model.name].name,
         "help": model.summary,
         "shown_as": model.shown_as if model.shown_as in view.fields else "id",
-        "fields": [_field(view, name) for name in view.fields],
+        "fields": [_field(view, name, approvals) for name in view.fields],
         "commands": sorted(f"{model.name}.{each}" for each in view.commands),
         "actions": [_action(view, name, approvals) for name in command.moves(model) if name in view.commands],
     }
 
 
-def _field(view: ModelView, name: str) -> dict[str, Any]:
+def _field(view: ModelView, name: str, approvals: Approvals) -> dict[str, Any]:
     field = view.model.fields[name]
     return {
         "name": name,
@@ -86,6 +98,7 @@ def _field(view: ModelView, name: str) -> dict[str, Any]:
         "on_delete": field.on_delete if isinstance(field, Ref) else None,
         "may_hide": name in view.partly,
         "masked": view.fields[name] == "masked",
+        "needs_approval": name in approvals.fields(view),
     }
 
 

@@ -47,8 +47,10 @@ def document(
     for name, view in sorted(caller.view.models.items()):
         for each in sorted(view.commands):
             needs_approval = approvals.ask_for(f"{name}.{each}")
-            words = describe(view, each, own.get(name, {}), needs_approval=needs_approval)
-            asks = caller.is_agent and needs_approval
+            words = describe(
+                view, each, own.get(name, {}), needs_approval=needs_approval, proposed=approvals.fields(view)
+            )
+            asks = caller.is_agent and (needs_approval or (each == "update" and bool(approvals.fields(view))))
             paths[f"/api/{name}/{each}"] = {"post": _operation(view, each, words, asks=asks)}
     return {
         "openapi": "3.1.0",

@@ -1,0 +1,89 @@
+"""What an agent is refused at once: a plan that can only fail, for a reason that the agent sees, is never proposed."""
+
+from collections.abc import Collection, Mapping
+
+from countersign.declare.fields.field import Stored
+from countersign.records.access.view import ModelView
+from countersign.records.commands import conditions, locks, record_rules, writing
+from countersign.records.commands.given import Given
+from countersign.records.commands.run import Run
+from countersign.records.commands.sql import Parameters
+from countersign.records.commands.stored import StoredRecord
+
+
+async def require_creatable(run: Run, view: ModelView, given: Mapping[str, Given], command: str) -> None:
+    """Insist on what an agent sees by itself of the locks, the rules and the unique values of a new record.
+
+    Raises:
+        BadInput: the record cannot be made.
+    """
+    if not run.caller.is_agent:
+        return
+    values: dict[str, Stored] = {name: None for name in view.model.fields}
+    values |= {name: each.stored for name, each in given.items()}
+    await locks.require_open_as_seen(run, view.model, values, command)
+    if not _is_touched(run, values):
+        await record_rules.require_as_seen(run, view, values, list(view.model.fields), command)
+    await _require_unique(run, view, values, given, None)
+
+
+async def require_changeable(
+    run: Run, view: ModelView, record: StoredRecord, given: Mapping[str, Given], command: str
+) -> None:
+    """The same of a change of a record, and of where it moves to.
+
+    Raises:
+        BadInput: the record cannot be changed so.
+    """
+    if not run.caller.is_agent or run.is_touched(record.id):
+        return
+    values = {**record.values, **{name: each.stored for name, each in given.items()}}
+    await locks.require_open_as_seen(run, view.model, record.values, command)
+    if view.model.locked_with in given:
+        await locks.require_open_as_seen(run, view.model, values, command)
+    if not _is_touched(run, values):
+        await record_rules.require_as_seen(run, view, values, list(given), command)
+    await _require_unique(run, view, values, given, record.id)
+
+
+async def require_deletable(run: Run, view: ModelView, record: StoredRecord, command: str) -> None:
+    """The same of a deletion.
+
+    Raises:
+        BadInput: the record cannot be deleted.
+    """
+    if run.caller.is_agent and not run.is_touched(record.id):
+        await locks.require_open_as_seen(run, view.model, record.values, command)
+
+
+def _is_touched(run: Run, values: Mapping[str, Stored]) -> bool:
+    """Whether an earlier step of the plan is about a record that this one refers to."""
+    return any(run.is_touched(each) for each in values.values() if isinstance(each, str))
+
+
+async def _require_unique(
+    run: Run, view: ModelView, values: Mapping[str, Stored], given: Collection[str], own_id: str | None
+) -> None:
+    """Among the records that the caller sees: others are not spoken of."""
+    if run.earlier:
+        return
+    for name in given:
+        field = view.model.fields[name]
+        if values[name] is None or not (field.unique or field.unique_with) or not view.sees_in_clear(name):
+            continue
+        tests = {name: values[name]}
+        if field.unique_with and not field.unique:
+            if not view.knows(field.unique_with) or values[field.unique_with] is None:
+                continue
+            tests[field.unique_with] = values[field.unique_with]
+        if await _is_there(run, view, tests, own_id or ""):
+            raise writing.taken(view.model, name)
+
+
+async def _is_there(run: Run, view: ModelView, tests: Mapping[str, Stored], own_id: str) -> bool:
+    parameters = Parameters(own_id)
+    scope = conditions.Scope(run.engine.dialect, parameters, "t")
+    seen = conditions.any_of(scope, view.model, view.visible)
+    equal = " AND ".join(f't."{name}" = {parameters.put(value)}' for name, value in tests.items())
+    text = f'SELECT 1 FROM "{view.model.name}" AS t WHERE t.id <> $1 AND {equal} AND {seen} LIMIT 1'
+    return await run.transaction.fetch_one(text, *parameters.values) is not None

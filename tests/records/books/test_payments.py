@@ -1,0 +1,141 @@
+"""Payments: on posted invoices alone, each once, and never against what an invoice says of them."""
+
+from typing import Any
+
+import pytest
+
+from countersign.kernel import clock
+from tests.records.office import Office
+
+TODAY = clock.rfc3339(clock.now())[:10]
+
+
+async def posted(office: Office, amount: int = 1000) -> dict[str, Any]:
+    """A posted invoice of a party of its own."""
+    party = await office.value("root", "party.create", name="Ada")
+    invoice = await office.value("carol", "invoice.create", party=party["id"])
+    line = {"description": "Work", "unit_price_minor": amount, "tax_bp": 0}
+    await office.value("carol", "invoice_line.create", invoice=invoice["id"], **line)
+    return dict(await office.value("carol", "invoice.post", id=invoice["id"]))
+
+
+async def test_a_payment_is_for_a_posted_invoice(office: Office) -> None:
+    party = await office.value("root", "party.create", name="Ada")
+    draft = (await office.value("carol", "invoice.create", party=party["id"]))["id"]
+    said = await office.refused("carol", "payment.create", invoice=draft, amount_minor=1)
+    assert said == "payment.create is refused: it requires that invoice.state is posted"
+    await office.value("carol", "invoice.cancel", id=draft)
+    assert "invoice.state is posted" in await office.refused("carol", "payment.create", invoice=draft, amount_minor=1)
+
+    paid = (await posted(office))["id"]
+    first = await office.value("carol", "payment.create", invoice=paid, amount_minor=1000)
+    await office.value("carol", "invoice.settle", id=paid)
+    locked = "is not allowed in this state: payment is locked while invoice.state is paid"
+    for command, body in (
+        ("payment.create", {"invoice": paid, "amount_minor": 1}),
+        ("payment.update", {"id": first["id"], "amount_minor": 1}),
+        ("payment.delete", {"id": first["id"]}),
+    ):
+        assert await office.refused("carol", command, **body) == f"{command} {locked}"
+    other = (await posted(office))["id"]
+    moved = await office.value("carol", "payment.create", invoice=other, amount_minor=1)
+    assert locked in await office.refused("carol", "payment.update", id=moved["id"], invoice=paid)
+    imported = await office.value("carol", "payment.import", csv=f"invoice,amount_minor\n{paid},5\n{draft},5")
+    assert [each["row"] for each in imported["errors"]] == [1, 2]
+
+
+async def test_a_paid_invoice_is_reopened_to_correct_its_payments(office: Office) -> None:
+    invoice = (await posted(office))["id"]
+    payment = await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000)
+    await office.value("carol", "invoice.settle", id=invoice)
+    await office.value("carol", "invoice.reopen", id=invoice)
+    await office.value("carol", "payment.update", id=payment["id"], amount_minor=400)
+    seen = await office.value("carol", "invoice.get", id=invoice)
+    assert (seen["state"], seen["paid_minor"], seen["open_minor"]) == ("posted", 400, 600)
+    assert "open_minor is at most 0" in await office.refused("carol", "invoice.settle", id=invoice)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"amount_minor": 0}, "amount_minor is not 0"),
+        ({"amount_minor": 5, "paid_on": "2999-01-01"}, "paid_on is at most today"),
+        ({"amount_minor": 5, "paid_on": "2001-01-01"}, "paid_on is at least invoice.issued"),
+    ],
+)
+async def test_amount_and_day_of_a_payment_are_possible_ones(
+    office: Office, values: dict[str, object], reason: str
+) -> None:
+    invoice = (await posted(office))["id"]
+    assert reason in await office.refused("carol", "payment.create", invoice=invoice, **values)
+    made = await office.value("carol", "payment.create", invoice=invoice, amount_minor=5)
+    assert made["paid_on"] == TODAY
+    assert reason in await office.refused("carol", "payment.update", id=made["id"], **values)
+
+
+async def test_a_reference_is_on_an_invoice_once(office: Office) -> None:
+    invoice, other = (await posted(office))["id"], (await posted(office))["id"]
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF18 5390")
+    said = await office.refused("carol", "payment.create", invoice=invoice, amount_minor=5, reference=" RF18  5390")
+    assert said.startswith("payment.reference must be unique among the records with the same invoice")
+    # One transfer may pay several invoices.
+    second = await office.value("carol", "payment.create", invoice=other, amount_minor=5, reference="RF18 5390")
+    assert "must be unique" in await office.refused("carol", "payment.update", id=second["id"], invoice=invoice)
+    for _ in range(2):
+        await office.value("carol", "payment.create", invoice=invoice, amount_minor=5)
+
+
+async def test_payments_that_an_earlier_version_took_are_read_and_repaired(office: Office) -> None:
+    invoice = (await posted(office))["id"]
+    payment = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=5))["id"]
+    party = await office.value("root", "party.create", name="Ada")
+    draft = (await office.value("carol", "invoice.create", party=party["id"]))["id"]
+    async with office.service.records.database.transaction() as transaction:
+        text = "UPDATE payment SET invoice = $1, amount_minor = 0, paid_on = '2999-01-01' WHERE id = $2"
+        await transaction.run(text, draft, payment)
+        await transaction.run("UPDATE party SET email = 'nowhere', website = 'javascript:1' WHERE id = $1", party["id"])
+    seen = await office.value("carol", "payment.get", id=payment)
+    assert (seen["amount_minor"], seen["paid_on"]) == (0, "2999-01-01")
+    assert (await office.value("carol", "payment.update", id=payment, method="cash"))["method"] == "cash"
+    await office.value("carol", "payment.update", id=payment, invoice=invoice, amount_minor=7, paid_on=TODAY)
+    await office.value("root", "party.update", id=party["id"], notes="Still here")
+    agent = await office.agent("root", "party.*")
+    shown = await office.value(agent, "party.get", id=party["id"])
+    # The token of a value that is older than the format says nothing of the value.
+    made = await office.value(agent, "party.create", name="Copy", email=shown["email"])
+    assert made["email"] == shown["email"]
+
+
+async def test_what_a_posted_invoice_says_of_its_party_stays(office: Office) -> None:
+    tax = {"tax_id": "at u123 456 78"}
+    party = (await office.value("root", "party.create", name="Ada & Co", **tax))["id"]
+    address = {"street": "Lane 1", "postcode": "1010", "city": "Wien", "country": "at"}
+    await office.value("root", "address.create", party=party, **address)
+    invoice = (await office.value("carol", "invoice.create", party=party))["id"]
+    await office.value("carol", "invoice_line.create", invoice=invoice, description="Work", unit_price_minor=5)
+    assert (await office.value("carol", "invoice.get", id=invoice))["party_name"] is None
+    assert "read-only" in await office.refused("carol", "invoice.update", id=invoice, party_name="Bob")
+    before = await office.value("carol", "invoice.post", id=invoice)
+    assert before["party_name"] == "Ada & Co"
+    assert before["party_tax_id"] == "ATU12345678"
+    assert before["party_address"] == "Lane 1\n1010 Wien\nAT"
+    await office.value("root", "party.update", id=party, name="Other", tax_id="FR1")
+    (main,) = await office.value("root", "address.list", filter=[{"field": "party", "op": "eq", "value": party}])
+    await office.value("root", "address.update", id=main["id"], street="Elsewhere 9")
+    after = await office.value("carol", "invoice.get", id=invoice)
+    assert {name: after[name] for name in before} == before
+    agent = await office.agent("carol", "invoice.*")
+    seen = await office.value(agent, "invoice.get", id=invoice)
+    assert seen["party_name"].startswith("PERSON_")
+    assert seen["party_address"].startswith("ADDRESS_")
+    assert seen["party_tax_id"].startswith("TAXID_")
+
+
+async def test_what_an_ended_record_was_ended_for_goes_when_it_is_reopened(office: Office) -> None:
+    lead = (await office.value("root", "lead.create", title="Order"))["id"]
+    await office.value("root", "lead.lose", id=lead, lost_reason="price")
+    assert (await office.value("root", "lead.reopen", id=lead))["lost_reason"] is None
+    assert "lost_reason is required" in await office.refused("root", "lead.lose", id=lead)
+    ticket = (await office.value("root", "ticket.create", subject="It broke"))["id"]
+    await office.value("root", "ticket.solve", id=ticket, resolution="Switched on")
+    assert (await office.value("root", "ticket.reopen", id=ticket))["resolution"] is None
