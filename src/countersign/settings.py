@@ -104,7 +104,7 @@ class Settings:
     rate_register: int = _setting(
         0,
         "Agents that one address, or for one e-mail, may register; 0: 20 anonymous, 20 by e-mail (5 for one e-mail), "
-        "60 asserted.",
+        "60 asserted. The same for OAuth clients that register themselves; 0: 20.",
         "per hour",
     )
     register_anonymous_all: int = _setting(100, "Anonymous agents that may register at all.", "per hour")
@@ -115,6 +115,10 @@ class Settings:
     session_ttl_s: int = _setting(1209600, "Life of a signed-in session.", "seconds")
     agents_anonymous: bool = _setting(True, "Let agents register without naming anybody.")
     agents_by_email: bool = _setting(True, "Let agents register by the e-mail of their person, who then confirms.")
+    dynamic_clients: bool = _setting(
+        True,
+        "Let OAuth clients register themselves (RFC 7591), as MCP clients do; off: those that did get no more tokens.",
+    )
     assertion_ttl_s: int = _setting(
         3600,
         "Life of the assertion an agent exchanges for access tokens, a day at most.",

@@ -160,6 +160,17 @@ def test_the_mcp_sdk_finds_its_way_from_a_refusal(shop: Shop, person: Browser, g
     assert seen["token"]["scope"] == "read:library"
 
 
+@pytest.mark.parametrize("way", ["none", *WAYS])
+def test_the_mcp_sdk_registers_itself_and_finds_its_way_from_a_refusal(shop: Shop, person: Browser, way: str) -> None:
+    known = shop.known(grant="registration", way=way, client_id="", client_secret="")
+
+    seen = in_python("mcp_provider.py", known, person)
+
+    assert seen["requests"] == [*FROM_A_REFUSAL[:3], "POST /auth/clients", *FROM_A_REFUSAL[3:]]
+    assert seen["status"] == 200
+    assert person.pages == ["sign-in", "consent"]
+
+
 def asserted(shop: Shop) -> tuple[str, str]:
     """Somebody new at the identity provider, and an assertion of them for the shop's client."""
     subject = f"user-{uuid.uuid4().hex}"

@@ -30,7 +30,7 @@ from countersign.distribution.jobs.kinds import AnyJobType
 from countersign.distribution.keys import queries as api_keys
 from countersign.distribution.keys import routes as key_routes
 from countersign.distribution.library import routes as library
-from countersign.distribution.oauth import authorization_code, consents
+from countersign.distribution.oauth import authorization_code, consents, dynamic_clients
 from countersign.distribution.oauth import routes as oauth
 from countersign.distribution.processing import gc, types
 from countersign.distribution.processing import routes as processing
@@ -194,6 +194,7 @@ async def tend(store: Store) -> None:
         await issuers.forget_old_tokens(transaction)
         await authorization_code.forget_old(transaction)
         await registrations.forget_old(transaction)
+        await dynamic_clients.forget_unused(transaction)
         await links.forget_old(transaction)
         await job_table.forget_old(transaction, store.settings.job_days)
         await api_keys.forget_unused(transaction, store.settings.key_days)

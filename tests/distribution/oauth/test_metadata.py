@@ -45,6 +45,7 @@ ADDED = {
     "revocation_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
     "authorization_grant_profiles_supported": ["urn:ietf:params:oauth:grant-profile:id-jag"],
     "service_documentation": f"{ROOT_URL}/auth.md",
+    "registration_endpoint": f"{ROOT_URL}/auth/clients",
 }
 DOCUMENTS = (
     RESOURCE,

@@ -1,11 +1,22 @@
 """Whoever may announce a file may send it: agents and programs that act for a person, too, until they may no longer."""
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
 from countersign.distribution.identity import people
 from tests.distribution.agents.people import Agent, Visitor
 from tests.distribution.files import Shop, pattern
-from tests.distribution.oauth.conftest import Browser, code_for, exchange, hidden_fields, new_client, new_person
+from tests.distribution.oauth.conftest import (
+    BACK,
+    Browser,
+    Known,
+    code_for,
+    exchange,
+    hidden_fields,
+    new_client,
+    new_person,
+)
 
 DATA = pattern(100)
 SCOPE = "read:products write:products write:releases"
@@ -24,8 +35,18 @@ async def by_agent(shop: Shop) -> tuple[Visitor, str]:
 
 async def by_program(shop: Shop) -> tuple[Browser, str]:
     """Somebody of the publisher, and the token of a program that they let act for them."""
+    return await through(shop, await new_client(shop.world, scope=SCOPE))
+
+
+async def by_registered(shop: Shop) -> tuple[Browser, str]:
+    """The same with a program that registered itself."""
+    made = await shop.world.http.post("/auth/clients", json={"redirect_uris": [BACK], "scope": SCOPE})
+    return await through(shop, Known(made.json()["client_id"], made.json()["client_secret"]))
+
+
+async def through(shop: Shop, client: Known) -> tuple[Browser, str]:
+    """Somebody of the publisher, and the token of this program that they let act for them."""
     world = shop.world
-    client = await new_client(world, scope=SCOPE)
     await new_person(world, "other@north.example")
     async with world.store.database.transaction() as transaction:
         row = await transaction.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
@@ -37,9 +58,11 @@ async def by_program(shop: Shop) -> tuple[Browser, str]:
     return browser, (await exchange(world, client, code)).json()["access_token"]
 
 
-@pytest.mark.parametrize("acting", [by_agent, by_program])
-async def test_what_acts_for_a_publisher_sends_what_it_announced(shop: Shop, acting: object) -> None:
-    _, token = await (by_agent(shop) if acting is by_agent else by_program(shop))
+@pytest.mark.parametrize("acting", [by_agent, by_program, by_registered])
+async def test_what_acts_for_a_publisher_sends_what_it_announced(
+    shop: Shop, acting: Callable[[Shop], Awaitable[tuple[object, str]]]
+) -> None:
+    _, token = await acting(shop)
     own = shop._replace(token=token)
 
     made = await own.upload(DATA)
@@ -60,8 +83,11 @@ async def test_an_address_ends_with_the_agent(shop: Shop) -> None:
     assert (await shop.put(address, DATA)).json()["code"] == "upload_not_found"
 
 
-async def test_an_address_ends_with_the_consent(shop: Shop) -> None:
-    browser, token = await by_program(shop)
+@pytest.mark.parametrize("acting", [by_program, by_registered])
+async def test_an_address_ends_with_the_consent(
+    shop: Shop, acting: Callable[[Shop], Awaitable[tuple[Browser, str]]]
+) -> None:
+    browser, token = await acting(shop)
     address = await shop._replace(token=token).address(100)
 
     await browser.post("/auth/agents", hidden_fields(await browser.get("/auth/agents")))

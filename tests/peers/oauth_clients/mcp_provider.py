@@ -50,14 +50,16 @@ def by_credentials(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
 
 
 def by_code(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
-    """The client for a person, with a code."""
+    """The client for a person, with a code; without credentials it registers itself first."""
     metadata: dict[str, Any] = {
         "redirect_uris": [known["redirect_uri"]],
         "grant_types": ["authorization_code"],
         "token_endpoint_auth_method": known["way"],
     }
-    credentials = {name: known[name] for name in ("client_id", "client_secret")}
-    kept = Kept(OAuthClientInformationFull(**metadata, **credentials, issuer=known["root"]))
+    kept = Kept()
+    if known["grant"] == "code":
+        credentials = {name: known[name] for name in ("client_id", "client_secret")}
+        kept = Kept(OAuthClientInformationFull(**metadata, **credentials, issuer=known["root"]))
     answers: list[str] = []
 
     async def open_page(address: str) -> None:
@@ -90,7 +92,7 @@ def by_assertion(known: dict[str, Any]) -> tuple[httpx2.Auth, Kept]:
     ), kept
 
 
-WAYS = {"credentials": by_credentials, "code": by_code, "assertion": by_assertion}
+WAYS = {"credentials": by_credentials, "code": by_code, "registration": by_code, "assertion": by_assertion}
 
 
 async def main(known: dict[str, Any]) -> None:

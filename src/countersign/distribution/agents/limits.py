@@ -9,6 +9,7 @@ HOUR_S = 3600
 OF_ADDRESS: dict[Kind, int] = {"anonymous": 20, "service_auth": 20, "identity_assertion": 60}
 OF_EMAIL = 5
 ATTEMPTS_AN_HOUR = 12
+CLIENTS_OF_ADDRESS = 20
 
 
 async def count_registration(store: Store, kind: Kind, address: str) -> None:
@@ -23,6 +24,16 @@ async def count_registration(store: Store, kind: Kind, address: str) -> None:
     # The address first: one that floods must not use up what is left for all others.
     await _count(store, f"register\0{kind}\0{address}", settings.rate_register or OF_ADDRESS[kind], "this address")
     await _count(store, f"register\0{together}", of_all, "all agents together")
+
+
+async def count_client(store: Store, address: str) -> None:
+    """Count one OAuth client that registers itself.
+
+    Raises:
+        RateLimited: the address registered too many in this hour.
+    """
+    limit = store.settings.rate_register or CLIENTS_OF_ADDRESS
+    await _count(store, f"register\0client\0{address}", limit, "this address")
 
 
 async def count_naming(store: Store, email: str) -> None:

@@ -28,19 +28,25 @@ class Person(NamedTuple):
 
 
 class Client(NamedTuple):
-    """An OAuth client; it acts for its organisation, or for a person who allows it, with at most its scopes.
+    """An OAuth client; it acts for its organisation, or for a person who allows it, with at most its scopes. One that
+    registered itself has no organisation.
 
     People are sent back to one of `redirect_uris` only; `is_implicit` lets them return with a token instead of a code.
     """
 
     id: str
-    org_id: str
+    org_id: str | None
     name: str
     secret_hash: bytes
     scopes: frozenset[str]
     created_at: Instant
     redirect_uris: tuple[str, ...] = ()
     is_implicit: bool = False
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether the client registered itself (RFC 7591): nothing that it says of itself was verified."""
+        return self.org_id is None
 
 
 class Session(NamedTuple):
@@ -65,6 +71,9 @@ class Grant(NamedTuple):
 # What an agent may do before anybody has claimed it (agent-auth 7.4).
 PRE_CLAIM = frozenset({"read:products", "read:releases"})
 CONSENT_PREFIX = "con_"
+DYNAMIC_PREFIX = "cdc_"
+UNUSED_CLIENT_S = 30 * 86_400
+"""How long a client that registered itself lasts while no person lets it in."""
 
 ORGANISATION_BY_ID = "SELECT id, slug, name, created_at FROM organisation WHERE id = $1"
 ORGANISATION_BY_SLUG = "SELECT id, slug, name, created_at FROM organisation WHERE slug = $1"
@@ -103,6 +112,11 @@ REMOVE_MEMBER = "DELETE FROM membership WHERE person_id = $1 AND org_id = $2"
 OTHER_OWNERS = "SELECT count(*) FROM membership WHERE org_id = $1 AND role = 'owner' AND person_id <> $2"
 _CLIENT = "id, org_id, name, secret_hash, scopes, created_at, redirect_uris, implicit"
 CLIENT = f"SELECT {_CLIENT} FROM oauth_client WHERE id = $1"
+DYNAMIC_CLIENT = """
+    SELECT id, NULL, name, secret_hash, scopes, created_at, redirect_uris, 0
+    FROM dynamic_client
+    WHERE id = $1 AND (used_at IS NOT NULL OR created_at > $2)
+"""
 CLIENTS = f"""
     SELECT {_CLIENT}
     FROM oauth_client
@@ -130,8 +144,10 @@ REGISTRATION_GRANT = "SELECT id, generation, status, person_id, scopes FROM regi
 CONSENT_GRANT = """
     SELECT c.id, c.generation, 'claimed', c.person_id, c.scopes
     FROM consent c
-    JOIN oauth_client o ON o.id = c.client_id
-    WHERE c.id = $1
+    WHERE c.id = $1 AND (
+        EXISTS (SELECT 1 FROM oauth_client o WHERE o.id = c.client_id)
+        OR EXISTS (SELECT 1 FROM dynamic_client d WHERE d.id = c.client_id)
+    )
 """
 
 
@@ -171,7 +187,11 @@ async def roles(reader: Reader, person_id: str) -> dict[str, str]:
 
 async def client(reader: Reader, client_id: str) -> Client | None:
     """The OAuth client with this id."""
-    row = await reader.fetch_one(CLIENT, client_id)
+    if client_id.startswith(DYNAMIC_PREFIX):
+        since = clock.later(clock.now(), seconds=-UNUSED_CLIENT_S)
+        row = await reader.fetch_one(DYNAMIC_CLIENT, client_id, since)
+    else:
+        row = await reader.fetch_one(CLIENT, client_id)
     return None if row is None else _client(row)
 
 
@@ -180,7 +200,7 @@ async def clients(reader: Reader, org_id: str) -> list[Client]:
     return [_client(row) for row in await reader.fetch(CLIENTS, org_id)]
 
 
-def _client(row: tuple[str, str, str, bytes, str, Instant, str, int]) -> Client:
+def _client(row: tuple[str, str | None, str, bytes, str, Instant, str, int]) -> Client:
     client_id, org_id, name, secret_hash, scope_words, created_at, redirect_uris, implicit = row
     held = frozenset(scope_words.split())
     uris = msgspec.json.decode(redirect_uris, type=tuple[str, ...])

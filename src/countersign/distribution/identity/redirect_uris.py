@@ -23,12 +23,13 @@ def require_safe(uris: Sequence[str]) -> None:
         InvalidRequest: one is not; it is named by its place.
     """
     for place, uri in enumerate(uris):
-        fault = _fault(uri)
-        if fault is not None:
-            raise invalid_member(f"/redirect_uris/{place}", fault)
+        found = fault(uri)
+        if found is not None:
+            raise invalid_member(f"/redirect_uris/{place}", found)
 
 
-def _fault(uri: str) -> str | None:
+def fault(uri: str) -> str | None:
+    """What is wrong with an address that is to be registered; None when people can safely be sent there."""
     found = _ADDRESS.fullmatch(uri)
     if found is None or len(uri) > _LONGEST:
         return (
@@ -55,13 +56,23 @@ def is_among(given: str, registered: Sequence[str]) -> bool:
 def _portless(uri: str) -> tuple[str, str] | None:
     """Host and rest of a loopback address that would itself be safe to register."""
     found = _ANY_PORT.fullmatch(uri)
-    return None if found is None or _fault(uri) is not None else (found[1], found[2])
+    return None if found is None or fault(uri) is not None else (found[1], found[2])
 
 
 def site(uri: str) -> str:
     """Scheme, host and port of a registered address, for people."""
     parts = urlsplit(uri)
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def lowered_site(uri: str) -> str:
+    """The same in lower case, where no capital letter looks like another letter."""
+    return site(uri).lower()
+
+
+def is_loopback(uri: str) -> bool:
+    """Whether an address leads to the person's own machine."""
+    return (urlsplit(uri).hostname or "") in ("127.0.0.1", "::1", "localhost")
 
 
 def policy_source(uri: str) -> str:

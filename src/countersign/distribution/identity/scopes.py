@@ -18,6 +18,8 @@ MEANING: dict[str, str] = {
     "admin:org": "administer your organisations",
 }
 READING = frozenset({"read:products", "read:releases", "read:library"})
+DELEGABLE = frozenset(ALL) - {"admin:org"}
+"""What a person's consent can give to a client: never administration."""
 OF_ROLE: dict[str, frozenset[str]] = {
     "owner": frozenset(ALL),
     "publisher": READING | {"write:products", "write:releases"},

@@ -115,7 +115,7 @@ async def caller_from(reader: Reader, claims: AccessClaims) -> Caller | None:
         return await _caller_through(reader, claims, carried)
     if claims.sub == claims.client_id:
         client = await queries.client(reader, claims.sub)
-        if client is None:
+        if client is None or client.org_id is None:
             return None
         granted = carried & client.scopes
         return Caller("client", client.id, {client.org_id: granted}, granted)

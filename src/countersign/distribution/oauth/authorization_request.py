@@ -8,15 +8,13 @@ from urllib.parse import urlencode
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, redirect_uris, scopes
 from countersign.distribution.identity.queries import Client
-from countersign.distribution.oauth import targets
+from countersign.distribution.oauth import dynamic_clients, targets
 from countersign.distribution.oauth.schemas import AuthorizeQuery
 from countersign.kernel.http.answer import Answer
 
 PATH = "/auth/authorize"
 LONGEST_STATE = 1_024
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
-# Administration is never handed to a client by a person's consent.
-NEVER = frozenset({"admin:org"})
 
 
 class NoWayBack(Exception):
@@ -75,9 +73,11 @@ async def checked(store: Store, sent: AuthorizeQuery) -> Asked:
         SentBack: anything else is wrong with it.
     """
     client = await queries.client(store.database, sent.client_id)
-    if client is None:
+    if client is None or not dynamic_clients.is_enabled(store, client):
         raise NoWayBack("There is no client with this client_id.")
-    if not redirect_uris.is_among(sent.redirect_uri, client.redirect_uris):
+    # Of a client that nobody vouches for not even the port of a loopback address may differ.
+    is_exact = sent.redirect_uri in client.redirect_uris
+    if not is_exact and (client.is_dynamic or not redirect_uris.is_among(sent.redirect_uri, client.redirect_uris)):
         raise NoWayBack("The redirect_uri is not one that is registered for this client.")
     if len(sent.state) > LONGEST_STATE:
         raise NoWayBack(f"The state is longer than {LONGEST_STATE} characters.")
@@ -104,7 +104,7 @@ def _challenge(sent: AuthorizeQuery, client: Client, way: Way) -> str | None:
 
 def _scopes(sent: AuthorizeQuery, client: Client, way: Way) -> frozenset[str]:
     """The scopes asked for as far as the client may have them; all of those when none is named."""
-    held = client.scopes - NEVER
+    held = client.scopes & scopes.DELEGABLE
     allowed = (frozenset(sent.scope.split()) or held) & held
     if not allowed:
         raise SentBack(way, "invalid_scope", f"this client may ask for: {scopes.words(held) or 'nothing'}")

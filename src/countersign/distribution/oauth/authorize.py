@@ -4,7 +4,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import csrf, queries, sessions, tokens, visitors
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.visitors import Visitor
-from countersign.distribution.oauth import authorization_code, consents, pages
+from countersign.distribution.oauth import authorization_code, consents, dynamic_clients, pages
 from countersign.distribution.oauth.authorization_request import Asked, NoWayBack, SentBack, checked, target_of
 from countersign.distribution.oauth.consents import Consent
 from countersign.distribution.oauth.schemas import AuthorizeForm, AuthorizeQuery
@@ -63,7 +63,7 @@ async def _asked(
         consent = await _consent(transaction, asked, granted, visitor, is_given=decided is not None)
         if consent is not None:
             return await _sent_on(store, transaction, asked, granted, visitor, consent)
-    organisation = await queries.organisation(store.database, asked.client.org_id)
+    organisation = await queries.organisation(store.database, asked.client.org_id or "")
     token = csrf.token_of(store, visitor.session)
     name = organisation.name if organisation else ""
     return pages.consent(store, asked, sent, name, granted, visitor=visitor, csrf=token)
@@ -72,9 +72,13 @@ async def _asked(
 async def _consent(
     transaction: Transaction, asked: Asked, granted: frozenset[str], visitor: Visitor, *, is_given: bool
 ) -> Consent | None:
-    """The consent just given, or one of before that covers as much."""
+    """The consent just given, or one of before that covers as much; not to a client that registered itself, which
+    could be anybody by now."""
     if is_given:
+        await dynamic_clients.record_use(transaction, asked.client)
         return await consents.allow(transaction, visitor.person.id, asked.client.id, granted)
+    if asked.client.is_dynamic:
+        return None
     known = await consents.allowed(transaction, visitor.person.id, asked.client.id)
     return known if known is not None and granted <= known.scopes else None
 

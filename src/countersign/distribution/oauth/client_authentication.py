@@ -7,7 +7,8 @@ from urllib.parse import unquote_plus
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries
 from countersign.distribution.identity.queries import Client
-from countersign.distribution.oauth.schemas import Credentials
+from countersign.distribution.oauth import dynamic_clients
+from countersign.distribution.oauth.schemas import Credentials, TokenRequest
 from countersign.kernel.errors import InvalidRequest, Refused
 from countersign.kernel.http.call import Headers
 from countersign.kernel.security import secrets
@@ -26,6 +27,14 @@ class InvalidClient(Refused):
     resolution = "Check client id and secret; an administrator of the organisation can create a new client."
 
 
+class UnauthorizedClient(Refused):
+    """The client may not use this grant (RFC 6749 §5.2)."""
+
+    code = "unauthorized_client"
+    title = "Unauthorized client"
+    resolution = "Use the authorization_code grant; other grants need a client of an organisation."
+
+
 def is_offered(sent: Credentials, headers: Headers) -> bool:
     """Whether the request tries to authenticate a client at all; a bearer token does not."""
     kind = (headers.get("authorization") or "").partition(" ")[0].lower()
@@ -42,8 +51,21 @@ async def authenticated(store: Store, sent: Credentials, headers: Headers) -> Cl
     client_id, secret = _credentials(sent, headers)
     client = await queries.client(store.database, client_id)
     stored = client.secret_hash if client else _NO_SECRET
-    if not secrets.matches(secret, stored) or client is None:
+    if not secrets.matches(secret, stored) or client is None or not dynamic_clients.is_enabled(store, client):
         raise _refused("unknown client or wrong secret")
+    return client
+
+
+async def authenticated_for(store: Store, sent: TokenRequest, headers: Headers) -> Client:
+    """The client whose credentials a request at the token endpoint carries, when it may use the grant.
+
+    Raises:
+        InvalidRequest, InvalidClient: as `authenticated`.
+        UnauthorizedClient: it registered itself, and the grant is another than the authorization code.
+    """
+    client = await authenticated(store, sent, headers)
+    if client.is_dynamic and sent.grant_type != dynamic_clients.GRANT:
+        raise UnauthorizedClient("clients that registered themselves use the authorization_code grant alone")
     return client
 
 

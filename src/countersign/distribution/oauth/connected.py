@@ -3,7 +3,7 @@
 from countersign.distribution.agents import registrations
 from countersign.distribution.agents.registrations import Registration
 from countersign.distribution.context import Store
-from countersign.distribution.identity import csrf, sessions, visitors
+from countersign.distribution.identity import csrf, redirect_uris, sessions, visitors
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.oauth import consents, pages
 from countersign.distribution.oauth.consents import Connected
@@ -65,5 +65,8 @@ def _agent(found: Registration) -> Listed:
 
 
 def _client(found: Connected) -> Listed:
-    what = f"A client of {found.organisation}"
-    return Listed(found.id, found.client, what, found.scopes, found.created_at, found.used_at)
+    what, name = f"A client of {found.organisation}", found.client
+    if found.redirect_uris:
+        site = redirect_uris.lowered_site(found.redirect_uris[0])
+        what, name = f"A client of {site} that registered itself (not verified)", name or "A client without a name"
+    return Listed(found.id, name, what, found.scopes, found.created_at, found.used_at)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from countersign.distribution.identity import queries, scopes
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
@@ -29,11 +31,13 @@ END_EVERY_CODE = "DELETE FROM authorization_code"
 END_CODES = "DELETE FROM authorization_code WHERE consent_id = $1"
 USED = "UPDATE consent SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
 OF_PERSON = """
-    SELECT c.id, o.name, n.name, c.scopes, c.created_at, c.used_at
+    SELECT c.id, coalesce(o.name, d.name), coalesce(n.name, ''), coalesce(d.redirect_uris, '[]'), c.scopes,
+        c.created_at, c.used_at
     FROM consent c
-    JOIN oauth_client o ON o.id = c.client_id
-    JOIN organisation n ON n.id = o.org_id
-    WHERE c.person_id = $1 AND c.scopes <> ''
+    LEFT JOIN oauth_client o ON o.id = c.client_id
+    LEFT JOIN organisation n ON n.id = o.org_id
+    LEFT JOIN dynamic_client d ON d.id = c.client_id
+    WHERE c.person_id = $1 AND c.scopes <> '' AND coalesce(o.id, d.id) IS NOT NULL
     ORDER BY c.created_at DESC, c.id DESC
     LIMIT 200
 """
@@ -47,11 +51,13 @@ class Consent(NamedTuple):
 
 
 class Connected(NamedTuple):
-    """A client that may act for a person, for the page that lists them."""
+    """A client that may act for a person, for the page that lists them; one that registered itself has the addresses
+    it sends people to, and no organisation."""
 
     id: str
     client: str
     organisation: str
+    redirect_uris: tuple[str, ...]
     scopes: frozenset[str]
     created_at: Instant
     used_at: Instant | None
@@ -98,8 +104,16 @@ async def of_person(reader: Reader, person_id: str) -> list[Connected]:
     """The clients that may act for a person now, newest first; 200 at most."""
     rows = await reader.fetch(OF_PERSON, person_id)
     return [
-        Connected(found, client, organisation, frozenset(words.split()), created_at, used_at)
-        for found, client, organisation, words, created_at, used_at in rows
+        Connected(
+            found,
+            client,
+            organisation,
+            msgspec.json.decode(uris, type=tuple[str, ...]),
+            frozenset(words.split()),
+            created_at,
+            used_at,
+        )
+        for found, client, organisation, uris, words, created_at, used_at in rows
     ]
 
 

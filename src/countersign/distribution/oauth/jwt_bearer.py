@@ -26,6 +26,7 @@ async def exchange(store: Store, request: TokenRequest, headers: Headers) -> Tok
     Raises:
         InvalidRequest: no assertion.
         InvalidClient: credentials that do not hold, or none with an ID-JAG.
+        UnauthorizedClient: the client registered itself.
         InvalidGrant: the assertion does not hold.
         InvalidScope: a scope that is not held.
     """
@@ -34,7 +35,7 @@ async def exchange(store: Store, request: TokenRequest, headers: Headers) -> Tok
     is_ours = _issuer(request.assertion) == store.root_url
     if is_ours and not client_authentication.is_offered(request, headers):
         return await agents.own_assertion(store, request.assertion, request.scope)
-    client = await client_authentication.authenticated(store, request, headers)
+    client = await client_authentication.authenticated_for(store, request, headers)
     if is_ours:
         return await agents.own_assertion(store, request.assertion, request.scope)
     return await agents.foreign_assertion(store, request.assertion, client, request.scope)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.identity import scopes
-from countersign.distribution.oauth import token
+from countersign.distribution.oauth import dynamic_clients, token
 
 Document: TypeAlias = dict[str, object]
 
@@ -38,6 +38,7 @@ def protected_resource(store: Store, resource: str) -> Document:
 def authorization_server(store: Store) -> Document:
     """The authorization server's metadata: the API document's members, and further ones (agent-auth 7.3)."""
     root, base = store.root_url, store.base_url
+    registration = {"registration_endpoint": root + dynamic_clients.PATH} if store.settings.dynamic_clients else {}
     return {
         "issuer": root,
         "authorization_endpoint": f"{root}/auth/authorize",
@@ -62,6 +63,7 @@ def authorization_server(store: Store) -> Document:
         "revocation_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
         "authorization_grant_profiles_supported": [ID_JAG_PROFILE],
         "service_documentation": root + SKILL_PATH,
+        **registration,
     }
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from countersign.distribution.context import Store
 from countersign.distribution.identity import redirect_uris, scopes
@@ -36,14 +37,20 @@ def consent(
     csrf: str,
 ) -> Answer:
     """The page on which a person lets a client act for them, or does not."""
+    client = asked.client
+    site = redirect_uris.lowered_site(asked.way.redirect_uri)
     kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
     fields = "".join(forms.hidden(name, value) for name, value in {**kept, "csrf": csrf}.items() if value)
+    who = f"<strong>{escape(client.name)}</strong>, a client of <strong>{escape(organisation)}</strong>,"
+    title, warning = f"Allow {client.name}?", ""
+    if client.is_dynamic:
+        # The name is the client's own claim: the title has the host, which is what the person can check.
+        title, who, warning = f"Allow {urlsplit(site).netloc}?", _unverified_name(client.name), _unverified(site)
     body = (
-        f"<p><strong>{escape(asked.client.name)}</strong>, a client of <strong>{escape(organisation)}</strong>, wants "
-        f"to act for you at {escape(store.settings.resource_name)}. "
-        f"You are signed in as {escape(visitor.person.email)}.</p>"
+        f"<p>{who} wants to act for you at {escape(store.settings.resource_name)}. "
+        f"You are signed in as {escape(visitor.person.email)}.</p>{warning}"
         f"<p>It will be able to:</p>{_in_words(granted)}"
-        f"<p>You will be sent on to <code>{escape(redirect_uris.site(asked.way.redirect_uri))}</code>.</p>"
+        f"<p>You will be sent on to <code>{escape(site)}</code>.</p>"
         f'<form method="post" action="/auth/authorize">{fields}'
         '<div class="choice"><button name="decision" value="allow">Allow</button>'
         '<button name="decision" value="deny">Deny</button></div></form>'
@@ -51,7 +58,24 @@ def consent(
         "agents</a>.</p>"
     )
     sends_to = (redirect_uris.policy_source(asked.way.redirect_uri),)
-    return forms.page(f"Allow {asked.client.name}?", body, sends_to=sends_to)
+    return forms.page(title, body, sends_to=sends_to)
+
+
+def _unverified_name(name: str) -> str:
+    if not name:
+        return "A client without a name (<strong>not verified</strong>)"
+    return f"A client that calls itself “{escape(name)}” (<strong>not verified</strong>)"
+
+
+def _unverified(site: str) -> str:
+    """What a person has to know of a client that registered itself."""
+    access = f"Your data goes to <strong>{escape(site)}</strong>."
+    if redirect_uris.is_loopback(site):
+        access = f"Your data goes to a program on your own computer (<strong>{escape(site)}</strong>)."
+    return (
+        f"<p>This client registered itself, and its name is its own claim. {access} Allow it only if you started this "
+        "there, just now. You are asked each time.</p>"
+    )
 
 
 def connected(store: Store, listed: Iterable[Listed], email: str, csrf: str) -> Answer:

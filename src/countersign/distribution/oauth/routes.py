@@ -11,16 +11,19 @@ from countersign.distribution.oauth import (
     authorization_request,
     authorize,
     connected,
+    dynamic_clients,
     logo,
     metadata,
     revocation,
     skill,
     token,
 )
-from countersign.distribution.oauth.client_authentication import InvalidClient
+from countersign.distribution.oauth.client_authentication import InvalidClient, UnauthorizedClient
 from countersign.distribution.oauth.schemas import (
     AuthorizeForm,
     AuthorizeQuery,
+    ClientMetadata,
+    ClientRegistered,
     DisconnectForm,
     RevokeRequest,
     TokenRequest,
@@ -50,6 +53,11 @@ async def revoke_token(call: Request[Nothing, RevokeRequest]) -> Answer:
     await call.context.versions()
     await revocation.revoke(call.context, call.body, call.headers)
     return answer.json({})
+
+
+async def register_client(call: Request[Nothing, ClientMetadata]) -> Answer:
+    """Register an OAuth client by what it says of itself (RFC 7591)."""
+    return answer.json(await dynamic_clients.register(call.context, call.body, call.address), 201)
 
 
 async def show_protected_resource(call: Request[Nothing, Nothing]) -> Answer:
@@ -89,6 +97,7 @@ ROUTES = (
             answers={200: TokenResponse},
             refusals=(
                 InvalidClient,
+                UnauthorizedClient,
                 UnsupportedGrantType,
                 InvalidGrant,
                 InvalidScope,
@@ -156,6 +165,26 @@ ROUTES = (
         cross_origin=True,
         documented=True,
         example={"token": "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "token_type_hint": "access_token"},
+    ),
+    route(
+        "POST",
+        dynamic_clients.PATH,
+        register_client,
+        body=ClientMetadata,
+        answers={201: ClientRegistered},
+        refusals=(
+            dynamic_clients.DynamicClientsNotEnabled,
+            dynamic_clients.InvalidRedirectUri,
+            dynamic_clients.InvalidClientMetadata,
+        ),
+        oauth=True,
+        secret=True,
+        quota="token",
+        own_credentials=True,
+        body_limit=LARGEST_BODY,
+        at_root=True,
+        cross_origin=True,
+        example={"redirect_uris": ["http://127.0.0.1:3030/callback"], "client_name": "Example"},
     ),
     route(
         "GET",

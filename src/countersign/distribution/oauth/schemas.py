@@ -29,6 +29,32 @@ class TokenRequest(Credentials, kw_only=True):
     claim_token: Secret | None = None
 
 
+class ClientMetadata(msgspec.Struct, kw_only=True):
+    """What a client says of itself when it registers (RFC 7591 §2); unknown members are ignored."""
+
+    redirect_uris: list[Text] | None = None
+    client_name: Text | None = None
+    grant_types: list[Text] | None = None
+    response_types: list[Text] | None = None
+    scope: Text | None = None
+    token_endpoint_auth_method: Text | None = None
+
+
+class ClientRegistered(msgspec.Struct, kw_only=True):
+    """The client as it is registered, with its secret (RFC 7591 §3.2.1); what it did not get is left out."""
+
+    client_id: str
+    client_secret: str
+    client_id_issued_at: int
+    client_secret_expires_at: int
+    client_name: str
+    redirect_uris: tuple[str, ...]
+    grant_types: tuple[str, ...]
+    response_types: tuple[str, ...]
+    scope: str
+    token_endpoint_auth_method: str
+
+
 class RevokeRequest(Credentials, kw_only=True):
     """What is to end (RFC 7009 §2.1); the hint is not needed, as each kind of token is recognised."""
 

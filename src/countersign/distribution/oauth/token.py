@@ -38,6 +38,7 @@ async def exchange(store: Store, request: TokenRequest, headers: Headers) -> Tok
         UnsupportedGrantType: another grant.
         InvalidTarget: `resource` is another service.
         InvalidClient: unknown client or wrong secret, or none where one is needed.
+        UnauthorizedClient: the client may not use the grant.
         InvalidGrant: what was presented does not hold.
         InvalidScope: a scope that is not held.
         Refused: the claim grant's own answers (RFC 8628 §3.5).
@@ -53,7 +54,7 @@ async def exchange(store: Store, request: TokenRequest, headers: Headers) -> Tok
         if request.claim_token is None:
             raise InvalidRequest("claim_token is required", resolution="Send the claim token of the registration.")
         return await claim_grant.poll(store, request.claim_token, request.scope)
-    client = await client_authentication.authenticated(store, request, headers)
+    client = await client_authentication.authenticated_for(store, request, headers)
     if request.grant_type == "client_credentials":
         return client_credentials.exchange(store, client, request.scope)
     return await authorization_code.exchange(store, client, request)

@@ -39,7 +39,9 @@ BY_ADDRESS = """
                     WHERE r.person_id = m.person_id AND announced_by = 'person:' || m.person_id || ':' || r.id
                       AND r.status = 'claimed' AND ' ' || r.scopes || ' ' LIKE $4
                 ) OR EXISTS (
-                    SELECT 1 FROM consent c JOIN oauth_client o ON o.id = c.client_id
+                    SELECT 1 FROM consent c JOIN (
+                        SELECT id, scopes FROM oauth_client UNION ALL SELECT id, scopes FROM dynamic_client
+                    ) o ON o.id = c.client_id
                     WHERE c.person_id = m.person_id AND announced_by = 'person:' || m.person_id || ':' || c.id
                       AND ' ' || c.scopes || ' ' LIKE $4 AND ' ' || o.scopes || ' ' LIKE $4
                 )
