@@ -195,7 +195,7 @@ def _who(route: Route[Store]) -> str:
         return "whoever has the address"
     if route.scope is not None:
         return f"scope `{route.scope}`"
-    if route.own_credentials and route.oauth:
+    if route.own_credentials and route.oauth and route.form:
         return "an OAuth client by HTTP Basic or in the form, or whoever holds what is exchanged"
     return "anyone with a token" if route.signed_in else "anyone"
 

@@ -45,6 +45,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/org/webhooks/{webhook_id}/replay"): {"since": "2026-01-01T00:00:00Z"},
     ("POST", "/auth/session/token"): {},
     ("POST", "/auth/register"): {"type": "anonymous"},
+    ("POST", "/auth/clients"): {"redirect_uris": ["https://app.example/back"]},
     ("POST", "/auth/me"): {"claim_token": "clm_none"},
     ("POST", "/auth/me/complete"): {"claim_token": "clm_none", "user_code": "000000"},
 }

@@ -53,6 +53,7 @@ OWN_CREDENTIALS = {
     ("POST", "/auth/login"),
     ("POST", "/auth/revoke"),
     ("POST", "/auth/register"),
+    ("POST", "/auth/clients"),
     ("POST", "/auth/me"),
     ("POST", "/auth/me/complete"),
     ("GET", "/auth/claim"),

@@ -53,6 +53,13 @@ The same in the API's own words: `{{"method": "anonymous"}}`.
 """,
 }
 
+_CLIENTS = """## OAuth clients
+
+A client that can open a browser for its person (an MCP client, for one) needs none of the above. It registers itself by
+POST {root}/auth/clients `{{"client_name": "…", "redirect_uris": ["http://127.0.0.1:3030/callback"]}}` (RFC 7591) and
+takes an authorization code with PKCE. There is no refresh token, and the person is asked each time.
+
+"""
 _TEXT = """# auth.md
 
 How an agent signs in to {name}.
@@ -123,7 +130,7 @@ identity assertion again while it lasts ({assertion_ttl_s} seconds). {base}/auth
 Send `Authorization: Bearer <ACCESS_TOKEN>`, in the header only. GET {base}/auth/me tells whom it stands for.
 GET {base}/library needs read:library. {root}/openapi.json describes everything else.
 
-## Errors
+{clients}## Errors
 
 | Status | error | What to do |
 |---|---|---|
@@ -194,7 +201,10 @@ def text(store: Store) -> str:
         "resource_url": store.root_url + metadata.RESOURCE_PATH,
         "server_url": store.root_url + metadata.SERVER_PATH,
     }
+    clients = _CLIENTS.format(**words) if settings.dynamic_clients else ""
     types = metadata.identity_types(store)
     registering = "".join(_REGISTERING[each].format(**words) for each in _REGISTERING if each in types)
     scope_list = "\n".join(f"- `{scope}`: {scopes.MEANING[scope]}" for scope in scopes.ALL if scope != "admin:org")
-    return _TEXT.format(**words, types=", ".join(types), registering=registering, scope_list=scope_list)
+    return _TEXT.format(
+        **words, types=", ".join(types), registering=registering, clients=clients, scope_list=scope_list
+    )
