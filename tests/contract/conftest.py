@@ -58,7 +58,9 @@ async def tokens_of(wanted: Settings) -> dict[str, str | None]:
 
 
 @pytest.fixture
-def postgres_url(request: pytest.FixtureRequest, new_postgres_url: PostgresFactory, postgres_cluster: Cluster) -> str:
+def postgres_url(
+    request: pytest.FixtureRequest, new_postgres_url: PostgresFactory, postgres_cluster: Cluster
+) -> str:
     """The address of a PostgreSQL database of the test's own: with the scene where it is asked for, else empty."""
     on_stage = "scene" in request.fixturenames
     return new_postgres_url(stage(postgres_cluster).database if on_stage else migrated(postgres_cluster))

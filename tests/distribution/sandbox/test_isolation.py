@@ -53,7 +53,7 @@ WRITES: dict[tuple[str, str], int | str] = {
     ("POST", "/auth/login"): 400,
     ("POST", "/auth/revoke"): 400,
     ("POST", "/auth/register"): 200,
-    ("POST", "/auth/clients"): 201,
+    ("POST", "/auth/clients"): "page",
     ("POST", "/auth/me"): 401,
     ("POST", "/auth/me/complete"): 401,
     ("POST", "/healthz"): "page",
