@@ -57,14 +57,13 @@ def require_own(registration: Registration, email: str | None) -> None:
 
 
 async def accept(transaction: Transaction, attempt: Attempt, registration: Registration, person_id: str) -> None:
-    """Make the agent the person's, with the scopes it asked for as far as the person holds them; what it had before
-    is dead.
+    """Make the agent the person's, with the scopes it asked for; what it had before is dead.
 
     The caller holds the registration (`registrations.hold`) before it touches an attempt, as whoever begins one does.
 
     Raises:
         AttemptOver: another decision, another attempt or the time came first; nothing is changed then.
-        InvalidScope: the person holds none of the scopes that the agent asked for; nothing is changed either.
+        InvalidScope: the person does not hold a scope that the agent asked for; nothing is changed either.
     """
     if not await attempts.finish(transaction, attempt, "claimed"):
         raise AttemptOver("the attempt was decided, replaced or has expired")
@@ -80,16 +79,16 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
 
     Raises:
         AttemptOver: it was claimed or has ended; nothing is changed then.
-        InvalidScope: the person holds none of the scopes that the agent asked for; nothing is changed either.
+        InvalidScope: the person does not hold a scope that the agent asked for; nothing is changed either.
     """
     person = await queries.person(transaction, person_id)
     if person is None:
         raise AttemptOver("the account is no more")
     roles = await queries.roles(transaction, person_id)
-    granted = rules.require_granted(registration.scopes, roles.values())
+    rules.require_held(registration.scopes, roles.values())
     now = clock.now()
     claimed = await transaction.run(
-        registrations.CLAIM, registration.id, person_id, scopes.words(granted), now, person.email
+        registrations.CLAIM, registration.id, person_id, scopes.words(registration.scopes), now, person.email
     )
     if not claimed:
         raise AttemptOver("the registration has ended or was claimed already")
@@ -98,7 +97,7 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
         tied = await registrations.delegated(transaction, registration.issuer, registration.subject)
         if tied != person_id:
             raise AttemptOver("the provider's account was given to another person meanwhile")
-    await events.agent_added(transaction, registration.id, granted, roles)
+    await events.agent_added(transaction, registration.id, registration.scopes, roles)
     await versions.bump(transaction, "identity")
     telemetry.logger("agents").info("claim confirmed", registration=registration.id)
 

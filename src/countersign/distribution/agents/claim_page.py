@@ -51,7 +51,7 @@ async def decide_claim(call: Request[ClaimQuery, ClaimForm]) -> Answer:
     if not form.confirm:
         return await _page(store, attempt, page, registration, visitor, "Choose one of the two buttons.")
     roles = await queries.roles(store.database, visitor.person.id)
-    if not rules.granted(registration.scopes, roles.values()):
+    if rules.not_held(registration.scopes, roles.values()):
         # The agent learns it by its next poll.
         await _confirm(store, attempt, visitor.person)
         return pages.asks_for_too_much()
@@ -129,16 +129,14 @@ async def _page(
         is_first_provider=issuer is not None
         and await registrations.is_first_of_issuer(reader, issuer.issuer, person_id),
     )
-    granted = rules.granted(registration.scopes, roles.values())
     return pages.decision(
-        # What it would get; where that is nothing, what it asked for.
-        registration._replace(scopes=granted or registration.scopes),
+        registration,
         visitor.person.email,
         csrf.token_of(store, visitor.session),
         asks_for_code=page == "typed",
         provider=issuer.name if issuer else "",
         advice=advice,
-        may_allow=bool(granted),
+        not_held=rules.not_held(registration.scopes, roles.values()),
         store=store.settings.resource_name,
         error=error,
     )

@@ -55,9 +55,7 @@ async def foreign_assertion(store: Store, assertion: str, client: Client, scope:
         remedy = "Register with the assertion at /api/v1/auth/register: the person confirms there once."
         raise InvalidGrant("the person has to confirm the agent first", resolution=remedy)
     grant = await of_registration(store.database, outcome)
-    granted = wanted & await tokens.held_through(store.database, grant)
-    if not granted:
-        raise tokens.InvalidScope("nothing is left of the scopes asked for that the person and the client hold")
+    granted = tokens.requested(scopes.words(wanted), await tokens.held_through(store.database, grant))
     return token_of(store, grant, granted, client_id=client.id, auth_time_s=believed.auth_time_s)
 
 

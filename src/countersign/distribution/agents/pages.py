@@ -14,10 +14,6 @@ _CODE_FIELD = (
     '<input id="user_code" name="user_code" type="text" autocomplete="off" autocapitalize="characters" '
     'spellcheck="false" placeholder="XXXX-XXXX" maxlength="20">'
 )
-_CANNOT_ALLOW = (
-    "<p><strong>You cannot allow it:</strong> your account may not do this itself. "
-    "An owner of your organisation can make you a publisher. Or the agent asks for less.</p>"
-)
 _DIGITS_COME = "<p>After you allow it, this page shows six digits to give to your agent.</p>"
 _CONNECTED = ("Your connected agents", "/auth/agents")
 
@@ -37,27 +33,40 @@ def decision(
     asks_for_code: bool,
     provider: str,
     advice: Advice,
-    may_allow: bool,
+    not_held: frozenset[str],
     store: str,
     error: str = "",
 ) -> Answer:
-    """The page on which a person takes an agent as theirs, or declines. Who may not allow it can tell the agent so."""
+    """The page on which a person takes an agent as theirs, or declines. Of an agent that asks for scopes that the
+    person does not hold, it only offers to tell the agent so."""
     shown = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
-    asked = "".join(f"<li>{escape(scopes.MEANING[scope])}</li>" for scope in scopes.ALL if scope in registration.scopes)
+    asked = in_words(registration.scopes)
     field, confirm = _CODE_FIELD if asks_for_code else _DIGITS_COME, "Allow"
-    if not may_allow:
-        field, confirm = _CANNOT_ALLOW, "Tell the agent to ask for less"
+    if not_held:
+        field, confirm = _cannot_allow(not_held), "Tell the agent to ask for less"
     body = (
         f"<p>An agent wants to act for you at {escape(store)}. "
         "<strong>Allow it only if you started this yourself, just now.</strong> Nobody from here will ever ask you "
         "to type a code that reached you by mail, chat or telephone.</p>"
-        f"{_who(registration, email, provider)}{_firsts(advice, provider)}<p>It asks to:</p><ul>{asked}</ul>"
+        f"{_who(registration, email, provider)}{_firsts(advice, provider)}<p>It asks to:</p>{asked}"
         f'<form method="post">{forms.hidden("csrf", csrf)}{shown}{field}'
         '<div class="choice"><button name="confirm" value="yes">' + confirm + "</button>"
         '<button name="decline" value="yes">Decline</button></div></form>'
         '<p>You can disconnect it at any time on <a href="/auth/agents">the page of your connected agents</a>.</p>'
     )
     return _unreferred(forms.page("Allow this agent?", body, 400 if error else 200, prefix="Error: " if error else ""))
+
+
+def in_words(held: frozenset[str]) -> str:
+    """A list of what the scopes allow, in words."""
+    return "<ul>" + "".join(f"<li>{escape(scopes.MEANING[each])}</li>" for each in scopes.ALL if each in held) + "</ul>"
+
+
+def _cannot_allow(not_held: frozenset[str]) -> str:
+    return (
+        f"<p><strong>You cannot allow it:</strong> your account may not do this itself:</p>{in_words(not_held)}"
+        "<p>An owner of your organisation can make you a publisher. Or the agent asks for less.</p>"
+    )
 
 
 def _who(registration: Registration, email: str, provider: str) -> str:

@@ -70,7 +70,7 @@ async def poll(store: Store, claim_token: str) -> Standing:
         InvalidClaimToken: unknown, or dead since ten minutes after the claim.
         SlowDown: this poll came too early, and the claim is not decided.
         ClaimExpired, AttemptOver: nothing can come of it, or not of this attempt.
-        InvalidScope: the person confirmed, and holds none of the scopes that the agent asked for.
+        InvalidScope: the person confirmed, and does not hold a scope that the agent asked for.
         AccessDenied: the person declined or has ended the registration.
     """
     registration = await of_token(store, claim_token)
@@ -118,5 +118,5 @@ async def _standing(store: Store, registration: Registration) -> Standing:
         raise AttemptOver("the link and its code are used up, or none was asked for yet")
     if attempt.confirmed_by is not None:
         roles = await queries.roles(store.database, attempt.confirmed_by)
-        rules.require_granted(registration.scopes, roles.values())
+        rules.require_held(registration.scopes, roles.values())
     return Standing("pending", registration, attempts.seconds_left(attempt))

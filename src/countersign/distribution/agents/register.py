@@ -214,8 +214,8 @@ async def take_over(store: Store, believed: Asserted, registration: Registration
         email = believed.email
         needs_person = person_id is None
         if person_id is not None:
-            roles = await queries.roles(transaction, person_id)
-            needs_person = bool(rules.granted(wanted, roles.values()) & rules.WRITING)
+            # Whatever the person's roles: the answer does not tell an agent who may publish.
+            needs_person = bool(wanted & rules.WRITING)
             person = await queries.person(transaction, person_id)
             email = person.email if person else None
         if not await registrations.name_person(transaction, registration.id, email, origin):
@@ -253,27 +253,26 @@ async def _registered(
 ) -> Outcome:
     """The agent's registration for a known person: the one it has, or a new one. What it may write, the person has to
     have confirmed for this very agent."""
-    roles = await queries.roles(transaction, person_id)
-    granted = rules.granted(applicant.scopes, roles.values())
     known = await registrations.of_client(transaction, origin, person_id)
     confirmed = frozenset[str]().union(*(each.scopes for each in known))
-    if granted & rules.WRITING - confirmed:
+    if applicant.scopes & rules.WRITING - confirmed:
         person = await queries.person(transaction, person_id)
         email = person.email if person else None
         return await _await_person(store, transaction, origin, applicant, email)
     for each in known:
-        if each.scopes == granted:
+        if each.scopes == applicant.scopes:
             return each
     made, _ = await registrations.add(
         transaction,
         "identity_assertion",
-        applicant._replace(scopes=granted),
+        applicant,
         person_id=person_id,
         origin=origin,
         claim_ttl_s=store.settings.claim_ttl_s,
         interval_s=store.settings.poll_interval_s,
     )
-    await events.agent_added(transaction, made.id, granted, roles)
+    roles = await queries.roles(transaction, person_id)
+    await events.agent_added(transaction, made.id, made.scopes, roles)
     _log("registration created", made)
     return made
 

@@ -88,25 +88,24 @@ def asked(scope: str | None) -> frozenset[str]:
     return wanted - {"admin:org"}
 
 
-def granted(wanted: frozenset[str], roles: Iterable[str]) -> frozenset[str]:
-    """What a person's agent gets of what it asked for: reading, and writing where the person may publish."""
+def not_held(wanted: frozenset[str], roles: Iterable[str]) -> frozenset[str]:
+    """The scopes that a person with these roles cannot give to an agent: writing, unless the person may publish."""
     may_write = any("write:releases" in scopes.OF_ROLE[role] for role in roles)
-    return wanted & (DEFAULT | WRITING if may_write else DEFAULT)
+    return wanted - (DEFAULT | WRITING if may_write else DEFAULT)
 
 
-def require_granted(wanted: frozenset[str], roles: Iterable[str]) -> frozenset[str]:
-    """What a person's agent gets of what it asked for, which is not nothing.
+def require_held(wanted: frozenset[str], roles: Iterable[str]) -> None:
+    """Insist that a person with these roles holds all that the agent asked for.
 
     Raises:
-        InvalidScope: the person holds none of it.
+        InvalidScope: the person does not; it names the scopes.
     """
-    given = granted(wanted, roles)
-    if not given:
+    lacking = not_held(wanted, roles)
+    if lacking:
         raise InvalidScope(
-            f"your person's account lacks {scopes.words(wanted)}",
-            resolution="Register again with other scopes, or have the person be made a publisher first.",
+            f"your person's account lacks {scopes.words(lacking)}",
+            resolution="Register again without these scopes, or have the person be made a publisher first.",
         )
-    return given
 
 
 def name_of(user_agent: str | None) -> str:

@@ -5,8 +5,9 @@ from html import escape
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from countersign.distribution.agents.pages import in_words
 from countersign.distribution.context import Store
-from countersign.distribution.identity import redirect_uris, scopes
+from countersign.distribution.identity import redirect_uris
 from countersign.distribution.identity.visitors import Visitor
 from countersign.distribution.oauth.authorization_request import Asked
 from countersign.distribution.oauth.schemas import AuthorizeQuery
@@ -49,7 +50,7 @@ def consent(
     body = (
         f"<p>{who} wants to act for you at {escape(store.settings.resource_name)}. "
         f"You are signed in as {escape(visitor.person.email)}.</p>{warning}"
-        f"<p>It will be able to:</p>{_in_words(granted)}"
+        f"<p>It will be able to:</p>{in_words(granted)}"
         f"<p>You will be sent on to <code>{escape(site)}</code>.</p>"
         f'<form method="post" action="/auth/authorize">{fields}'
         '<div class="choice"><button name="decision" value="allow">Allow</button>'
@@ -93,11 +94,7 @@ def _line(each: Listed, csrf: str) -> str:
     name = escape(each.name)
     return (
         f'<li><h2>{name}</h2><p class="facts">{escape(each.what)}, since {forms.moment(each.since)}, {used}</p>'
-        f"<p>It can:</p>{_in_words(each.scopes)}"
+        f"<p>It can:</p>{in_words(each.scopes)}"
         f'<form method="post">{forms.hidden("csrf", csrf)}{forms.hidden("id", each.id)}'
         f'<button class="other" aria-label="Disconnect {name}">Disconnect</button></form></li>'
     )
-
-
-def _in_words(held: frozenset[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(scopes.MEANING[each])}</li>" for each in scopes.ALL if each in held) + "</ul>"

@@ -53,12 +53,10 @@ The same in the API's own words: `{{"method": "anonymous"}}`.
 """,
 }
 
-_CLIENTS = """## OAuth clients
-
-A client that can open a browser for its person (an MCP client, for one) needs none of the above. It registers itself by
-POST {root}/auth/clients `{{"client_name": "…", "redirect_uris": ["http://127.0.0.1:3030/callback"]}}` (RFC 7591) and
-takes an authorization code with PKCE. There is no refresh token, and the person is asked each time.
-
+_CLIENTS = """
+A client that opens a browser for its person (an MCP client, for one) needs none of these: it registers itself by POST
+{root}/auth/clients `{{"client_name": "…", "redirect_uris": ["http://127.0.0.1:3030/callback"]}}` (RFC 7591), and takes
+an authorization code with PKCE. There is no refresh token, and the person is asked each time.
 """
 _TEXT = """# auth.md
 
@@ -83,7 +81,7 @@ and with the scope that is enough for that call (`scope`). GET the address: `res
 
 This server takes: {types}. With a session of your person at an identity provider it trusts, use
 identity_assertion. With their e-mail, use service_auth: they confirm. With neither, anonymous: public reads only.
-
+{clients}
 ## 3. Register
 {registering}
 ## 4. Claim ceremony
@@ -101,9 +99,9 @@ grant_type={claim_grant}&claim_token=<CLAIM_TOKEN>
 ```
 
 400 `authorization_pending`: go on. 400 `slow_down`: wait longer between polls from now on. 400 `access_denied`: your
-person said no; stop, and do not ask again unprompted. 400 `invalid_scope`: your person wants to allow it and holds
-none of the scopes that it names; register again with others. 400 `expired_token`: begin another attempt (4c).
-200 is a token response with `identity_assertion` and `assertion_expires` beside it.
+person said no; stop, and do not ask again unprompted. 400 `invalid_scope`: your person wants to allow it and lacks a
+scope that it names; register again without it. 400 `expired_token`: begin another attempt (4c). 200 is a token response
+with `identity_assertion` and `assertion_expires` beside it.
 
 GET {base}/auth/me with `Authorization: Bearer <CLAIM_TOKEN>` tells the same as a status: `pending`, `claimed`.
 
@@ -130,7 +128,7 @@ identity assertion again while it lasts ({assertion_ttl_s} seconds). {base}/auth
 Send `Authorization: Bearer <ACCESS_TOKEN>`, in the header only. GET {base}/auth/me tells whom it stands for.
 GET {base}/library needs read:library. {root}/openapi.json describes everything else.
 
-{clients}## Errors
+## Errors
 
 | Status | error | What to do |
 |---|---|---|
