@@ -135,11 +135,32 @@ async def test_an_agent_without_its_persons_yes_registers_nowhere(shop: Shop) ->
     assert ("POST", "/auth/register") not in logged(shop)
 
 
-def login(shop: Shop, home: Path) -> tuple[Arriving, str, str]:
+def login(shop: Shop, home: Path, *options: str) -> tuple[Arriving, str, str]:
     """The command that signs in, with link and code."""
     known = variables(shop, home)
-    command = Arriving(*COMMAND, "login", "--email", CUSTOMER, **known)
+    command = Arriving(*COMMAND, "login", "--email", CUSTOMER, *options, **known)
     return command, command.reads(r"Open (\S+)\n")[1], command.reads(r"the code (\S+)\n")[1]
+
+
+async def test_login_to_publish_is_refused_to_who_may_not_and_says_so_on_both_sides(
+    browser: Browser, shop: Shop, tmp_path: Path
+) -> None:
+    command, link, _ = login(shop, tmp_path, "--publish")
+    async with opened(browser, shop.running, java_script_enabled=False) as (_, page):
+        await page.goto(link)
+        await send(page, email=CUSTOMER, password=PASSWORD)
+        said = await page.inner_text("main")
+        async with page.expect_navigation():
+            await page.click("button:text-is('Tell the agent to ask for less')")
+        decided = await heading(page)
+
+    assert "You cannot allow it" in said
+    assert "publish releases and upload files" in said.partition("You cannot allow it")[2]
+    assert decided == "Not connected"
+    exit_code, told = command.ends()
+    assert exit_code == 4
+    assert "this account may not publish" in told
+    assert not (tmp_path / "config/countersign").exists()
 
 
 def variables(shop: Shop, home: Path) -> dict[str, Any]:

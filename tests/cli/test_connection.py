@@ -229,6 +229,7 @@ def test_what_a_sign_in_never_allows_names_the_ways_that_do(run: Run, demo_store
     assert "gives no token with the scope admin:org" in codes.stderr
     assert "gives no token" not in other.stderr
     assert "--scope write:products" in other.stderr
+    assert "countersign login --publish" in other.stderr
 
 
 def issued(run: Run, store: Running, email: str, scope: str) -> dict[str, str]:

@@ -1,8 +1,11 @@
 """A token is kept privately, once the server knows it, and printed by nothing."""
 
+import json
 import stat
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from countersign.cli.output import Exit
 from tests.cli.conftest import Run, Scripted
@@ -82,6 +85,53 @@ def test_a_token_in_the_environment_that_goes_before_the_kept_one_is_told_of(run
 
     assert "COUNTERSIGN_TOKEN is set and goes before it" in signed_in.stderr
     assert "unset it" in refused.stderr
+
+
+READING = "read:products read:releases read:library"
+ASKED = {
+    "claim_token": "clm_1",
+    "claim": {"user_code": "WDJB-MJHT", "verification_uri": "http://x/auth/claim", "expires_in": 600, "interval": 0},
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"), [((), READING), (("--publish",), f"{READING} write:products write:releases")]
+)
+def test_a_sign_in_asks_for_what_every_account_holds_and_for_more_where_that_is_wanted(
+    run: Run, scripted: Make, options: tuple[str, ...], asked: str
+) -> None:
+    server = scripted()
+    server.say(200, ASKED)
+    server.say(200, {"status": "claimed", "identity_assertion": "a.b.c"})
+    server.say(200, {"access_token": "the-token"})
+    server.say(200, ME)
+
+    done = run("login", "--email", "me@example.com", *options, "--server", server.url)
+
+    assert done.returncode == Exit.OK, done.stderr
+    assert json.loads(server.seen[0].body)["scope"] == asked
+
+
+def test_who_may_not_publish_is_told_how_to_sign_in_all_the_same(
+    run: Run, scripted: Make, home: dict[str, str]
+) -> None:
+    server = scripted()
+    server.say(200, ASKED)
+    server.say(400, {"code": "invalid_scope", "detail": "your person's account lacks write:products write:releases"})
+
+    done = run("login", "--email", "me@example.com", "--publish", "--server", server.url)
+
+    assert done.returncode == Exit.REFUSED
+    for words in ("this account may not publish", "without --publish", "make this account a publisher"):
+        assert words in done.stderr
+    assert not (Path(home["XDG_CONFIG_HOME"]) / "countersign").exists()
+
+
+def test_a_token_from_stdin_and_scopes_to_ask_for_exclude_each_other(run: Run) -> None:
+    done = run("login", "--with-token", "--publish", stdin="t")
+
+    assert done.returncode == Exit.USAGE
+    assert "the token has its scopes already" in done.stderr
 
 
 def test_a_server_that_asks_for_an_hour_is_not_waited_for(run: Run, scripted: Make) -> None:

@@ -9,7 +9,7 @@ JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 SLOWEST_S = 60
 
 
-def token_for(server: Server, email: str) -> str:
+def token_for(server: Server, email: str, scopes: str) -> str:
     """A bearer token of the person with this address, once they have confirmed in a browser.
 
     Raises:
@@ -17,7 +17,7 @@ def token_for(server: Server, email: str) -> str:
     """
     server.use_no_token()
     doing = "cannot sign in"
-    asked = {"method": "service_auth", "email": email, "scope": connection.WANTED}
+    asked = {"method": "service_auth", "email": email, "scope": scopes}
     registered = connection.decoded(server.post("/auth/register", asked, doing), wire.Registered, doing)
     claim = registered.claim
     output.note(f"Open {claim.verification_uri}")
@@ -39,15 +39,26 @@ def _assertion(server: Server, claim_token: str, interval_s: int, patience_s: in
             interval_s = min(SLOWEST_S, int(connection.asked_pause_s(reply.headers, 1)) + 1)
             continue
         if not reply.is_success:
-            failure = server.refusal(reply, "cannot sign in")
-            # What the server says of it is meant for agents.
-            failure.remedy = "Run `countersign login` again, and confirm with the code it shows."
-            raise failure
+            raise _refusal(server, reply)
         standing = connection.decoded(reply, wire.Standing, "cannot sign in")
         if standing.status == "claimed":
             return standing.identity_assertion
     remedy = "Run the command again, and confirm in the browser while it waits."
     raise Failure("cannot sign in", why="the confirmation did not come in time", remedy=remedy, exit_code=Exit.REFUSED)
+
+
+def _refusal(server: Server, reply: Reply) -> Failure:
+    """Why nothing comes of the claim, for the person: what the server says of it is meant for agents."""
+    failure = server.refusal(reply, "cannot sign in")
+    failure.remedy = "Run `countersign login` again, and confirm with the code it shows."
+    if failure.problem == "invalid_scope":
+        failure.exit_code = Exit.REFUSED
+        failure.why = "this account may not publish"
+        failure.remedy = (
+            "Run `countersign login` without --publish to find, own and download. To publish, have an owner of the "
+            "organisation make this account a publisher."
+        )
+    return failure
 
 
 def _poll(server: Server, claim_token: str) -> Reply:

@@ -26,8 +26,10 @@ LONGEST_ANSWER = 256 << 20
 REDIRECTS = 5
 
 AT_RECORDS = "Set COUNTERSIGN_TOKEN to a token of the records service, of a sign-in or of an agent."
-WANTED = "read:products read:releases read:library write:products write:releases"
-"""The scopes that `countersign login` asks for."""
+READING = "read:products read:releases read:library"
+"""The scopes that `countersign login` asks for: every account holds them."""
+PUBLISHING = f"{READING} write:products write:releases"
+"""The scopes that `countersign login --publish` asks for."""
 
 _NEEDED = re.compile(r'error="insufficient_scope", scope="([a-z:]+)"')
 _NOTHING_HERE = (404, 405)
@@ -114,9 +116,7 @@ class Server:
         found = _NEXT.search(reply.headers.get("link", ""))
         return self.reached(found[1]) if found else None
 
-    def get(
-        self, path: str, kind: type[AnswerT], doing: str, headers: Mapping[str, str] | None = None
-    ) -> AnswerT:
+    def get(self, path: str, kind: type[AnswerT], doing: str, headers: Mapping[str, str] | None = None) -> AnswerT:
         """The decoded answer of a GET; `doing` begins the failure's text.
 
         Raises:
@@ -328,7 +328,9 @@ def _remedy(reply: Reply, root: str, code: str) -> str:
 
 def _wider(root: str, scope: str) -> str:
     """How to act with a scope that the token lacks."""
-    lacks = "" if scope in WANTED.split() else f"`countersign login` gives no token with the scope {scope}; "
+    lacks = f"`countersign login` gives no token with the scope {scope}; "
+    if scope in PUBLISHING.split():
+        lacks = "" if scope in READING.split() else "Sign in with `countersign login --publish` as a publisher; or "
     client = "act as an OAuth client that has it (COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET)"
     issued = f"`countersign token issue EMAIL --scope {scope}` where the store runs"
     return f"{lacks}{client}, or set COUNTERSIGN_TOKEN to what {issued} prints. The pages of {root} need no scope."

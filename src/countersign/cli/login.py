@@ -15,23 +15,29 @@ LONGEST_TOKEN = 16_384
 
 @click.command()
 @click.option("--email", help="Your account's address; asked for on a terminal.")
+@click.option("--publish", is_flag=True, help="Ask for what a publisher needs, too: products, releases, uploads.")
 @click.option("--with-token", is_flag=True, help="Read a token from stdin instead (asked for on a terminal).")
 @server_option
 @output.json_option
-def login(email: str | None, with_token: bool) -> None:
+def login(email: str | None, publish: bool, with_token: bool) -> None:
     """Sign in to a server: confirm in a browser, and a token is kept here.
 
-    It shows an address and a code. Open the address, sign in with the account, type the code. What is kept may read,
-    and publish where you are a publisher; it ends after a day, or when you disconnect it on the page of your agents.
+    It shows an address and a code. Open the address, sign in with the account, type the code. What is kept may read and
+    redeem; with --publish it may publish as well, which an account that is no publisher cannot allow. It ends after a
+    day, or when you disconnect it on the page of your agents.
 
     A token that you have already is read from stdin and never from the command line, where others could see it:
 
         countersign token issue me@example.com --data DIR | countersign login --with-token
     """
-    if with_token and email:
-        raise click.UsageError("say --email or --with-token, not both")
+    if with_token and (email or publish):
+        raise click.UsageError("say --with-token without --email and --publish: the token has its scopes already")
     server = connection.chosen()
-    token = _token_from_stdin() if with_token else claiming.token_for(server, email or _asked_for())
+    if with_token:
+        token = _token_from_stdin()
+    else:
+        scopes = connection.PUBLISHING if publish else connection.READING
+        token = claiming.token_for(server, email or _asked_for(), scopes)
     server.use_token(token)
     me = server.get("/auth/me", wire.Me, "the token was not kept")
     path = credentials.keep(server.root, token)
