@@ -132,6 +132,12 @@ def test_a_key_for_the_sandbox_is_told_so_wherever_keys_are_looked_at() -> None:
         assert "sandbox_only" in codes or not is_known_by_key, (method, path)
 
 
+@each_operation
+def test_every_parameter_is_described(method: str, path: str, operation: dict[str, Any]) -> None:
+    for parameter in operation["parameters"]:
+        assert len(parameter["description"].split()) > 1, parameter["name"]
+
+
 def test_every_parameter_of_a_path_is_explained() -> None:
     names = {name for each in EVERY_ROUTE for name in re.findall(r"\{(\w+)\}", each.path)}
 

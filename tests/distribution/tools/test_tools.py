@@ -3,6 +3,7 @@
 import json
 import re
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
@@ -44,6 +45,63 @@ async def test_o1_to_o4_tools_are_what_every_client_takes(desk: Desk) -> None:
         assert not COMBINATORS & schema.keys()
         assert "$ref" not in json.dumps(schema)
         assert "anyOf" not in json.dumps(schema)
+
+
+def _members(schema: dict[str, Any], place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every member that the schema describes, with where it is."""
+    for name, member in schema.get("properties", {}).items():
+        yield f"{place}.{name}", member
+        yield from _members(member, f"{place}.{name}")
+        yield from _members(member.get("items", {}), f"{place}.{name}")
+
+
+async def test_every_argument_is_described(desk: Desk) -> None:
+    for each in await desk.tools("alice"):
+        for place, member in _members(each["inputSchema"], each["name"]):
+            assert member.get("description"), place
+
+
+async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: Desk) -> None:
+    world, owner = world_of(both), both.office.tokens["alice"]
+    await world.call("POST", "/products/saga/releases", owner, json={"version": "1.0", "channel": "beta"})
+    content = b"a build"
+    announced = (
+        await world.call(
+            "POST", "/products/saga/releases/1.0/artifacts", owner, json={"filename": "a.bin", "size": len(content)}
+        )
+    ).json()
+    await world.http.put(announced["upload_url"], content=content)
+    await world.call("POST", "/products/saga/releases/1.0/publish", owner)
+    batch = {"kind": "license", "products": ["saga"], "count": 1}
+    (code,) = (await world.call("POST", "/codes", owner, json=batch)).json()["codes"]
+    job = {"type": "artifact.verify", "payload": {"artifact_id": announced["artifact_id"]}}
+    calls: dict[str, dict[str, Any]] = {
+        **{
+            name: {}
+            for name in ("get_health", "get_info", "get_sandbox", "get_sandbox_health", "get_sandbox_telemetry")
+        },
+        "list_products": {"limit": 1},
+        "get_product": {"id": "saga"},
+        "list_releases": {"id": "saga"},
+        "redeem_code": {"code": code},
+        "get_library": {},
+        "run_batch": {"operations": [{"method": "GET", "path": "/products/saga/releases"}]},
+        "create_job": job,
+        "ask": {"query": "What is the newest release of Saga?"},
+    }
+    listed = {each["name"]: each for each in await both.tools("alice")}
+    assert listed.keys() == calls.keys() | {"get_job"}
+    for each in listed.values():
+        assert each["outputSchema"]["type"] == "object"
+        assert "$ref" not in json.dumps(each["outputSchema"])
+        jsonschema.Draft202012Validator.check_schema(each["outputSchema"])
+
+    # `called` holds each answer against the schema.
+    answers = {name: await both.called("alice", name, **arguments) for name, arguments in calls.items()}
+
+    assert answers["list_releases"]["items"][0]["artifacts"]
+    assert (await both.called("alice", "get_job", job_id=answers["create_job"]["job_id"]))["type"] == "artifact.verify"
+    assert all("outputSchema" not in each for each in await both.tools("alice", REVISIONS[0]))
 
 
 async def test_schemas_hold_path_query_and_body_side_by_side(desk: Desk) -> None:

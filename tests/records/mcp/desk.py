@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any, cast
 
 import httpx
+import jsonschema
 
 from tests.kernel.mcp import published
 from tests.records.office import Office
@@ -88,9 +89,16 @@ class Desk:
 
     async def called(self, who: str, name: str, /, **arguments: object) -> dict[str, Any]:
         """The structured content of a tool's good answer."""
+        # Listed before the call, which may end the caller's session.
+        described = next((each for each in await self.tools(who) if each["name"] == name), {})
         result = await self.result(tool(name, **arguments), who)
         assert result["isError"] is False, result
         assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+        if "outputSchema" in described:
+            schema = jsonschema.Draft202012Validator(
+                described["outputSchema"], format_checker=jsonschema.FormatChecker()
+            )
+            schema.validate(result["structuredContent"])
         return cast("dict[str, Any]", result["structuredContent"])
 
     async def refused(self, who: str, name: str, /, **arguments: object) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-ReturnTo = Annotated[str, msgspec.Meta(max_length=8_000)]
+from countersign.distribution.identity.schemas import ReturnTo
 
 
 class AskQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -23,7 +23,7 @@ class AskForm(msgspec.Struct, forbid_unknown_fields=True):
 class ProveQuery(msgspec.Struct, forbid_unknown_fields=True):
     """The token of a mailed link."""
 
-    token: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    token: Annotated[str, msgspec.Meta(max_length=200, description="The token of the mailed link.")] = ""
 
 
 class ProveForm(msgspec.Struct, forbid_unknown_fields=True):

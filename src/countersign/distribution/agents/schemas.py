@@ -167,7 +167,7 @@ class Me(msgspec.Struct, omit_defaults=True):
 class ClaimQuery(msgspec.Struct, forbid_unknown_fields=True):
     """The link's token."""
 
-    claim_attempt_token: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    claim_attempt_token: Annotated[str, msgspec.Meta(max_length=200, description="The token of the link.")] = ""
 
 
 class ClaimForm(msgspec.Struct, forbid_unknown_fields=True):

@@ -8,37 +8,51 @@ from countersign.distribution.ask.answers import Source
 from countersign.distribution.ask.query import Query
 
 LONGEST = 2_000
-Question = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST)]
+Question = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1, max_length=LONGEST, description="A question in plain words about products and their releases."
+    ),
+]
 Short = Annotated[str, msgspec.Meta(max_length=LONGEST)]
-Mode = Literal["list", "summarize", "generate"]
+Mode = Annotated[
+    Literal["list", "summarize", "generate"],
+    msgspec.Meta(
+        description="`list` and `summarize` answer from the catalog; `generate` has a model word the answer, where one "
+        "is configured."
+    ),
+]
+Streamed = Annotated[bool, msgspec.Meta(description="Whether the answer is a stream of server-sent events.")]
+QueryId = Annotated[str, msgspec.Meta(max_length=200, description="An id of the caller's for the question.")]
+Unused = Annotated[Short, msgspec.Meta(description="NLWeb; taken, without effect.")]
 
 
 class Asking(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """How POST /ask is to answer: as a stream of events, or as one object."""
 
-    stream: bool = False
+    stream: Streamed = False
 
 
 class Asked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The parameters of GET /ask: the question, and whether the answer is to be a stream of events."""
 
     q: Question
-    stream: bool = False
+    stream: Streamed = False
     mode: Mode | None = None
-    query_id: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    query_id: QueryId | None = None
 
 
 class NlwebAsked(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What clients of NLWeb send to the /ask at a site's root."""
 
     query: Question
-    site: Short | None = None
-    prev: Short | None = None
-    decontextualized_query: Short | None = None
-    streaming: bool | None = None
+    site: Unused | None = None
+    prev: Unused | None = None
+    decontextualized_query: Unused | None = None
+    streaming: Streamed | None = None
     mode: Mode | None = None
     generate_mode: Mode | None = None
-    query_id: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    query_id: QueryId | None = None
 
 
 class Nested(msgspec.Struct):
@@ -78,10 +92,10 @@ class AskBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A question, in plain words; the members beside `query` are NLWeb's."""
 
     query: Question
-    streaming: bool | None = None
+    streaming: Streamed | None = None
     mode: Mode | None = None
     generate_mode: Mode | None = None
-    query_id: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    query_id: QueryId | None = None
 
 
 class NlwebBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -91,10 +105,10 @@ class NlwebBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     site: Short | None = None
     prev: Short | list[str] | None = None
     decontextualized_query: Short | None = None
-    streaming: bool | None = None
+    streaming: Streamed | None = None
     mode: Mode | None = None
     generate_mode: Mode | None = None
-    query_id: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+    query_id: QueryId | None = None
     context: Context | None = None
     prefer: Preferred | None = None
     meta: Meta | None = None

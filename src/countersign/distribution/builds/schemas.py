@@ -34,6 +34,6 @@ class Announced(msgspec.Struct):
 class SignedQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The parameters of a signed address; `expires` in seconds since 1970."""
 
-    expires: Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
-    filename: Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
-    signature: Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+    expires: Annotated[int, msgspec.Meta(ge=0, le=1 << 40, description="When the address ends, in seconds since 1970.")]
+    filename: Annotated[str, msgspec.Meta(min_length=1, max_length=255, description="The name to save the file under.")]
+    signature: Annotated[str, msgspec.Meta(min_length=1, max_length=64, description="The signature of the address.")]

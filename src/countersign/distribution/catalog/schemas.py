@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from countersign.kernel.http.texts import Moment, Sha256, UriReference, Uuid
+from countersign.kernel.http.texts import CursorText, Moment, Sha256, UriReference, Uuid
 
 Kind = Literal["game", "app", "tool"]
 Platform = Literal["windows", "macos", "linux", "android", "ios", "web"]
@@ -14,8 +14,8 @@ MediaKind = Literal["icon", "cover", "screenshot", "video"]
 Access = Literal["free", "entitled"]
 Status = Literal["draft", "public", "archived"]
 
-Limit = Annotated[int, msgspec.Meta(ge=1, le=100)]
-Cursor = Annotated[str, msgspec.Meta(min_length=1, max_length=4096)]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=100, description="How many items a page has at most.")]
+Cursor = Annotated[CursorText, msgspec.Meta(min_length=1, max_length=4096)]
 Word = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
@@ -126,28 +126,47 @@ class Catalog(msgspec.Struct):
     next_cursor: str | None
 
 
+SearchText = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1, max_length=200, description="Words to find in titles, descriptions and tags; typing errors pass."
+    ),
+]
+ProductOrder = Annotated[
+    Literal["title", "-published_at", "relevance"],
+    msgspec.Meta(
+        description="The order of the list: by title (the default), by the newest release, or by how well `q` matches."
+    ),
+]
+_IN_CHANNEL = "Only products with a published release in this channel."
+_SINCE = (
+    "Only products with a release published on or after this day (UTC), or made since where they have no release. "
+    "With `channel`, that release is in this channel."
+)
+
+
 class ListQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The parameters of GET /products. `channel` asks for a published release in it; `published_since` is a day (UTC)
-    on or after which something was released, or the product made where nothing was. Together they ask for one release:
-    published in this channel on or after that day."""
+    """The parameters of GET /products."""
 
     cursor: Cursor | None = None
     limit: Limit = 20
-    kind: Kind | None = None
-    platform: Platform | None = None
-    org: Word | None = None
-    tag: Word | None = None
-    q: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] | None = None
-    sort: Literal["title", "-published_at", "relevance"] | None = None
-    channel: ChannelName | None = None
-    access: Access | None = None
-    published_since: date | None = None
+    kind: Annotated[Kind, msgspec.Meta(description="Only products of this kind.")] | None = None
+    platform: Annotated[Platform, msgspec.Meta(description="Only products that run on this platform.")] | None = None
+    org: Annotated[Word, msgspec.Meta(description="Only products of the organisation with this slug.")] | None = None
+    tag: Annotated[Word, msgspec.Meta(description="Only products with this tag.")] | None = None
+    q: SearchText | None = None
+    sort: ProductOrder | None = None
+    channel: Annotated[ChannelName, msgspec.Meta(description=_IN_CHANNEL)] | None = None
+    access: Annotated[Access, msgspec.Meta(description="Only products that anyone may download, or only others.")] | (
+        None
+    ) = None
+    published_since: Annotated[date, msgspec.Meta(description=_SINCE)] | None = None
 
 
 class ReleasesQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The parameters of GET /products/{id}/releases; without a limit the array is whole."""
 
-    channel: ChannelName | None = None
+    channel: Annotated[ChannelName, msgspec.Meta(description="Only releases in this channel.")] | None = None
     limit: Limit | None = None
     cursor: Cursor | None = None
 
@@ -156,4 +175,6 @@ class CatalogQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The parameters of GET /catalog."""
 
     cursor: Cursor | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=1000)] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=1000, description="How many products a page has at most.")] | None = (
+        None
+    )

@@ -103,7 +103,10 @@ def _of_query(route: Route[Store], examples: Examples) -> list[Document]:
     listed: list[Document] = []
     schemas, required = query_parameters(route.query)
     for name, schema in schemas.items():
-        listed.append({"name": name, "in": "query", "required": name in required, "schema": schema})
+        words = schema.pop("description", "")
+        listed.append(
+            {"name": name, "in": "query", "required": name in required, "description": words, "schema": schema}
+        )
         listed[-1]["example"] = examples.of(schema, name)
         if schema.get("deprecated"):
             listed[-1]["deprecated"] = True

@@ -21,6 +21,10 @@ Slug = Annotated[
     str,
     msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}(?!\n)$", extra={"needs": "must be 1 to 64 of a-z, 0-9 and -"}),
 ]
+OwnOrg = Annotated[
+    Slug,
+    msgspec.Meta(description="The slug of the organisation; needed by callers with several."),
+]
 RedirectUri = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S", extra={"needs": "must not be blank"})]
 
@@ -41,9 +45,9 @@ class SessionTokenRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class OrgQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which of the caller's organisations is meant; needed only by whoever administers several."""
+    """Which of the caller's organisations is meant."""
 
-    org: Slug | None = None
+    org: OwnOrg | None = None
 
 
 class Organisation(msgspec.Struct):
@@ -78,8 +82,8 @@ class NewMember(msgspec.Struct, forbid_unknown_fields=True):
 class MemberQuery(msgspec.Struct, forbid_unknown_fields=True):
     """The member to remove."""
 
-    email: Email
-    org: Slug | None = None
+    email: Annotated[Email, msgspec.Meta(description="The e-mail address of the member.")]
+    org: OwnOrg | None = None
 
 
 class Client(msgspec.Struct):
@@ -107,8 +111,8 @@ class NewClient(msgspec.Struct, forbid_unknown_fields=True):
 class ClientQuery(msgspec.Struct, forbid_unknown_fields=True):
     """The client to remove."""
 
-    client_id: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-    org: Slug | None = None
+    client_id: Annotated[str, msgspec.Meta(min_length=1, max_length=128, description="The id of the client.")]
+    org: OwnOrg | None = None
 
 
 class Downloaded(msgspec.Struct):
@@ -139,10 +143,13 @@ class Usage(msgspec.Struct):
     downloaded: list[Downloaded]
 
 
-class SignInQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Where to go after signing in: a path of this service."""
+ReturnTo = Annotated[str, msgspec.Meta(max_length=8_000, description="The path of this service to go to afterwards.")]
 
-    return_to: Annotated[str, msgspec.Meta(max_length=8_000)] = "/"
+
+class SignInQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Where to go after signing in."""
+
+    return_to: ReturnTo = "/"
 
 
 class SignInForm(msgspec.Struct, forbid_unknown_fields=True):
@@ -156,7 +163,7 @@ class SignInForm(msgspec.Struct, forbid_unknown_fields=True):
 class SetUpQuery(msgspec.Struct, forbid_unknown_fields=True):
     """The token of a set-up link."""
 
-    token: Annotated[str, msgspec.Meta(max_length=200)]
+    token: Annotated[str, msgspec.Meta(max_length=200, description="The token of the set-up link.")]
 
 
 class SetUpForm(msgspec.Struct, forbid_unknown_fields=True):

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from countersign.kernel.http.texts import Moment, Uuid
+from countersign.distribution.catalog.schemas import Limit
+from countersign.kernel.http.texts import CursorText, Moment, Uuid
 
 Status: TypeAlias = Literal["queued", "running", "completed", "failed"]
 
@@ -12,8 +13,19 @@ Status: TypeAlias = Literal["queued", "running", "completed", "failed"]
 class NewJob(msgspec.Struct, forbid_unknown_fields=True):
     """A job that is asked for; the shape of `payload` is the type's."""
 
-    type: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
-    payload: dict[str, Any]
+    type: Annotated[
+        str,
+        msgspec.Meta(
+            min_length=1,
+            max_length=100,
+            description="What is to be done.",
+            examples=["artifact.verify", "archive.extract", "build.process"],
+        ),
+    ]
+    payload: Annotated[
+        dict[str, Any],
+        msgspec.Meta(description="What to do it with: `artifact_id` for every type, and options of the type."),
+    ]
 
 
 class JobStatus(msgspec.Struct):
@@ -43,7 +55,7 @@ class JobList(msgspec.Struct):
 class JobsQuery(msgspec.Struct, forbid_unknown_fields=True):
     """Which jobs to list."""
 
-    status: Status | None = None
-    type: Annotated[str, msgspec.Meta(max_length=100)] | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
-    cursor: str | None = None
+    status: Annotated[Status, msgspec.Meta(description="Only jobs in this state.")] | None = None
+    type: Annotated[str, msgspec.Meta(max_length=100, description="Only jobs of this type.")] | None = None
+    limit: Limit = 20
+    cursor: CursorText | None = None

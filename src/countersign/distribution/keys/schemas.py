@@ -1,14 +1,21 @@
 """What is asked and answered about self-serve keys."""
 
+from typing import Annotated
+
 import msgspec
 
 from countersign.distribution.identity.provisioned import Tier
+
+_TIERS = (
+    "What the key is for: `community` for public reads, `agent` for those and the sandbox with a higher quota, "
+    "`sandbox` for the sandbox alone."
+)
 
 
 class KeyQuery(msgspec.Struct, forbid_unknown_fields=True):
     """What the key is for."""
 
-    tier: Tier = "community"
+    tier: Annotated[Tier, msgspec.Meta(description=_TIERS)] = "community"
 
 
 class ProvisionedKey(msgspec.Struct):

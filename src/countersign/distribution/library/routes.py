@@ -1,10 +1,8 @@
 """GET /library: what the caller owns."""
 
-from typing import Annotated
-
 import msgspec
 
-from countersign.distribution.catalog.schemas import Channel, Cursor, Described
+from countersign.distribution.catalog.schemas import Channel, Cursor, Described, Limit
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.library import queries
 from countersign.kernel import clock
@@ -21,7 +19,7 @@ _channels = msgspec.json.Decoder(list[Channel])
 class LibraryQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The parameters of GET /library."""
 
-    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 50
+    limit: Limit = 50
     cursor: Cursor | None = None
 
 

@@ -66,14 +66,24 @@ class AuthorizeQuery(msgspec.Struct):
     """Where a client sends its person (RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2); unknown parameters are ignored.
     An empty one counts as omitted."""
 
-    response_type: Text = ""
-    client_id: Text = ""
-    redirect_uri: Text = ""
-    scope: Text = ""
-    state: Text = ""
-    code_challenge: Text = ""
-    code_challenge_method: Text = ""
-    resource: Text = ""
+    response_type: Annotated[
+        Text, msgspec.Meta(description="`code`; `token` where the client is registered for it.")
+    ] = ""
+    client_id: Annotated[Text, msgspec.Meta(description="The id of the client.")] = ""
+    redirect_uri: Annotated[
+        Text,
+        msgspec.Meta(
+            description="A redirect address of the client, as registered; the port of a loopback one may differ."
+        ),
+    ] = ""
+    scope: Annotated[
+        Text,
+        msgspec.Meta(description="The scopes to ask for, separated by spaces; left out: all that the client may have."),
+    ] = ""
+    state: Annotated[Text, msgspec.Meta(description="A value that comes back unchanged with the answer.")] = ""
+    code_challenge: Annotated[Text, msgspec.Meta(description="The PKCE challenge (RFC 7636).")] = ""
+    code_challenge_method: Annotated[Text, msgspec.Meta(description="How the challenge is made: `S256` alone.")] = ""
+    resource: Annotated[Text, msgspec.Meta(description="The resource that the token is for (RFC 8707).")] = ""
 
 
 class AuthorizeForm(AuthorizeQuery):

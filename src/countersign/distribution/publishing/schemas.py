@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from countersign.distribution.catalog.schemas import Access, ChannelName, Kind, Platform, Status
-from countersign.distribution.identity.schemas import Slug
+from countersign.distribution.identity.schemas import OwnOrg, Slug
 
 Title = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S", extra={"needs": "must not be blank"})]
 Description = Annotated[str, msgspec.Meta(max_length=20_000)]
@@ -53,9 +53,9 @@ class ProductWrite(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class OrgQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """For which of the caller's organisations; needed only by whoever publishes for several."""
+    """For which of the caller's organisations."""
 
-    org: Slug | None = None
+    org: OwnOrg | None = None
 
 
 class NewRelease(msgspec.Struct, forbid_unknown_fields=True):

@@ -5,16 +5,21 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from countersign.distribution.catalog.schemas import Cursor, Limit
 from countersign.kernel.http.texts import Uuid
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 ProductName = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+_ORG = "The slug of the organisation; needed by callers with several."
 
 
 class RedeemRequest(msgspec.Struct, forbid_unknown_fields=True):
     """The code as its owner types it."""
 
-    code: Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+    code: Annotated[
+        str,
+        msgspec.Meta(min_length=1, max_length=128, description="The code; case, spaces and dashes do not matter."),
+    ]
 
 
 class RedeemResult(msgspec.Struct):
@@ -62,15 +67,15 @@ class Batch(msgspec.Struct, kw_only=True):
 class BatchQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Which batches, a page at a time."""
 
-    org: ProductName | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 50
-    cursor: Annotated[str, msgspec.Meta(min_length=1, max_length=4096)] | None = None
+    org: Annotated[ProductName, msgspec.Meta(description=_ORG)] | None = None
+    limit: Limit = 50
+    cursor: Cursor | None = None
 
 
 class OrgQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """For which of the caller's organisations."""
 
-    org: ProductName | None = None
+    org: Annotated[ProductName, msgspec.Meta(description=_ORG)] | None = None
 
 
 class Revocation(msgspec.Struct, forbid_unknown_fields=True):

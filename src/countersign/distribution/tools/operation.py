@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from countersign.distribution.context import PREFIX, Store
+from countersign.distribution.documents.parameters import IN_PATH
 from countersign.distribution.tools import schema
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import encode
@@ -15,15 +16,14 @@ from countersign.kernel.http.route import Route
 from countersign.kernel.mcp.tools import Hints, Tool
 
 KEY = "idempotency_key"
-NOT_TOLD = frozenset({"format", "stream"})
-"""Parameters that ask for something else than the one JSON answer that a tool gives."""
+NOT_OFFERED = frozenset({"format", "stream", "streaming"})
+"""Parameters and members that ask for another form of answer than the one JSON object of a tool."""
 
 _KEY_SCHEMA = {
     "type": "string",
     "format": "uuid",
     "description": "A UUID of your choice; a repeat with the same one has no second effect.",
 }
-_TEXT = {"type": "string"}
 _JSON = (("content-type", "application/json"),)
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
@@ -72,9 +72,10 @@ def operation(name: str, route: Route[Store]) -> Operation:
     """
     path = _PARAMETER.findall(route.path)
     query, body = schema.of_struct(route.query), schema.of_struct(route.body)
-    for left_out in NOT_TOLD:
+    for left_out in NOT_OFFERED:
         query["properties"].pop(left_out, None)
-    places = ({each: _TEXT for each in path}, query["properties"], body["properties"])
+        body["properties"].pop(left_out, None)
+    places = ({each: _in_path(each) for each in path}, query["properties"], body["properties"])
     properties = {**places[0], **places[1], **places[2], **({KEY: _KEY_SCHEMA} if route.writes else {})}
     if len(properties) != sum(map(len, places)) + route.writes:
         raise ValueError(f"{name}: a name is there twice")
@@ -86,8 +87,14 @@ def operation(name: str, route: Route[Store]) -> Operation:
         "additionalProperties": False,
     }
     words = " ".join((route.handler.__doc__ or route.summary).split())
-    tool = Tool(name, name.replace("_", " ").capitalize(), words, whole, _hints(route))
+    title = name.replace("_", " ").capitalize()
+    tool = Tool(name, title, words, whole, _hints(route), schema.of_answers(route))
     return Operation(route, tool, frozenset(query["properties"]), frozenset(body["properties"]))
+
+
+def _in_path(name: str) -> dict[str, Any]:
+    described, words = IN_PATH[name]
+    return {**described, "description": words}
 
 
 def _hints(route: Route[Store]) -> Hints:

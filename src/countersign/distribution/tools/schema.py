@@ -1,9 +1,14 @@
-"""A struct's JSON Schema as MCP clients take it: without references, titles, and null beside what may be left out."""
+"""The JSON Schemas of a tool as MCP clients take them: without references and titles; of its input, without null beside
+what may be left out."""
 
 from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
+
+from countersign.distribution.context import Store
+from countersign.distribution.documents.schemas import Schemas
+from countersign.kernel.http.route import Route
 
 _REFERENCE = "#/components/schemas/{name}"
 
@@ -43,3 +48,57 @@ def _value(name: str, value: object, components: Mapping[str, Schema]) -> object
     if isinstance(value, list) and name == "anyOf":
         return [_flat(each, components) for each in cast("list[Schema]", value)]
     return _flat(cast("Schema", value), components) if isinstance(value, dict) else cast("object", value)
+
+
+def of_answers(route: Route[Store]) -> Schema:
+    """The schema of the object that a tool answers with: the body of the route's answers, in which an array has the
+    cursor of its next page beside it.
+
+    Raises:
+        ValueError: the answers have no body, or bodies of several shapes.
+    """
+    shapes = list(dict.fromkeys(each for each in route.answers.values() if each is not None))
+    if len(shapes) != 1:
+        raise ValueError(f"{route.method} {route.path}: a tool needs answers of one shape")
+    schemas = Schemas((route,))
+    found = _expanded(schemas.of(shapes[0]), schemas.components)
+    if found.get("type") != "array":
+        return found
+    members = {"items": found, "next_cursor": {"anyOf": [{"type": "string"}, {"type": "null"}]}}
+    return {"type": "object", "properties": members, "required": list(members)}
+
+
+def _expanded(schema: Schema, components: Mapping[str, Schema]) -> Schema:
+    """The schema with everything in its place. Where one of several objects may be, as in a query, which has others
+    inside, it is called an object and no more: clients refuse schemas that refer to themselves."""
+    if "$ref" in schema:
+        return _expanded({**components[_name(schema)], **_without(schema, "$ref")}, components)
+    choices = cast("list[Schema]", schema.get("anyOf", []))
+    if sum("$ref" in each for each in choices) > 1:
+        others = [each for each in choices if "$ref" not in each]
+        return {"anyOf": [{"type": "object"}, *others]} if others else {"type": "object"}
+    return {name: _expanded_value(name, value, components) for name, value in schema.items() if _is_for_clients(name)}
+
+
+def _is_for_clients(name: str) -> bool:
+    return name != "title" and not name.startswith("x-")
+
+
+def _expanded_value(name: str, value: object, components: Mapping[str, Schema]) -> object:
+    if name == "properties":
+        members = cast("Mapping[str, Schema]", value)
+        return {member: _expanded(schema, components) for member, schema in members.items()}
+    if name == "description":
+        return " ".join(str(value).split())
+    if name == "anyOf":
+        return [_expanded(each, components) for each in cast("list[Schema]", value)]
+    is_schema = isinstance(value, dict) and name in ("items", "additionalProperties")
+    return _expanded(cast("Schema", value), components) if is_schema else cast("object", value)
+
+
+def _name(reference: Schema) -> str:
+    return str(reference["$ref"]).rpartition("/")[2]
+
+
+def _without(schema: Schema, name: str) -> Schema:
+    return {each: value for each, value in schema.items() if each != name}

@@ -5,25 +5,25 @@ from typing import Annotated
 
 import msgspec
 
-from countersign.distribution.identity.schemas import Slug
+from countersign.distribution.identity.schemas import OwnOrg
 from countersign.distribution.webhooks.events import EventType
-from countersign.kernel.http.texts import Moment, Uri, Uuid
+from countersign.kernel.http.texts import CursorText, Moment, Uri, Uuid
 from countersign.kernel.webhooks.deliveries import State
 
 
 class WebhookQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which of the caller's organisations is meant; needed only by whoever administers several."""
+    """Which of the caller's organisations is meant."""
 
-    org: Slug | None = None
+    org: OwnOrg | None = None
 
 
 class DeliveriesQuery(msgspec.Struct, forbid_unknown_fields=True):
     """Which deliveries to list."""
 
-    org: Slug | None = None
-    state: State | None = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
-    cursor: str | None = None
+    org: OwnOrg | None = None
+    state: Annotated[State, msgspec.Meta(description="Only deliveries in this state.")] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100, description="How many items a page has at most.")] = 20
+    cursor: CursorText | None = None
 
 
 class NewWebhook(msgspec.Struct, forbid_unknown_fields=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from html import escape
+from typing import Annotated
 
 import msgspec
 
@@ -18,7 +19,10 @@ FORMATS = (JSON, "text/plain", "text/html", YAML)
 class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
     """`format` is json, text, html or yaml; anything else is served as json (decisions 11)."""
 
-    format: str = "json"
+    format: Annotated[
+        str,
+        msgspec.Meta(description="The form of the answer.", examples=["json", "text", "html", "yaml"]),
+    ] = "json"
 
 
 def shown(value: msgspec.Struct, form: str, status: int = 200) -> Answer:

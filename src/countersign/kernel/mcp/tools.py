@@ -38,13 +38,15 @@ class Hints:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `input_schema` is JSON Schema 2020-12 of an object."""
+    """One tool. `input_schema` and `output_schema` are JSON Schema 2020-12 of objects; without the latter clients
+    know nothing of the structured content."""
 
     name: str
     title: str
     description: str
     input_schema: Mapping[str, Any]
     hints: Hints
+    output_schema: Mapping[str, Any] | None = None
 
     def encoded(self, revision: Revision) -> bytes:
         """The tool with the members that the revision knows; before titles, the annotations had one."""
@@ -52,6 +54,8 @@ class Tool:
         shown: dict[str, object] = {"name": self.name, "description": self.description}
         if revision.has_titles:
             shown["title"] = self.title
+            if self.output_schema is not None:
+                shown["outputSchema"] = self.output_schema
         else:
             hints["title"] = self.title
         return _encode({**shown, "inputSchema": self.input_schema, "annotations": hints})
