@@ -5,17 +5,21 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import jsonschema
 import msgspec
 import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from countersign import distribution
-from countersign.distribution.documents import openapi, operations, parameters, problems
+from countersign.distribution.documents import openapi, operations, parameters, problems, sections
+from countersign.distribution.webhooks.events import EventType
+from countersign.kernel.clock import Instant
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.deprecation import Deprecation, deprecated
 from countersign.kernel.http.route import Route, route
+from countersign.kernel.webhooks import signing
 from tests.contract.described import DESCRIPTION, resolved
 from tools.reference import EVERY_ROUTE
 
@@ -66,6 +70,95 @@ def test_every_example_is_valid(method: str, path: str, operation: dict[str, Any
         assert shown or not is_json, f"{place} {kind} has no example"
         for value in shown:
             validate(value, content["schema"])
+
+
+NO_VALUES = {"text", "string", "a", "x", ""}
+
+
+def values(part: Any) -> Iterator[str]:
+    """Every text in the part."""
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from values(each)
+    if isinstance(part, str):
+        yield part
+
+
+def shown_by(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every example of the operation, and where it is; of refusals, which say what they are, none."""
+    for parameter in operation["parameters"]:
+        yield parameter["name"], parameter["example"]
+    for place, kind, content in contents(operation):
+        if place == "body" or int(place) < 400:
+            yield from ((f"{place} {kind}", resolved(each)["value"]) for each in content.get("examples", {}).values())
+            yield from ((f"{place} {kind}", content[name]) for name in ("example",) if name in content)
+
+
+@each_operation
+def test_every_example_has_real_values(method: str, path: str, operation: dict[str, Any]) -> None:
+    for place, example in shown_by(operation):
+        assert not NO_VALUES & set(values(example)), place
+        assert example != {} or path == "/auth/revoke", place
+        assert example != [], place
+
+
+# What the service says in each of these places, which a schema of plain text does not tell apart.
+SAID = {
+    ("GET", "/health", "status"): {"ok"},
+    ("GET", "/products/{id}/releases", "status"): {"ready"},
+    ("GET", "/codes", "kind"): {"license", "promo"},
+    ("GET", "/codes", "status"): {"active", "revoked"},
+    ("GET", "/org/webhooks/{webhook_id}/deliveries", "type"): {*get_args(EventType), "webhook.ping"},
+    ("GET", "/org/webhooks", "types"): {*get_args(EventType)},
+    ("POST", "/products/{id}/releases/{version}/artifacts", "status"): {"ready", "receiving"},
+    ("GET", "/jobs/{job_id}", "status"): {"completed", "running"},
+    ("GET", "/jobs", "type"): {"artifact.verify", "archive.extract", "build.process"},
+    ("POST", "/auth/register", "type"): {"service_auth", "anonymous", "identity_assertion"},
+    ("POST", "/auth/me", "status"): {"pending", "claimed", "initiated"},
+    ("GET", "/api/keys", "status"): {"provisioned"},
+    ("GET", "/sandbox", "status"): {"ok"},
+}
+
+
+@pytest.mark.parametrize(("method", "path", "member"), SAID)
+def test_examples_say_what_the_service_says(method: str, path: str, member: str) -> None:
+    operation = DESCRIPTION["paths"][f"/api/v1{path}"][method.lower()]
+    found = {each for _, example in shown_by(operation) for each in _named(example, member) if each is not None}
+
+    assert found <= SAID[method, path, member]
+
+
+def _named(part: Any, member: str) -> Iterator[str]:
+    """The texts of the members of this name, wherever they are in the part."""
+    if isinstance(part, dict):
+        own = part.get(member)
+        yield from own if isinstance(own, list) else [own] if isinstance(own, str) else []
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _named(each, member)
+
+
+def test_the_webhooks_are_described_with_every_event_and_how_to_check_it() -> None:
+    webhooks = DESCRIPTION["webhooks"]
+
+    assert set(webhooks) == {*get_args(EventType), "webhook.ping"}
+    for kind, item in webhooks.items():
+        content = item["post"]["requestBody"]["content"]["application/json"]
+        validate(content["example"], content["schema"])
+        assert content["example"]["type"] == kind
+        assert {each["name"] for each in item["post"]["parameters"]} == set(signing.headers([], "a", Instant(0), b""))
+        assert all(word in item["post"]["description"] for word in ("HMAC-SHA256", "whsec_", "base64", "full stop"))
+
+
+@pytest.mark.parametrize("name", [each["name"] for each in DESCRIPTION["tags"]])
+def test_each_section_is_a_small_description_by_itself(name: str) -> None:
+    section = sections.of(DESCRIPTION, name)
+
+    OpenAPIV31SpecValidator(section).validate()
+    assert len(openapi.encode(section)) < len(openapi.encode(DESCRIPTION)) / 8
+    operations_of = {(method, path) for path, item in section["paths"].items() for method in item}
+    assert operations_of == {each.values[:2] for each in OPERATIONS if name in each.values[2]["tags"]}
+    place = next(each["externalDocs"]["url"] for each in DESCRIPTION["tags"] if each["name"] == name)
+    assert place == f"http://store.example/openapi/{name}"
+    assert bool(section.get("webhooks")) == (name == "webhooks")
 
 
 @each_operation

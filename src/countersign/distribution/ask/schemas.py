@@ -11,7 +11,10 @@ LONGEST = 2_000
 Question = Annotated[
     str,
     msgspec.Meta(
-        min_length=1, max_length=LONGEST, description="A question in plain words about products and their releases."
+        min_length=1,
+        max_length=LONGEST,
+        description="A question in plain words about products and their releases.",
+        examples=["Which games run on Linux?"],
     ),
 ]
 Short = Annotated[str, msgspec.Meta(max_length=LONGEST)]

@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib import import_module
 
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import serving
+from countersign.distribution.documents import sections, serving, webhooks
 from countersign.distribution.documents.health import API_VERSION
 from countersign.distribution.documents.operations import (
     Operations,
@@ -20,12 +20,14 @@ from countersign.distribution.documents.schemas import ADDITION, Document, Schem
 from countersign.distribution.identity import scopes
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.sessions import cookie_name
+from countersign.distribution.webhooks.schemas import WebhookEvent
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.route import Nothing, Route, route
 
 PATH = "/openapi.json"
 _ABOUT = (
-    "The store: catalog, releases, library, codes, jobs. What is marked x-addition goes beyond the API document. "
+    "The store: catalog, releases, library, codes, jobs. Each tag names the address of its section, which is a small "
+    "description by itself. What is marked x-addition goes beyond the API document. "
     "Parameters and members of bodies that are not described are refused, but at the OAuth endpoints. HEAD is "
     "answered wherever GET is. Errors are problem details (RFC 9457); x-codes lists the codes of a status."
 )
@@ -42,13 +44,16 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         """Describe the API."""
         return serving.answer(encoded(call.context.root_url, cookie_name(call.context)))
 
-    return (route("GET", PATH, show_openapi, answers={200: dict}, **serving.OPTIONS),)
+    return (
+        route("GET", PATH, show_openapi, answers={200: dict}, **serving.OPTIONS),
+        *sections.routes(lambda root_url, cookie: document(described, root_url, cookie)),
+    )
 
 
 def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> Document:
     """The OpenAPI document of the routes of a store at this address, with sessions in this cookie."""
     listed = tuple(described)
-    schemas = Schemas(listed)
+    schemas = Schemas(listed, (WebhookEvent,))
     operations = Operations(schemas, operation_ids(listed))
     paths: dict[str, Document] = {}
     for each in listed:
@@ -60,8 +65,9 @@ def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> D
         "jsonSchemaDialect": "https://spec.openapis.org/oas/3.1/dialect/base",
         "info": {"title": "Countersign distribution", "version": API_VERSION, "description": _ABOUT},
         "servers": [{"url": root_url}],
-        "tags": [{"name": name, "description": about(name)} for name in features],
+        "tags": [_tag(name, root_url) for name in features],
         "paths": dict(sorted(paths.items())),
+        "webhooks": webhooks.described(schemas, operations.examples),
         "components": {
             "schemas": schemas.components,
             "responses": repeated,
@@ -70,6 +76,23 @@ def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> D
             "securitySchemes": _schemes(root_url, cookie),
         },
     }
+
+
+def _tag(feature: str, root_url: str) -> Document:
+    """A section of the description, and where it is by itself."""
+    words = {
+        "description": "This section alone, without what others have in common.",
+        "url": sections.address(root_url, feature),
+    }
+    return {"name": feature, "description": about(feature), "externalDocs": words}
+
+
+def response(whole: Document, operation: Document, status: str) -> Document:
+    """The answer of an operation of the document with this status, which others may share."""
+    found: Document = operation["responses"][status]
+    if "$ref" not in found:
+        return found
+    return whole["components"]["responses"][str(found["$ref"]).rpartition("/")[2]]
 
 
 def _repeated(paths: Document) -> Document:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import links, parameters
+from countersign.distribution.documents import example_values, links, parameters
 from countersign.distribution.documents.examples import Examples
 from countersign.distribution.documents.links import Key
 from countersign.distribution.documents.problems import EVERYWHERE
@@ -69,7 +69,7 @@ class Operations:
 
     def __init__(self, schemas: Schemas, ids: Mapping[Key, str]) -> None:
         self._schemas = schemas
-        self._examples = Examples(schemas.components)
+        self.examples = self._examples = Examples(schemas.components)
         self._ids = ids
 
     def describe(self, route: Route[Store]) -> Document:
@@ -126,10 +126,10 @@ class Operations:
             return {}
         # A stretch of a document keeps the document's media type, and is none itself.
         kinds = [each.partition(";")[0] for each in route.produces if each != JSON or shape is not bytes]
-        content = {kind: self._shown(kind, shape) for kind in kinds}
+        content = {kind: self._shown(route, kind, shape) for kind in kinds}
         return {"content": content} if content else {}
 
-    def _shown(self, kind: str, shape: object) -> Document:
+    def _shown(self, route: Route[Store], kind: str, shape: object) -> Document:
         """The schema of a body in a media type, with an example where it is no mere text."""
         schema = self._schema_in(kind, shape)
         if kind == JSON and isinstance(shape, OneOf):
@@ -137,6 +137,10 @@ class Operations:
             return {"schema": schema, "examples": shown}
         if schema.get("type") == "string" or not schema:
             return {"schema": schema}
+        if kind == _EVENTS:
+            return {"schema": schema, "example": example_values.EVENTS[feature_of(route)]}
+        if shape is dict:
+            return {"schema": schema, "example": _open_example(route.path)}
         return {"schema": schema, "example": self._examples.of(schema)}
 
     def _schema_in(self, kind: str, shape: object) -> Document:
@@ -159,6 +163,12 @@ class Operations:
         codes: list[str] = entry.setdefault("x-codes", [])
         if refusal.code not in codes:
             codes.append(refusal.code)
+
+
+def _open_example(path: str) -> Mapping[str, object]:
+    """An object that the address answers with, whose members no schema names."""
+    nothing: Mapping[str, object] = {}
+    return next((each for place, each in example_values.OPEN.items() if path.startswith(place)), nothing)
 
 
 def security_of(route: Route[Store]) -> list[Document]:

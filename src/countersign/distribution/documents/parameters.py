@@ -15,7 +15,7 @@ _TEXT: Document = {"type": "string"}
 _NUMBER: Document = {"type": "integer", "minimum": 0}
 
 IN_PATH: Mapping[str, tuple[Document, str]] = {
-    "id": ({"type": "string", "minLength": 1}, "A product's id or slug."),
+    "id": ({"type": "string", "minLength": 1, "examples": ["star-harbour"]}, "A product's id or slug."),
     "job_id": (_UUID, "The job's id."),
     "version": ({"type": "string", "minLength": 1}, "The release's version."),
     "channel": ({"type": "string", "enum": ["stable", "beta", "nightly", "alpha"]}, "The channel."),
@@ -26,7 +26,11 @@ IN_PATH: Mapping[str, tuple[Document, str]] = {
     "batch_id": (_UUID, "The id of a batch of codes."),
     "sha256": ({"type": "string", "pattern": "^[0-9a-f]{64}$"}, "The SHA-256 of the bytes, in hexadecimal."),
     "token": ({"type": "string", "minLength": 1}, "The secret part of the address."),
-    "type": ({"type": "string", "minLength": 1}, "The problem's code with dashes, as at the end of its `type`."),
+    "section": ({"type": "string", "minLength": 1, "examples": ["catalog"]}, "The name of a tag."),
+    "type": (
+        {"type": "string", "minLength": 1, "examples": ["invalid-cursor"]},
+        "The problem's code with dashes, as at the end of its `type`.",
+    ),
 }
 """Parameters of paths by name: each names the same thing everywhere."""
 

@@ -1,7 +1,7 @@
 """JSON Schemas of all that goes over the wire, from the structs: what bodies may be, and what answers are."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -58,10 +58,11 @@ class OAuthError(msgspec.Struct, omit_defaults=True, kw_only=True):
 class Schemas:
     """The schemas of a set of routes; `components` are those that others refer to by name."""
 
-    def __init__(self, routes: Iterable[Route[Store]]) -> None:
+    def __init__(self, routes: Iterable[Route[Store]], sent: Sequence[type[msgspec.Struct]] = ()) -> None:
+        """`sent` are shapes that the service sends beside its answers."""
         listed = tuple(routes)
         bodies = [each.body for each in listed if each.body is not None]
-        answers = [shape for each in listed for shape in shapes_of(each.answers) if shape not in _UNTYPED]
+        answers = [shape for each in listed for shape in shapes_of(each.answers) if shape not in _UNTYPED] + [*sent]
         shapes = list(dict.fromkeys((Problem, OAuthError, *bodies, *answers)))
         found, self.components = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
         self._by_shape = dict(zip(shapes, found, strict=True))

@@ -17,9 +17,7 @@ DOCUMENTS: Mapping[str, str] = {
     "api-catalog": "/.well-known/api-catalog",
 }
 """What describes the service, by what it is called in the others."""
-SENDS: Mapping[int, tuple[str, ...]] = dict.fromkeys(
-    (200, 304), ("ETag", "Cache-Control", "Vary", "Content-Encoding")
-)
+SENDS: Mapping[int, tuple[str, ...]] = dict.fromkeys((200, 304), ("ETag", "Cache-Control", "Vary", "Content-Encoding"))
 
 
 class DocumentOptions(TypedDict):

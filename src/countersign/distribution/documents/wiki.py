@@ -4,6 +4,7 @@ error and its remedy, and how things are done here that many endpoints share."""
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -12,8 +13,9 @@ from countersign.distribution.documents import openapi, problems, serving
 from countersign.distribution.documents.health import API_VERSION
 from countersign.distribution.documents.operations import address_of, feature_of
 from countersign.distribution.documents.schemas import ADDITION, Document
+from countersign.distribution.documents.webhooks import SIGNING
 from countersign.distribution.identity.callers import Request
-from countersign.kernel.http.answer import Answer, encode
+from countersign.kernel.http.answer import JSON, Answer, encode
 from countersign.kernel.http.deprecation import GRACE
 from countersign.kernel.http.idempotency import VALID_S
 from countersign.kernel.http.ratelimit import WINDOW_S
@@ -83,8 +85,8 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
 def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
     """The manual of these routes of a store at this address."""
-    paths = openapi.document(described, root_url, "")["paths"]
-    pages = [_page(each, paths[address_of(each)][each.method.lower()]) for each in described]
+    document = openapi.document(described, root_url, "")
+    pages = [_page(each, document["paths"][address_of(each)][each.method.lower()], document) for each in described]
     features = dict.fromkeys(feature_of(each) for each in described)
     return Wiki(
         title="Countersign distribution",
@@ -129,6 +131,10 @@ def shared_words(root_url: str) -> Mapping[str, str]:
             "Lists come a page at a time. Send `next_cursor`, or follow the Link header with rel=next, until there is "
             "none. A cursor belongs to the filters it was made for."
         ),
+        "webhooks": (
+            "POST /api/v1/org/webhooks (scope admin:org) has events sent to an address; its answer has the secret, "
+            f"once. {SIGNING}"
+        ),
         "versions": (
             f"The version is in the path: {PREFIX}. What is deprecated says so in the Deprecation and Sunset headers "
             f"at least {GRACE.days} days before it ends; after that it is 410."
@@ -140,7 +146,7 @@ def _of_section(pages: Sequence[Page], name: str) -> list[str]:
     return [page.endpoint for page in pages if page.section == name]
 
 
-def _page(each: Route[Store], operation: Document) -> Page:
+def _page(each: Route[Store], operation: Document, document: Document) -> Page:
     return Page(
         endpoint=f"{each.method} {address_of(each)}",
         operation_id=operation["operationId"],
@@ -151,11 +157,11 @@ def _page(each: Route[Store], operation: Document) -> Page:
         answers={str(status): ", ".join(dict.fromkeys(each.produces)) for status in each.answers},
         errors=sorted({refusal.code for refusal in each.refusals}),
         addition=ADDITION in operation,
-        example=_sample(each, operation),
+        example=_sample(each, operation, document),
     )
 
 
-def _sample(each: Route[Store], operation: Document) -> Sample:
+def _sample(each: Route[Store], operation: Document, document: Document) -> Sample:
     """The request and the answer that the description has as examples."""
     path = address_of(each)
     asked: list[str] = []
@@ -163,10 +169,10 @@ def _sample(each: Route[Store], operation: Document) -> Sample:
         if parameter["in"] == "path":
             path = path.replace("{" + parameter["name"] + "}", str(parameter["example"]))
         elif parameter["in"] == "query" and parameter["required"]:
-            asked.append(f"{parameter['name']}={parameter['example']}")
+            asked.append(f"{parameter['name']}={quote(str(parameter['example']))}")
     body = next((kind.get("example") for kind in operation.get("requestBody", {}).get("content", {}).values()), None)
     status = min(each.answers)
-    contents = operation["responses"][str(status)].get("content", {}).values()
-    answer = next((kind["example"] for kind in contents if "example" in kind), None)
+    content = openapi.response(document, operation, str(status)).get("content", {}).get(JSON, {})
+    answer = content.get("example", next((each["value"] for each in content.get("examples", {}).values()), None))
     query = "?" + "&".join(asked) if asked else ""
     return Sample(f"{each.method} {path}{query}", body, status, answer)

@@ -31,7 +31,7 @@ _OWN = frozenset(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/health", f"{PR
 # Pages are not among them: what a stranger wrote into a data set has no business in a browser at this address.
 _WHOLE = tuple(
     f"{ROOT}{path}".encode()
-    for path in (f"{PREFIX}/", "/.well-known/", "/openapi.json", "/problems/", "/auth/revoke", "/auth.md")
+    for path in (f"{PREFIX}/", "/.well-known/", "/openapi.json", "/openapi/", "/problems/", "/auth/revoke", "/auth.md")
 )
 _APART = (b"content-security-policy", b"sandbox; default-src 'none'")
 

@@ -1,7 +1,8 @@
 """What goes over the wire about webhooks."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -9,6 +10,32 @@ from countersign.distribution.identity.schemas import OwnOrg
 from countersign.distribution.webhooks.events import EventType
 from countersign.kernel.http.texts import CursorText, Moment, Uri, Uuid
 from countersign.kernel.webhooks.deliveries import State
+
+_ID = "01890a5d-ac96-774b-bcce-b302099a8057"
+SUBJECTS: Mapping[str, tuple[str, str]] = {
+    "release.published": ("A release became public.", f"products/{_ID}/releases/1.4.0"),
+    "release.yanked": ("A release was yanked.", f"products/{_ID}/releases/1.4.0"),
+    "job.ended": ("A job was completed, failed or was cancelled.", f"jobs/{_ID}"),
+    "key.added": ("The organisation signs with another key from now on.", "org/signing-keys/9f86d081884c7d65"),
+    "agent.added": (
+        "An agent may change something of the organisation.",
+        "agents/reg_01890a5dac96774bbcceb302099a8057",
+    ),
+    "webhook.ping": ("A test of the receiver, asked for by its owner.", f"webhooks/{_ID}"),
+}
+"""When an event of a type is sent, and an example of its subject."""
+
+
+class WebhookEvent(msgspec.Struct):
+    """What is sent to a webhook: the attributes of CloudEvents 1.0 and no data. `subject` is the path of the thing
+    below `source`; read the thing there to know more."""
+
+    specversion: Literal["1.0"]
+    id: Uuid
+    source: Uri
+    type: str
+    subject: str
+    time: Moment
 
 
 class WebhookQuery(msgspec.Struct, forbid_unknown_fields=True):
