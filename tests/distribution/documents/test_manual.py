@@ -1,19 +1,24 @@
 """The manual, the overview and the well-known files say what the routes say, and can be read by anybody."""
 
+import json
+import re
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from countersign.distribution import app as distribution
 from countersign.distribution.context import Store
-from countersign.distribution.documents import problems, serving
+from countersign.distribution.documents import overview, problems, serving
 from countersign.distribution.documents.operations import address_of
 from countersign.kernel import clock
 from countersign.settings import Settings
 from tests.distribution.world import World
+from tests.servers.countersign import environment, served
 from tools.reference import EVERY_ROUTE
 
 ROOT = "http://127.0.0.1:8480"
@@ -73,15 +78,58 @@ async def test_the_manual_shows_how_each_endpoint_is_called(http: httpx.AsyncCli
     assert draft["example"]["answer"]["channel"] == "stable"
 
 
-async def test_the_overview_names_every_endpoint_and_every_document(http: httpx.AsyncClient) -> None:
-    overview = await http.get("/llms.txt")
+async def test_the_overview_is_short_and_names_every_document_and_every_section(http: httpx.AsyncClient) -> None:
+    answer = await http.get("/llms.txt")
 
-    assert overview.headers["content-type"] == "text/plain; charset=utf-8"
-    assert overview.text.startswith("# Countersign\n\n> ")
-    for each in EVERY_ROUTE:
-        assert f"- `{each.method} {address_of(each)}`" in overview.text
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.text.startswith("# Countersign\n\n> ")
     for name, path in serving.DOCUMENTS.items():
-        assert name == "llms" or f"]({ROOT}{path})" in overview.text
+        assert name == "llms" or f"]({ROOT}{path})" in answer.text
+    place, names = re.search(r"- (\S+)/SECTION: one section of openapi: (.*)", answer.text).groups()  # pyright: ignore
+    tags = [each["name"] for each in (await http.get("/openapi.json")).json()["tags"]]
+    assert names.split(", ") == [each for each in tags if (await http.get(f"{place}/{each}")).status_code == 200]
+
+
+@pytest.mark.parametrize("root_url", [ROOT, "https://downloads.a-rather-long-name.example-company.com"])
+def test_the_overview_is_at_most_3_kb(root_url: str) -> None:
+    assert len(overview.overview(EVERY_ROUTE, root_url, "Countersign").encode()) <= overview.MAX_BYTES
+
+
+def test_the_recipes_of_the_overview_run(tmp_path: Path) -> None:
+    with served(tmp_path / "data", "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as store:
+        text = httpx.get(f"{store.url}/llms.txt", trust_env=False).text
+        begin, *recipes = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        variables = environment()
+        done = [
+            subprocess.run(["bash", "-c", begin + each], env=variables, capture_output=True, text=True, check=True)
+            for each in recipes
+        ]
+
+    listed, batch, download, published, registered = (each.stdout for each in done)
+    assert all("linux" in each["platforms"] for each in json.loads(listed)["items"])
+    assert json.loads(listed)["items"]
+    assert [each["status"] for each in json.loads(batch)["results"]] == [200, 200]
+    announced, found = download.split("\n")[:2]
+    assert re.fullmatch("[0-9a-f]{64}", announced)
+    assert found == f"{announced}  -"
+    product, draft, artifact, job, release = _objects(published)
+    assert (product["slug"], draft["version"], artifact["status"]) == ("my-tool", "1.0", "ready")
+    assert job["status"] == "completed", job
+    assert (release["version"], release["channel"]) == ("1.0", "beta")
+    assert "published_at" in release
+    claim = json.loads(registered)["claim"]
+    assert claim["user_code"]
+    assert claim["verification_uri"].startswith(f"{store.url}/auth/claim")
+
+
+def _objects(text: str) -> list[Any]:
+    """The JSON objects that the text is made of."""
+    found: list[Any] = []
+    while text:
+        value, end = json.JSONDecoder().raw_decode(text)
+        found.append(value)
+        text = text[end:].strip()
+    return found
 
 
 async def test_the_api_catalog_leads_to_what_describes_the_api(http: httpx.AsyncClient) -> None:

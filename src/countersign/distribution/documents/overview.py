@@ -1,23 +1,77 @@
-"""ROOT/llms.txt: the documents and endpoints there are, for a language model to read (llmstxt.org)."""
+"""ROOT/llms.txt: what there is and how to begin, for a language model to read whole (llmstxt.org): 3 KB at most."""
 
 from collections.abc import Sequence
 from functools import lru_cache
 
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import openapi, serving
-from countersign.distribution.documents.operations import address_of, feature_of
-from countersign.distribution.documents.wiki import shared_words
+from countersign.distribution.documents import sections, serving
+from countersign.distribution.documents.operations import feature_of
 from countersign.distribution.identity.callers import Request
 from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.route import Nothing, Route, route
 
 PATH = "/llms.txt"
+MAX_BYTES = 3 << 10
 _PLAIN = "text/plain; charset=utf-8"
+_TEXT = """# {name}
+
+> A store of games, apps and tools: catalog, releases, files, a library per person, codes, jobs on builds.
+> Public reads need no credential.
+
+- Agents of a person: {root}/auth.md. A 401 links to it; a 403 names the missing scope.
+- Errors: `code` is stable, `resolution` is the next step, `type` a page about it.
+- Limits: RateLimit-* headers; after a 429 wait for Retry-After. A key (recipe 2) raises the anonymous limit.
+- MCP: /mcp, in the sandbox /sandbox/mcp.
+
+## Recipes
+
+All begin with:
+```sh
+R={root}; B=$R{prefix}
+get() {{ grep -o '"'$1'":"[^"]*' | head -1 | cut -d'"' -f4; }}
+```
+1. Linux tools with a beta, newest first:
+```sh
+curl -s "$B/products?kind=tool&platform=linux&channel=beta&sort=-published_at"
+```
+2. Take a key, read up to 50 things in one request:
+```sh
+K=$(curl -s "$R/api/keys?tier=agent" | get api_key)
+curl -s $B/batch -H "X-API-Key: $K" --json '{{"operations": [
+ {{"method": "GET", "path": "/products?limit=2"}}, {{"method": "GET", "path": "/info"}}]}}'
+```
+3. Download a free file, compare its SHA-256:
+```sh
+P=$(curl -s "$B/products?access=free&limit=1" | get slug)
+F=$(curl -s "$B/products/$P/releases?limit=1" | grep -o '"artifacts":.*')
+echo "$F" | get sha256; curl -s $B/artifacts/$(echo "$F" | get id) | sha256sum
+```
+4. Create, upload, process, publish in the sandbox, where nothing is real:
+```sh
+K=$(curl -s "$R/api/keys?tier=sandbox" | get api_key)
+S=$R/sandbox{prefix}; V=$S/products/my-tool/releases; C="curl -s -H X-API-Key:$K"
+$C $S/products --json '{{"slug": "my-tool", "title": "My tool", "kind": "tool", "platforms": ["linux"]}}'
+$C $V --json '{{"version": "1.0", "channel": "beta"}}'
+A=$($C $V/1.0/artifacts --json '{{"filename": "tool.sh", "size": 5}}')
+printf hello | curl -s -T - $(echo $A | get upload_url)
+$C -H Prefer:wait=30 $S/jobs --json '{{"type": "build.process",
+ "payload": {{"artifact_id": "'$(echo $A | get artifact_id)'"}}}}'
+$C -X POST $V/1.0/publish
+```
+5. Act for a person: show them user_code and verification_uri, then poll (auth.md, 4):
+```sh
+curl -s $B/auth/register --json '{{"method": "service_auth", "email": "you@example.com", "scope": "read:library"}}'
+```
+
+## Documents
+
+{documents}
+"""
 _MEANINGS = {
-    "openapi": "every endpoint with parameters, schemas, statuses and examples (OpenAPI 3.1)",
-    "wiki": "the manual as JSON: sections, endpoints, error codes, examples",
-    "agents": "how an agent registers, is claimed by a person, and gets a token",
-    "api-catalog": "links to all of these (RFC 9727)",
+    "openapi": "every endpoint",
+    "wiki": "rules, endpoints, errors, examples",
+    "agents": "registration to revocation",
+    "api-catalog": "links to all of these",
 }
 
 
@@ -38,24 +92,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
 def overview(described: Sequence[Route[Store]], root_url: str, name: str) -> str:
     """The overview, in Markdown."""
-    lines = [
-        f"# {name}",
-        "",
-        "> A store of games, apps and tools: catalog, releases, a library per person, codes, jobs on builds. "
-        f"The API is at {root_url}{PREFIX}; what needs no credential can be tried at once.",
-        "",
-        *(f"- {subject}: {text}" for subject, text in shared_words(root_url).items()),
-        "",
-        "## Documents",
-        "",
-        *(f"- [{each}]({root_url}{serving.DOCUMENTS[each]}): {meaning}" for each, meaning in _MEANINGS.items()),
-    ]
-    for feature in dict.fromkeys(feature_of(each) for each in described):
-        lines += ["", f"## {feature}: {openapi.about(feature)}", ""]
-        lines += [_line(each) for each in described if feature_of(each) == feature]
-    return "\n".join(lines) + "\n"
-
-
-def _line(each: Route[Store]) -> str:
-    needs = f" (needs {each.scope})" if each.scope else " (needs a token)" if each.signed_in else ""
-    return f"- `{each.method} {address_of(each)}`{needs}: {each.summary}"
+    documents = [f"- [{each}]({root_url}{serving.DOCUMENTS[each]}): {meaning}" for each, meaning in _MEANINGS.items()]
+    features = ", ".join(dict.fromkeys(feature_of(each) for each in described))
+    documents.append(f"- {sections.address(root_url, 'SECTION')}: one section of openapi: {features}")
+    return _TEXT.format(name=name, root=root_url, prefix=PREFIX, documents="\n".join(documents))
