@@ -181,8 +181,10 @@ class Settings:
         "procrastinate on PostgreSQL, else embedded.",
         among=("auto", "embedded", "procrastinate"),
     )
-    jobs_running: int = _setting(4, "Jobs of one organisation that run at a time.", "jobs")
-    jobs_queued: int = _setting(1000, "Jobs of one organisation that may wait.", "jobs")
+    jobs_running: int = _setting(
+        4, "Requested jobs of one organisation that run at a time, and background jobs beside them.", "jobs"
+    )
+    jobs_queued: int = _setting(1000, "Requested jobs of one organisation that may wait.", "jobs")
     job_attempts: int = _setting(3, "How often a job is begun before it fails.", "attempts")
     job_lease_s: int = _setting(15, "A worker that was silent for so long has lost its job.", "seconds")
     job_seconds: int = _setting(7200, "Longest time of one attempt.", "seconds")

@@ -414,11 +414,11 @@ CREATE TABLE job (
     created_at BIGINT NOT NULL,
     started_at BIGINT,
     finished_at BIGINT
-);
+, priority BIGINT NOT NULL DEFAULT 1);
 CREATE INDEX job_by_org ON job (org_id, created_at DESC, id DESC);
 CREATE INDEX job_by_state ON job (org_id, status);
-CREATE INDEX job_by_turn ON job (status, run_after, org_id);
 CREATE INDEX job_by_end ON job (finished_at);
+CREATE INDEX job_by_turn ON job (status, priority, run_after, org_id);
 
 -- Processes that work on jobs, and when each was last seen.
 CREATE TABLE job_worker (

@@ -4,29 +4,50 @@ A lease is a word that only its worker knows. Whoever was silent for longer than
 what such a worker still says changes nothing, since its word is no longer in the row.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
+from countersign.distribution.jobs.kinds import BACKGROUND
 from countersign.distribution.webhooks import events
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Dialect, Row, Transaction
 
-# Whose turn it is: a job whose worker died; else the longest due one of an organisation that has none running, so that
-# many jobs of one hold nobody up; else of one that may have more.
-_FULL = "SELECT org_id FROM job WHERE status = 'running' GROUP BY org_id HAVING count(*) >= "
-_DUE = "SELECT id FROM job WHERE status = 'queued' AND run_after <= $1 AND org_id NOT IN "
-_FIRST = "ORDER BY run_after LIMIT 1"
-_ORPHAN = "SELECT id FROM job WHERE status = 'running' AND lease_until <= $1 ORDER BY lease_until LIMIT 1"
-NEXT = f"SELECT COALESCE(({_ORPHAN}), ({_DUE} ({_FULL} 1) {_FIRST}), ({_DUE} ({_FULL} $2) {_FIRST}))"
-# A row that is locked is about to be ended or cancelled: nobody waits for that.
-_FREE = "FOR UPDATE SKIP LOCKED"
-NEXT_FREE = f"""
-    SELECT COALESCE(
-        ({_ORPHAN} {_FREE}),
-        ({_DUE} ({_FULL} 1) {_FIRST} {_FREE}),
-        ({_DUE} ({_FULL} $2) {_FIRST} {_FREE})
+Lanes: TypeAlias = Literal["any", "requested", "background"]
+"""Which jobs a claim is for: every one, those that a person or client asked for, or those of BACKGROUND."""
+
+# The order of a lane: a job whose worker died; else the first due job, by priority and time, of an organisation that
+# has none running, so that many jobs of one do not delay another; else of one below its limit. Only jobs of the same
+# lane count against the limit: background jobs take no requested job's place.
+_REQUESTED, _BACKGROUND = f"priority < {BACKGROUND}", f"priority >= {BACKGROUND}"
+_FIRST = "ORDER BY priority, run_after LIMIT 1"
+
+
+def _turns(lane: str, lock: str) -> list[str]:
+    orphan = (
+        f"SELECT id FROM job WHERE status = 'running' AND lease_until <= $1 AND {lane} ORDER BY lease_until LIMIT 1"
     )
-"""
+    full = f"SELECT org_id FROM job WHERE status = 'running' AND {lane} GROUP BY org_id HAVING count(*) >="
+    due = f"SELECT id FROM job WHERE status = 'queued' AND {lane} AND run_after <= $1 AND org_id NOT IN"
+    return [
+        f"({orphan} {lock})",
+        f"({due} ({full} 1) {_FIRST} {lock})",
+        f"({due} ({full} $2) {_FIRST} {lock})",
+    ]
+
+
+def _next(lock: str) -> dict[Lanes, str]:
+    requested, background = _turns(_REQUESTED, lock), _turns(_BACKGROUND, lock)
+    turns: dict[Lanes, list[str]] = {
+        "any": [*requested, *background],
+        "requested": requested,
+        "background": background,
+    }
+    return {lane: f"SELECT COALESCE({', '.join(each)})" for lane, each in turns.items()}
+
+
+NEXT = _next("")
+# A locked row is about to be ended or cancelled: the claim does not wait for it.
+NEXT_FREE = _next("FOR UPDATE SKIP LOCKED")
 _TAKE = """
     UPDATE job
     SET losses = losses + CASE WHEN status = 'running' THEN 1 ELSE 0 END,
@@ -40,11 +61,11 @@ _TAKE = """
 # Asked again as the row is locked: meanwhile it may have been cancelled, or its worker may have been heard of.
 _STILL = """
         AND (status = 'queued' OR (status = 'running' AND lease_until <= $1))
-    RETURNING id, org_id, created_by, type, payload, attempts, losses, cancelled
+    RETURNING id, org_id, created_by, type, payload, attempts, losses, cancelled, priority
 """
-CLAIM: dict[Dialect, str] = {
-    "sqlite": f"{_TAKE} ({NEXT}) {_STILL}",
-    "postgres": f"{_TAKE} ({NEXT_FREE}) {_STILL}",
+CLAIM: dict[Dialect, dict[Lanes, str]] = {
+    "sqlite": {lane: f"{_TAKE} ({turn}) {_STILL}" for lane, turn in NEXT.items()},
+    "postgres": {lane: f"{_TAKE} ({turn}) {_STILL}" for lane, turn in NEXT_FREE.items()},
 }
 # One claim after the other, or two would both find the last place of an organisation free. That a claim is lost with
 # the power is no harm: the job waits as before, and what was done under the lost lease is refused.
@@ -102,16 +123,23 @@ class Claimed(NamedTuple):
     attempts: int
     losses: int
     cancelled: int
+    priority: int
+
+    @property
+    def is_background(self) -> bool:
+        """Whether requested jobs run beside it in the same worker."""
+        return self.priority >= BACKGROUND
 
 
-async def claim(database: Database, *, running: int, lease_s: float) -> Claimed | None:
-    """Take up the job whose turn it is, unless there is none; of an organisation no more than `running` run at a time.
+async def claim(database: Database, *, running: int, lease_s: float, lane: Lanes = "any") -> Claimed | None:
+    """Take up the job whose turn it is in the lane, if there is one. Of each organisation at most `running` requested
+    and `running` background jobs run at a time.
 
     Raises:
         Unavailable: the database is away.
     """
     now = clock.now()
-    row = await database.fetch_one(NEXT, now, running)
+    row = await database.fetch_one(NEXT[lane], now, running)
     if row is None or row[0] is None:
         return None
     lease = ids.new_record_id()
@@ -119,7 +147,7 @@ async def claim(database: Database, *, running: int, lease_s: float) -> Claimed 
         if database.dialect == "postgres":
             await transaction.fetch(ONE_AT_A_TIME)
         claimed: Row | None = await transaction.fetch_one(
-            CLAIM[database.dialect], now, running, lease, clock.later(now, seconds=lease_s)
+            CLAIM[database.dialect][lane], now, running, lease, clock.later(now, seconds=lease_s)
         )
     return None if claimed is None else Claimed(lease, *claimed)
 

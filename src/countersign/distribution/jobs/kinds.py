@@ -11,6 +11,10 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Caller
 from countersign.kernel.database.port import Reader, Transaction
 
+BUILD, REQUESTED, BACKGROUND = 0, 1, 2
+"""Priorities of jobs, the most urgent first: a build that a publisher waits for, other jobs that were requested, and
+what the store prepares by itself."""
+
 PayloadT = TypeVar("PayloadT", bound=msgspec.Struct)
 
 
@@ -57,12 +61,14 @@ class JobType(Generic[PayloadT]):
     admit  who may ask for it, and with which payload; None: nobody from outside
     run    the work, in a process of its own. A Refused below 500 ends the job as failed with that problem; anything
            else is tried again, `settings.job_attempts` times in all
+    priority  which of the waiting jobs is begun first
     """
 
     name: str
     payload: type[PayloadT]
     run: Callable[[Store, Work[PayloadT]], Awaitable[Outcome]]
     admit: Callable[[Reader, Caller, PayloadT], Awaitable[Admitted]] | None = None
+    priority: int = REQUESTED
 
 
 AnyJobType = JobType[Any]

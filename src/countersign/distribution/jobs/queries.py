@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from countersign.distribution.jobs.kinds import BACKGROUND
 from countersign.distribution.jobs.schemas import JobStatus, Status
 from countersign.distribution.webhooks import events
 from countersign.kernel import clock
@@ -16,14 +17,17 @@ LISTED_COLUMNS = """id, org_id, type, status, progress, attempts, cancelled,
     CASE WHEN length(result) <= 65536 THEN result END, error, created_at, started_at, finished_at"""
 ADD = """
     INSERT INTO job (
-        id, org_id, created_by, type, payload, status, progress, attempts, losses, cancelled, run_after, created_at
+        id, org_id, created_by, type, payload, status, progress, attempts, losses, cancelled, run_after, created_at,
+        priority
     )
-    VALUES ($1, $2, $3, $4, $5, 'queued', 0, 0, 0, 0, $6, $6)
+    VALUES ($1, $2, $3, $4, $5, 'queued', 0, 0, 0, 0, $6, $6, $7)
 """
 ONE_ADDER_OF_ORG = "SELECT pg_advisory_xact_lock(hashtext('job.' || $1))"
-WAITING_OF_ORG = """
+WAITING_OF_ORG = f"""
     SELECT count(*)
-    FROM (SELECT 1 FROM job WHERE org_id = $1 AND status = 'queued' LIMIT $2) AS waiting
+    FROM (
+        SELECT 1 FROM job WHERE org_id = $1 AND status = 'queued' AND priority < {BACKGROUND} LIMIT $2
+    ) AS waiting
 """
 JOB = f"SELECT {COLUMNS} FROM job WHERE id = $1"
 STATE = "SELECT status, progress, attempts FROM job WHERE id = $1"
@@ -108,14 +112,16 @@ def _job(row: tuple[Any, ...]) -> Job:
     return Job(*row)
 
 
-async def add(transaction: Transaction, job_id: str, *, org_id: str, created_by: str, kind: str, payload: str) -> None:
-    """Put a job into the table, to be begun at once."""
-    await transaction.run(ADD, job_id, org_id, created_by, kind, payload, clock.now())
+async def add(
+    transaction: Transaction, job_id: str, *, org_id: str, created_by: str, kind: str, payload: str, priority: int
+) -> None:
+    """Put a job into the table, to be begun as soon as it is its turn."""
+    await transaction.run(ADD, job_id, org_id, created_by, kind, payload, clock.now(), priority)
 
 
 async def waiting(transaction: Transaction, dialect: Dialect, org_id: str, most: int) -> int:
-    """How many jobs of the organisation wait, counted up to `most`; nobody adds another one before this transaction
-    ends. SQLite has one writer anyway."""
+    """How many requested jobs of the organisation wait, counted up to `most`; no other transaction adds one before
+    this one ends. SQLite has one writer anyway."""
     if dialect == "postgres":
         await transaction.fetch(ONE_ADDER_OF_ORG, org_id)
     row = await transaction.fetch_one(WAITING_OF_ORG, org_id, most)

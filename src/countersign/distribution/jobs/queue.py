@@ -4,6 +4,7 @@ import msgspec
 
 from countersign.distribution.context import Store
 from countersign.distribution.jobs import queries
+from countersign.distribution.jobs.kinds import REQUESTED
 from countersign.distribution.jobs.refusals import TooManyJobs
 from countersign.kernel import ids
 from countersign.kernel.database.port import Transaction
@@ -13,12 +14,21 @@ TRY_AGAIN_S = 10
 
 
 async def enqueue(
-    transaction: Transaction, store: Store, type: str, payload: msgspec.Struct, *, org_id: str, created_by: str
+    transaction: Transaction,
+    store: Store,
+    type: str,
+    payload: msgspec.Struct,
+    *,
+    org_id: str,
+    created_by: str,
+    priority: int = REQUESTED,
 ) -> str:
     """Have the job done once the transaction is durable; its id. `created_by` is a caller's key."""
     job_id = ids.new_uuid()
     text = msgspec.json.encode(payload).decode()
-    await queries.add(transaction, job_id, org_id=org_id, created_by=created_by, kind=type, payload=text)
+    await queries.add(
+        transaction, job_id, org_id=org_id, created_by=created_by, kind=type, payload=text, priority=priority
+    )
     await store.jobs.defer(transaction)
     return job_id
 

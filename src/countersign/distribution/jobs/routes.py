@@ -67,8 +67,15 @@ class Asking:
         store, transaction = call.context, call.transaction
         payload, size, org_id = await self._admitted(transaction, call.caller, call.body)
         await queue.require_room(transaction, store, org_id)
+        kind = self._types[call.body.type]
         job_id = await queue.enqueue(
-            transaction, store, call.body.type, payload, org_id=org_id, created_by=call.caller.key
+            transaction,
+            store,
+            kind.name,
+            payload,
+            org_id=org_id,
+            created_by=call.caller.key,
+            priority=kind.priority,
         )
         preference = waiting.preference(call.headers.get("prefer"), size)
         call.prepared = _Asked(job_id, preference)

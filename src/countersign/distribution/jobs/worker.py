@@ -1,4 +1,4 @@
-"""A process that works on jobs: one at a time, until it is told to stop."""
+"""A process that works on jobs until it is told to stop: one that was requested, and one of the background."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from countersign.distribution.context import Store
 from countersign.distribution.jobs import claims, queries, runner, scratch
+from countersign.distribution.jobs.claims import Claimed
 from countersign.distribution.jobs.kinds import AnyJobType
 from countersign.kernel import ids
 from countersign.kernel.beside import beside
@@ -25,23 +26,67 @@ async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Even
     Raises:
         Unavailable: the engine cannot be reached.
     """
-    known = {kind.name: kind for kind in types}
-    settings = store.settings
-    is_as_good_as_new = True
+    lanes = Lanes(store, types, stopping)
+    async with beside(_seen(store)):
+        try:
+            await store.jobs.serve(lanes.take, stopping)
+        finally:
+            await lanes.close()
+    return lanes.is_as_good_as_new
 
-    async def take() -> bool:
-        nonlocal is_as_good_as_new
-        claimed = await claims.claim(store.database, running=settings.jobs_running, lease_s=settings.job_lease_s)
+
+class Lanes:
+    """The two jobs that a worker has at most: a requested one, and beside it one of the background, so that no build
+    waits until a delta is made."""
+
+    def __init__(self, store: Store, types: Sequence[AnyJobType], stopping: asyncio.Event) -> None:
+        self._store = store
+        self._types = {kind.name: kind for kind in types}
+        self._stopping = stopping
+        self._background: asyncio.Task[None] | None = None
+        self.is_as_good_as_new = True
+
+    async def take(self) -> bool:
+        """Take up the job whose turn it is. A requested one is done on return, one of the background goes on.
+
+        Raises:
+            Unavailable: the database is or was away; the lease runs out, and the job is begun again.
+        """
+        if self._background is not None and self._background.done():
+            ended, self._background = self._background, None
+            ended.result()
+        claimed = await self._claim("any" if self._background is None else "requested")
         if claimed is None:
             return False
-        is_as_good_as_new = await runner.perform(store, known, claimed, stopping)
-        if not is_as_good_as_new:
-            stopping.set()
-        return not stopping.is_set()
+        if claimed.is_background:
+            self._background = asyncio.create_task(self._work_in_background(claimed))
+        else:
+            await self._perform(claimed)
+        return not self._stopping.is_set()
 
-    async with beside(_seen(store)):
-        await store.jobs.serve(take, stopping)
-    return is_as_good_as_new
+    async def close(self) -> None:
+        """Give the background job back, or wait for its end when it is near."""
+        self._stopping.set()
+        if self._background is not None:
+            with suppress(Refused):
+                await self._background
+
+    async def _work_in_background(self, claimed: Claimed | None) -> None:
+        """Do the job and the background jobs after it: an engine may wake the worker for requested ones alone."""
+        while claimed is not None:
+            await self._perform(claimed)
+            claimed = None if self._stopping.is_set() else await self._claim("background")
+
+    async def _claim(self, lane: claims.Lanes) -> Claimed | None:
+        settings = self._store.settings
+        return await claims.claim(
+            self._store.database, running=settings.jobs_running, lease_s=settings.job_lease_s, lane=lane
+        )
+
+    async def _perform(self, claimed: Claimed) -> None:
+        if not await runner.perform(self._store, self._types, claimed, self._stopping):
+            self.is_as_good_as_new = False
+            self._stopping.set()
 
 
 async def _seen(store: Store) -> None:

@@ -4,6 +4,7 @@ import msgspec
 
 from countersign.distribution.context import Store
 from countersign.distribution.jobs import queue
+from countersign.distribution.jobs.kinds import BACKGROUND
 from countersign.distribution.processing import queries
 from countersign.distribution.processing.queries import Artifact
 from countersign.distribution.processing.schemas import DeltaPayload
@@ -54,7 +55,9 @@ async def want_pair(
     """Have the update from one build to another prepared, unless that was asked for before."""
     if await transaction.run(WANT, from_artifact, to_artifact, clock.now()):
         payload = DeltaPayload(from_artifact, to_artifact)
-        await queue.enqueue(transaction, store, DELTA_JOB, payload, org_id=org_id, created_by=created_by)
+        await queue.enqueue(
+            transaction, store, DELTA_JOB, payload, org_id=org_id, created_by=created_by, priority=BACKGROUND
+        )
 
 
 async def state(reader: Reader, from_artifact: str, to_artifact: str) -> str | None:
