@@ -37,7 +37,7 @@ INSTRUCTIONS = (
     "it back unchanged where it belongs, never invent one. An answer with status approval_required means that nothing "
     "has changed yet: a person decides on the plan named by plan_id. To tell that person why, call plan__propose where "
     "it is listed. Fields shown as placeholders cannot be filtered, ordered or grouped by. To repeat a call of a tool "
-    "that writes safely, send a UUID as _meta[\"idempotency-key\"] and the same one again: it has one effect."
+    'that writes safely, send a UUID as _meta["idempotency-key"] and the same one again: it has one effect.'
 )
 
 READING = Hints(read_only=True, idempotent=True)
@@ -205,11 +205,7 @@ def guard_of(root_url: str) -> Callable[[Headers], None]:
 
 
 def _tools(view: View, approvals: Approvals | None, own: Own) -> list[Tool]:
-    return [
-        _tool(each, name, own, approvals)
-        for each in view.models.values()
-        for name in each.commands
-    ]
+    return [_tool(each, name, own, approvals) for each in view.models.values() for name in each.commands]
 
 
 def _tool(view: ModelView, name: str, own: Own, approvals: Approvals | None) -> Tool:

@@ -7,7 +7,7 @@ class Payment(
     Model,
     shown_as="reference",
     locked_with="invoice",
-    locked_while=(where("state", eq="paid"),),
+    locked_while=(where("state", in_=["paid", "cancelled"]),),
     rules=(
         where("invoice.state", eq="posted"),
         where("amount_minor", ne=0),

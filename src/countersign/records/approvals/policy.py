@@ -36,8 +36,7 @@ class _When(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Policy(msgspec.Struct, forbid_unknown_fields=True):
-    """The setting `approval:<model>.<command>`; with n = 0 it lifts the approval that the declaration asks by default.
-    """
+    """The setting `approval:<model>.<command>`; n = 0 lifts the approval that the declaration asks by default."""
 
     n: int = 1
     group: str | None = None
@@ -157,7 +156,13 @@ def _may_clash_unseen(view: ModelView, prepared: Prepared) -> bool:
     fields = view.model.fields
     given = {name for name, each in prepared.given.items() if each.stored is not None}
     unique = [name for name in given if fields[name].unique]
-    unique += [name for name, field in fields.items() if field.unique_with and given & {name, field.unique_with}]
+    # A new record has no values beside those given; one that is there may move to where another has its value.
+    moved_along = given if prepared.command != "create" else frozenset[str]()
+    unique += [
+        name
+        for name, field in fields.items()
+        if field.unique_with and (name in given or field.unique_with in moved_along)
+    ]
     is_looked_up = view.reads_any_by("list", "search", "export")
     return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
 

@@ -35,7 +35,7 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
     prepared = Prepared(name, "delete", record.id, record.revision, cascade=cascade)
     if run.caller.is_agent and await dependents.is_blocked_as_seen(run, prepared):
         raise BadInput(dependents.REFUSAL)
-    await proposals.require_deletable(run, view, record, prepared.id)
+    await proposals.require_deletable(run, view, record, prepared)
     return prepared
 
 

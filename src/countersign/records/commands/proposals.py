@@ -3,9 +3,11 @@
 from collections.abc import Collection, Mapping
 
 from countersign.declare.fields.field import Stored
+from countersign.kernel.turns import Turns
 from countersign.records.access.view import ModelView
-from countersign.records.commands import conditions, locks, record_rules, writing
+from countersign.records.commands import conditions, dependents, locks, record_rules, writing
 from countersign.records.commands.given import Given
+from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.run import Run
 from countersign.records.commands.sql import Parameters
 from countersign.records.commands.stored import StoredRecord
@@ -46,14 +48,24 @@ async def require_changeable(
     await _require_unique(run, view, values, given, record.id)
 
 
-async def require_deletable(run: Run, view: ModelView, record: StoredRecord, command: str) -> None:
-    """The same of a deletion.
+async def require_deletable(run: Run, view: ModelView, record: StoredRecord, prepared: Prepared) -> None:
+    """The same of a deletion, and of what it takes along.
 
     Raises:
-        BadInput: the record cannot be deleted.
+        BadInput: the record cannot be deleted, or one that goes along or changes cannot be.
     """
-    if run.caller.is_agent and not run.is_touched(record.id):
-        await locks.require_open_as_seen(run, view.model, record.values, command)
+    if not run.caller.is_agent or run.is_touched(record.id):
+        return
+    await locks.require_open_as_seen(run, view.model, record.values, prepared.id)
+    if not prepared.cascade:
+        return
+    found = await dependents.find(run, view.model.name, record.id, cascade=True, seen_by=run.caller.view)
+    along = dict.fromkeys((*found.deleted[1:], *(link.source for link in found.cleared)))
+    async for name, record_id in Turns(along):
+        model = run.engine.registry.models[name]
+        if (model.locked or model.locked_with) and not run.is_touched(record_id):
+            other = await writing.find(run, model, None, record_id)
+            await locks.require_open_as_seen(run, model, other.values, prepared.id)
 
 
 def _is_touched(run: Run, values: Mapping[str, Stored]) -> bool:

@@ -1,0 +1,181 @@
+"""Agents and money: what moves it is proposed unless a setting lifts that; what can only fail is refused at once."""
+
+from typing import Any
+
+import pytest
+
+from tests.records.books.test_payments import posted
+from tests.records.office import Office
+
+LIFTED = '{"n": 0}'
+
+
+async def lift(office: Office, *commands: str) -> None:
+    """Let agents do these commands themselves."""
+    for each in commands:
+        await office.value("root", "setting.create", title=f"approval:{each}", value=LIFTED)
+
+
+async def test_agents_propose_what_moves_money(office: Office) -> None:
+    agent = await office.agent("root", "*")
+    invoice = (await posted(office))["id"]
+    plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
+    result = (await office.approve("alice", plan)).status_code, (await office.approve("root", plan)).json()
+    assert result[0] == 404
+    payment = result[1]["value"]["result"]["id"]
+    await office.proposed(agent, "payment.update", id=payment, method="cash")
+    await office.proposed(agent, "payment.delete", id=payment)
+    await office.proposed(agent, "invoice.settle", id=invoice)
+    product = (await office.first("product"))["id"]
+    await office.proposed(agent, "product.create", sku="NEW", name="New", unit_price_minor=1)
+    await office.proposed(agent, "product.update", id=product, unit_price_minor=1)
+    await office.proposed(agent, "product.update", id=product, tax_bp=0)
+    party = (await office.first("party"))["id"]
+    for change in ({"email": "new@x.example"}, {"phone": "+4412345"}, {"tax_id": "GB1"}, {"is_active": False}):
+        await office.proposed(agent, "party.update", id=party, **change)
+    lead = await office.first("lead", stage="qualified")
+    await office.value("root", "lead.update", id=lead["id"], party=party)
+    await office.proposed(agent, "lead.win", id=lead["id"])
+    with_amount = {"stage": "won", "expected_revenue_minor": 7}
+    plan = await office.proposed(agent, "lead.update", id=lead["id"], **with_amount)
+    shown = await office.value("root", "plan.get", id=plan)
+    assert {each["field"]: each["after"] for each in shown["diff"]} == with_amount
+
+
+async def test_an_update_of_harmless_fields_stays_direct(office: Office) -> None:
+    agent = await office.agent("root", "*")
+    party = await office.first("party", who=agent)
+    same = {name: party[name] for name in ("email", "phone", "is_active")}
+    changed = await office.value(agent, "party.update", id=party["id"], website="x.example", **same)
+    assert changed["website"] == "https://x.example"
+    # In clear, an agent does not learn that it guessed the value that is there.
+    clear = (await office.value("root", "party.get", id=party["id"]))["email"]
+    await office.proposed(agent, "party.update", id=party["id"], email=clear)
+    product = (await office.first("product"))["id"]
+    assert (await office.value(agent, "product.update", id=product, name="Renamed"))["name"] == "Renamed"
+    await office.value(agent, "party.create", name="Ada", email="ada@x.example")
+
+
+async def test_a_setting_lifts_the_approval_that_a_module_asks_for_by_default(office: Office) -> None:
+    agent = await office.agent("root", "*")
+    await lift(office, "payment.create", "payment.update", "invoice.settle", "party.update", "lead.win")
+    invoice = (await posted(office))["id"]
+    payment = await office.value(agent, "payment.create", invoice=invoice, amount_minor=1000)
+    await office.value(agent, "payment.update", id=payment["id"], method="cash")
+    assert (await office.value(agent, "invoice.settle", id=invoice))["state"] == "paid"
+    party = (await office.first("party"))["id"]
+    await office.value(agent, "party.update", id=party, email="new@x.example", is_active=False)
+    listed = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
+    asked = {each["id"]: each["needs_approval"] for each in listed}
+    assert not any(asked[each] for each in ("payment.create", "invoice.settle", "party.update", "lead.win"))
+    assert asked["payment.delete"]
+    assert asked["invoice.reopen"]
+
+
+@pytest.mark.parametrize("command", ["invoice.post", "invoice.cancel", "payment.delete", "lead.convert", "user.update"])
+async def test_no_setting_lifts_what_is_always_proposed(office: Office, command: str) -> None:
+    said = await office.refused("root", "setting.create", title=f"approval:{command}", value=LIFTED)
+    assert said == f"setting.value: n must be 1 or more, since no setting lifts the approval of {command}"
+
+
+async def test_a_setting_that_lifts_says_nothing_else(office: Office) -> None:
+    for value in ('{"n": 0, "group": "accountant"}', '{"n": 0, "not_owner": true}', '{"n": -1}'):
+        said = await office.refused("root", "setting.create", title="approval:payment.create", value=value)
+        assert "0 stands alone" in said
+
+
+async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office: Office) -> None:
+    agent = await office.agent("root", "*")
+    headers = office.headers(agent)
+    listed = (await office.http.get("/api/commands", headers=headers)).json()["commands"]
+    known: dict[str, Any] = {each["id"]: each for each in listed}
+    proposed = ("payment.create", "payment.update", "payment.delete", "invoice.settle", "product.create", "lead.win")
+    assert all(known[each]["needs_approval"] for each in proposed)
+    assert not known["party.update"]["needs_approval"]
+    words = "An agent can only propose changes of email, phone, tax_id and is_active"
+    assert words in known["party.update"]["description"]
+    meta = (await office.http.get("/api/meta", headers=headers)).json()
+    party = next(each for each in meta["models"] if each["name"] == "party")
+    marked = [each["name"] for each in party["fields"] if each["needs_approval"]]
+    assert marked == ["email", "phone", "tax_id", "is_active"]
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    tools = (await office.http.post("/mcp", json=body, headers=headers)).json()["result"]["tools"]
+    described = {each["name"]: each["description"] for each in tools}
+    assert words in described["party__update"]
+    assert "An agent can only propose it" in described["invoice__settle"]
+
+
+async def test_what_an_agent_sees_to_be_impossible_is_refused_instead_of_proposed(office: Office) -> None:
+    agent = await office.agent("root", "*")
+    invoice = (await posted(office))["id"]
+    empty = (await office.value("root", "invoice.create", party=(await office.first("party"))["id"]))["id"]
+    line = await office.first("invoice_line", invoice=invoice)
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF1")
+    (product, other) = (await office.all("product"))[:2]
+    impossible: list[tuple[str, dict[str, object], str]] = [
+        ("invoice.delete", {"id": invoice}, "another record refers to this one"),
+        ("invoice.post", {"id": invoice}, "state is posted"),
+        ("invoice.post", {"id": empty}, "it needs at least one invoice_line"),
+        ("invoice.settle", {"id": invoice}, "open_minor is at most 0"),
+        ("invoice.cancel", {"id": invoice}, "paid_minor is 0"),
+        ("invoice_line.delete", {"id": line["id"]}, "invoice is locked while state is not draft"),
+        ("payment.create", {"invoice": empty, "amount_minor": 1}, "invoice.state is posted"),
+        ("payment.create", {"invoice": invoice, "amount_minor": 0}, "amount_minor is not 0"),
+        ("payment.create", {"invoice": invoice, "amount_minor": 1, "paid_on": "2999-01-01"}, "at most today"),
+        ("product.create", {"sku": product["sku"], "name": "x", "unit_price_minor": 1}, "must be unique"),
+        ("product.update", {"id": other["id"], "sku": product["sku"], "unit_price_minor": 1}, "must be unique"),
+        ("party.update", {"id": (await office.first("party"))["id"], "email": "nowhere"}, "must be an e-mail address"),
+    ]
+    for command, body, reason in impossible:
+        assert reason in await office.refused(agent, command, **body), command
+    for each in await office.all("payment"):
+        await office.value("root", "payment.delete", id=each["id"])
+    await office.value("root", "invoice_line.list")
+    alone = (await posted(office))["id"]
+    said = await office.refused(agent, "invoice.delete", id=alone, cascade=True)
+    assert said == "invoice.delete is not allowed in this state: invoice is locked while state is not draft"
+    assert await office.all("plan") == []
+
+
+async def test_what_an_agent_does_not_see_is_proposed(office: Office) -> None:
+    """The refusal would tell the agent of the state that it may not read."""
+    grants = [
+        {"model": "payment", "commands": "get,list,create", "clear": "invoice,amount_minor,paid_on", "write": "*"},
+        {"model": "invoice", "commands": "get,list,delete", "clear": "due"},
+        {"model": "party", "commands": "get,list", "clear": "kind"},
+    ]  # fmt: skip
+    await office.person("eve", *grants)
+    agent = await office.agent("eve", "*")
+    draft = (await office.value("root", "invoice.create", party=(await office.first("party"))["id"]))["id"]
+    alone = (await posted(office))["id"]
+    await office.proposed(agent, "payment.create", invoice=draft, amount_minor=1)
+    await office.proposed(agent, "payment.create", invoice=alone, amount_minor=1)
+    await office.proposed(agent, "payment.create", invoice=alone, amount_minor=1, paid_on="2001-01-01")
+    await office.proposed(agent, "invoice.delete", id=draft)
+    await office.proposed(agent, "invoice.delete", id=alone)
+    await lift(office, "payment.create")
+    await office.proposed(agent, "payment.create", invoice=draft, amount_minor=2)
+    await office.proposed(agent, "payment.create", invoice=alone, amount_minor=2)
+
+
+async def test_a_plan_may_pay_and_settle(office: Office) -> None:
+    """What a later step needs may be done by an earlier one."""
+    agent = await office.agent("root", "*")
+    invoice = (await posted(office))["id"]
+    steps = [
+        {"command": "payment.create", "input": {"invoice": invoice, "amount_minor": 1000}},
+        {"command": "invoice.settle", "input": {"id": invoice}},
+    ]
+    plan = await office.proposed(agent, "plan.propose", steps=steps)
+    done = await office.approve("root", plan)
+    assert done.json()["value"]["state"] == "executed", done.text
+    assert (await office.value("root", "invoice.get", id=invoice))["state"] == "paid"
+    draft = (await office.value("root", "invoice.create", party=(await office.first("party"))["id"]))["id"]
+    line = {"invoice": draft, "description": "Work", "unit_price_minor": 5}
+    steps = [
+        {"command": "invoice_line.create", "input": line},
+        {"command": "invoice.post", "input": {"id": draft}},
+    ]
+    plan = await office.proposed(agent, "plan.propose", steps=steps)
+    done = await office.approve("root", plan)
+    assert done.json()["value"]["state"] == "executed", done.text

@@ -1,0 +1,245 @@
+"""A year of books: whatever is tried in whatever order, by people and by agents, invoices agree with their payments."""
+
+import random
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from countersign.kernel import clock
+from countersign.kernel.clock import DAY, Instant
+from tests.records.office import Office
+
+INVOICES, INVOICES_IN_FULL = 20, 500
+STEPS = 9
+"""Steps for each invoice."""
+
+
+@dataclass
+class Book:
+    """An invoice as it must be."""
+
+    id: str
+    total: int
+    issued: str
+    state: str = "posted"
+    number: str = ""
+    payments: dict[str, tuple[int, str | None]] = field(default_factory=dict[str, tuple[int, str | None]])
+
+    @property
+    def paid(self) -> int:
+        """What its payments come to."""
+        return sum(amount for amount, _ in self.payments.values())
+
+    def takes(self, amount: int, day: str, today: str, reference: str | None) -> bool:
+        """Whether this payment is one for the invoice."""
+        is_new = reference is None or reference not in [each for _, each in self.payments.values()]
+        return self.state == "posted" and amount != 0 and self.issued <= day <= today and is_new
+
+    def allows(self, action: str) -> bool:
+        """Whether the action is one for the invoice."""
+        return {
+            "settle": self.state == "posted" and self.total <= self.paid,
+            "reopen": self.state == "paid",
+            "cancel": self.state == "posted" and self.paid == 0,
+        }[action]
+
+    def act(self, action: str) -> None:
+        """Do the action."""
+        self.state = {"settle": "paid", "reopen": "posted", "cancel": "cancelled"}[action]
+
+
+@dataclass
+class Waiting:
+    """A plan that nobody has decided on, and what it would do."""
+
+    plan: str
+    book: Book
+    command: str
+    body: dict[str, Any]
+
+
+class Year:
+    """Works at random on the books of an office, and keeps what must come of it beside them."""
+
+    def __init__(self, office: Office, seed: int) -> None:
+        self.office = office
+        self.chance = random.Random(seed)
+        self.now = Instant(clock.now() - 365 * DAY)
+        self.books: list[Book] = []
+        self.waiting: list[Waiting] = []
+        self.party = ""
+        self.agent = ""
+        self.refused = 0
+        self._numbers = count(1)
+
+    @property
+    def today(self) -> str:
+        """The day that it is in the books."""
+        return clock.rfc3339(self.now)[:10]
+
+    async def begin(self) -> None:
+        """A party, and an agent that proposes."""
+        self.party = (await self.office.value("root", "party.create", name="Ada"))["id"]
+        self.agent = await self.office.agent("root", "*")
+
+    async def invoice(self) -> None:
+        """A new posted invoice."""
+        invoice = (await self.office.value("carol", "invoice.create", party=self.party))["id"]
+        total = 0
+        for _ in range(self.chance.randint(1, 3)):
+            quantity, price = self.chance.randint(1, 9), self.chance.randint(1, 500)
+            line = {"description": "Work", "quantity": quantity, "unit_price_minor": price, "tax_bp": 0}
+            await self.office.value("carol", "invoice_line.create", invoice=invoice, **line)
+            total += quantity * price
+        made = await self.office.value("carol", "invoice.post", id=invoice)
+        self.books.append(Book(invoice, total, self.today, number=made["number"]))
+
+    async def step(self) -> None:
+        """Something is tried, or decided that waits."""
+        self.now = Instant(min(self.now + self.chance.randint(0, 20) * DAY // 24, clock.now()))
+        book = self.chance.choice(self.books[-6:])
+        with clock.fixed(self.now):
+            if self.waiting and self.chance.random() < 0.2:
+                book = await self.decide(self.waiting.pop(self.chance.randrange(len(self.waiting))))
+            elif book.payments and self.chance.random() < 0.3:
+                await self.change(book)
+            elif self.chance.random() < 0.4:
+                action = self.chance.choice(["settle", "settle", "reopen", "cancel"])
+                await self.do(book, f"invoice.{action}", {"id": book.id})
+            else:
+                await self.do(book, "payment.create", self.payment(book))
+            await self.check(book)
+
+    def payment(self, book: Book) -> dict[str, Any]:
+        """A payment that mostly is one for the invoice."""
+        left = book.total - book.paid
+        body: dict[str, Any] = {
+            "invoice": book.id,
+            "amount_minor": self.chance.choice([left, left, left // 2, -5, 0, 7]),
+        }
+        if self.chance.random() < 0.3:
+            body["reference"] = f"R{self.chance.randrange(4)}"
+        if self.chance.random() < 0.3:
+            body["paid_on"] = self.chance.choice([self.today, book.issued, "2001-01-01", "2999-12-31"])
+        return body
+
+    async def change(self, book: Book) -> None:
+        """A payment is changed, moved to another invoice or deleted."""
+        payment = self.chance.choice(list(book.payments))
+        which = self.chance.random()
+        if which < 0.4:
+            await self.do(book, "payment.delete", {"id": payment})
+        elif which < 0.8:
+            await self.do(book, "payment.update", {"id": payment, "amount_minor": self.chance.choice([0, 3, -3, 400])})
+        else:
+            other = self.chance.choice(self.books)
+            await self.do(book, "payment.update", {"id": payment, "invoice": other.id, "paid_on": self.today})
+            await self.check(other)
+
+    async def do(self, book: Book, command: str, body: dict[str, Any]) -> None:
+        """A person or the agent tries it; the answer is what the books say."""
+        if self.chance.random() < 0.4:
+            return await self.propose(book, command, body)
+        answer = await self.office.call("carol", command, body)
+        assert answer.status_code == (200 if self.is_right(book, command, body) else 400), (command, body, answer.text)
+        if answer.status_code == 200:
+            self.note(book, command, body, answer.json()["value"]["id"])
+        else:
+            self.refused += 1
+
+    async def propose(self, book: Book, command: str, body: dict[str, Any]) -> None:
+        """The agent never does it by itself; what it sees to be wrong is no plan."""
+        answer = await self.office.call(self.agent, command, body)
+        if answer.status_code == 202:
+            plan = answer.json()["plan_id"]
+            if plan not in [each.plan for each in self.waiting]:
+                self.waiting.append(Waiting(plan, book, command, body))
+            return
+        assert answer.status_code == 400, (command, body, answer.text)
+        assert not self.is_right(book, command, body), (command, body, answer.text)
+        self.refused += 1
+
+    async def decide(self, waiting: Waiting) -> Book:
+        """A plan that is approved does what is right at that moment, or nothing."""
+        is_right = self.is_right(waiting.book, waiting.command, waiting.body)
+        if self.chance.random() < 0.2:
+            await self.office.value("root", "plan.reject", id=waiting.plan, reason="no")
+            return waiting.book
+        answer = await self.office.approve("root", waiting.plan)
+        if answer.status_code == 200:
+            assert is_right, waiting
+            made = answer.json()["value"]["result"]["id"]
+            self.note(waiting.book, waiting.command, waiting.body, made)
+        else:
+            assert answer.json()["state"] in ("stale", "failed", "expired"), answer.text
+            # Nothing that a new payment refers to makes its plan stale.
+            assert not is_right or waiting.command != "payment.create" or "expired" in answer.text, answer.text
+        return waiting.book
+
+    def is_right(self, book: Book, command: str, body: dict[str, Any]) -> bool:
+        """Whether the books allow it now."""
+        model, _, name = command.partition(".")
+        if model == "invoice":
+            return book.allows(name)
+        if name == "create":
+            day = body.get("paid_on", self.today)
+            return book.takes(body["amount_minor"], day, self.today, body.get("reference"))
+        if body["id"] not in book.payments or book.state != "posted":
+            return False
+        if name == "delete":
+            return True
+        amount, reference = book.payments[body["id"]]
+        to = next((each for each in self.books if each.id == body.get("invoice", book.id)), book)
+        if to is book:
+            return body.get("amount_minor", amount) != 0 and book.issued <= body.get("paid_on", self.today)
+        return to.takes(body.get("amount_minor", amount), body["paid_on"], self.today, reference)
+
+    def note(self, book: Book, command: str, body: dict[str, Any], record_id: str) -> None:
+        """Keep what was done."""
+        model, _, name = command.partition(".")
+        if model == "invoice":
+            book.act(name)
+        elif name == "create":
+            book.payments[record_id] = (body["amount_minor"], body.get("reference"))
+        else:
+            amount, reference = book.payments.pop(body["id"])
+            if name == "update":
+                to = next((each for each in self.books if each.id == body.get("invoice", book.id)), book)
+                to.payments[body["id"]] = (body.get("amount_minor", amount), reference)
+
+    async def check(self, book: Book) -> None:
+        """The invoice says what its payments do."""
+        seen = await self.office.value("carol", "invoice.get", id=book.id)
+        mine = [{"field": "invoice", "op": "eq", "value": book.id}]
+        payments = await self.office.value("carol", "payment.list", filter=mine)
+        assert {each["id"]: each["amount_minor"] for each in payments} == {
+            name: amount for name, (amount, _) in book.payments.items()
+        }
+        assert seen["state"] == book.state
+        assert (seen["total_minor"], seen["paid_minor"]) == (book.total, book.paid)
+        assert seen["open_minor"] == book.total - book.paid
+        assert book.state != "paid" or seen["open_minor"] <= 0
+        assert book.state != "cancelled" or seen["paid_minor"] == 0
+
+
+async def test_state_paid_and_open_agree_with_the_payments_after_every_step_of_a_year(
+    office: Office, is_full: bool
+) -> None:
+    year = Year(office, seed=18)
+    await year.begin()
+    invoices = INVOICES_IN_FULL if is_full else INVOICES
+    for number in range(invoices):
+        year.now = Instant(max(year.now, clock.now() - 365 * DAY + number * 360 * DAY // invoices))
+        with clock.fixed(year.now):
+            await year.invoice()
+        for _ in range(STEPS):
+            await year.step()
+    for book in year.books:
+        await year.check(book)
+    states = {book.state for book in year.books}
+    assert states == {"posted", "paid", "cancelled"}
+    assert year.refused > invoices
+    numbers = [each["number"] for each in await office.all("invoice", who="carol") if each["number"]]
+    for series in {each[:4] for each in numbers}:
+        of_it = sorted(int(each[5:]) for each in numbers if each.startswith(series))
+        assert of_it == list(range(1, len(of_it) + 1))
