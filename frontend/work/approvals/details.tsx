@@ -1,9 +1,11 @@
 // A plan as one has to see it before signing: who, why, what exactly, before and after.
 import { Chip, type Tone } from "../../shared/components/chip";
+import { Marked } from "../../shared/components/marked";
 import { ago, number, until } from "../../shared/words";
 import type { Meta } from "../api";
 import { addressOf, fieldOf, modelOf } from "../models";
 import { Changes } from "../record/changes";
+import { TextChange } from "../record/text_change";
 import { Named } from "./named";
 import { type Difference, isExpired, isOvertaken, type Plan } from "./plan";
 import { say } from "./say";
@@ -24,7 +26,7 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
       <p class="row">
         <State plan={plan} now_ms={now_ms} />
         <span>
-          {say(plan.agent ? "by.agent" : "by.person", { agent: plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })}
+          <Marked text={say(plan.agent ? "by.agent" : "by.person", { agent: plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })} />
         </span>
         {plan.needs > 1 && <span>{say("needs", { n: number(plan.approvals.length), of: number(plan.needs) })}</span>}
       </p>
@@ -49,7 +51,9 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
         <h3>{say("why")}</h3>
         {plan.why ? (
           <blockquote class="untrusted">
-            <p>{plan.why}</p>
+            <p>
+              <TextChange parts={[{ text: plan.why, isChanged: true }]} />
+            </p>
             <footer class="small">{say("why.untrusted")}</footer>
           </blockquote>
         ) : (
@@ -85,7 +89,9 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
           <h3>{say("effects")}</h3>
           <ul>
             {plan.effects.map((each) => (
-              <li key={each}>{each}</li>
+              <li key={each}>
+                <Marked text={each} />
+              </li>
             ))}
           </ul>
         </section>
@@ -93,13 +99,15 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
       {reason && (
         <section class="stack tight">
           <h3>{say("reason")}</h3>
-          <p>{reason}</p>
+          <p>
+            <Marked text={reason} />
+          </p>
         </section>
       )}
       <details>
         <summary>{say("command")}</summary>
         <pre class="code-box" tabIndex={0}>
-          {plan.command} {JSON.stringify(plan.input, null, 2)}
+          {plan.command} <Marked text={JSON.stringify(plan.input, null, 2)} />
         </pre>
         <p class="small quiet hash-line">{say("digest", { digest: plan.digest })}</p>
       </details>

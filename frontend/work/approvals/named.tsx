@@ -24,7 +24,7 @@ export function Named({ model, of }: { model: Model | undefined; of: Pick<Differ
   }
   const title = titleOf(model, record);
   // A record that nobody named is called by its model already.
-  return <>{said ? say("step", { model: model.label, id: title }) : title}</>;
+  return <bdi>{said ? say("step", { model: model.label, id: title }) : title}</bdi>;
 }
 
 /** What a plan is about, in a line: the record that it changes first, or what it makes; and how many more there are. */

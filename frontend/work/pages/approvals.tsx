@@ -4,10 +4,12 @@ import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { SelectField } from "../../shared/components/field";
 import { Heading, site } from "../../shared/components/heading";
+import { Marked } from "../../shared/components/marked";
 import { Missing } from "../../shared/components/shell";
 import { Empty, Failed, Loading } from "../../shared/components/states";
 import { ask, go, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
+import { visible } from "../../shared/visible";
 import { ago, number } from "../../shared/words";
 import type { Meta } from "../api";
 import { approve, reject } from "../approvals/deciding";
@@ -101,7 +103,7 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
           label={say("filter.agent")}
           value={agent}
           onChange={(next) => ask({ agent: next, plan: "" })}
-          options={[...everything, ...agents.map((each) => [each, each] as const)]}
+          options={[...everything, ...agents.map((each) => [each, visible(each)] as const)]}
         />
         <SelectField
           name="model"
@@ -216,7 +218,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
                     <About {...{ meta, plan }} />
                   </span>
                   <span class="small quiet">
-                    {plan.agent ?? plan.proposed_by?.person ?? "–"} · {ago(plan.proposed_at, now_ms)}
+                    <Marked text={plan.agent ?? plan.proposed_by?.person ?? "–"} /> · {ago(plan.proposed_at, now_ms)}
                   </span>
                   {(plan.state !== "pending" || isOvertaken(plan)) && <State plan={plan} now_ms={now_ms} />}
                 </button>

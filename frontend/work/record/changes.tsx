@@ -1,7 +1,9 @@
 // Fields before and after, side by side.
 import type { Field, Meta } from "../api";
 import { Value } from "../values/value";
+import { differences } from "./differences";
 import { say } from "./say";
+import { TextChange } from "./text_change";
 
 export interface Change {
   /** The field, where its model is known; its name stands for itself otherwise. */
@@ -34,19 +36,26 @@ export function Changes({ meta, changes }: { meta: Meta; changes: readonly Chang
       <tbody>
         {changes.map(({ field, name, before, after }) => {
           const known = field ?? { ...PLAIN, name, label: name };
+          const parts = isText(known) ? differences(textOf(before), textOf(after)) : null;
+          const shown = (value: unknown, side: "before" | "after") =>
+            parts && value ? <TextChange parts={parts[side]} /> : <Value meta={meta} field={known} value={value} />;
           return (
             <tr key={name}>
               <th scope="row">{known.label}</th>
-              <td class="before">
-                <Value meta={meta} field={known} value={before} />
-              </td>
-              <td class="after">
-                <Value meta={meta} field={known} value={after} />
-              </td>
+              <td class="before">{shown(before, "before")}</td>
+              <td class="after">{shown(after, "after")}</td>
             </tr>
           );
         })}
       </tbody>
     </table>
   );
+}
+
+function isText(field: Pick<Field, "kind" | "masked">): boolean {
+  return (field.kind === "text" || field.kind === "longtext") && !field.masked;
+}
+
+function textOf(value: unknown): string {
+  return value === null || value === undefined ? "" : String(value);
 }

@@ -51,6 +51,9 @@ const en = {
   "history.changes": "{n} fields",
   "history.system": "by somebody",
   "history.more": "Show all {n}",
+  fold: "… {n} more characters",
+  "fold.changed": "… {n} more changed characters",
+  "fold.unseen": "{n} of them not visible",
 };
 
 const de: Record<keyof typeof en, string> = {
@@ -103,6 +106,9 @@ const de: Record<keyof typeof en, string> = {
   "history.changes": "{n} Felder",
   "history.system": "von jemandem",
   "history.more": "Alle {n} zeigen",
+  fold: "… {n} weitere Zeichen",
+  "fold.changed": "… {n} weitere geänderte Zeichen",
+  "fold.unseen": "{n} davon unsichtbar",
 };
 
 export const say = words(en, de);

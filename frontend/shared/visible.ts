@@ -1,0 +1,51 @@
+// Characters that are not seen, or change how what is around them is read: shown by their code, never acted upon.
+
+// Control and format characters (bidirectional marks and tags among them), half surrogates, private use, line and
+// paragraph separators, and letters that look like nothing. A tab and a newline are what they are.
+const UNSEEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\u{e0100}-\u{e01ef}]/u;
+const EACH = new RegExp(UNSEEN.source, "gu");
+// Scripts and emoji need joiners; between letters or parts of an emoji they say nothing else.
+const JOINED = /[\p{L}\p{M}\p{Extended_Pictographic}\ufe0f]$/u;
+const JOINS = /^[\p{L}\p{M}\p{Extended_Pictographic}]/u;
+
+export interface Piece {
+  text: string;
+  /** Whether it is the code of a character that is not seen. */
+  isCode: boolean;
+}
+
+function isJoiner(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return (code === 0x200c || code === 0x200d) && JOINED.test(text.slice(Math.max(0, at - 2), at)) && JOINS.test(text.slice(at + 1, at + 3));
+}
+
+/** The text in pieces, with the codes of the characters that are not seen in their place. */
+export function pieces(text: string): Piece[] {
+  if (!UNSEEN.test(text)) {
+    return [{ text, isCode: false }];
+  }
+  const found: Piece[] = [];
+  let from = 0;
+  for (const match of text.matchAll(EACH)) {
+    if (isJoiner(text, match.index)) {
+      continue;
+    }
+    if (match.index > from) {
+      found.push({ text: text.slice(from, match.index), isCode: false });
+    }
+    const code = (match[0].codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+    found.push({ text: `U+${code}`, isCode: true });
+    from = match.index + match[0].length;
+  }
+  return from < text.length ? [...found, { text: text.slice(from), isCode: false }] : found;
+}
+
+/** The text with those codes in angle brackets, where nothing but text can be. */
+export function visible(text: string): string {
+  return pieces(text).map((each) => (each.isCode ? `⟨${each.text}⟩` : each.text)).join("");
+}
+
+/** How many characters of the text are not seen. */
+export function unseen(text: string): number {
+  return pieces(text).filter((each) => each.isCode).length;
+}

@@ -1,0 +1,54 @@
+// A text before or after a change: what is the same and long is folded, what has changed is shown.
+import { useState } from "preact/hooks";
+import { Button } from "../../shared/components/button";
+import { Marked } from "../../shared/components/marked";
+import { unseen } from "../../shared/visible";
+import { number } from "../../shared/words";
+import type { Part } from "./differences";
+import { say } from "./say";
+
+/** Characters up to which a part is shown whole, and those that stay at its ends where it is not. */
+const SAME = { whole: 200, end: 60 };
+const CHANGED = { whole: 2_000, end: 700 };
+
+export function TextChange({ parts }: { parts: readonly Part[] }) {
+  return (
+    <bdi class="longtext">
+      {parts.map((part, place) =>
+        part.isChanged && parts.length > 1 ? (
+          <mark key={place} class="changed">
+            <Folded text={part.text} isChanged />
+          </mark>
+        ) : (
+          <Folded key={place} text={part.text} isChanged={part.isChanged} />
+        ),
+      )}
+    </bdi>
+  );
+}
+
+function Folded({ text, isChanged }: { text: string; isChanged: boolean }) {
+  const [isOpen, setOpen] = useState(false);
+  const { whole, end } = isChanged ? CHANGED : SAME;
+  if (isOpen || text.length <= whole) {
+    return <Marked text={text} />;
+  }
+  const [from, to] = [atCharacter(text, end), atCharacter(text, text.length - end)];
+  const hidden = text.slice(from, to);
+  const count = unseen(hidden);
+  const label = say(isChanged ? "fold.changed" : "fold", { n: number(hidden.length) });
+  return (
+    <>
+      <Marked text={text.slice(0, from)} />{" "}
+      <Button tight look="plain" aria-expanded={false} onClick={() => setOpen(true)}>
+        {count ? `${label}, ${say("fold.unseen", { n: number(count) })}` : label}
+      </Button>{" "}
+      <Marked text={text.slice(to)} />
+    </>
+  );
+}
+
+/** The place, or the one before where it is within a character. */
+function atCharacter(text: string, at: number): number {
+  return /[\udc00-\udfff]/.test(text[at] ?? "") ? at - 1 : at;
+}

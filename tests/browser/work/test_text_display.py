@@ -1,0 +1,59 @@
+"""Texts that somebody else wrote: what is not seen is marked, and of a long text what has changed is shown."""
+
+from playwright.async_api import Browser, expect
+
+from tests.browser.work.conftest import Caller, Desk
+
+OVERRIDE = "\u202e"
+TAG = "\U000e0041"
+
+
+async def test_characters_that_are_not_seen_are_marked_where_a_plan_is_approved(
+    browser: Browser, desk: Desk, alice: Caller
+) -> None:
+    lead = alice.run("lead.create", title=f"Pay {OVERRIDE}001 now")["id"]
+    agent = alice.agent(f"scribe{OVERRIDE}", "lead.*", "plan.propose")
+    notes = f"a\u200bb{TAG} \u05d0\u05d1 \u2066x\u2069 👩\u200d🚀 می\u200cخواهم"
+    step = {"command": "lead.update", "input": {"id": lead, "title": f"Pay {OVERRIDE}002 now", "source": "web"}}
+    more = {"command": "lead.create", "input": {"title": notes}}
+    plan = agent.run("plan.propose", steps=[step, more], why=f"so{OVERRIDE}!")["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
+        await page.wait_for_selector(".plan-page table.changes")
+        await page.click("text=The exact command")
+        said = await page.locator(".plan-page").inner_text()
+        shown = await page.locator("main").inner_text()
+
+        for character in (OVERRIDE, TAG, "\u200b", "\u2066", "\u2069"):
+            assert character not in shown
+        assert "Pay U+202E002 now" in said
+        assert "Pay ⟨U+202E⟩001 now" in said
+        assert "aU+200BbU+E0041" in said
+        assert "soU+202E!" in said
+        assert "scribeU+202E" in said
+        assert "👩\u200d🚀 می\u200cخواهم" in said
+        # A direction ends with its text.
+        assert await page.locator("table.changes td bdi").count() >= 3
+
+
+async def test_of_a_long_text_what_has_changed_is_shown(browser: Browser, desk: Desk, alice: Caller) -> None:
+    lines = [f"Line {number} of a long note." for number in range(300)]
+    lead = alice.run("lead.create", title="Long", notes="\n".join(lines))["id"]
+    changed = [*lines[:20], "Line 20: pay twice.", *lines[21:270], f"Line 270{TAG}", *lines[271:]]
+    agent = alice.agent("changer", "lead.*", "plan.propose")
+    step = {"command": "lead.update", "input": {"id": lead, "notes": "\n".join(changed)}}
+    plan = agent.run("plan.propose", steps=[step])["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
+        after = page.locator(".plan-page table.changes .after")
+        await expect(after).to_contain_text("Line 20: pay twice.")
+        await expect(after).to_contain_text("Line 270U+E0041")
+        await expect(page.locator(".plan-page table.changes .before mark.changed").first).to_contain_text(
+            " of a long note."
+        )
+        said = await after.inner_text()
+        assert "Line 100 of" not in said
+        assert len(said) < 1500
+        await after.locator("button:has-text('more characters')").nth(1).click()
+
+        await expect(after).to_contain_text("Line 100 of")
