@@ -39,9 +39,9 @@ class Welcome:
             link = await setup.find_link(records.database, token)
         except setup.LinkSpent as refused:
             return await self._spent(refused)
+        username = given.get("username") if link.user_id is None else None
         try:
             note = noting.noted(self._engine.chain, call.request_id)
-            username = given.get("username") if link.user_id is None else None
             await setup.redeem_setup(records, token, given.get("password", ""), username, note)
         except setup.LinkSpent as refused:
             return await self._spent(refused)
@@ -83,5 +83,5 @@ def _form(token: str, link: setup.Link, error: str = "", status: int = 200, user
         fields += forms.field("username", "User name", "text", "username", username)
         return forms.form("Make the first administrator", fields + password, "Create", error, status)
     return forms.form(
-        forms.said("Welcome, {name}", name=link.username), fields + password, "Set password", error, status
+        forms.said("Welcome, {name}", name=link.username or ""), fields + password, "Set password", error, status
     )
