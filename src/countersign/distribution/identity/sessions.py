@@ -51,13 +51,16 @@ def normal_email(email: str) -> str:
 
 
 def require_same_origin(store: Store, headers: Headers) -> None:
-    """Insist that the request comes from our own page (Origin, or Sec-Fetch-Site where a browser sends none).
+    """Insist that the request comes from our own page (Origin, or Sec-Fetch-Site where a browser sends none). Where
+    both are sent, both must say so.
 
     Raises:
         ForeignOrigin: it does not.
     """
-    origin = headers.get("origin")
-    if origin in (None, "null") and headers.get("sec-fetch-site") == "same-origin":
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if site not in (None, "none", "same-origin") or headers.count("sec-fetch-site") > 1:
+        raise ForeignOrigin("Sec-Fetch-Site says that a page of another site sends this")
+    if origin in (None, "null") and site == "same-origin":
         return
     if origin is None or _site(origin, store) != _site(store.root_url, store):
         raise ForeignOrigin("this must be sent by a page of this service, with its Origin header")

@@ -1,0 +1,224 @@
+"""What must not happen on the pages of sign-in and consent, each beside what does happen without the one fault."""
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from countersign.distribution.app import ROUTES
+from tests.contract.scenes import everything
+from tests.distribution.agents.people import Agent, Visitor, csrf_of
+from tests.distribution.conftest import ROOT_URL
+from tests.distribution.oauth.conftest import (
+    BACK,
+    ORIGIN,
+    Browser,
+    Known,
+    asking,
+    code_for,
+    hidden_fields,
+    new_client,
+    new_person,
+)
+from tests.distribution.oauth.conftest import told as sent_back
+from tests.distribution.world import World
+
+PAT = "pat@example.com"
+ASK, CLAIM, AGENTS = "/auth/authorize", "/auth/claim", "/auth/agents"
+FORMS = sorted(
+    route.path for route in ROUTES if route.method == "POST" and route.at_root and "text/html" in route.produces
+)
+FOREIGN: list[list[tuple[str, str]]] = [
+    [("Sec-Fetch-Site", "cross-site")],
+    [("Sec-Fetch-Site", "same-site")],
+    [("Sec-Fetch-Site", "cross-site"), ("Origin", ROOT_URL)],
+    [("Sec-Fetch-Site", "same-site"), ("Origin", ROOT_URL)],
+    [("Sec-Fetch-Site", "same-origin"), ("Origin", "https://evil.example")],
+    [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", "cross-site"), ("Origin", ROOT_URL)],
+    [("Sec-Fetch-Site", "none")],
+]
+
+
+async def sessions_of(world: World) -> int:
+    """How many sign-ins there are."""
+    row = await world.store.database.fetch_one("SELECT count(*) FROM session")
+    assert row is not None
+    return int(row[0])
+
+
+def cookie_of(visitor: Visitor) -> str:
+    """What the person's browser sends."""
+    return "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+
+
+async def attempts_of(world: World) -> list[Any]:
+    """Every attempt of a claim, and whose the registration is."""
+    joined = "SELECT a.*, r.status, r.person_id FROM claim_attempt a JOIN registration r ON r.id = a.registration_id"
+    return [tuple(row) for row in await world.store.database.fetch(f"{joined} ORDER BY a.id")]
+
+
+def test_the_forms_are_all_there() -> None:
+    assert {ASK, CLAIM, AGENTS, "/auth/signin", "/auth/signout", "/auth/signup", "/auth/reset"} <= set(FORMS)
+
+
+@pytest.mark.parametrize("path", [*FORMS, "/auth/session/token"])
+async def test_sec_fetch_site_a_form_that_another_site_sends_does_nothing(world: World, path: str) -> None:
+    person = await Visitor.signed_in(world, PAT)
+    agent = await Agent.by_email(world, PAT)
+    client = await new_client(world)
+    page = await person.get(agent.link)
+    forms: dict[str, dict[str, str]] = {
+        ASK: {**asking(client), "csrf": csrf_of(page), "decision": "allow"},
+        CLAIM: {"csrf": csrf_of(page), "user_code": agent.code, "confirm": "yes"},
+        AGENTS: {"csrf": csrf_of(page), "id": agent.answer["registration_id"]},
+        "/auth/signin": {"email": PAT, "password": "correct horse battery"},
+        "/auth/setup": {"token": "none"},
+        "/auth/signout": {},
+    }
+    target = {CLAIM: agent.link, "/auth/setup": f"{path}?token=none"}.get(path, path)
+    sent: dict[str, Any] = {"data": forms.get(path, {"email": PAT} if path != "/auth/prove" else {"token": "none"})}
+    if path == "/auth/session/token":
+        sent = {"json": {"scope": "read:library"}}
+    before, signed_in = await everything(world.store), await sessions_of(world)
+
+    for headers in FOREIGN:
+        answer = await world.http.post(target, headers=[*headers, ("Cookie", cookie_of(person))], **sent)
+        assert answer.status_code == 403, (headers, answer.text)
+        assert "set-cookie" not in answer.headers
+        assert "location" not in answer.headers
+    assert await everything(world.store) == before
+    assert await sessions_of(world) == signed_in
+    ours = [("Sec-Fetch-Site", "same-origin"), ("Origin", ROOT_URL), ("Cookie", cookie_of(person))]
+    assert (await world.http.post(target, headers=ours, **sent)).status_code != 403
+
+
+@pytest.mark.parametrize("page", ["typed", "shown"])
+async def test_csrf_an_attempt_is_untouched_by_a_form_without_its_token_and_works_afterwards(
+    world: World, page: str
+) -> None:
+    person, eve = await Visitor.signed_in(world, PAT), await Visitor.signed_in(world, "eve@example.com")
+    agent = await Agent.by_email(world, PAT)
+    link = agent.link if page == "typed" else agent.other_link
+    of_eve = csrf_of(await eve.get((await Agent.by_email(world, eve.email)).link))
+    before = await attempts_of(world)
+
+    for decision in ({"confirm": "yes"}, {"decline": "yes"}):
+        # More often than a code may be mistyped.
+        for csrf in ("", "x", of_eve, csrf_of(await person.get(link))[:-2], "ä", "=" * 8):
+            answer = await person.send(link, csrf=csrf, user_code=agent.code, **decision)
+            assert (answer.status_code, answer.json()["code"]) == (403, "form_expired")
+            assert await attempts_of(world) == before
+    assert (await agent.poll()).json()["status"] == "pending"
+    allowed = await person.decide(link, user_code=agent.code)
+
+    assert allowed.status_code == 200
+    assert await attempts_of(world) != before
+
+
+async def test_csrf_a_consent_is_not_given_by_a_form_without_its_token_and_is_asked_for_afterwards(
+    world: World,
+) -> None:
+    client = await new_client(world)
+    browser = await arrived(world)
+    fields = hidden_fields(await browser.get(ASK, asking(client)))
+
+    for csrf in ("", "x", fields["csrf"][:-2]):
+        answer = await browser.post(ASK, {**fields, "csrf": csrf, "decision": "allow"})
+        assert (answer.status_code, answer.json()["code"]) == (403, "form_expired")
+    given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
+
+    assert list(given) == []
+    assert (await browser.get(ASK, asking(client))).status_code == 200
+    assert "code" in sent_back(await browser.post(ASK, {**fields, "decision": "allow"}))
+
+
+async def test_fixation_a_cookie_from_before_the_sign_in_opens_nothing_after_it(world: World) -> None:
+    client = await new_client(world)
+    eve = await Visitor.signed_in(world, "eve@example.com")
+    await Visitor.signed_in(world, PAT)
+    name = next(iter(eve.cookies))
+    made_up = f"css_{'0' * 49}"
+    for planted in (eve.cookies[name], made_up, "x"):
+        form = {"email": PAT, "password": "correct horse battery"}
+        signed_in = await world.http.post("/auth/signin", data=form, headers={**ORIGIN, "Cookie": f"{name}={planted}"})
+        world.http.cookies.clear()
+
+        fresh = signed_in.headers["set-cookie"].partition(";")[0]
+        assert signed_in.status_code == 303
+        assert fresh.partition("=")[2] not in ("", planted)
+        assert PAT in (await seen_with(world, client, fresh)).text
+        after = await seen_with(world, client, f"{name}={planted}")
+        assert PAT not in after.text
+        if planted == eve.cookies[name]:
+            assert eve.email in after.text
+        else:
+            assert after.headers["location"].startswith("/auth/signin")
+
+
+async def test_fixation_a_form_from_before_the_sign_in_decides_nothing_after_it(world: World) -> None:
+    client = await new_client(world)
+    browser = await arrived(world)
+    old = dict(browser.cookie)
+    fields = hidden_fields(await browser.get(ASK, asking(client)))
+    await browser.sign_in(PAT)
+    fresh = dict(browser.cookie)
+
+    with_new_cookie = await browser.post(ASK, {**fields, "decision": "allow"})
+    await browser.post("/auth/signout", {})
+    signed_out = await browser.post(ASK, {**fields, "decision": "allow"})
+    browser.cookie = old
+    with_its_own = await browser.post(ASK, {**fields, "decision": "allow"})
+
+    assert fresh != old
+    assert (with_new_cookie.status_code, with_new_cookie.json()["code"]) == (403, "form_expired")
+    assert signed_out.headers["location"].startswith("/auth/signin")
+    assert "code" in sent_back(with_its_own)
+
+
+@pytest.mark.parametrize("prompt", ["none", "none consent", "NONE", ""])
+async def test_prompt_none_gets_no_code_that_the_person_did_not_allow(world: World, prompt: str) -> None:
+    of_north = await new_client(world)
+    made = (await world.http.post("/auth/clients", json={"redirect_uris": [BACK]})).json()
+    stranger, browser = Browser(world), await arrived(world)
+    for client in (of_north, Known(made["client_id"], made["client_secret"])):
+        asked = {**asking(client), "prompt": prompt}
+
+        nobody = await stranger.get(ASK, asked)
+        somebody = await browser.get(ASK, asked)
+        posted = await browser.post(ASK, {**asked, "decision": "allow"})
+
+        assert nobody.headers["location"].startswith("/auth/signin")
+        assert BACK not in nobody.headers["location"].partition("?")[0]
+        assert somebody.status_code == 200
+        assert "Deny" in somebody.text
+        assert "location" not in somebody.headers
+        assert (posted.status_code, posted.json()["code"]) == (403, "form_expired")
+    given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
+    assert list(given) == []
+
+
+async def test_prompt_none_widens_no_consent_that_was_given(world: World) -> None:
+    client = await new_client(world)
+    browser = await arrived(world)
+    await code_for(browser, client, scope="read:library")
+
+    wider = await browser.get(ASK, {**asking(client, scope="read:library read:products"), "prompt": "none"})
+    same = await browser.get(ASK, {**asking(client, scope="read:library"), "prompt": "none"})
+
+    assert wider.status_code == 200
+    assert "see listings" in wider.text
+    assert parse_qs(urlsplit(same.headers["location"]).query)["code"]
+
+
+async def arrived(world: World) -> Browser:
+    """Pat's browser, signed in."""
+    await new_person(world, PAT)
+    browser = Browser(world)
+    await browser.sign_in(PAT)
+    return browser
+
+
+async def seen_with(world: World, client: Known, cookie: str) -> httpx.Response:
+    """The consent page, as somebody with this cookie sees it."""
+    return await world.http.get(ASK, params=asking(client), headers={"Cookie": cookie})
