@@ -174,6 +174,40 @@ async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat
     assert (await agent.poll()).json()["scopes"] == ["write:products"]
 
 
+@pytest.mark.parametrize(
+    ("granted", "asked", "given"),
+    [
+        ("read:library write:releases", "write:releases", None),
+        ("read:library write:releases", "read:library write:releases", None),
+        ("read:library write:releases", "read:products", None),
+        ("read:library write:releases", "", "read:library"),
+        ("read:library write:releases", "read:library", "read:library"),
+        ("write:products write:releases", "", None),
+    ],
+)
+async def test_a_scope_that_the_person_has_lost_since_is_refused_at_the_token_endpoint(
+    world: World, granted: str, asked: str, given: str | None
+) -> None:
+    ann = await Visitor.signed_in(world, "ann@north.example", north="publisher")
+    agent = await Agent.by_email(world, ann.email, granted)
+    assert (await ann.decide(agent.link, user_code=agent.code)).status_code == 200
+    assertion = (await agent.poll()).json()["identity_assertion"]
+    async with world.store.database.transaction() as transaction:
+        north = await queries.organisation_called(transaction, "north")
+        assert north is not None
+        await people.set_role(transaction, north.id, ann.email, "viewer")
+    grant = {"grant_type": world.store.settings.claim_grant, "claim_token": agent.claim_token}
+
+    exchanged = await agent.exchange(assertion, asked)
+    polled = await world.http.post("/api/v1/auth/token", data={**grant, **({"scope": asked} if asked else {})})
+
+    for answer in (exchanged, polled):
+        if given is None:
+            assert (answer.status_code, answer.json()["error"]) == (400, "invalid_scope")
+        else:
+            assert answer.json()["scope"] == given
+
+
 @pytest.mark.parametrize("by", ["typed", "shown"])
 async def test_t25_the_person_is_told_by_mail_of_an_agent_that_acts_for_them(
     world: World, pat: Visitor, by: str, settings: Settings
