@@ -275,6 +275,37 @@ async def _letters(world: World) -> httpx.Response:
 OWN_LIMITS = {"keys": (_keys, 5), "sign-in": (_sign_in, 5), "register": (_register, 2), "letters": (_letters, 5)}
 
 
+async def test_a_429_of_an_address_or_a_lesser_key_says_how_a_key_raises_the_limit(settings: Settings) -> None:
+    low = replace(settings, rate_anonymous=2, rate_community=2, rate_agent=9, rate_person=2, trusted_proxies="")
+    async with distribution.opened(low, ROOT_URL, is_loopback=True) as store:
+        world = World(store, at(store, "198.51.100.7"))
+        await world.org("north")
+        community = (await world.call("GET", "/api/keys")).json()["api_key"]
+        callers = {"nobody": None, "a key": community, "a person": await world.person("ann@example.com")}
+        answers = {
+            name: [await world.call("GET", "/info", token) for _ in range(3)][-1] for name, token in callers.items()
+        }
+        way = re.search(r"GET (\S+), then send its api_key as X-API-Key", answers["nobody"].json()["resolution"])
+        assert way is not None
+        key = (await world.http.get(way[1])).json()["api_key"]
+        again = [await world.call("GET", "/info", headers={"X-API-Key": key}) for _ in range(9)]
+
+    assert [answer.status_code for answer in answers.values()] == [429] * 3
+    assert ["api/keys?tier=agent" in answer.json()["resolution"] for answer in answers.values()] == [True, True, False]
+    assert "to 9 requests a minute" in answers["a key"].json()["resolution"]
+    assert [answer.status_code for answer in again] == [200] * 9
+
+
+async def test_a_429_does_not_name_a_key_that_raises_nothing(settings: Settings) -> None:
+    equal = replace(settings, rate_anonymous=2, rate_agent=2, trusted_proxies="")
+    async with distribution.opened(equal, ROOT_URL, is_loopback=True) as store:
+        world = World(store, at(store, "198.51.100.7"))
+        answers = [await world.call("GET", "/info") for _ in range(3)]
+
+    assert_limited(answers[2])
+    assert "api/keys" not in answers[2].json()["resolution"]
+
+
 @pytest.mark.parametrize("name", OWN_LIMITS)
 async def test_a_429_carries_the_numbers_of_the_limit_that_was_reached(settings: Settings, name: str) -> None:
     send, limit = OWN_LIMITS[name]

@@ -163,7 +163,18 @@ def _limiter(store: Store) -> RateLimiter:
         "token": settings.rate_token,
         DOCUMENTS: settings.rate_documents,
     }
-    return RateLimiter(store.counters, quotas)
+    return RateLimiter(store.counters, quotas, _ways_up(store))
+
+
+def _ways_up(store: Store) -> dict[str, str]:
+    """How a caller gets a higher quota than that of an address, or of a lesser key."""
+    settings = store.settings
+    lower = {"anonymous": settings.rate_anonymous, "community": settings.rate_community}
+    way = (
+        f"A free key raises the limit to {settings.rate_agent} requests a minute: GET {store.problems_root}/api/keys?"
+        "tier=agent, then send its api_key as X-API-Key."
+    )
+    return {quota: way for quota, limit in lower.items() if limit < settings.rate_agent}
 
 
 @asynccontextmanager

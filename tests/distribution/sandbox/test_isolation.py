@@ -31,7 +31,7 @@ WRITES: dict[tuple[str, str], int | str] = {
     ("PUT", "/artifacts/uploads/{token}"): 404,
     ("POST", "/batch"): 200,
     ("POST", "/ask"): 200,
-    ("POST", "/mcp"): "page",
+    ("POST", "/mcp"): 415,
     ("POST", "/jobs"): 404,
     ("DELETE", "/jobs/{job_id}"): 404,
     ("POST", "/redeem"): 404,

@@ -113,7 +113,8 @@ def shared_words(root_url: str) -> Mapping[str, str]:
         "trying": (
             f"GET {root_url}/api/keys?tier=sandbox gives anybody a key, at once. Send it as X-API-Key to "
             f"{root_url}/sandbox{PREFIX}: there it owns an organisation in a data set of its own, to create, "
-            f"publish, upload and redeem in; nothing outside sees it. {root_url}/mcp offers operations as tools."
+            f"publish, upload and redeem in; nothing outside sees it. {root_url}/mcp offers operations as tools, "
+            f"{root_url}/sandbox/mcp the same in the sandbox."
         ),
         "errors": (
             "Errors are application/problem+json (RFC 9457). `code` says what is wrong, `resolution` what to do, "

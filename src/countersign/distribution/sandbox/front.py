@@ -29,10 +29,8 @@ _AT_ROOT, _BELOW = ROOT.encode(), (PREFIX + ROOT).encode()
 _OWN = frozenset(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/health", f"{PREFIX}/telemetry"))
 """Addresses below the sandbox's that tell of the sandbox itself."""
 # Pages are not among them: what a stranger wrote into a data set has no business in a browser at this address.
-_WHOLE = tuple(
-    f"{ROOT}{path}".encode()
-    for path in (f"{PREFIX}/", "/.well-known/", "/openapi.json", "/openapi/", "/problems/", "/auth/revoke", "/auth.md")
-)
+_OPEN = ("/.well-known/", "/openapi.json", "/openapi/", "/problems/", "/auth/revoke", "/auth.md", "/mcp")
+_WHOLE = tuple(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/", *_OPEN))
 _APART = (b"content-security-policy", b"sandbox; default-src 'none'")
 
 

@@ -58,7 +58,7 @@ class StoreTools:
 
     async def listed(self, context: ToolCall) -> ToolList:
         """The tools whose scope the caller's token carries."""
-        seen = {name: each for name, each in self._operations.items() if _may(context.caller, each.route)}
+        seen = {name: each for name, each in self._operations.items() if _is_offered(context, each.route)}
         names = frozenset(seen)
         if names not in self._lists:
             self._lists[names] = ToolList(each.tool for each in seen.values())
@@ -73,7 +73,7 @@ class StoreTools:
             Fault: the service failed, or cannot be reached now.
         """
         wanted = self._operations.get(name)
-        if wanted is None:
+        if wanted is None or _is_of_sandbox(wanted.route) > _has_sandbox(context.context):
             raise UnknownTool(name)
         if not _may(context.caller, wanted.route):
             if context.caller.is_anonymous or context.caller.kind == "key":
@@ -88,6 +88,19 @@ class StoreTools:
         except json_reader.InvalidJson as error:
             return mcp.refused(str(error))
         return _outcome(await context.ask(request))
+
+
+def _is_offered(context: ToolCall, route: Route[Store]) -> bool:
+    return _may(context.caller, route) and _is_of_sandbox(route) <= _has_sandbox(context.context)
+
+
+def _is_of_sandbox(route: Route[Store]) -> bool:
+    return route.path.startswith("/sandbox")
+
+
+def _has_sandbox(store: Store) -> bool:
+    """Whether there is a sandbox beside the store; in the sandbox itself there is no other."""
+    return store.settings.sandboxes > 0
 
 
 def _may(caller: Caller, route: Route[Store]) -> bool:

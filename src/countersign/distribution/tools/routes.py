@@ -1,6 +1,7 @@
 """POST {root_url}/mcp: the store for agents that speak the Model Context Protocol."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -23,6 +24,12 @@ INSTRUCTIONS = (
     "Products are named by slug or id. A list that has a next_cursor goes on when it is given as cursor. Only the "
     "tools that the token allows are listed; without one, those that anybody may use. The page /auth.md at this "
     "server tells how to get a token."
+)
+
+
+SANDBOX_INSTRUCTIONS = (
+    "The sandbox of a store of games, apps and tools: the same tools on a data set of the caller's own, in which "
+    "nothing is real and which is removed after an idle hour."
 )
 
 
@@ -55,8 +62,11 @@ class ForeignOrigin(Refused):
 def routes(offered: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
     """The endpoint whose tools are made from these routes."""
     tools = StoreTools(offered)
-    about = Implementation(NAME, TITLE, __version__, INSTRUCTIONS)
-    servers = {with_2026: Server(about, tools, with_2026=with_2026) for with_2026 in (False, True)}
+
+    @lru_cache(maxsize=8)
+    def server(way_in: str, *, with_2026: bool) -> Server[ToolCall]:
+        instructions = f"{SANDBOX_INSTRUCTIONS} {way_in}" if way_in else INSTRUCTIONS
+        return Server(Implementation(NAME, TITLE, __version__, instructions), tools, with_2026=with_2026)
 
     async def speak_mcp(call: ToolCall) -> Answer:
         """Answer one message of the Model Context Protocol, or a batch of them."""
@@ -64,7 +74,8 @@ def routes(offered: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
             raise ForeignOrigin("this Origin may not send requests here")
         _require_json(call.headers.get("content-type"))
         body = await _body(call)
-        reply = await servers[call.context.settings.mcp_2026].answer(call, call.headers, body)
+        speaking = server(call.context.way_in, with_2026=call.context.settings.mcp_2026)
+        reply = await speaking.answer(call, call.headers, body)
         return Answer(reply.status, reply.body, reply.media_type, (("Cache-Control", "no-store"),))
 
     return (

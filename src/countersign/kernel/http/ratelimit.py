@@ -19,9 +19,11 @@ class RateLimited(Refused):
     title = "Too many requests"
     resolution = "Wait for the seconds in Retry-After, then continue more slowly."
 
-    def __init__(self, detail: str, standing: Quota) -> None:
-        """`standing` is the quota that is used up: the answer carries its numbers, whatever else was counted."""
-        super().__init__(detail, headers=used_up(standing.limit, standing.reset_s))
+    def __init__(self, detail: str, standing: Quota, way_up: str = "") -> None:
+        """`standing` is the quota that is used up: the answer carries its numbers, whatever else was counted. `way_up`
+        says how the caller gets a higher one."""
+        resolution = f"{self.resolution} {way_up}" if way_up else None
+        super().__init__(detail, resolution=resolution, headers=used_up(standing.limit, standing.reset_s))
 
 
 class HitCounter(Protocol):
@@ -35,9 +37,13 @@ class HitCounter(Protocol):
 class RateLimiter:
     """Counts each request against its caller's quota (requests per minute, by quota name)."""
 
-    def __init__(self, counters: HitCounter, quotas: Mapping[str, int]) -> None:
+    def __init__(
+        self, counters: HitCounter, quotas: Mapping[str, int], ways_up: Mapping[str, str] | None = None
+    ) -> None:
+        """`ways_up` say how a caller gets a higher quota than the one of this name."""
         self._counters = counters
         self._quotas = quotas
+        self._ways_up = ways_up or {}
 
     async def count(self, quota: str, key: str) -> tuple[tuple[str, str], ...]:
         """Count one request; the RateLimit headers for its answer.
@@ -48,7 +54,8 @@ class RateLimiter:
         standing = await self._counters.hit(f"{quota}\0{key}", self._quotas[quota], WINDOW_S)
         headers = headers_of(standing)
         if not standing.allowed:
-            raise RateLimited(f"more than {standing.limit} requests in {WINDOW_S} seconds", standing)
+            detail = f"more than {standing.limit} requests in {WINDOW_S} seconds"
+            raise RateLimited(detail, standing, self._ways_up.get(quota, ""))
         return headers
 
 
