@@ -148,10 +148,32 @@ async def test_a_sandbox_key_is_led_from_the_service_to_the_sandbox(world: World
     key = await key_of(world, "sandbox")
 
     for headers in ({"X-API-Key": key}, {"Authorization": f"Bearer {key}"}):
-        for path in ("/api/v1/products", "/api/v1/library", "/openapi.json"):
+        for path in ("/api/v1/products", "/api/v1/library"):
             answer = await world.http.get(path, headers=headers)
             assert (answer.status_code, answer.json()["code"]) == (403, "sandbox_only")
             assert "http://127.0.0.1:8480/sandbox/api/v1" in answer.json()["resolution"]
+
+
+@pytest.mark.parametrize("tier", ["community", "agent", "sandbox"])
+async def test_documents_problem_pages_and_other_keys_are_to_be_had_with_any_key(world: World, tier: str) -> None:
+    """An agent that sends its key with every request finds its way: also from the refusal of a sandbox's key."""
+    key = await key_of(world, tier)
+
+    for path in (
+        "/openapi.json",
+        "/openapi/catalog",
+        "/wiki.json",
+        "/llms.txt",
+        "/auth.md",
+        "/api/v1",
+        "/problems/sandbox-only",
+        "/.well-known/oauth-protected-resource",
+        "/api/keys?tier=agent",
+    ):
+        answer = await world.http.get(path, headers={"X-API-Key": key})
+        assert answer.status_code == 200, path
+    refused = await world.http.get("/openapi.json", headers={"X-API-Key": key[:-1] + "!"})
+    assert (refused.status_code, refused.json()["code"]) == (401, "invalid_token")
 
 
 async def test_what_is_no_key_of_ours_is_401_as_a_bad_token_is(world: World) -> None:

@@ -326,7 +326,7 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
 
 EVENTS: Mapping[str, Mapping[str, object]] = {
     "ask": {"event": "delta", "data": '{"text":"Star Harbour runs on Linux."}'},
-    "jobs": {"event": "job", "data": f'{{"job_id":"{ID}","status":"running","progress":0.5}}'},
+    "jobs": {"event": "status", "data": f'{{"job_id":"{ID}","status":"running","progress":0.5}}'},
     "tools": {"event": "message", "data": '{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'},
 }
 """An event of a stream, by the feature that sends it."""

@@ -14,7 +14,7 @@ from countersign.distribution.documents.examples import Examples
 from countersign.distribution.documents.links import Key
 from countersign.distribution.documents.problems import EVERYWHERE
 from countersign.distribution.documents.schemas import ADDITION, Document, OAuthError, Problem, Schemas, is_documented
-from countersign.distribution.identity.gate import SandboxOnly
+from countersign.distribution.identity.gate import SandboxOnly, is_document
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import deprecation
 from countersign.kernel.http.answer import JSON
@@ -192,9 +192,10 @@ def refusals_of(route: Route[Store]) -> list[type[Refused]]:
 
 
 def _may_arise(refusal: type[Refused], route: Route[Store], skipped: set[int]) -> bool:
-    """Whether the refusal can arise at the route; a key for the sandbox is refused wherever a key is looked at."""
+    """Whether the refusal can arise at the route; a key for the sandbox is refused wherever a key is looked at, but at
+    documents."""
     if refusal is SandboxOnly:
-        return not route.own_credentials
+        return not route.own_credentials and not is_document(route)
     return refusal.status not in skipped
 
 

@@ -5,6 +5,8 @@ from countersign.distribution.identity import provisioned, tokens
 from countersign.distribution.identity.callers import Caller, anonymous
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http.call import Headers
+from countersign.kernel.http.ratelimit import DOCUMENTS
+from countersign.kernel.http.route import Route
 from countersign.kernel.security.jose import InvalidToken
 from countersign.kernel.security.secrets import digest
 
@@ -80,6 +82,11 @@ def credential_of(headers: Headers) -> str | None:
     return "" if kind.lower() != "bearer" or "," in token else token.strip()
 
 
+def is_document(route: Route[Store]) -> bool:
+    """Whether the route is a document about the service, a problem's page, or gives keys."""
+    return route.quota == DOCUMENTS
+
+
 def _needed(scope: str | None) -> str:
     return "" if scope is None else f', scope="{scope}"'
 
@@ -93,9 +100,9 @@ class Gate:
         self._callers: dict[bytes, tuple[int, Caller]] = {}
         self._metadata = metadata(store)
 
-    async def caller_of(self, headers: Headers, address: str, scope: str | None = None) -> Caller:
+    async def caller_of(self, headers: Headers, address: str, route: Route[Store] | None = None) -> Caller:
         """Whoever the Authorization header names, by a token or a self-serve key (X-API-Key is another spelling of it);
-        anonymous without one. A refusal names the scope that the address needs.
+        anonymous without one. A refusal names the scope that the route needs. Documents can be read with any key.
 
         Raises:
             Unauthenticated: the token is malformed, expired, revoked, or not one of this service; the key is unknown.
@@ -105,18 +112,19 @@ class Gate:
         credential = credential_of(headers)
         if credential is None:
             return anonymous(address)
+        scope = None if route is None else route.scope
         if provisioned.is_key(credential):
-            return await self._caller_with_key(credential, scope)
+            return await self._caller_with_key(credential, scope, is_document=route is not None and is_document(route))
         if not credential:
             raise rejected(self._store, "the Authorization header must read: Bearer TOKEN", scope)
         return await self._caller_with(credential, scope)
 
-    async def _caller_with_key(self, key: str, scope: str | None) -> Caller:
+    async def _caller_with_key(self, key: str, scope: str | None, *, is_document: bool) -> Caller:
         found = await provisioned.known(self._store, key)
         if found is None:
             remedy = f"Get another with GET {self._store.root_url}/api/keys?tier=agent; what is public needs none."
             raise rejected(self._store, "the key is not known, or was not used for too long", scope, remedy)
-        if found.tier == "sandbox":
+        if found.tier == "sandbox" and not is_document:
             remedy = (
                 f"Send it to {self._store.root_url}/sandbox{PREFIX}, or get a key for this address: "
                 f"GET {self._store.root_url}/api/keys?tier=agent"
@@ -163,10 +171,10 @@ class Gate:
             raise unauthenticated(self._store, "this needs a token", scope=scope)
         if caller.kind == "key":
             headers = {"WWW-Authenticate": f'Bearer error="insufficient_scope", {self._metadata}{_needed(scope)}'}
-            remedy = "Obtain a token: a key is nobody, and reads what is public."
+            remedy = f"Obtain a token as {self._store.root_url}/auth.md says: API keys read public data only."
             raise InsufficientScope("API keys cannot call this endpoint", resolution=remedy, headers=headers)
         if scope is not None and not caller.allows(scope):
             challenge = f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}'
-            remedy = f"Obtain a token with the scope {scope}."
+            remedy = f"Obtain a token with the scope {scope}: {self._store.root_url}/auth.md says how."
             headers = {"WWW-Authenticate": challenge}
             raise InsufficientScope(f"this needs the scope {scope}", resolution=remedy, headers=headers)

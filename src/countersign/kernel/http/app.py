@@ -43,9 +43,9 @@ GateCallerT = TypeVar("GateCallerT", bound=Caller)
 class Gate(Protocol[GateCallerT]):
     """Who may come in: the service's own identity rules."""
 
-    async def caller_of(self, headers: Headers, address: str, scope: str | None) -> GateCallerT:
-        """Whoever the request's credentials say; without any, an anonymous caller. `scope` is what the route needs,
-        for the refusal to name.
+    async def caller_of(self, headers: Headers, address: str, route: Route[Any]) -> GateCallerT:
+        """Whoever the request's credentials say; without any, an anonymous caller. A refusal names the scope that the
+        route needs.
 
         Raises:
             Refused: 401, a credential was presented that does not hold.
@@ -251,7 +251,7 @@ class App(Generic[ContextT]):
         """Who calls; a bad credential counts against the address it came from."""
         try:
             headers = _NO_HEADERS if route.own_credentials else exchange.headers
-            return await self._gate.caller_of(headers, exchange.address, route.scope)
+            return await self._gate.caller_of(headers, exchange.address, route)
         except Refused:
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             raise

@@ -1,0 +1,126 @@
+"""An agent that is given a base address and goes on by what it reads there: links, descriptions, answers.
+
+It knows the standards (HTTP, HTML, OpenAPI, OAuth's words), and not one address, scope or member of the store.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import quote, urljoin
+
+import httpx
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of a section of the API description, at its whole address."""
+
+    method: str
+    address: str
+    described: dict[str, Any]
+
+    @property
+    def example(self) -> Any:
+        """The body that the description shows."""
+        return self.described["requestBody"]["content"]["application/json"]["example"]
+
+    def parameter(self, value: str) -> str:
+        """The name of the parameter of the query that takes this value from a closed set."""
+        return next(
+            each["name"]
+            for each in self.described["parameters"]
+            if each["in"] == "query" and value in each["schema"].get("enum", ())
+        )
+
+    def parameter_of_form(self, form: str) -> str:
+        """The name of the parameter of the query that has this format."""
+        return next(each["name"] for each in self.described["parameters"] if each["schema"].get("format") == form)
+
+    def header(self, words: str) -> str:
+        """The name of the header of the request whose description has these words."""
+        return next(
+            each["name"]
+            for each in self.described["parameters"]
+            if each["in"] == "header" and words in each["description"]
+        )
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the API description."""
+
+    document: dict[str, Any]
+
+    def operation(self, method: str, *words: str, below: str = "") -> Operation:
+        """The operation of this method whose words say all of this; `below` is where the API is, if not where the
+        description says."""
+        base = below or self.document["servers"][0]["url"]
+        for path, item in self.document["paths"].items():
+            said = item.get(method.lower(), {"description": ""})["description"].lower()
+            if all(each.lower() in said for each in words):
+                return Operation(method, base + path, item[method.lower()])
+        raise AssertionError(f"no {method} says {words}")
+
+    @property
+    def token_address(self) -> str:
+        """Where a client gets its token."""
+        schemes = self.document["components"]["securitySchemes"]
+        return schemes["OAuth2"]["flows"]["clientCredentials"]["tokenUrl"]
+
+
+@dataclass
+class Agent:
+    """Sends requests and counts them. `overview` is what it has read of the overview for language models."""
+
+    http: httpx.AsyncClient
+    root: str
+    overview: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
+
+    async def send(self, method: str, address: str, **options: Any) -> httpx.Response:
+        """One request to an address that was read somewhere; with the agent's credential."""
+        self.requests.append(f"{method} {address}")
+        headers = {**self.headers, **options.pop("headers", {})}
+        return await self.http.request(method, urljoin(self.root + "/", address), headers=headers, **options)
+
+    async def do(self, operation: Operation, *path: str, **options: Any) -> httpx.Response:
+        """The operation, with these values for what its path leaves open."""
+        address = operation.address
+        for value in path:
+            address = re.sub(r"\{\w+\}", quote(value, safe=""), address, count=1)
+        return await self.send(operation.method, address, **options)
+
+    async def begin(self) -> str:
+        """Look at the base address, follow the link for language models, and read: two requests."""
+        page = await self.send("GET", self.root)
+        link = re.search(r'href="([^"]+)"[^>]*>[^<]*language models', page.text)
+        assert link is not None, page.text
+        self.overview = (await self.send("GET", link[1])).text
+        return self.overview
+
+    async def section(self, name: str) -> Section:
+        """One section of the API description, where the overview says that it is."""
+        place = re.search(r"(\S+)SECTION: [^\n]*\b" + name + r"\b", self.overview)
+        assert place is not None, f"{name} is no section of the overview"
+        answer = await self.send("GET", place[1] + name)
+        return Section(cast("dict[str, Any]", answer.json()))
+
+    def recipe(self, words: str) -> str:
+        """The recipe of the overview whose title has these words, with the addresses that it begins with."""
+        found = re.search(r"^\d\. [^\n]*" + words + r"[^\n]*\n```sh\n(.*?)```", self.overview, re.MULTILINE | re.DOTALL)
+        assert found is not None, words
+        names = dict(re.findall(r"\b([RB])=([^;\n]+)", self.overview))
+        text = found[1].replace("$B", names["B"]).replace("$R", names["R"])
+        return re.sub(r"\$\w/", names["R"] + "/", text)
+
+    async def key(self, tier: str) -> dict[str, str]:
+        """The header of a fresh key, which the recipe of this tier gets."""
+        link = re.search(r"(\S+/keys\?tier=)\w+", self.overview)
+        assert link is not None
+        address = link[1].strip('"').replace("$(curl", "").strip()
+        address = address.replace("$R", dict(re.findall(r"\b(R)=([^;\n]+)", self.overview))["R"])
+        answer = await self.send("GET", address + tier)
+        name = re.search(r'-H "?([\w-]+): ?\$K', self.overview)
+        assert name is not None
+        return {name[1]: next(value for value in answer.json().values() if str(value).startswith("csk_"))}
