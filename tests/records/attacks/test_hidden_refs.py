@@ -76,6 +76,7 @@ async def test_a_guard_over_a_ref_that_is_always_seen_needs_nobody(office: Offic
     party = (await office.first("party"))["id"]
     lead = await office.value("alice", "lead.create", title="x", party=party)
     await office.value("alice", "lead.qualify", id=lead["id"])
+    await office.value("root", "setting.create", title="approval:lead.win", value='{"n": 0}')
 
     assert (await office.value(agent, "lead.win", id=lead["id"]))["stage"] == "won"
 

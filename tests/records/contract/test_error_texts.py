@@ -60,7 +60,10 @@ async def test_a_description_names_effect_states_inputs_and_approval(office: Off
     listed = (await office.http.get("/api/commands", headers=office.headers(agent))).json()["commands"]
     found = {each["id"]: each["description"] for each in listed}
 
-    assert found["lead.win"] == "Marks the lead as won. From qualified or proposed to won. Requires that party is set."
+    assert found["lead.win"] == (
+        "Marks the lead as won. From qualified or proposed to won. Requires that party is set. "
+        "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
+    )
     assert found["lead.lose"] == (
         "Marks the lead as lost. From new, qualified or proposed to lost. "
         "Requires lost_reason, given as input or set before."

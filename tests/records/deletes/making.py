@@ -9,7 +9,7 @@ from countersign.records.commands import effects
 from countersign.records.commands.run import Actor, Run
 from tests.records.office import Office
 
-GIVEN = {"grant": {"model": "lead", "commands": "get"}}
+GIVEN = {"grant": {"model": "lead", "commands": "get"}, "address": {"country": "AT"}}
 """Values of fields that take no text whatever."""
 
 _numbers = count(1)
@@ -56,8 +56,20 @@ async def _value(office: Office, model: Declared, name: str) -> object:
 
 async def pair(office: Office, target: Declared, referrer: Referrer) -> tuple[str, str]:
     """A new record, and one that refers to it."""
+    # A payment is for a posted invoice, which is locked: here it is a draft again afterwards.
+    is_payment = referrer.model.name == "payment"
     record_id = await make(office, target)
-    return record_id, await make(office, referrer.model, **{referrer.ref.name: record_id})
+    if is_payment:
+        await _put(office, record_id, "posted")
+    other = await make(office, referrer.model, **{referrer.ref.name: record_id})
+    if is_payment:
+        await _put(office, record_id, "draft")
+    return record_id, other
+
+
+async def _put(office: Office, invoice: str, state: str) -> None:
+    async with office.service.records.database.transaction() as transaction:
+        await transaction.run("UPDATE invoice SET state = $1 WHERE id = $2", state, invoice)
 
 
 async def stored(office: Office, model: Declared, record_id: str, field: str = "id") -> list[object]:

@@ -149,6 +149,7 @@ async def l17(office: Office) -> None:
 async def l18(office: Office) -> None:
     """An agent's guess at a unique value becomes a plan, right or wrong."""
     agent = await office.agent("carol")
+    await office.value("root", "setting.create", title="approval:party.update", value='{"n": 0}')
     taken = next(each["tax_id"] for each in await office.all("party", "carol") if each["tax_id"])
     party = next(each["id"] for each in await office.all("party", "carol") if not each["tax_id"])
     for guess in (taken, "EU000000000000"):
@@ -185,6 +186,7 @@ async def l21(office: Office) -> None:
     """A guard over what an agent does not read is looked at by a person."""
     await dan(office, {"model": "invoice", "commands": "get,list,settle", "clear": "number,state"})
     agent = await office.agent("dan")
+    await office.value("root", "setting.create", title="approval:invoice.settle", value='{"n": 0}')
     first, second = [each for each in await office.all("invoice") if each["state"] == "posted"][:2]
     await office.value("carol", "payment.create", invoice=first["id"], amount_minor=first["open_minor"])
     for invoice in (first, second):

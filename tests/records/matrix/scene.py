@@ -71,10 +71,10 @@ async def _records(scene: Scene, thing: str, word: str) -> None:
         made[model] = (await scene.office.value("root", f"{model}.create", **values))["id"]
 
     await create(
-        "party", name=f"{PERSONAL} {word}", email=f"{PERSONAL}@{word}.example", notes=PERSONAL, website=HIDDEN_FIELD
+        "party", name=f"{PERSONAL} {word}", email=f"{PERSONAL}@{word}.example", notes=PERSONAL, website=f"{HIDDEN_FIELD}.example"
     )
     await create("address", party=made["party"], street=f"{PERSONAL} {word}", city=HIDDEN_FIELD, country="FR")
-    contact = {"contact_name": PERSONAL, "contact_email": f"{PERSONAL}@lead.example", "contact_phone": PERSONAL}
+    contact = {"contact_name": PERSONAL, "contact_email": f"{PERSONAL}@lead.example", "contact_phone": "+49301234567"}
     await create("lead", title=word, lost_reason=HIDDEN_FIELD, notes=PERSONAL, **contact)
     await create("activity", lead=made["lead"], kind="task", subject=word, due="2031-07-09", notes=PERSONAL)
     await create("ticket", subject=word, requester_name=PERSONAL, description=PERSONAL, resolution=HIDDEN_FIELD)
@@ -82,7 +82,10 @@ async def _records(scene: Scene, thing: str, word: str) -> None:
     await create("invoice", party=made["party"], notes=HIDDEN_FIELD)
     line = {"invoice": made["invoice"], "product": made["product"]}
     await create("invoice_line", **line, description=word, unit_price_minor=5)
-    await create("payment", invoice=made["invoice"], amount_minor=1, paid_on="2031-07-08", reference=PERSONAL)
+    paid = (await scene.office.value("root", "invoice.create", party=made["party"], notes=HIDDEN_FIELD))["id"]
+    await scene.office.value("root", "invoice_line.create", invoice=paid, description=word, unit_price_minor=5)
+    await scene.office.value("root", "invoice.post", id=paid)
+    await create("payment", invoice=paid, amount_minor=1, reference=PERSONAL)
     await create("role", title=f"{word} role", description=HIDDEN_FIELD)
     await create("user_role", user=(await scene.office.first("user", username="root"))["id"], role=made["role"])
     await create("grant", role=made["role"], model="lead", commands="get", clear="title")

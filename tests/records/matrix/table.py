@@ -16,7 +16,7 @@ COMMANDS: Mapping[str, str] = {
     "activity": f"{ALL} finish reopen",
     "ticket": f"{ALL} start wait solve close reopen",
     "product": ALL,
-    "invoice": f"{ALL} post settle cancel",
+    "invoice": f"{ALL} post settle reopen cancel",
     "invoice_line": ALL,
     "payment": ALL,
     "user": f"{ALL} invite",
@@ -135,9 +135,10 @@ PROPOSED_ONLY = frozenset(
         "lead.convert",
         "invoice.post",
         "invoice.cancel",
+        *("payment.create", "payment.update", "product.create", "invoice.settle", "invoice.reopen", "lead.win"),
     }
 )
-"""What an agent never carries out: a person approves."""
+"""What an agent never carries out as it is shipped: a person approves."""
 
 OUTSIDERS = (
     "anonymous",

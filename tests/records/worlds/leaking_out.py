@@ -168,4 +168,4 @@ def right_guesses_change_nothing(patch: pytest.MonkeyPatch) -> None:
     async def is_change(run: Run, model: Any, record: Any, name: str, given: Any) -> bool:
         return given.stored != record.values[name]
 
-    patch.setattr(writing, "_is_change", is_change)
+    patch.setattr(writing, "is_change", is_change)

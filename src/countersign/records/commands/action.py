@@ -57,7 +57,7 @@ async def check_move(
         readable = [each for each in move.guards if view.sees_in_clear(each.field)]
         guard.require(view.model, view, readable, {**seen.values, **new}, prepared.id)
     if run.caller.is_agent and sets_more(move, given):
-        await proposals.require_changeable(run, view, record, given, prepared.id)
+        await proposals.require_changeable(run, view, record, given, f"{view.model.name}.update")
     return prepared
 
 

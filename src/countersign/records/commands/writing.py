@@ -66,7 +66,7 @@ async def insert(
     values: dict[str, Stored] = {name: each.stored for name, each in given.items()}
     values |= {name: 0 for name, field in model.fields.items() if field.sum_of is not None}
     values |= computed(model, values)
-    _require_in_range(run, model, values)
+    require_in_range(run, model, values)
     _check(run, model, values)
     await record_rules.require(run, model, values, list(model.fields), command)
     await _require_unique(run, model, values, values, None)
@@ -98,7 +98,7 @@ async def update(
     values = _with_computed(run, model, record, {name: each.stored for name, each in changed.items()})
     if not values:
         return False
-    _require_in_range(run, model, values)
+    require_in_range(run, model, values)
     after = {**record.values, **values}
     _check(run, model, after)
     await record_rules.require(run, model, after, values, command)
@@ -261,7 +261,7 @@ async def _keep_literals(run: Run, texts: Sequence[str]) -> None:
         await run.transaction.run_many(_ADD_LITERAL, rows)
 
 
-def _require_in_range(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
+def require_in_range(run: Run, model: Declared, values: Mapping[str, Stored]) -> None:
     """Insist that the numbers to be written, computed ones and totals included, are exact for every JSON client.
 
     Raises:
@@ -361,6 +361,6 @@ async def _recount(run: Run, total: Total, parent_id: str) -> None:
     made = computed(parent, {**record.values, **values})
     values = {name: each for name, each in (values | made).items() if each != record.values.get(name)}
     if values:
-        _require_in_range(run, parent, values)
+        require_in_range(run, parent, values)
         await _write(run, parent, record, values, {})
         await _after_write(run, parent, record.id, {**record.values, **values}, record.values)
