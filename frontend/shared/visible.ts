@@ -4,19 +4,20 @@
 // paragraph separators, and letters that look like nothing. A tab and a newline are what they are.
 const UNSEEN = /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\u{e0100}-\u{e01ef}]/u;
 const EACH = new RegExp(UNSEEN.source, "gu");
-// Scripts and emoji need joiners; between letters or parts of an emoji they say nothing else.
-const JOINED = /[\p{L}\p{M}\p{Extended_Pictographic}\ufe0f]$/u;
-const JOINS = /^[\p{L}\p{M}\p{Extended_Pictographic}]/u;
-
 export interface Piece {
   text: string;
   /** Whether it is the code of a character that is not seen. */
   isCode: boolean;
 }
 
+/** Whether it joins parts of an emoji or letters of a script that needs it: of Latin letters and spaces it says nothing. */
 function isJoiner(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
-  return (code === 0x200c || code === 0x200d) && JOINED.test(text.slice(Math.max(0, at - 2), at)) && JOINS.test(text.slice(at + 1, at + 3));
+  return (code === 0x200c || code === 0x200d) && isJoined(text.charCodeAt(at - 1)) && isJoined(text.charCodeAt(at + 1));
+}
+
+function isJoined(code: number): boolean {
+  return code > 0x2ff && !(code >= 0x2000 && code <= 0x206f);
 }
 
 /** The text in pieces, with the codes of the characters that are not seen in their place. */
