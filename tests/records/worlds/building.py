@@ -87,6 +87,8 @@ class World:
 
     service: app.Service
     http: httpx.AsyncClient
+    variant: Variant
+    audience: Audience = "alice"
     tokens: dict[str, str] = field(default_factory=dict[str, str])
     plans: list[str] = field(default_factory=list[str])
     steps: tuple[Step, ...] = ()
@@ -105,12 +107,31 @@ class World:
             answer = await self.call("root", path, said)
         assert answer.status_code == 200 or "no such record" in answer.text, answer.text
 
+    async def returning_step(self, turn: int) -> tuple[str, str]:
+        """Let a value that the audience sees come, leave or return, which both worlds see; in world b a record that the
+        audience does not see gets an equal value before it leaves. Answers the model and the id of the record."""
+        turns, phase = divmod(turn, 3)
+        returning = RETURNING[self.audience]
+        value = f"Leaver {turns} of {self.variant}"
+        record_id = made_id(returning.model, returning.numbers[turns % len(returning.numbers)])
+        said = {"id": record_id, returning.field: f"Away {value}" if phase == 1 else value}
+        with ids.seeded(f"returning {turn}"):
+            answer = await self.call("root", f"/api/{returning.model}/update", said)
+            assert answer.status_code == 200 or "no such record" in answer.text, answer.text
+        if phase == 0 and self.variant == "b":
+            path, field, body = returning.holder
+            with ids.seeded(f"holder {turn}"):
+                answer = await self.call("root", path, {**body, field: value})
+            assert answer.status_code == 200, answer.text
+        return returning.model, record_id
+
 
 @dataclass(frozen=True)
 class Built:
-    """What is known of a world that nobody has opened: its callers' bearer tokens, and in world b the plans of others
-    with what others do there meanwhile."""
+    """What is known of a world that nobody has opened: its audience, its callers' bearer tokens, and in world b the
+    plans of others with what others do there meanwhile."""
 
+    audience: Audience
     tokens: Mapping[str, str]
     plans: Sequence[str]
     steps: tuple[Step, ...]
@@ -122,9 +143,10 @@ async def build(settings: Settings, variant: Variant, audience: Audience) -> Bui
         with clock.fixed(STARTED):
             await _Building(world.service, variant, audience).everything()
             await _sign_in(world, audience)
+            await _sign_in_root(world)
             if variant == "b":
                 await _let_others_work(world, audience)
-        return Built(world.tokens, world.plans, world.steps)
+        return Built(audience, world.tokens, world.plans, world.steps)
 
 
 @asynccontextmanager
@@ -132,6 +154,7 @@ async def opened(settings: Settings, variant: Variant, built: Built) -> AsyncGen
     """The world that was built in this database, or in the one that this is a copy of."""
     async with _served(settings, variant) as world:
         await _salt_anew(world.service)
+        world.audience = built.audience
         world.tokens, world.plans, world.steps = dict(built.tokens), list(built.plans), built.steps
         yield world
 
@@ -143,14 +166,17 @@ async def _served(settings: Settings, variant: Variant) -> AsyncGenerator[World]
     async with app.opened(settings, ROOT_URL, is_loopback=True) as service:
         transport = httpx.ASGITransport(app.create(service), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
-            yield World(service, http)
+            yield World(service, http, variant)
+
+
+async def _sign_in_root(world: World) -> None:
+    answer = await world.http.post("/api/auth/login", json={"username": "root", "password": PASSWORD})
+    world.tokens["root"] = answer.json()["token"]
 
 
 async def _let_others_work(world: World, audience: Audience) -> None:
     """Others have agents of the same label, whose plans are about what the audience sees, too; where people of the
     audience would see those, about the rest alone."""
-    answer = await world.http.post("/api/auth/login", json={"username": "root", "password": PASSWORD})
-    world.tokens["root"] = answer.json()["token"]
     for label in ("scout", "other"):
         answer = await world.call("root", "/api/auth/agent-token", {"scopes": ["*"], "label": label})
         world.tokens[label] = answer.json()["token"]
@@ -215,6 +241,27 @@ STEPS: Mapping[str, tuple[Step, ...]] = {
         ("/api/ticket/create", {"subject": "It broke", "party": made_id("party", 2)}),
         ("/api/lead/update", {"title": "And again"}),
     ),
+}
+
+
+@dataclass(frozen=True)
+class Returning:
+    """A field that the audience sees, the numbers of records whose value in it leaves and returns, and what gives a
+    record an equal value that the audience does not see: a path, its field, and the rest of the body."""
+
+    model: str
+    field: str
+    numbers: tuple[int, ...]
+    holder: tuple[str, str, Mapping[str, object]]
+
+
+_OF_SALES = Returning("lead", "contact_name", (0, 5, 7), ("/api/dossier/create", "writer", {"title": "Equal"}))
+_URGENT: Mapping[str, object] = {"subject": "It broke", "priority": "urgent"}
+RETURNING: Mapping[Audience, Returning] = {
+    "alice": _OF_SALES,
+    "bob": _OF_SALES,
+    "dan": Returning("lead", "contact_name", (0, 5, 6), ("/api/ticket/create", "requester_name", _URGENT)),
+    "carol": Returning("party", "name", (0, 5, 7), ("/api/lead/create", "contact_name", {"title": "Not hers"})),
 }
 
 
@@ -285,7 +332,9 @@ class _Building:
             email=self._of(f"contact{same}@a.example", f"{same}.someone.else@elsewhere.example"),
             phone=self._of(f"+43 1 {number % 5}", f"+1 (555) 000-{number % 5:04d}"),
             tax_id=self._of(f"AT{number:08d}", f"FR{number * 13:011d}"),
-            website=f"https://{number}.example" if not is_hidden else self._of("https://a.example", "https://b.example"),
+            website=f"https://{number}.example"
+            if not is_hidden
+            else self._of("https://a.example", "https://b.example"),
             customer_since=f"2020-01-{number + 1:02d}",
             notes=self._of("Likes tea. EMAIL_12", "Hates tea, wants a call back") if number % 3 == 0 else None,
         )

@@ -18,6 +18,9 @@ from tests.records.worlds.carrying import REST, Carrier, Heard
 OTHERS_EVERY = 7
 """After how many requests somebody else changes something in world b."""
 
+RETURNING_EVERY = 4
+"""After how many requests a value comes, leaves or returns in both worlds, and is looked at."""
+
 MANY_TOKENS = 40
 MOST_KINSHIP = 0.75
 """Of 40 pairs at random, one set in a million is so alike."""
@@ -96,7 +99,7 @@ async def compare(
             await _look(world, who, requests)
     requests.known.ids["plan"] += second.plans
     renaming = Renaming(sorted(first.service.records.registry.labels))
-    found = Compared()
+    asking = _Asking(worlds, who, requests, carrier, renaming)
     now = clock.later(STARTED, seconds=60)
     for number in range(count):
         asked = requests.next()
@@ -104,20 +107,45 @@ async def compare(
         with clock.fixed(now):
             if number % OTHERS_EVERY == 0:
                 await second.hidden_step(number // OTHERS_EVERY)
-            answers: list[httpx.Response] = []
-            for place, world in enumerate(worlds):
-                tokens = [(pair[place], pair[1 - place]) for pair in renaming.pairs]
-                with ids.seeded(f"request {number}"):
-                    answers.append(await carrier.ask(world, who, asked, tokens))
-        heard = [carrier.heard(asked, each) for each in answers]
-        _hold(asked, renaming, answers, heard)
-        found.statuses[heard[0].status] += 1
-        requests.known.labels = [pair[0].partition("_")[0] for pair in renaming.pairs]
-        _learn(requests, asked, answers[0], heard[0])
+            if number % RETURNING_EVERY == 0:
+                turn = number // RETURNING_EVERY
+                (model, record_id), _ = [await world.returning_step(turn) for world in worlds]
+                await asking.ask(Asked(f"/api/{model}/get", {"id": record_id}), f"look {number}")
+            await asking.ask(asked, f"request {number}")
+    found = asking.found
     found.tokens = len(renaming.pairs)
     if found.tokens >= MANY_TOKENS and abs(renaming.kinship()) > MOST_KINSHIP:
         raise Differs(f"the numbers of {found.tokens} tokens follow each other: {renaming.kinship():.2f}")
     return found
+
+
+@dataclass
+class _Asking:
+    """Asks both worlds, and compares their answers."""
+
+    worlds: tuple[World, World]
+    who: str
+    requests: Requests
+    carrier: Carrier
+    renaming: Renaming
+    found: Compared = field(default_factory=Compared)
+
+    async def ask(self, asked: Asked, seed: str) -> None:
+        """One request; by the seed are made the ids of what it makes.
+
+        Raises:
+            Differs: the answers differ.
+        """
+        answers: list[httpx.Response] = []
+        for place, world in enumerate(self.worlds):
+            tokens = [(pair[place], pair[1 - place]) for pair in self.renaming.pairs]
+            with ids.seeded(seed):
+                answers.append(await self.carrier.ask(world, self.who, asked, tokens))
+        heard = [self.carrier.heard(asked, each) for each in answers]
+        _hold(asked, self.renaming, answers, heard)
+        self.found.statuses[heard[0].status] += 1
+        self.requests.known.labels = [pair[0].partition("_")[0] for pair in self.renaming.pairs]
+        _learn(self.requests, asked, answers[0], heard[0])
 
 
 async def _look(world: World, who: str, requests: Requests) -> None:
