@@ -38,11 +38,14 @@ def redeem(code: str) -> None:
     """Redeem CODE into your library. Repeating it is safe: a code is used up once for each person."""
     server = connection.chosen()
     doing = "cannot redeem the code"
-    result = connection.decoded(server.post("/redeem", {"code": code}, doing), wire.Redeemed, doing)
-    output.answer(msgspec.to_builtins(result))
+    reply = server.post("/redeem", {"code": code}, doing)
+    result = connection.decoded(reply, wire.Redeemed, doing)
+    is_repeated = reply.headers.get("already-redeemed") == "true"
+    output.answer({**msgspec.to_builtins(result), "redeemed_before": is_repeated})
     if output.wants_json():
         return
     said = "You own it already" if result.already_owned else "Redeemed"
+    said = "You redeemed this code before" if is_repeated else said
     for product_id in result.products or [result.product_id]:
         found = server.get(f"/products/{segment(product_id)}", wire.Product, "redeemed, but cannot show the product")
         output.say(f"{said}: {found.title} ({found.org}/{found.slug})")

@@ -68,6 +68,7 @@ OF_ANSWERS: Mapping[str, tuple[Document, str]] = {
     "Content-Disposition": (_TEXT, "The name to save it under."),
     "Repr-Digest": (_TEXT, "The SHA-256 of the whole (RFC 9530)."),
     "Release-Status": ({"type": "string", "enum": ["yanked"]}, "The release was yanked."),
+    "Already-Redeemed": ({"type": "string", "enum": ["true"]}, "The caller redeemed this code before."),
     "Batch-Id": (_UUID, "The id of the batch."),
     "Set-Cookie": (_TEXT, "The session."),
 }

@@ -1,5 +1,7 @@
 """Redeeming a code exactly once: its use, the entitlements and the record of it commit together."""
 
+from typing import NamedTuple
+
 from countersign.distribution.context import Store
 from countersign.distribution.library import queries as library
 from countersign.distribution.redeem import codes, queries
@@ -49,9 +51,16 @@ class CodeRevoked(Refused):
     resolution = "Ask the person who gave you the code for another one."
 
 
-async def redeem(store: Store, transaction: Transaction, owner: str, address: str, typed: str) -> RedeemResult:
+class Redemption(NamedTuple):
+    """What a code brought, and whether the same owner redeemed it before."""
+
+    result: RedeemResult
+    is_repeated: bool
+
+
+async def redeem(store: Store, transaction: Transaction, owner: str, address: str, typed: str) -> Redemption:
     """Redeem a code for an owner. The same owner gets the same answer again for the same code; a code that would
-    give nothing new is not used up.
+    give nothing new is not used up. The outcome says whether the owner redeemed it before.
 
     A correct code is redeemed while wrong guesses are limited: its random bits cannot be guessed. One that is shorter
     could be, so it waits like an unknown one.
@@ -68,19 +77,20 @@ async def redeem(store: Store, transaction: Transaction, owner: str, address: st
         await _count_failure(store, owner, address)
         raise CodeNotFound("there is no such code")
     if found.is_redeemed:
-        return _result(found, already_owned=False)
+        return Redemption(_result(found, already_owned=False), is_repeated=True)
     now = clock.now()
     _require_usable(found, now)
     granted = await library.grant(transaction, owner, found.products, f"batch:{found.batch_id}", now)
     if not granted:
         # Owned by other means, or by this very code in a call that committed while this one waited for it.
         again = await queries.code(transaction, code_hash, owner)
-        return _result(found, already_owned=again is None or not again.is_redeemed)
+        is_repeated = again is not None and again.is_redeemed
+        return Redemption(_result(found, already_owned=not is_repeated), is_repeated)
     if not await transaction.run(queries.REMEMBER_REDEMPTION, code_hash, owner, now):
-        return _result(found, already_owned=False)
+        return Redemption(_result(found, already_owned=False), is_repeated=True)
     if not await transaction.run(queries.USE_CODE, code_hash, found.max_uses):
         raise CodeAlreadyRedeemed("every use of this code is taken")
-    return _result(found, already_owned=False)
+    return Redemption(_result(found, already_owned=False), is_repeated=False)
 
 
 def _result(found: Code, *, already_owned: bool) -> RedeemResult:

@@ -41,6 +41,7 @@ from countersign.kernel.security.sealed import seal_with, unseal_with
 ADMIN = "admin:org"
 CSV = "text/csv; charset=utf-8"
 CSV_HEAD = b"code\n"
+ALREADY_REDEEMED = "Already-Redeemed"
 NEWEST_POSSIBLE = ((1 << 62), "\U0010ffff")
 
 
@@ -51,9 +52,12 @@ class BatchNotFound(NotFound):
 
 
 async def redeem_code(call: Request[Nothing, RedeemRequest]) -> Answer:
-    """Redeem a code into the caller's library."""
+    """Redeem a code into the caller's library. The same code again has the same answer, with the header
+    `Already-Redeemed: true`."""
     owner, address = call.caller.owner, call.address
-    return answer.json(await redeem(call.context, call.transaction, owner, address, call.body.code))
+    redemption = await redeem(call.context, call.transaction, owner, address, call.body.code)
+    headers = ((ALREADY_REDEEMED, "true"),) if redemption.is_repeated else ()
+    return answer.json(redemption.result, headers=headers)
 
 
 async def prepare_codes(call: Request[OrgQuery, NewBatch]) -> Prepared:
@@ -172,6 +176,7 @@ ROUTES = (
         scope="read:library",
         writes=True,
         documented=True,
+        sends={200: (ALREADY_REDEEMED,)},
     ),
     route(
         "POST",
