@@ -32,27 +32,33 @@ def test_a_build_that_is_made_is_told(server: tuple[Scripted, Server]) -> None:
 
     built = building.build(server[1], "artifact", 10, "cannot push")
 
-    assert built is not None
     assert (built.files, built.stored) == (2, 5)
 
 
-def test_what_is_refused_is_told_with_the_remedy(server: tuple[Scripted, Server]) -> None:
+def test_what_is_refused_is_told_with_its_rule_and_the_remedy(server: tuple[Scripted, Server]) -> None:
     problem = {"code": "archive_refused", "status": 422, "detail": "../a: leaves", "resolution": "Pack it anew."}
-    server[0].say(200, job("failed", error=problem))
+    server[0].say(200, job("failed", error={**problem, "rule": "escape", "entry": "../a"}))
 
     with pytest.raises(Failure) as failure:
         building.build(server[1], "artifact", 10, "cannot push")
 
-    assert (failure.value.problem, failure.value.why) == ("archive_refused", "../a: leaves")
+    assert (failure.value.problem, failure.value.why) == ("archive_refused", "../a: leaves (rule escape)")
     assert failure.value.remedy == "Pack it anew."
     assert failure.value.exit_code != Exit.OK
 
 
-def test_nobody_waits_for_a_worker_that_is_not_there(
+def test_a_push_waits_as_long_as_it_takes_and_says_for_what(
     server: tuple[Scripted, Server], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(building, "QUEUE_PATIENCE_S", 0)
-    server[0].say(202, job("queued"))
+    monkeypatch.setattr(building, "SAY_EVERY_S", 0)
+    made = {"manifest_sha256": "a", "files": 2, "size": 10, "chunks": 2, "new_chunks": 1, "stored": 5}
+    for _ in range(100):
+        server[0].say(202, job("queued"))
+    server[0].say(200, job("running", progress=0.4))
+    server[0].say(200, job("completed", result=made))
 
-    assert building.build(server[1], "artifact", 10, "cannot push") is None
-    assert "No worker" in capsys.readouterr().err
+    assert building.build(server[1], "artifact", 10, "cannot push").files == 2
+
+    said = capsys.readouterr().err
+    assert said.count("processing: waiting for a worker of the store") == 100
+    assert "processing: 40%" in said

@@ -1,7 +1,8 @@
 """Has the store make a build of an artifact, and waits for it: what `push` does once a file has arrived."""
 
-from contextlib import nullcontext
-from typing import Any, Literal
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -11,7 +12,7 @@ from countersign.cli.output import Failure
 from countersign.kernel import clock
 
 LOOK_AGAIN_S = 0.5
-QUEUE_PATIENCE_S = 20
+SAY_EVERY_S = 5.0
 
 
 class Job(msgspec.Struct):
@@ -35,37 +36,75 @@ class Built(msgspec.Struct):
     stored: int
 
 
-def build(server: Server, artifact_id: str, size: int, doing: str) -> Built | None:
-    """The build of an artifact of `size` bytes, once the store has made it; None when no worker has begun it within
-    QUEUE_PATIENCE_S: it is made as soon as one is there.
+def build(server: Server, artifact_id: str, size: int, doing: str) -> Built:
+    """The build of an artifact of `size` bytes, once the store has made it, however long that takes.
 
     Raises:
         Failure: the artifact was refused, as a hostile archive is, or the store is away. The file stays uploaded.
     """
     asked = {"type": "build.process", "payload": {"artifact_id": artifact_id}}
     job = connection.decoded(server.post("/jobs", asked, doing), Job, doing)
-    patience_s = clock.monotonic_s() + QUEUE_PATIENCE_S
-    with progress.meter("processing", size) if output.is_terminal() else nullcontext() as meter:
+    with _shown(size) as shown:
         while job.status not in ("completed", "failed"):
-            if job.status == "queued" and clock.monotonic_s() > patience_s:
-                output.note("No worker has begun to make a build of it yet; it is made as soon as one is there.")
-                return None
+            shown.at(job)
             clock.sleep(LOOK_AGAIN_S)
             job = server.get(f"/jobs/{segment(job.job_id)}", Job, doing)
-            if meter is not None:
-                meter.at(int(job.progress * size))
     if job.status == "failed":
         raise _refused(job, doing)
     return msgspec.convert(job.result, Built)
+
+
+class _Shown(Protocol):
+    """Shows how the job is doing."""
+
+    def at(self, job: Job) -> None:
+        """The job as it is now."""
+        ...
+
+
+@contextmanager
+def _shown(size: int) -> Generator[_Shown]:
+    """A bar on a terminal, a line every SAY_EVERY_S elsewhere."""
+    if not output.is_terminal() or output.wants_json():
+        yield _Lines()
+        return
+    with progress.meter("processing", size) as meter:
+
+        class Bar:
+            """Moves the bar."""
+
+            def at(self, job: Job) -> None:
+                """The job as it is now."""
+                meter.at(int(job.progress * size))
+
+        yield Bar()
+
+
+class _Lines:
+    """How long the job waits, then how far it is; nothing about a job that ends soon."""
+
+    def __init__(self) -> None:
+        self._began_s = self._said_s = clock.monotonic_s()
+
+    def at(self, job: Job) -> None:
+        """The job as it is now."""
+        now_s = clock.monotonic_s()
+        if now_s - self._said_s < SAY_EVERY_S:
+            return
+        self._said_s = now_s
+        waits = "waiting for a worker of the store"
+        state = waits if job.status == "queued" else f"{100 * job.progress:.0f}%"
+        output.note(f"processing: {state}, for {progress.duration(now_s - self._began_s)}")
 
 
 def _refused(job: Job, doing: str) -> Failure:
     problem = job.error or {}
     code = str(problem.get("code", ""))
     status = problem.get("status", 500)
+    rule = problem.get("rule")
     return Failure(
         doing,
-        why=str(problem.get("detail", "the job failed")),
+        why=str(problem.get("detail", "the job failed")) + (f" (rule {rule})" if rule else ""),
         remedy=str(problem.get("resolution", "")),
         exit_code=output.exit_of(status if isinstance(status, int) else 500, code),
         problem=code,

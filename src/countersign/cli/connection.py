@@ -16,7 +16,7 @@ import msgspec
 from countersign.cli import credentials, target, wire
 from countersign.cli.output import Exit, Failure, exit_of, reasoned, timed, waited
 from countersign.cli.transport import Request, Response, Unreachable, explain, send
-from countersign.kernel import ids
+from countersign.kernel import clock, ids
 
 AnswerT = TypeVar("AnswerT")
 
@@ -58,6 +58,8 @@ class Server:
     def __init__(self, root: str) -> None:
         self.root = root
         self.base = root + "/api/v1"
+        self.patience_s = 0.0
+        """How long a request is repeated while the server is away, at least; ATTEMPTS are made in any case."""
         self._token: str | None = None
         self._token_known = False
 
@@ -147,17 +149,19 @@ class Server:
         Raises:
             Failure: refused, or still unreachable after ATTEMPTS.
         """
+        began_s = clock.monotonic_s()
         for attempt in count(1):
+            is_last = attempt >= ATTEMPTS and clock.monotonic_s() - began_s >= self.patience_s
             try:
                 reply = whole(send(request))
             except Unreachable as error:
-                if attempt == ATTEMPTS:
+                if is_last:
                     raise self.unreachable(doing, str(error)) from error
                 wait(pause_s(attempt))
                 continue
             if reply.is_success:
                 return reply
-            if attempt == ATTEMPTS or not _worth_repeating(reply) or _asked_s(reply.headers) > LONGEST_WAIT_S:
+            if is_last or not _worth_repeating(reply) or _asked_s(reply.headers) > LONGEST_WAIT_S:
                 raise self.refusal(reply, doing)
             wait(asked_pause_s(reply.headers, attempt))
         raise AssertionError("counting never ends")

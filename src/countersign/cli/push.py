@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 import msgspec
@@ -20,6 +21,9 @@ from countersign.cli.target import server_option
 from countersign.cli.upload import Content, Memory, Remembered, Sending, content_of
 from countersign.kernel.disk_full import is_disk_full
 from countersign.kernel.errors import NotFound
+
+PATIENCE_S = 180.0
+"""How long a push waits for a server that is away, as one is that restarts."""
 
 
 @dataclass(slots=True)
@@ -80,17 +84,22 @@ def push(
     The release is drafted when it does not exist. A directory is packed first (zip for windows, tar.gz else), the
     same bytes every time. After a cut or ctrl-C run the same command again: it sends only what is missing.
     """
+    if publishes and not builds:
+        why = "a release is published with its builds, and --no-build makes none"
+        remedy = "Leave out --no-build; or push without --publish, and publish once a job has made the build."
+        raise Failure(f"cannot push to {product} {version}", why=why, remedy=remedy, exit_code=Exit.USAGE)
     to = Target(connection.chosen(), product, version, channel, platform, notes)
+    to.server.patience_s = PATIENCE_S
     try:
         with _file(path, to, archive) as (file, name):
             content = content_of(file, filename or name)
             artifact = _deliver(to, content)
+        built = _built(to, artifact, content) if builds else None
     except OSError as error:
         raise _unusable(to, error) from error
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this one ended."
         raise Failure("the push was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
-    built = _built(to, artifact, content) if builds else None
     status = "draft"
     if publishes:
         to.server.post(f"{to.address}/publish", None, f"cannot publish {product} {version}")
@@ -124,8 +133,8 @@ def _tell(to: Target, artifact: wire.Artifact, content: Content, built: Built | 
         output.note(f"When the release is complete: countersign publish {to.product} {to.version}")
 
 
-def _built(to: Target, artifact: wire.Artifact, content: Content) -> Built | None:
-    """The file's build; the file stays where it is when there cannot be one, and nothing is published."""
+def _built(to: Target, artifact: wire.Artifact, content: Content) -> Built:
+    """The file's build; the file stays in the draft when there cannot be one, and nothing is published."""
     doing = f"{artifact.filename} is in {to.product} {to.version}, and no build could be made of it"
     return building.build(to.server, artifact.id, content.size, doing)
 
@@ -139,17 +148,17 @@ def _unusable(to: Target, error: OSError) -> Failure:
 
 
 @contextmanager
-def _file(path: Path, to: Target, archive: packing.Format | None) -> Generator[tuple[Path, str]]:
-    """The file to send and its name: the path itself, or a temporary archive of the directory."""
+def _file(path: Path, to: Target, archive: packing.Format | None) -> Generator[tuple[BinaryIO, str]]:
+    """The open file to send and its name: the path itself, or an archive of the directory. The archive has no name on
+    the disk, so that nothing is left of it however this process ends."""
     if not path.is_dir():
-        yield path, path.name
+        with path.open("rb") as file:
+            yield file, path.name
         return
     form: packing.Format = archive or ("zip" if to.platform == "windows" else "tar.gz")
     name = "-".join(filter(None, (to.product.slug, to.version, to.platform))) + f".{form}"
-    with tempfile.TemporaryDirectory(prefix="countersign-") as folder:
-        packed = Path(folder) / "archive"
-        with packed.open("wb") as file:
-            packing.pack(path, file, form)
+    with tempfile.TemporaryFile(prefix="countersign-") as packed:
+        packing.pack(path, packed, form)
         yield packed, name
 
 
@@ -209,13 +218,17 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
     """The file in the release, when it is there whole; drafts the release when there is none.
 
     Raises:
-        Failure: the release has another file of that name, or is on another channel.
+        Failure: the release is published, has another file of that name, or is on another channel.
     """
     path = f"/products/{segment(to.product.slug)}/releases"
     release = _release(to)
     if release is None:
         _draft(to, path)
         return None
+    if release.status != "draft":
+        why = f"{to.version} is {release.status or 'published'} already: its files do not change any more"
+        remedy = "Push the files under a new version."
+        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT, problem="release_published")
     if release.channel != to.channel:
         why = f"the release exists on the channel {release.channel}"
         remedy = f"Say --channel {release.channel}, or push another version."

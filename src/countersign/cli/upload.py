@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -14,6 +15,7 @@ from countersign.cli.credentials import write_private
 from countersign.cli.output import Exit, Failure
 from countersign.cli.progress import Meter
 from countersign.cli.transport import Request, Unreachable, send
+from countersign.kernel import clock
 
 PIECE_BYTES = 256 << 10
 LEAST_PART_BYTES = 64 << 20
@@ -32,23 +34,25 @@ class Remembered(msgspec.Struct):
 
 @dataclass(slots=True)
 class Content:
-    """A file to send: its name on the server, size in bytes, and SHA-256."""
+    """An open file to send: its name on the server, size in bytes, and SHA-256."""
 
-    path: Path
+    file: BinaryIO
     filename: str
     size: int
     sha256: str
 
 
-def content_of(path: Path, filename: str) -> Content:
-    """Size and digest of a file.
+def content_of(file: BinaryIO, filename: str) -> Content:
+    """Size and digest of an open file.
 
     Raises:
         OSError: it cannot be read.
     """
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return Content(path, filename, file.tell(), digest)
+    file.seek(0)
+    digest = hashlib.sha256()
+    while piece := file.read(PIECE_BYTES):
+        digest.update(piece)
+    return Content(file, filename, file.tell(), digest.hexdigest())
 
 
 class Memory:
@@ -114,13 +118,13 @@ class Sending:
     def run(self, gaps: list[tuple[int, int]], meter: Meter) -> wire.Artifact | None:
         """Send what is missing; the artifact, or None when the server has everything but does not say so.
 
-        After a cut the server is asked what it has, and sending continues; it ends after ATTEMPTS in a row
-        without a part arriving.
+        After a cut the server is asked what it has, and sending continues with the parts that it lacks. It ends after
+        ATTEMPTS in a row without a part arriving, and not before the server's patience is over.
 
         Raises:
             Failure: refused, or the server stays away.
         """
-        failures = 0
+        failures, arrived_s = 0, clock.monotonic_s()
         parts = self._parts(gaps)
         while parts:
             start, stop = parts[0]
@@ -128,12 +132,12 @@ class Sending:
                 reply = self._put(start, stop, meter, sum(end - begin for begin, end in parts))
             except Unreachable as error:
                 failures += 1
-                if failures == ATTEMPTS:
+                if failures >= ATTEMPTS and clock.monotonic_s() - arrived_s >= self._server.patience_s:
                     raise self._away(str(error)) from error
                 connection.wait(connection.pause_s(failures + 1))
                 parts = self._parts(self.missing())
                 continue
-            failures = 0
+            failures, arrived_s = 0, clock.monotonic_s()
             if reply.status == 201:
                 return connection.decoded(reply, wire.Artifact, self._doing)
             parts.pop(0)
@@ -164,14 +168,14 @@ class Sending:
         return reply
 
     def _pieces(self, start: int, stop: int, meter: Meter, done: int) -> Iterator[bytes]:
-        with self._content.path.open("rb") as file:
-            file.seek(start)
-            while start < stop:
-                piece = file.read(min(PIECE_BYTES, stop - start))
-                if not piece:
-                    remedy = "Push again once the file is whole."
-                    raise Failure(self._doing, why="the file became shorter meanwhile", remedy=remedy)
-                yield piece
-                start += len(piece)
-                done += len(piece)
-                meter.at(done)
+        file = self._content.file
+        file.seek(start)
+        while start < stop:
+            piece = file.read(min(PIECE_BYTES, stop - start))
+            if not piece:
+                remedy = "Push again once the file is whole."
+                raise Failure(self._doing, why="the file became shorter meanwhile", remedy=remedy)
+            yield piece
+            start += len(piece)
+            done += len(piece)
+            meter.at(done)
