@@ -2,11 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from countersign.cli.output import Exit
+from countersign.cli import belief, wire
+from countersign.cli.belief import Wanted
+from countersign.cli.connection import Server
+from countersign.cli.names import Product
+from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
 from countersign.updates import trust
 from countersign.updates.wire import ChannelState, Statement
@@ -85,3 +90,51 @@ def test_a_statement_about_another_product_of_the_organisation_is_refused(
     refused = run("pull", "toolsmith/bench", "app", "--server", store.url)
 
     assert "the statement is of another product" in refused.stderr
+
+
+def listed(version: str, *platforms: str, status: str | None = None) -> dict[str, object]:
+    """A release as the store lists it."""
+    files = [{"id": version, "filename": f"{each}.zip", "size": 1, "platform": each} for each in platforms]
+    return {"version": version, "channel": "stable", "artifacts": files, "status": status}
+
+
+def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
+    scripted: Callable[[], Scripted],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
+    store, now = scripted(), clock.now()
+    times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=3600))
+    statement = Statement("toolsmith", "0199", "bench", "stable", "4.0", {"windows": "0" * 64}, 5, *times)
+    shown = msgspec.to_builtins(ChannelState(trust.state(statement, KEY), KEY.public, []))
+    linux = replace(OTHER, manifest=msgspec.structs.replace(OTHER.manifest, platform="linux"))
+    releases = [
+        listed("4.0", "windows"),
+        listed("3.0", "linux"),
+        listed("2.1", "linux", status="yanked"),
+        listed("2.0", "windows", "linux"),
+        listed("1.0", "linux"),
+    ]
+    not_built = {"code": "not_processed", "status": 404, "detail": "not processed"}
+    wanted = Wanted(Product("toolsmith", "bench"), "stable", None, "linux", tmp_path / "app")
+    found = wire.Product("0199", "bench", "Bench", "tool", ["linux"], "toolsmith")
+
+    store.say(200, shown)
+    store.say(200, releases)
+    store.say(404, not_built)
+    envelope = msgspec.to_builtins(linux.release().envelope)
+    store.say(200, envelope)
+    store.say(200, envelope)
+    release = belief.believed(Server(store.url), found, wanted)
+
+    assert release.manifest.version == "2.0"
+    assert "4.0 has no build for linux; 2.0 is the newest that has one." in capsys.readouterr().err
+
+    store.say(200, shown)
+    store.say(200, releases[:1])
+    with pytest.raises(Failure) as failure:
+        belief.believed(Server(store.url), found, wanted)
+    assert (failure.value.exit_code, failure.value.why) == (Exit.NOT_FOUND, "4.0 has no build for linux")

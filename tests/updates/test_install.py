@@ -99,6 +99,20 @@ def test_unchanged_files_are_the_same_files(app: Path) -> None:
     assert (app / "lib/b.txt").stat().st_ino == before
 
 
+def test_a_build_of_one_file_costs_its_size_once(tmp_path: Path) -> None:
+    """The artifact is the file, and smaller than its chunks: no byte of it comes twice."""
+    image = build("1.0", {"game.bin": BIG}, artifact=BIG)
+    shelf = Shelf(image)
+
+    report = pull(tmp_path / "app", shelf)
+
+    assert is_build(tmp_path / "app", image)
+    assert shelf.served == {"artifact": len(BIG)}
+    assert (report.built.fetched_bytes, report.built.detours) == (len(BIG), [])
+    assert report.plan is not None
+    assert report.plan.write_bytes == len(BIG)
+
+
 def test_a_second_pull_does_nothing(app: Path) -> None:
     shelf = Shelf(OLD)
 

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from countersign.cli import pins, wire
+from countersign.cli import output, pins, wire
 from countersign.cli.connection import Server, segment
 from countersign.cli.names import Product
 from countersign.cli.output import Exit, Failure
@@ -57,8 +57,8 @@ def believed(server: Server, found: wire.Product, wanted: Wanted) -> Release:
     if installed is not None and _is_of(installed.state, server, found, wanted):
         seen = installed.state.counter
     statement, keys = _statement(server, found, wanted, shown, seen)
-    version = wanted.version or statement.version
-    platforms = [_platform(wanted, statement)] if version == statement.version else _likely(wanted)
+    usual = _likely(wanted, installed)
+    version, platforms = _choice(server, wanted, statement, usual)
     envelope, platform = _envelope(server, found, version, platforms, wanted.doing)
     payload = _payload(envelope, keys, statement, version, platform)
     manifest = _manifest(payload, found, org, version, platform)
@@ -90,23 +90,59 @@ def _is_of(known: state.State, server: Server, found: wire.Product, wanted: Want
     return (known.server, known.org, known.product, known.channel) == asked
 
 
-def _platform(wanted: Wanted, statement: Statement) -> str:
-    """The platform of the build: the one asked for, the only one, or this machine's."""
-    builds = statement.builds
-    only = list(builds) if len(builds) == 1 and not wanted.platform else []
-    for platform in (*only, *_likely(wanted)):
-        if platform in builds:
-            return platform
-    known = ", ".join(sorted(platform or "none in particular" for platform in builds))
-    why = f"{statement.version} has no build for {_likely(wanted)[0]}"
+def _choice(server: Server, wanted: Wanted, statement: Statement, usual: list[str]) -> tuple[str, list[str]]:
+    """Version and platforms of the build: the version that was asked for, or what the channel is at; where that has
+    no build for this machine, the newest release before it that has one, which is then said. A build for another
+    platform is taken only where there is no other.
+
+    Raises:
+        Failure: no release of the channel has a build for the platform.
+    """
+    if wanted.version not in (None, statement.version):
+        return wanted.version, usual
+    for platform in usual:
+        if platform in statement.builds:
+            return statement.version, [platform]
+    named = usual[0] or "no platform in particular"
+    if not wanted.version:
+        earlier = _earlier(server, wanted, statement, usual)
+        if earlier is not None:
+            output.note(f"{statement.version} has no build for {named}; {earlier[0]} is the newest that has one.")
+            return earlier
+    if len(statement.builds) == 1 and not wanted.platform:
+        return statement.version, list(statement.builds)
+    known = ", ".join(sorted(platform or "none in particular" for platform in statement.builds))
+    why = f"{statement.version} has no build for {named}"
     remedy = f"Say --platform; there is: {known}."
     raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
-def _likely(wanted: Wanted) -> list[str]:
-    """The platform asked for, else this machine's and none in particular."""
+def _earlier(server: Server, wanted: Wanted, statement: Statement, usual: list[str]) -> tuple[str, list[str]] | None:
+    """The newest other release of the channel with a build for one of the platforms; None without one."""
+    path = f"/products/{segment(statement.product)}/releases"
+    releases = server.get(f"{path}?{urlencode({'channel': wanted.channel})}", list[wire.Release], wanted.doing)
+    others = [each for each in releases if each.status is None and each.version != statement.version]
+    for release in others:
+        offered = {artifact.platform or "" for artifact in release.artifacts}
+        for platform in (each for each in usual if each in offered):
+            query = f"?{urlencode({'platform': platform})}" if platform else ""
+            try:
+                server.get(f"{path}/{segment(release.version)}/manifest{query}", Envelope, wanted.doing)
+            except Failure as failure:
+                if failure.problem != "not_processed":
+                    raise
+            else:
+                return release.version, [platform]
+    return None
+
+
+def _likely(wanted: Wanted, installed: state.Installed | None) -> list[str]:
+    """The platform asked for; else that of the build that is installed, this machine's, and none in particular."""
+    if wanted.platform:
+        return [wanted.platform]
     here = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
-    return [wanted.platform] if wanted.platform else [here, ""]
+    there = [] if installed is None else [installed.manifest.platform or ""]
+    return list(dict.fromkeys([*there, here, ""]))
 
 
 def _envelope(

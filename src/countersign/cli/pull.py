@@ -65,7 +65,7 @@ def _install(server: Server, release: Release, wanted: Wanted, *, verify: bool, 
     manifest = release.manifest
     supply = Supply(server, manifest.product, manifest.version, manifest.platform or "", wanted.doing)
     with ExitStack() as stack:
-        shown = _Shown(stack, f"{wanted.product} {manifest.version}", is_shown=not dry_run)
+        shown = _Shown(stack, f"{wanted.product} {manifest.version}", manifest.size, is_dry=dry_run)
         way = Way(verify=verify, dry_run=dry_run, announce=shown.announce, progress=shown.add)
         return installing.pull(wanted.folder, release, supply, way)
 
@@ -73,18 +73,19 @@ def _install(server: Server, release: Release, wanted: Wanted, *, verify: bool, 
 class _Shown:
     """The plan in words, then how far the fetching is."""
 
-    def __init__(self, stack: ExitStack, label: str, *, is_shown: bool) -> None:
-        self._stack, self._label, self._is_shown = stack, label, is_shown
+    def __init__(self, stack: ExitStack, label: str, size: int, *, is_dry: bool) -> None:
+        self._stack, self._label, self._size, self._is_dry = stack, label, size, is_dry
         self._meter: Meter | None = None
         self._done = 0
 
     def announce(self, plan: Plan) -> None:
         """Say what will be fetched and written."""
-        fetch, write = progress.size(plan.fetch_bytes), progress.size(plan.write_bytes)
+        size, fetch = progress.size(self._size), progress.size(plan.fetch_bytes)
         # What lies between two wanted chunks comes along where that saves a request.
-        output.note(f"{self._label}: about {fetch} to fetch, {write} to write.")
-        if self._is_shown and plan.fetch_bytes:
-            self._meter = self._stack.enter_context(progress.meter(self._label, plan.fetch_bytes))
+        about = f"{self._label} has {size} of files; the download is about {fetch}"
+        output.note(f"{about}, and {progress.size(plan.write_bytes)} are written." if self._is_dry else f"{about}.")
+        if plan.fetch_bytes and not self._is_dry:
+            self._meter = self._stack.enter_context(progress.meter("download", plan.fetch_bytes))
 
     def add(self, count: int) -> None:
         """So many bytes more have come."""
@@ -146,4 +147,5 @@ def _words(release: Release, report: Report, wanted: Wanted, *, dry_run: bool) -
         return "\n".join([*lines, f"{wanted.folder} is {name} already"])
     came = f", it was {report.former}" if report.former not in (None, "", release.manifest.version) else ""
     came += ", healed" if report.wounds else ""
-    return "\n".join([*lines, f"{wanted.folder} is {name}{came}; {progress.size(report.built.fetched_bytes)} fetched"])
+    downloaded = progress.size(report.built.fetched_bytes)
+    return "\n".join([*lines, f"{wanted.folder} is {name}{came}; downloaded {downloaded}"])

@@ -93,9 +93,10 @@ def plan(
     fetch = downloads + costs.together(assembled)
     artifact = bool(lacking) and places.artifact_size < fetch
     if artifact:
-        # Unpacking writes every file of the build, whichever are needed.
+        # Unpacking writes every file of the build, whichever are needed. A build of one file is its artifact.
+        is_file = any(file.sha256 == places.artifact_sha256 for file in manifest.files)
         deltas, assembled, fetch = [], lacking, places.artifact_size
-        downloads, outcome = places.artifact_size + manifest.size, set[int]()
+        downloads, outcome = 0 if is_file else places.artifact_size + manifest.size, set[int]()
     written = outcome.union(assembled, (place for place, _ in sorted_out.copied))
     return Plan(
         kept=sorted_out.kept,

@@ -127,6 +127,12 @@ class Building:
         ):
             raise FetchedWrong("the artifact is not the one that the manifest was made from")
         archive = part(self._remote, self._place.parts, name, self._fetched)
+        for file in self._manifest.files:
+            if file.sha256 == places.artifact_sha256:
+                # A build of one file: the artifact is that file, not an archive of it.
+                archive.replace(self.path(file))
+                self.built.by_artifact += 1
+                return
         self._place.clear(self._place.unpacked)
         with archive.open("rb") as source:
             extracting.extract(source, self._place.unpacked, Limits(), name=places.filename, durable=False)
