@@ -85,7 +85,7 @@ async def test_an_upload_address_brings_nothing_into_a_yanked_release(world: Wor
     token = await world.client_token("north")
     await world.product("north", "quiet-harbour")
     path = "/products/quiet-harbour/releases"
-    await world.call("POST", path, token, json={"version": "1.0.0", "channel": "stable"})
+    await world.call("POST", path, token, json={"version": "1.0.0", "channel": "stable", "notes_only": True})
     await world.call("POST", f"{path}/1.0.0/publish", token)
     announced = await world.call("POST", f"{path}/1.0.0/artifacts", token, json={"filename": "late.bin", "size": 4})
     await world.call("POST", f"{path}/1.0.0/yank", token, json={"reason": "it was not ours"})

@@ -106,7 +106,7 @@ async def staged(world: World) -> Scene:
         for status in ("draft", "public"):
             slug = f"{org}-{status}"
             await world.product(org, slug, status=status)
-            release = {"version": "1.0.0", "channel": "beta"}
+            release = {"version": "1.0.0", "channel": "beta", "notes_only": True}
             assert (await world.call("POST", f"/products/{slug}/releases", owner, json=release)).is_success
             if status == "public":
                 path = f"/products/{slug}/releases/1.0.0/publish"

@@ -45,7 +45,7 @@ async def big(world: World) -> World:
     await world.product("north", "big", description="A long story. " * 300)
     owner = await world.person("owner@north.example", north="owner")
     for number in range(3):
-        body = {"version": f"1.{number}.0", "channel": "beta", "notes": "What is new. " * 100}
+        body = {"version": f"1.{number}.0", "channel": "beta", "notes": "What is new. " * 100, "notes_only": True}
         await world.call("POST", "/products/big/releases", owner, json=body)
         await world.call("POST", f"/products/big/releases/1.{number}.0/publish", owner)
     return world

@@ -77,7 +77,7 @@ async def product(world: World, token: str, slug: str, **members: object) -> str
 
 async def release(world: World, token: str, product_id: str, version: str, *, publish: bool) -> None:
     """A release of a product."""
-    body = {"version": version, "channel": "stable"}
+    body = {"version": version, "channel": "stable", "notes_only": publish}
     answer = await world.call("POST", f"/products/{product_id}/releases", token, json=body)
     assert answer.status_code == 201, answer.text
     if publish:

@@ -90,14 +90,15 @@ class _Errand:
         """Make, upload, publish, sell, change, remove."""
         made = {"slug": self._slug, "title": f"Errand {self._number}", "kind": "game", "platforms": ["linux"]}
         await self._publish("product", "POST", f"{API}/products", {**made, "status": "public"})
-        await self._publish("release", "POST", f"{self._product}/releases", {"version": "1", "channel": "stable"})
-        await self._upload()
+        first = {"version": "1", "channel": "stable", "notes_only": True}
+        await self._publish("release", "POST", f"{self._product}/releases", first)
         await self._publish("publish", "POST", f"{self._product}/releases/1/publish")
+        await self._upload()
         codes = await self._publish(
             "codes", "POST", f"{API}/codes", {"kind": "license", "products": [self._slug], "count": 2}
         )
         await self._hand.step("redeem", self._request("redeem", "POST", f"{API}/redeem", {"code": codes["codes"][0]}))
-        second = {"version": "2", "channel": "beta"}
+        second = {"version": "2", "channel": "beta", "notes_only": True}
         renamed = {**made, "title": f"Errand {self._number} renamed", "status": "public"}
         operations = [
             {"method": "PUT", "path": f"/products/{self._slug}", "body": renamed},

@@ -33,9 +33,10 @@ class Sent:
         for place in range(PRODUCTS):
             slug = f"batch-{self.number}-{place}"
             made = {"slug": slug, "title": slug, "kind": "game", "platforms": ["linux"]}
+            release = {"version": "1", "channel": "stable", "notes_only": True}
             operations += [
                 {"method": "POST", "path": "/products", "body": made},
-                {"method": "POST", "path": f"/products/{slug}/releases", "body": {"version": "1", "channel": "stable"}},
+                {"method": "POST", "path": f"/products/{slug}/releases", "body": release},
                 {"method": "POST", "path": f"/products/{slug}/releases/1/publish"},
             ]
         return json.dumps({"mode": "atomic", "operations": operations}).encode()

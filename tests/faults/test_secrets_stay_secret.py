@@ -118,8 +118,9 @@ def publish(tour: Tour, token: str) -> None:
     """A product, a release, an upload that fails, one that succeeds."""
     product = {"slug": "river", "title": "River", "kind": "game", "platforms": ["linux"]}
     tour.call("POST", "/api/v1/products", 201, token, json=product, headers=tour.keyed("product"))
-    release = {"version": "1.0.0", "channel": "stable"}
+    release = {"version": "1.0.0", "channel": "stable", "notes_only": True}
     tour.call("POST", "/api/v1/products/river/releases", 201, token, json=release)
+    tour.call("POST", "/api/v1/products/river/releases/1.0.0/publish", 200, token)
     artifacts = "/api/v1/products/river/releases/1.0.0/artifacts"
     announced = {"filename": "river.bin", "size": 5, "sha256": "0" * 64}
     key = tour.keyed("announcement")
@@ -134,7 +135,6 @@ def publish(tour: Tour, token: str) -> None:
     tour.secrets["upload address"] = second.rpartition("/")[2]
     tour.call("DELETE", second, 405)
     tour.call("PUT", second, 201, content=b"bytes")
-    tour.call("POST", "/api/v1/products/river/releases/1.0.0/publish", 200, token)
 
 
 def redeem(tour: Tour, token: str) -> None:

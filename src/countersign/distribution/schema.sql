@@ -106,7 +106,7 @@ CREATE TABLE release (
     status TEXT NOT NULL CHECK (status IN ('draft', 'published', 'yanked')),
     created_at BIGINT NOT NULL,
     published_at BIGINT,
-    yank_reason TEXT,
+    yank_reason TEXT, notes_only BIGINT NOT NULL DEFAULT 0,
     UNIQUE (product_id, version)
 );
 CREATE INDEX release_by_newest ON release (product_id, published_at DESC, sort_key DESC, id DESC);

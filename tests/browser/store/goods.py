@@ -29,7 +29,7 @@ def drafted(store: Running, slug: str, content: bytes) -> str:
 
 def published(store: Running, slug: str, version: str) -> None:
     """One more release of the product."""
-    call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": "stable"})
+    call(store, "POST", f"/products/{slug}/releases", {"version": version, "channel": "stable", "notes_only": True})
     call(store, "POST", f"/products/{slug}/releases/{version}/publish", {})
 
 
@@ -43,22 +43,31 @@ def free_product(store: Running) -> str:
 def owned_with_a_file(store: Running) -> str:
     """A new product of the player's whose release 1.0.0 has a file; its slug."""
     slug = new(store)
-    drafted(store, slug, b"light")
+    processed(store, drafted(store, slug, archived()))
     call(store, "POST", f"/products/{slug}/releases/1.0.0/publish", {})
     codes = call(store, "POST", "/codes", {"kind": "license", "products": [slug], "count": 1})["codes"]
     call(store, "POST", "/redeem", {"code": codes[0]}, email=PLAYER)
     return slug
 
 
-def built(store: Running) -> str:
-    """A new free product whose release 1.0.0 was processed; its slug."""
+def archived() -> bytes:
+    """A small build."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         file.writestr("game/run.sh", "#!/bin/sh\necho hello\n")
-    slug = new(store, access="free")
-    artifact = drafted(store, slug, packed.getvalue())
+    return packed.getvalue()
+
+
+def processed(store: Running, artifact: str) -> None:
+    """Have the build of the artifact made."""
     wanted = {"type": "build.process", "payload": {"artifact_id": artifact}}
     job = call(store, "POST", "/jobs", wanted, prefer="wait=30")
     assert job["status"] == "completed", job
+
+
+def built(store: Running) -> str:
+    """A new free product whose release 1.0.0 was processed; its slug."""
+    slug = new(store, access="free")
+    processed(store, drafted(store, slug, archived()))
     call(store, "POST", f"/products/{slug}/releases/1.0.0/publish", {})
     return slug

@@ -52,7 +52,12 @@ async def test_what_is_not_free_is_downloaded_by_whoever_owns_it(browser: Browse
 @pytest.mark.full
 async def test_notes_are_marked_up_and_never_markup(browser: Browser, demo_store: Running) -> None:
     # A draft is seen by its own people alone: nobody else's page changes.
-    call(demo_store, "POST", "/products/awl/releases", {"version": "90.0.0", "channel": "alpha", "notes": NOTES})
+    call(
+        demo_store,
+        "POST",
+        "/products/awl/releases",
+        {"version": "90.0.0", "channel": "alpha", "notes": NOTES, "notes_only": True},
+    )
     call(demo_store, "POST", "/products/awl/releases/90.0.0/publish", {})
     async with watched(browser, demo_store.url) as page:
         await page.goto("/products/awl?channel=alpha")
@@ -107,7 +112,6 @@ async def test_the_signature_of_a_channel_is_shown_with_the_command_that_checks_
         await page.wait_for_selector("dt:text('Key') + dd >> text=/[0-9a-f]{64}/")
         assert "--channel stable --verify" in await page.inner_text("details:has-text('Signature')")
         await assert_accessible(page, axe)
-
 
         await page.goto("/products/awl")
         await page.click("summary:text('Signature')")

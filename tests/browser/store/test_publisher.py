@@ -281,7 +281,9 @@ async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, d
         slug = await draft(page, demo_store, "Rolled Back")
         releases = f"/products/{slug}/releases"
         await asyncio.to_thread(call, demo_store, "POST", f"{releases}/1.0.0/publish", {})
-        await asyncio.to_thread(call, demo_store, "POST", releases, {"version": "1.1.0", "channel": "beta"})
+        await asyncio.to_thread(
+            call, demo_store, "POST", releases, {"version": "1.1.0", "channel": "beta", "notes_only": True}
+        )
         await asyncio.to_thread(call, demo_store, "POST", f"{releases}/1.1.0/publish", {})
         await page.reload()
         await page.wait_for_selector("button:text('Promote')")

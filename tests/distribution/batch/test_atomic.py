@@ -21,7 +21,7 @@ from tests.figures import Figures
 
 SAMPLE, FULL = 60, 1_000
 
-RELEASE = {"version": "1.0", "channel": "stable"}
+RELEASE = {"version": "1.0", "channel": "stable", "notes_only": True}
 STORY = [
     post("/products", product("saga")),
     post("/products/saga/releases", RELEASE),

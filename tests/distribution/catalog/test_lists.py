@@ -91,7 +91,7 @@ async def test_newest_first_is_the_other_order(world: World) -> None:
 
 async def released(world: World, token: str, slug: str, version: str, channel: str) -> None:
     """A published release of the product."""
-    body = {"version": version, "channel": channel}
+    body = {"version": version, "channel": channel, "notes_only": True}
     assert (await world.call("POST", f"/products/{slug}/releases", token, json=body)).is_success
     assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).is_success
 
@@ -333,7 +333,8 @@ async def test_catalog_reads_have_a_tag_that_lasts_until_something_changes(world
     owner = await world.person("owner@north.example", north="owner")
     body = {"slug": "one", "title": "Another", "kind": "game", "platforms": ["web"], "status": "public"}
     await world.call("PUT", "/products/one", owner, json=body)
-    await world.call("POST", "/products/one/releases", owner, json={"version": "1.0.0", "channel": "beta"})
+    first = {"version": "1.0.0", "channel": "beta", "notes_only": True}
+    await world.call("POST", "/products/one/releases", owner, json=first)
     await world.call("POST", "/products/one/releases/1.0.0/publish", owner)
     changed = await world.call("GET", path, headers={"If-None-Match": tag})
     assert changed.status_code == 200

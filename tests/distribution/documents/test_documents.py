@@ -205,7 +205,8 @@ async def test_answers_are_valid_by_the_description(world: World, description: d
     owner = await world.person("owner@north.example", north="owner")
     product = await world.product("north", "one", tags=["a"])
     await world.grant("owner@north.example", product)
-    await world.call("POST", "/products/one/releases", owner, json={"version": "1.0", "channel": "beta"})
+    released = {"version": "1.0", "channel": "beta", "notes_only": True}
+    await world.call("POST", "/products/one/releases", owner, json=released)
     await world.call("POST", "/products/one/releases/1.0/publish", owner)
     await world.call("POST", "/codes", owner, json={"kind": "license", "products": ["one"], "count": 1})
     checked = 0

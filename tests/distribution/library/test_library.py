@@ -59,7 +59,7 @@ async def test_the_library_tells_since_when_and_what_is_newest(world: World) -> 
     with clock.fixed(granted):
         await world.grant("ann@example.com", product)
     for version, channel in (("1.0.0", "stable"), ("1.1.0", "stable"), ("2.0.0", "beta"), ("3.0.0", "alpha")):
-        drafted = {"version": version, "channel": channel, "notes": "What is new"}
+        drafted = {"version": version, "channel": channel, "notes": "What is new", "notes_only": True}
         assert (await world.call("POST", "/products/one/releases", owner, json=drafted)).is_success
         if channel != "alpha":
             assert (await world.call("POST", f"/products/one/releases/{version}/publish", owner)).is_success

@@ -23,7 +23,7 @@ async def owner(world: World) -> str:
 
 async def release(world: World, owner: str, version: str, channel: str = "stable", *, published: bool = True) -> None:
     """A release of the product."""
-    body = {"version": version, "channel": channel, "notes": f"notes of {version}"}
+    body = {"version": version, "channel": channel, "notes": f"notes of {version}", "notes_only": True}
     assert (await world.call("POST", "/products/made/releases", owner, json=body)).status_code == 201
     if published:
         assert (await world.call("POST", f"/products/made/releases/{version}/publish", owner)).status_code == 200
@@ -176,6 +176,74 @@ async def test_an_upload_that_has_not_arrived_holds_up_publishing(world: World, 
     answer = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
 
     assert (answer.status_code, answer.json()["code"]) == (409, "upload_incomplete")
+
+
+async def built(world: World, artifact_id: str) -> None:
+    """The row that a processed file has."""
+    async with world.store.database.transaction() as transaction:
+        await transaction.run(
+            """
+            INSERT INTO build (artifact_id, org_id, product_id, release_id, platform, manifest_sha256, envelope_sha256,
+                               files, size, summary, block_size, blocks, created_at)
+            SELECT a.id, p.org_id, p.id, r.id, COALESCE(a.platform, ''), 'm', 'e', 1, 1, '{}', 1, $2, 1
+            FROM artifact a JOIN release r ON r.id = a.release_id JOIN product p ON p.id = r.product_id
+            WHERE a.id = $1
+            """,
+            artifact_id,
+            b"",
+        )
+
+
+async def test_a_release_is_published_once_each_platform_has_a_build(world: World, owner: str) -> None:
+    drafted = {"version": "1.0.0", "channel": "stable"}
+    await world.call("POST", "/products/made/releases", owner, json=drafted)
+    path = "/products/made/releases/1.0.0"
+
+    async def published() -> tuple[int, str]:
+        answer = await world.call("POST", f"{path}/publish", owner)
+        return answer.status_code, answer.json().get("code", "") and answer.json()["detail"]
+
+    async def uploaded(filename: str, platform: str | None) -> str:
+        body = {"filename": filename, "size": 3, **({"platform": platform} if platform else {})}
+        announced = await world.call("POST", f"{path}/artifacts", owner, json=body)
+        sent = await world.http.put(announced.json()["upload_url"], content=b"abc")
+        assert sent.status_code == 201, sent.text
+        return announced.json()["artifact_id"]
+
+    assert await published() == (409, "the release 1.0.0 has no file")
+    linux, windows = await uploaded("a.zip", "linux"), await uploaded("b.zip", "windows")
+    await uploaded("sums.txt", None)
+    none = "no build was made of a.zip, b.zip, sums.txt: not processed yet, or refused"
+    assert await published() == (409, none)
+    await built(world, linux)
+    assert await published() == (409, "no build was made of b.zip: not processed yet, or refused")
+    assert await versions(world, owner) == []
+    await built(world, windows)
+    assert await published() == (200, "")
+    assert await published() == (200, ""), "publishing twice is fine"
+
+
+async def test_a_release_of_notes_alone_needs_no_build_and_has_no_file(world: World, owner: str) -> None:
+    drafted = {"version": "1.0.0", "channel": "stable", "notes": "Moved", "notes_only": True}
+    made = await world.call("POST", "/products/made/releases", owner, json=drafted)
+    announced = await world.call(
+        "POST", "/products/made/releases/1.0.0/artifacts", owner, json={"filename": "a.zip", "size": 3}
+    )
+    await world.http.put(announced.json()["upload_url"], content=b"abc")
+
+    with_file = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
+    await release(world, owner, "2.0.0", published=False)
+    undeclared = await world.call("PUT", "/products/made/releases/2.0.0", owner, json={"notes_only": False})
+    refused = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
+    await world.call("PUT", "/products/made/releases/2.0.0", owner, json={"notes_only": True})
+    published = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
+
+    assert (made.json()["notes_only"], "notes_only" in undeclared.json()) == (True, False)
+    assert [(each.status_code, each.json()["code"]) for each in (with_file, refused)] == [
+        (409, "release_incomplete")
+    ] * 2
+    assert (published.status_code, published.json()["notes_only"]) == (200, True)
+    assert [each["notes_only"] for each in (await world.call("GET", "/products/made/releases")).json()] == [True]
 
 
 NUMBERS = st.integers(0, 30).map(str)

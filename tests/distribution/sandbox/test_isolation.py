@@ -116,7 +116,7 @@ class Side:
         """Products with a published release, so that writes have something to write to."""
         for slug in ("written-to", "sold"):
             await self.call("POST", "/api/v1/products", json={**PRODUCT, "slug": slug})
-            release = {"version": "1.0.0", "channel": "beta"}
+            release = {"version": "1.0.0", "channel": "beta", "notes_only": True}
             made = await self.call("POST", f"/api/v1/products/{slug}/releases", json=release)
             assert made.status_code == 201, made.text
             await self.call("POST", f"/api/v1/products/{slug}/releases/1.0.0/publish")

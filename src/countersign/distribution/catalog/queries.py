@@ -19,7 +19,7 @@ CATALOG_PAGE = """
     LIMIT $3
 """
 RELEASES = """
-    SELECT id, version, channel, published_at, sort_key, notes, status, yank_reason
+    SELECT id, version, channel, published_at, sort_key, notes, status, yank_reason, notes_only
     FROM release
     WHERE product_id = $1
       AND ($2 = '' OR channel = $2)
@@ -29,7 +29,7 @@ RELEASES = """
     LIMIT $7
 """
 DRAFTS = """
-    SELECT id, version, channel, created_at, sort_key, notes
+    SELECT id, version, channel, created_at, sort_key, notes, notes_only
     FROM release
     WHERE product_id = $1
       AND status = 'draft'
@@ -122,12 +122,19 @@ async def drafts(
     files = await _artifacts(database, product_id, ready_only=False)
     return [
         Position(
-            Draft(version=version, channel=channel, status="draft", notes=notes, artifacts=files.get(release_id, [])),
+            Draft(
+                version=version,
+                channel=channel,
+                status="draft",
+                notes=notes,
+                notes_only=bool(notes_only),
+                artifacts=files.get(release_id, []),
+            ),
             created_at,
             sort_key,
             release_id,
         )
-        for release_id, version, channel, created_at, sort_key, notes in rows
+        for release_id, version, channel, created_at, sort_key, notes, notes_only in rows
     ]
 
 
@@ -141,8 +148,10 @@ async def _artifacts(database: Database, product_id: str, *, ready_only: bool) -
     return files
 
 
-def _position(row: tuple[str, str, ChannelName, int, str, str, str, str], files: dict[str, list[Artifact]]) -> Position:
-    release_id, version, channel, published_at, sort_key, notes, status, yank_reason = row
+def _position(
+    row: tuple[str, str, ChannelName, int, str, str, str, str, int], files: dict[str, list[Artifact]]
+) -> Position:
+    release_id, version, channel, published_at, sort_key, notes, status, yank_reason, notes_only = row
     release = Release(
         version=version,
         channel=channel,
@@ -150,6 +159,7 @@ def _position(row: tuple[str, str, ChannelName, int, str, str, str, str], files:
         notes=notes,
         status=None if status == "published" else status,
         yank_reason=yank_reason,
+        notes_only=bool(notes_only),
         artifacts=files.get(release_id, []),
     )
     return Position(release, published_at, sort_key, release_id)

@@ -89,7 +89,8 @@ class Artifact(msgspec.Struct):
 
 
 class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """A release that is or was published; `status` and `yank_reason` are shown for yanked ones alone."""
+    """A release that is or was published; `status` and `yank_reason` are shown for yanked ones alone, `notes_only` for
+    releases that are meant to have no files."""
 
     version: str
     channel: ChannelName
@@ -97,6 +98,7 @@ class Release(msgspec.Struct, omit_defaults=True, kw_only=True):
     notes: str | None = None
     status: str | None = None
     yank_reason: str | None = None
+    notes_only: bool = False
     artifacts: list[Artifact] | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -107,6 +109,7 @@ class Draft(msgspec.Struct, omit_defaults=True, kw_only=True):
     channel: ChannelName
     status: Literal["draft"]
     notes: str | None = None
+    notes_only: bool = False
     artifacts: list[Artifact] | msgspec.UnsetType = msgspec.UNSET
 
 

@@ -1,5 +1,7 @@
 """SQL of products and releases as their organisation writes them."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from countersign.distribution.publishing.schemas import ProductWrite
@@ -26,20 +28,37 @@ ENTITLED = "SELECT 1 FROM entitlement WHERE product_id = $1 AND revoked_at IS NU
 TAKE_DRAFT = "UPDATE release SET status = 'draft' WHERE id = $1 AND status = 'draft'"
 DELETE_DRAFT = "DELETE FROM release WHERE id = $1 AND status = 'draft'"
 INSERT_RELEASE = """
-    INSERT INTO release (id, product_id, version, sort_key, channel, notes, status, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6, 'draft', $7)
+    INSERT INTO release (id, product_id, version, sort_key, channel, notes, status, created_at, notes_only)
+    VALUES ($1, $2, $3, $4, $5, $6, 'draft', $7, $8)
     ON CONFLICT DO NOTHING
 """
 PUBLISH = "UPDATE release SET status = 'published', published_at = $2 WHERE id = $1 AND status = 'draft'"
 YANK = "UPDATE release SET status = 'yanked', yank_reason = $2 WHERE id = $1 AND status = 'published'"
 SET_NOTES = "UPDATE release SET notes = $2 WHERE id = $1"
+SET_NOTES_ONLY = "UPDATE release SET notes_only = $2 WHERE id = $1"
+NOTES_ONLY = "SELECT notes_only FROM release WHERE id = $1"
+FILES = """
+    SELECT a.filename, a.platform, b.artifact_id IS NOT NULL
+    FROM artifact a
+    LEFT JOIN build b ON b.artifact_id = a.id
+    WHERE a.release_id = $1
+    ORDER BY a.filename
+"""
 SET_CHANNEL = "UPDATE release SET channel = $2 WHERE id = $1"
 UNFINISHED_ARTIFACT = "SELECT filename FROM artifact WHERE release_id = $1 AND status = 'receiving' LIMIT 1"
 RELEASE = """
-    SELECT version, channel, published_at, notes, status, yank_reason
+    SELECT version, channel, published_at, notes, status, yank_reason, notes_only
     FROM release
     WHERE id = $1
 """
+
+
+class ReleaseFile(NamedTuple):
+    """A file of a release, and whether a build was made of it."""
+
+    filename: str
+    platform: str | None
+    is_built: bool
 
 
 async def insert_product(
@@ -79,3 +98,15 @@ async def unfinished_artifact(reader: Reader, release_id: str) -> str | None:
     """The name of a file of the release that has not arrived whole, or None."""
     row = await reader.fetch_one(UNFINISHED_ARTIFACT, release_id)
     return None if row is None else row[0]
+
+
+async def is_notes_only(reader: Reader, release_id: str) -> bool:
+    """Whether the release is declared to have no files."""
+    row = await reader.fetch_one(NOTES_ONLY, release_id)
+    return row is not None and bool(row[0])
+
+
+async def files(reader: Reader, release_id: str) -> list[ReleaseFile]:
+    """The files of a release, by name."""
+    rows = await reader.fetch(FILES, release_id)
+    return [ReleaseFile(filename, platform, bool(is_built)) for filename, platform, is_built in rows]

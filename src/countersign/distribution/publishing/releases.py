@@ -13,6 +13,9 @@ from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import Refused
 
+MAX_NAMED = 5
+"""Files that an error names."""
+
 
 class ReleaseExists(Refused):
     """The product has a release of this version."""
@@ -50,6 +53,18 @@ class Incomplete(Refused):
     resolution = "Finish the upload, or announce the file again, then publish."
 
 
+class ReleaseIncomplete(Refused):
+    """The release has no accepted build for a platform that it has files for, or no build at all."""
+
+    status = 409
+    code = "release_incomplete"
+    title = "Release incomplete"
+    resolution = (
+        "Have each file processed with POST /api/v1/jobs (type build.process), and replace what is refused; or set "
+        "notes_only for a release without files."
+    )
+
+
 class AlreadyPublished(Refused):
     """A release that was published stays, for those who have it."""
 
@@ -84,6 +99,7 @@ async def draft(transaction: Transaction, product: OwnedProduct, body: NewReleas
         body.channel,
         body.notes,
         clock.now(),
+        int(body.notes_only),
     )
     if not written:
         raise ReleaseExists(f"there is a release {body.version}")
@@ -91,11 +107,13 @@ async def draft(transaction: Transaction, product: OwnedProduct, body: NewReleas
 
 
 async def update(transaction: Transaction, release: OwnedRelease, body: ReleaseUpdate) -> None:
-    """Change notes, channel or both; what is left out stays."""
+    """Change notes, channel and `notes_only`; what is left out stays."""
     if not isinstance(body.notes, msgspec.UnsetType):
         await transaction.run(queries.SET_NOTES, release.id, body.notes)
     if not isinstance(body.channel, msgspec.UnsetType):
         await transaction.run(queries.SET_CHANNEL, release.id, body.channel)
+    if not isinstance(body.notes_only, msgspec.UnsetType):
+        await transaction.run(queries.SET_NOTES_ONLY, release.id, int(body.notes_only))
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 
@@ -105,17 +123,36 @@ async def publish(transaction: Transaction, release: OwnedRelease) -> None:
     Raises:
         Yanked: it was published and taken back.
         Incomplete: one of its files is still arriving.
+        ReleaseIncomplete: it is not for notes only, and a build is missing.
     """
     if release.status == "yanked":
         raise Yanked("a yanked release cannot be published again")
     unfinished = await queries.unfinished_artifact(transaction, release.id)
     if unfinished is not None and release.status == "draft":
         raise Incomplete(f"the file {unfinished} has not arrived whole")
+    if release.status == "draft":
+        await _require_builds(transaction, release)
     if await mark_published(transaction, release.id):
         if release.product.status == "draft":
             await transaction.run(queries.SET_STATUS, release.product.id, "public", clock.now())
         await events.release_published(transaction, release.product.org_id, release.product.id, release.version)
     await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
+    files = await queries.files(reader, release.id)
+    if await queries.is_notes_only(reader, release.id):
+        if files:
+            raise ReleaseIncomplete(f"the release {release.version} is for notes only, and has {len(files)} files")
+        return
+    if not files:
+        raise ReleaseIncomplete(f"the release {release.version} has no file")
+    built = {each.platform for each in files if each.is_built}
+    missing = [each for each in files if not built or (each.platform is not None and each.platform not in built)]
+    if missing:
+        names = ", ".join(each.filename for each in missing[:MAX_NAMED])
+        more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
+        raise ReleaseIncomplete(f"no build was made of {names}{more}: not processed yet, or refused")
 
 
 async def mark_published(transaction: Transaction, release_id: str) -> bool:
@@ -172,9 +209,9 @@ async def shown(reader: Reader, release_id: str) -> Release | Draft:
     row = await reader.fetch_one(queries.RELEASE, release_id)
     if row is None:
         raise LookupError(f"no release {release_id}")
-    version, channel, published_at, notes, status, yank_reason = row
+    version, channel, published_at, notes, status, yank_reason, notes_only = row
     if published_at is None:
-        return Draft(version=version, channel=channel, notes=notes, status="draft")
+        return Draft(version=version, channel=channel, notes=notes, status="draft", notes_only=bool(notes_only))
     return Release(
         version=version,
         channel=channel,
@@ -182,4 +219,5 @@ async def shown(reader: Reader, release_id: str) -> Release | Draft:
         notes=notes,
         status=status,
         yank_reason=yank_reason,
+        notes_only=bool(notes_only),
     )

@@ -7,7 +7,13 @@ from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.choice import organisation_of
 from countersign.distribution.identity.organisations import SlugTaken
 from countersign.distribution.publishing import products, releases
-from countersign.distribution.publishing.releases import Incomplete, NotPublished, ReleaseExists, Yanked
+from countersign.distribution.publishing.releases import (
+    Incomplete,
+    NotPublished,
+    ReleaseExists,
+    ReleaseIncomplete,
+    Yanked,
+)
 from countersign.distribution.publishing.rules import (
     NotYourOrganisation,
     OwnedRelease,
@@ -68,14 +74,14 @@ async def draft_release(call: Request[Nothing, NewRelease]) -> Answer:
 
 
 async def update_release(call: Request[Nothing, ReleaseUpdate]) -> Answer:
-    """Change a release's notes or channel."""
+    """Change a release's notes or channel, or whether it is for notes only."""
     release = await _release(call)
     await releases.update(call.transaction, release, call.body)
     return answer.json(await releases.shown(call.transaction, release.id))
 
 
 async def publish_release(call: Request[Nothing, Nothing]) -> Answer:
-    """Publish a draft release."""
+    """Publish a draft release: it has a build for each platform that it has files for, or is `notes_only`."""
     release = await _release(call)
     await releases.publish(call.transaction, release)
     return answer.json(await releases.shown(call.transaction, release.id))
@@ -167,7 +173,7 @@ ROUTES = (
         "/products/{id}/releases/{version}/publish",
         publish_release,
         answers={200: Release},
-        refusals=(*_OF_RELEASE, Yanked, Incomplete),
+        refusals=(*_OF_RELEASE, Yanked, Incomplete, ReleaseIncomplete),
         scope=WRITE_RELEASES,
         writes=True,
     ),

@@ -59,11 +59,12 @@ class OrgQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NewRelease(msgspec.Struct, forbid_unknown_fields=True):
-    """A release to draft."""
+    """A release to draft. One that is `notes_only` has no files, and is published without a build."""
 
     version: VersionName
     channel: ChannelName
     notes: Notes | None = None
+    notes_only: bool = False
 
 
 class ReleaseUpdate(msgspec.Struct, forbid_unknown_fields=True):
@@ -71,6 +72,7 @@ class ReleaseUpdate(msgspec.Struct, forbid_unknown_fields=True):
 
     notes: Notes | None | msgspec.UnsetType = msgspec.UNSET
     channel: ChannelName | msgspec.UnsetType = msgspec.UNSET
+    notes_only: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class Yank(msgspec.Struct, forbid_unknown_fields=True):
