@@ -213,9 +213,7 @@ class Way(NamedTuple):
     holds_writes: bool
 
 
-async def _written(
-    databases: Databases[SnapshotT], archive: Writing, files: dict[str, bytes], way: Way
-) -> Made:
+async def _written(databases: Databases[SnapshotT], archive: Writing, files: dict[str, bytes], way: Way) -> Made:
     has_blobs = opening.SCHEMA in databases.schemas
     blobs = installation.referred(way.settings) if has_blobs else None
     under_way = Backup(archive, databases, blobs, installation.teller())

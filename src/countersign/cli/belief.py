@@ -100,17 +100,21 @@ def _choice(server: Server, wanted: Wanted, statement: Statement, usual: list[st
     """
     if wanted.version not in (None, statement.version):
         return wanted.version, usual
-    for platform in usual:
-        if platform in statement.builds:
-            return statement.version, [platform]
+    present = [platform for platform in usual if platform in statement.builds]
+    if present:
+        return statement.version, present[:1]
     named = usual[0] or "no platform in particular"
-    if not wanted.version:
-        earlier = _earlier(server, wanted, statement, usual)
-        if earlier is not None:
-            output.note(f"{statement.version} has no build for {named}; {earlier[0]} is the newest that has one.")
-            return earlier
+    earlier = None if wanted.version else _earlier(server, wanted, statement, usual)
+    if earlier is not None:
+        output.note(f"{statement.version} has no build for {named}; {earlier[0]} is the newest that has one.")
+        return earlier
+    return statement.version, [_only(wanted, statement, named)]
+
+
+def _only(wanted: Wanted, statement: Statement, named: str) -> str:
+    """The platform of the only build, where no platform was asked for."""
     if len(statement.builds) == 1 and not wanted.platform:
-        return statement.version, list(statement.builds)
+        return next(iter(statement.builds))
     known = ", ".join(sorted(platform or "none in particular" for platform in statement.builds))
     why = f"{statement.version} has no build for {named}"
     remedy = f"Say --platform; there is: {known}."
@@ -121,19 +125,26 @@ def _earlier(server: Server, wanted: Wanted, statement: Statement, usual: list[s
     """The newest other release of the channel with a build for one of the platforms; None without one."""
     path = f"/products/{segment(statement.product)}/releases"
     releases = server.get(f"{path}?{urlencode({'channel': wanted.channel})}", list[wire.Release], wanted.doing)
-    others = [each for each in releases if each.status is None and each.version != statement.version]
-    for release in others:
+    for release in releases:
+        if release.status is not None or release.version == statement.version:
+            continue
         offered = {artifact.platform or "" for artifact in release.artifacts}
-        for platform in (each for each in usual if each in offered):
-            query = f"?{urlencode({'platform': platform})}" if platform else ""
-            try:
-                server.get(f"{path}/{segment(release.version)}/manifest{query}", Envelope, wanted.doing)
-            except Failure as failure:
-                if failure.problem != "not_processed":
-                    raise
-            else:
+        for platform in usual:
+            if platform in offered and _is_built(server, f"{path}/{segment(release.version)}", platform, wanted.doing):
                 return release.version, [platform]
     return None
+
+
+def _is_built(server: Server, path: str, platform: str, doing: str) -> bool:
+    """Whether the release has a build for the platform."""
+    query = f"?{urlencode({'platform': platform})}" if platform else ""
+    try:
+        server.get(f"{path}/manifest{query}", Envelope, doing)
+    except Failure as failure:
+        if failure.problem != "not_processed":
+            raise
+        return False
+    return True
 
 
 def _likely(wanted: Wanted, installed: state.Installed | None) -> list[str]:

@@ -20,7 +20,6 @@ class Variable(StrEnum):
     PROOF = "COUNTERSIGN_CLIENT_SECRET"
 
 
-
 def file() -> Path:
     """Where tokens are kept: credentials.json in the person's configuration directory (XDG)."""
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")

@@ -123,5 +123,3 @@ def _show(plan: Plan) -> None:
         output.note(f"Steps with ! lose data ({len(plan.losses)}): they need --destroy. Make a backup first.")
     for each in plan.obstacles:
         output.note(f"In the way: {each}")
-
-

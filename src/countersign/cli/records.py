@@ -64,7 +64,7 @@ async def prepare(service: app.Service, is_demo: bool) -> str:
         f"  Sign in: {records.root_url}/signin (in a browser)\n"
         f"  People, each with the password {demo.PASSWORD}:\n{people}\n"
         f"  Try:     curl -X POST {records.root_url}/api/auth/login -H 'Content-Type: application/json' "
-        f"-d '{{\"username\":\"alice\",\"password\":\"{demo.PASSWORD}\"}}'"
+        f'-d \'{{"username":"alice","password":"{demo.PASSWORD}"}}\''
     )
 
 

@@ -93,10 +93,8 @@ def plan(
     fetch = downloads + costs.together(assembled)
     artifact = bool(lacking) and places.artifact_size < fetch
     if artifact:
-        # Unpacking writes every file of the build, whichever are needed. A build of one file is its artifact.
-        is_file = any(file.sha256 == places.artifact_sha256 for file in manifest.files)
         deltas, assembled, fetch = [], lacking, places.artifact_size
-        downloads, outcome = 0 if is_file else places.artifact_size + manifest.size, set[int]()
+        downloads, outcome = _unpacked(manifest, places), set[int]()
     written = outcome.union(assembled, (place for place, _ in sorted_out.copied))
     return Plan(
         kept=sorted_out.kept,
@@ -107,6 +105,14 @@ def plan(
         fetch_bytes=fetch,
         write_bytes=sum(manifest.files[place].size for place in written) + downloads,
     )
+
+
+def _unpacked(manifest: Manifest, places: ChunkPlaces) -> int:
+    """The bytes that are written for the artifact beside the files that are needed: unpacking writes every file of the
+    build. A build of one file is its artifact."""
+    if places.artifact_sha256 in {file.sha256 for file in manifest.files}:
+        return 0
+    return places.artifact_size + manifest.size
 
 
 def _outcome(deltas: Iterable[Delta], manifest: Manifest) -> set[int]:

@@ -18,36 +18,41 @@ Lanes: TypeAlias = Literal["any", "requested", "background"]
 # The order of a lane: a job whose worker died; else the first due job, by priority and time, of an organisation that
 # has none running, so that many jobs of one do not delay another; else of one below its limit. Only jobs of the same
 # lane count against the limit: background jobs take no requested job's place.
-_REQUESTED, _BACKGROUND = f"priority < {BACKGROUND}", f"priority >= {BACKGROUND}"
+_REQUESTED = f"priority < {BACKGROUND}"
+_BACKGROUND = f"priority >= {BACKGROUND}"
+_ORPHAN = "SELECT id FROM job WHERE status = 'running' AND lease_until <= $1 AND"
+_OLDEST = "ORDER BY lease_until LIMIT 1"
+_DUE = "SELECT id FROM job WHERE status = 'queued' AND run_after <= $1 AND"
+_OF_NO_ORG_WITH = "AND org_id NOT IN (SELECT org_id FROM job WHERE status = 'running' AND"
+_SO_MANY = "GROUP BY org_id HAVING count(*) >="
 _FIRST = "ORDER BY priority, run_after LIMIT 1"
-
-
-def _turns(lane: str, lock: str) -> list[str]:
-    orphan = (
-        f"SELECT id FROM job WHERE status = 'running' AND lease_until <= $1 AND {lane} ORDER BY lease_until LIMIT 1"
-    )
-    full = f"SELECT org_id FROM job WHERE status = 'running' AND {lane} GROUP BY org_id HAVING count(*) >="
-    due = f"SELECT id FROM job WHERE status = 'queued' AND {lane} AND run_after <= $1 AND org_id NOT IN"
-    return [
-        f"({orphan} {lock})",
-        f"({due} ({full} 1) {_FIRST} {lock})",
-        f"({due} ({full} $2) {_FIRST} {lock})",
-    ]
-
-
-def _next(lock: str) -> dict[Lanes, str]:
-    requested, background = _turns(_REQUESTED, lock), _turns(_BACKGROUND, lock)
-    turns: dict[Lanes, list[str]] = {
-        "any": [*requested, *background],
-        "requested": requested,
-        "background": background,
-    }
-    return {lane: f"SELECT COALESCE({', '.join(each)})" for lane, each in turns.items()}
-
-
-NEXT = _next("")
 # A locked row is about to be ended or cancelled: the claim does not wait for it.
-NEXT_FREE = _next("FOR UPDATE SKIP LOCKED")
+_FREE = "FOR UPDATE SKIP LOCKED"
+_NEXT_REQUESTED = f"""
+    ({_ORPHAN} {_REQUESTED} {_OLDEST}),
+    ({_DUE} {_REQUESTED} {_OF_NO_ORG_WITH} {_REQUESTED} {_SO_MANY} 1) {_FIRST}),
+    ({_DUE} {_REQUESTED} {_OF_NO_ORG_WITH} {_REQUESTED} {_SO_MANY} $2) {_FIRST})
+"""
+_NEXT_BACKGROUND = f"""
+    ({_ORPHAN} {_BACKGROUND} {_OLDEST}),
+    ({_DUE} {_BACKGROUND} {_OF_NO_ORG_WITH} {_BACKGROUND} {_SO_MANY} 1) {_FIRST}),
+    ({_DUE} {_BACKGROUND} {_OF_NO_ORG_WITH} {_BACKGROUND} {_SO_MANY} $2) {_FIRST})
+"""
+_FREE_REQUESTED = f"""
+    ({_ORPHAN} {_REQUESTED} {_OLDEST} {_FREE}),
+    ({_DUE} {_REQUESTED} {_OF_NO_ORG_WITH} {_REQUESTED} {_SO_MANY} 1) {_FIRST} {_FREE}),
+    ({_DUE} {_REQUESTED} {_OF_NO_ORG_WITH} {_REQUESTED} {_SO_MANY} $2) {_FIRST} {_FREE})
+"""
+_FREE_BACKGROUND = f"""
+    ({_ORPHAN} {_BACKGROUND} {_OLDEST} {_FREE}),
+    ({_DUE} {_BACKGROUND} {_OF_NO_ORG_WITH} {_BACKGROUND} {_SO_MANY} 1) {_FIRST} {_FREE}),
+    ({_DUE} {_BACKGROUND} {_OF_NO_ORG_WITH} {_BACKGROUND} {_SO_MANY} $2) {_FIRST} {_FREE})
+"""
+NEXT: dict[Lanes, str] = {
+    "any": f"SELECT COALESCE({_NEXT_REQUESTED}, {_NEXT_BACKGROUND})",
+    "requested": f"SELECT COALESCE({_NEXT_REQUESTED})",
+    "background": f"SELECT COALESCE({_NEXT_BACKGROUND})",
+}
 _TAKE = """
     UPDATE job
     SET losses = losses + CASE WHEN status = 'running' THEN 1 ELSE 0 END,
@@ -64,8 +69,16 @@ _STILL = """
     RETURNING id, org_id, created_by, type, payload, attempts, losses, cancelled, priority
 """
 CLAIM: dict[Dialect, dict[Lanes, str]] = {
-    "sqlite": {lane: f"{_TAKE} ({turn}) {_STILL}" for lane, turn in NEXT.items()},
-    "postgres": {lane: f"{_TAKE} ({turn}) {_STILL}" for lane, turn in NEXT_FREE.items()},
+    "sqlite": {
+        "any": f"{_TAKE} (SELECT COALESCE({_NEXT_REQUESTED}, {_NEXT_BACKGROUND})) {_STILL}",
+        "requested": f"{_TAKE} (SELECT COALESCE({_NEXT_REQUESTED})) {_STILL}",
+        "background": f"{_TAKE} (SELECT COALESCE({_NEXT_BACKGROUND})) {_STILL}",
+    },
+    "postgres": {
+        "any": f"{_TAKE} (SELECT COALESCE({_FREE_REQUESTED}, {_FREE_BACKGROUND})) {_STILL}",
+        "requested": f"{_TAKE} (SELECT COALESCE({_FREE_REQUESTED})) {_STILL}",
+        "background": f"{_TAKE} (SELECT COALESCE({_FREE_BACKGROUND})) {_STILL}",
+    },
 }
 # One claim after the other, or two would both find the last place of an organisation free. That a claim is lost with
 # the power is no harm: the job waits as before, and what was done under the lost lease is refused.

@@ -1,10 +1,13 @@
 """Drafting, publishing, yanking and promoting a release, each in the caller's transaction."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from countersign.distribution.catalog import projection
 from countersign.distribution.catalog.schemas import Draft, Release
 from countersign.distribution.publishing import queries
+from countersign.distribution.publishing.queries import ReleaseFile
 from countersign.distribution.publishing.rules import OwnedProduct, OwnedRelease
 from countersign.distribution.publishing.schemas import NewRelease, ReleaseUpdate
 from countersign.distribution.publishing.versions import sort_key
@@ -147,12 +150,19 @@ async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
         return
     if not files:
         raise ReleaseIncomplete(f"the release {release.version} has no file")
-    built = {each.platform for each in files if each.is_built}
-    missing = [each for each in files if not built or (each.platform is not None and each.platform not in built)]
+    missing = _without_build(files)
     if missing:
-        names = ", ".join(each.filename for each in missing[:MAX_NAMED])
+        names = ", ".join(missing[:MAX_NAMED])
         more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
         raise ReleaseIncomplete(f"no build was made of {names}{more}: not processed yet, or refused")
+
+
+def _without_build(files: Sequence[ReleaseFile]) -> list[str]:
+    """The names of the files that keep a release from being published: those of a platform without any build; all of
+    them where there is no build at all."""
+    built = {each.platform for each in files if each.is_built}
+    needed = {each.platform for each in files} - {None} if built else {each.platform for each in files}
+    return [each.filename for each in files if each.platform in needed - built]
 
 
 async def mark_published(transaction: Transaction, release_id: str) -> bool:

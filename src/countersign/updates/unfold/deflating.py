@@ -1,4 +1,5 @@
-"""Which settings of zlib made a deflate stream, so that its contents alone bring it back bit by bit.
+"""Which settings of zlib made a deflate stream, so that its contents alone bring it back bit by bit; for streams of
+compressors that are close to zlib see `recoding`.
 
 Only the zlib that this Python carries is tried. Another one (zlib-ng, an old client's) may write other bytes from the
 same settings: whoever folds checks the digest of what comes out.
@@ -9,6 +10,8 @@ import zlib
 from typing import NamedTuple
 
 from countersign.updates.numbers import Malformed, Reader, packed
+from countersign.updates.unfold import recoding
+from countersign.updates.unfold.recoding import Recoding
 
 _PREFIX = 256 << 10
 """Bytes of contents after which settings that do not fit are given up."""
@@ -39,6 +42,10 @@ SETTINGS = (
 """What is tried, likely ones first. A recipe names a place in this list: it may grow at its end, never change."""
 
 
+RECODED = 1_000
+"""In a recipe: what follows is a recoding."""
+
+
 class Way(NamedTuple):
     """How a stream comes back: place in SETTINGS; and where what those give is not the stream, its length and the
     stretches, each with its place, that it has otherwise."""
@@ -49,12 +56,14 @@ class Way(NamedTuple):
     is_exact: bool = True
 
 
-def deflated(content: bytes, way: Way) -> bytes:
+def deflated(content: bytes, way: Way | Recoding) -> bytes:
     """The stream that holds the content.
 
     Raises:
         Malformed: a correction does not fit.
     """
+    if isinstance(way, Recoding):
+        return recoding.recoded(content, way)
     made = _made(SETTINGS[way.settings], content)
     if way.is_exact:
         return made
@@ -74,8 +83,10 @@ class Search:
     def __init__(self) -> None:
         self._last = 0
         self._misses = 0
+        self._recodings = recoding.Search()
+        self._recoding_misses = 0
 
-    def way(self, stream: bytes, content: bytes) -> Way | None:
+    def way(self, stream: bytes, content: bytes) -> Way | Recoding | None:
         """The way back to the stream, or None where no settings give it."""
         most = len(SETTINGS) if self._misses < _PATIENCE else _LIKELY
         near: list[Way] = []
@@ -87,7 +98,17 @@ class Search:
             if made is not None and (corrected := _corrected(place, made, stream)) is not None:
                 near.append(corrected)
         self._misses += 1
+        if (recoded := self._recoded(stream, content)) is not None:
+            near_enough = [way for way in near if len(encode(way)) < len(encode(recoded))]
+            return min(near_enough, key=lambda way: len(encode(way)), default=recoded)
         return min(near, key=lambda way: len(encode(way)), default=None)
+
+    def _recoded(self, stream: bytes, content: bytes) -> Recoding | None:
+        if self._recoding_misses >= _PATIENCE:
+            return None
+        found = self._recodings.way(stream, content)
+        self._recoding_misses = self._recoding_misses + 1 if found is None else 0
+        return found
 
 
 def _made(settings: Settings, content: bytes) -> bytes:
@@ -134,21 +155,27 @@ def common(one: bytes, other: bytes) -> int:
     return least
 
 
-def encode(way: Way) -> bytes:
+def encode(way: Way | Recoding) -> bytes:
     """The way as bytes."""
+    if isinstance(way, Recoding):
+        return packed([RECODED]) + recoding.encode(way)
     if way.is_exact:
         return packed([way.settings * 2])
     head = packed([way.settings * 2 + 1, way.size, len(way.corrections)])
     return head + b"".join(packed([at, len(stretch)]) + stretch for at, stretch in way.corrections)
 
 
-def decode(reader: Reader, most: int) -> Way:
+def decode(reader: Reader, most: int) -> Way | Recoding:
     """The way that was encoded; lengths are at most `most`.
 
     Raises:
         Malformed: it is none.
     """
-    kind = reader.number(len(SETTINGS) * 2 - 1)
+    kind = reader.number(RECODED)
+    if kind == RECODED:
+        return recoding.decode(reader, most)
+    if kind >= len(SETTINGS) * 2:
+        raise Malformed("a recipe names settings that are not known here")
     if kind % 2 == 0:
         return Way(kind // 2)
     size, count = reader.numbers(2, most)

@@ -1,0 +1,226 @@
+"""Streams of compressors that decide as zlib does, but for a little: GNU gzip, Info-ZIP, Node's zlib (npm).
+
+zlib compresses the content, and its tokens predict the stream's. What is kept are the edits that turn the prediction
+into the stream's tokens, where its blocks end, and the codes of each block as they are written.
+
+GNU gzip finds the matches of zlib with a memory level of 8, and ends its blocks elsewhere. Node's zlib hashes four
+bytes, and so has no match of three: it writes literals, and may begin the next match a byte earlier.
+"""
+
+import zlib
+from array import array
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from countersign.updates.numbers import Malformed, Reader, packed
+from countersign.updates.unfold import tokens as deflate
+from countersign.updates.unfold.tokens import DYNAMIC, Block, Tokens
+
+SMALLEST_STREAM = 512
+MAX_CONTENT = 64 << 20
+MAX_TOKENS = 8 << 20
+"""Of one stream; each takes up to 12 bytes of memory."""
+_HEAD_TOKENS = 8_192
+_END_BYTES = 600
+"""At the end of a part, zlib decides otherwise than in the middle of the whole."""
+_WORTH = 4
+"""What is kept of a stream is at most one part in so many of it."""
+_GOOD, _BAD = 100, 8
+"""One edit in so many tokens is good enough to look no further, or too much to go on."""
+_CODE_BITS = 4_700
+"""A dynamic block's codes are shorter."""
+_SHORT, _FARTHEST, _LONGEST = 3, 32_768, 258
+
+
+class Predictor(NamedTuple):
+    """How a stream is predicted: zlib's level, and whether matches of three bytes are left out."""
+
+    level: int
+    is_four_byte: bool
+
+
+PREDICTORS = tuple(Predictor(level, is_four) for level in (6, 9, 8, 7, 5, 4, 3, 2, 1) for is_four in (False, True))
+"""A recipe names a place in this list: it may grow at its end, never change."""
+
+
+class Edit(NamedTuple):
+    """After `gap` tokens as predicted, `removed` of them are replaced by these."""
+
+    gap: int
+    removed: int
+    tokens: Sequence[int]
+
+
+class Recoding(NamedTuple):
+    """How a stream comes back: place in PREDICTORS, the edits of its prediction, and the blocks."""
+
+    predictor: int
+    edits: Sequence[Edit]
+    blocks: Sequence[Block]
+
+
+def recoded(content: bytes, way: Recoding) -> bytes:
+    """The stream that holds the content.
+
+    Raises:
+        Malformed: the edits or the blocks do not fit.
+    """
+    predicted = _predicted(PREDICTORS[way.predictor], content)
+    return deflate.write(content, _edited(predicted, way.edits), way.blocks)
+
+
+class Search:
+    """Looks for the recodings of the streams of one archive; the predictor that was best last is tried first."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._left = MAX_CONTENT
+
+    def way(self, stream: bytes, content: bytes) -> Recoding | None:
+        """The recoding of the stream; None where it would take more than a part of it."""
+        if len(stream) < SMALLEST_STREAM or len(content) > self._left:
+            return None
+        self._left -= len(content)
+        try:
+            place = self._best(stream, content)
+            return None if place is None else _recoding(place, stream, content)
+        except Malformed:
+            return None
+
+    def _best(self, stream: bytes, content: bytes) -> int | None:
+        """The predictor with the fewest edits at the front of the stream; None where each has too many."""
+        head = deflate.read(stream, _HEAD_TOKENS)[0][:_HEAD_TOKENS]
+        length = sum(token >> 16 or 1 for token in head)
+        part = content if length >= len(content) else content[: length + _END_BYTES]
+        best: tuple[int, int] | None = None
+        for place in dict.fromkeys((self._last, *range(len(PREDICTORS)))):
+            edits = len(_edits(_predicted(PREDICTORS[place], part), head))
+            if best is None or edits < best[0]:
+                best = edits, place
+            if edits * _GOOD <= len(head):
+                break
+        if best is None or (best[0] - 1) * _BAD > len(head):
+            return None
+        self._last = best[1]
+        return best[1]
+
+
+def _recoding(place: int, stream: bytes, content: bytes) -> Recoding | None:
+    wanted, blocks = deflate.read(stream, MAX_TOKENS)
+    predicted = _predicted(PREDICTORS[place], content)
+    found = Recoding(place, _edits(predicted, wanted), blocks)
+    if len(encode(found)) * _WORTH > len(stream) or deflate.write(content, wanted, blocks) != stream:
+        return None
+    return found if _edited(predicted, found.edits) == wanted else None
+
+
+def _predicted(predictor: Predictor, content: bytes) -> Tokens:
+    compressor = zlib.compressobj(predictor.level, zlib.DEFLATED, -zlib.MAX_WBITS, 8)
+    found, _ = deflate.read(compressor.compress(content) + compressor.flush(), 2 * MAX_TOKENS)
+    return _without_short(found, content) if predictor.is_four_byte else found
+
+
+def _without_short(tokens: Tokens, content: bytes) -> Tokens:
+    """The tokens without matches of three bytes."""
+    out, at, is_after_short = array("I"), 0, False
+    for token in tokens:
+        length = token >> 16 or 1
+        before = at - 1 - (token & 0xFFFF)
+        if length == _SHORT:
+            out.extend((0, 0, 0))
+        elif is_after_short and 1 < length < _LONGEST and before >= 0 and content[at - 1] == content[before]:
+            out[-1] = token + (1 << 16)
+        else:
+            out.append(token)
+        is_after_short = length == _SHORT
+        at += length
+    return out
+
+
+def _edits(predicted: Tokens, wanted: Tokens) -> list[Edit]:
+    """The edits that lead to the wanted tokens, each up to where both are at the same byte again. What is predicted
+    behind the last wanted token is left alone."""
+    found: list[Edit] = []
+    here = there = last = 0
+    while there < len(wanted):
+        if here < len(predicted) and predicted[here] == wanted[there]:
+            here += 1
+            there += 1
+            continue
+        start, since = here, there
+        here, there = _together(predicted, wanted, here, there)
+        found.append(Edit(start - last, here - start, wanted[since:there]))
+        last = here
+    return found
+
+
+def _together(predicted: Tokens, wanted: Tokens, here: int, there: int) -> tuple[int, int]:
+    """The next places at which both are at the same byte, where they are now."""
+    ahead = wanted[there] >> 16 or 1
+    there += 1
+    while ahead:
+        if ahead > 0 and here < len(predicted):
+            ahead -= predicted[here] >> 16 or 1
+            here += 1
+        elif there < len(wanted):
+            ahead += wanted[there] >> 16 or 1
+            there += 1
+        else:
+            break
+    return here, there
+
+
+def _edited(predicted: Tokens, edits: Sequence[Edit]) -> Tokens:
+    out, at = array("I"), 0
+    for edit in edits:
+        out += predicted[at : at + edit.gap]
+        out.extend(edit.tokens)
+        at += edit.gap + edit.removed
+    if at > len(predicted):
+        raise Malformed("an edit lies behind the end of its stream")
+    return out + predicted[at:]
+
+
+def encode(way: Recoding) -> bytes:
+    """The recoding as bytes: what is alike lies together."""
+    inserted = [token for edit in way.edits for token in edit.tokens]
+    head = [way.predictor, len(way.edits), len(inserted), len(way.blocks)]
+    edits = [(edit.gap, edit.removed, len(edit.tokens)) for edit in way.edits]
+    numbers = [*head, *chain(*zip(*edits, strict=True)), *(token >> 16 for token in inserted)]
+    numbers += [token & 0xFFFF for token in inserted if token]
+    numbers += chain(*((block.kind, block.tokens, block.bits) for block in way.blocks))
+    return packed(numbers) + b"".join(block.codes.to_bytes((block.bits + 7) // 8, "little") for block in way.blocks)
+
+
+def decode(reader: Reader, most: int) -> Recoding:
+    """The recoding that was encoded; lengths are at most `most`.
+
+    Raises:
+        Malformed: it is none.
+    """
+    predictor = reader.number(len(PREDICTORS) - 1)
+    count, inserted, blocks = reader.numbers(3, most)
+    gaps, removed = reader.numbers(count, most), reader.numbers(count, most)
+    counts = reader.numbers(count, inserted)
+    if sum(counts) != inserted:
+        raise Malformed("edits have other tokens than are there")
+    tokens = [
+        length << 16 | (reader.number(_FARTHEST) if length else 0) for length in reader.numbers(inserted, _LONGEST)
+    ]
+    if any(token and (token >> 16 < _SHORT or not token & 0xFFFF) for token in tokens):
+        raise Malformed("a match is too short or leads nowhere")
+    edits: list[Edit] = []
+    at = 0
+    for gap, gone, more in zip(gaps, removed, counts, strict=True):
+        edits.append(Edit(gap, gone, tokens[at : at + more]))
+        at += more
+    return Recoding(predictor, edits, _blocks(reader, blocks, most))
+
+
+def _blocks(reader: Reader, count: int, most: int) -> list[Block]:
+    heads = [(reader.number(DYNAMIC), reader.number(most), reader.number(_CODE_BITS)) for _ in range(count)]
+    return [
+        Block(kind, tokens, bits, int.from_bytes(reader.take((bits + 7) // 8), "little"))
+        for kind, tokens, bits in heads
+    ]

@@ -1,0 +1,312 @@
+"""Deflate streams (RFC 1951) as tokens and blocks, and back: what a compressor decided, apart from how it is written.
+
+A token is 0 for a literal, else its match: length << 16 | distance. A stored block counts as literals.
+"""
+
+from array import array
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple, TypeAlias
+
+from countersign.updates.numbers import Malformed
+
+Tokens: TypeAlias = "array[int]"
+
+STORED, FIXED, DYNAMIC = 0, 1, 2
+_LENGTH_EXTRA = (0,) * 8 + tuple(bits for bits in range(1, 6) for _ in range(4)) + (0,)
+_LENGTH_BASE = (*accumulate((1 << bits for bits in _LENGTH_EXTRA[:27]), initial=3), 258)
+_DISTANCE_EXTRA = (0, 0, *(bits for bits in range(14) for _ in range(2)))
+_DISTANCE_BASE = tuple(accumulate((1 << bits for bits in _DISTANCE_EXTRA[:29]), initial=1))
+_ORDER = (16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15)
+_REPEATS = {16: (2, 3), 17: (3, 3), 18: (7, 11)}
+_FIXED_LITERALS = (8,) * 144 + (9,) * 112 + (7,) * 24 + (8,) * 8
+_FIXED_DISTANCES = (5,) * 30
+_NO_SYMBOL = 1_000
+_REFILL_BITS = 64
+_BYTES_OF_BLOCK, _BLOCKS = 512, 64
+"""A stream whose blocks are shorter on average is not taken apart: each block takes tables."""
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+
+class Block(NamedTuple):
+    """A block: its type (RFC 1951 3.2.3), how many tokens it has, and the codes of a dynamic one as they are written,
+    `bits` of them, the first in the lowest."""
+
+    kind: int
+    tokens: int
+    bits: int = 0
+    codes: int = 0
+
+
+class Codes(NamedTuple):
+    """The lengths of a block's codes for literals and lengths, and for distances."""
+
+    literals: Sequence[int]
+    distances: Sequence[int]
+
+
+class _Bits:
+    """The bits of a stream, the lowest first. What lies behind its end reads as zero."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data + bytes(4 * _REFILL_BITS // 8)
+        self.at = self.held = self.value = 0
+
+    @property
+    def position(self) -> int:
+        """How many bits have been taken."""
+        return self.at * 8 - self.held
+
+    def between(self, start: int, stop: int) -> int:
+        """The bits between two positions as a number."""
+        found = int.from_bytes(self.data[start // 8 : (stop + 7) // 8], "little")
+        return found >> start % 8 & (1 << stop - start) - 1
+
+    def take(self, count: int) -> int:
+        """The next bits as a number.
+
+        Raises:
+            Malformed: there are no more.
+        """
+        while self.held < count:
+            if self.at >= len(self.data):
+                raise Malformed("a deflate stream has no end")
+            self.value |= int.from_bytes(self.data[self.at : self.at + 8], "little") << self.held
+            self.at += 8
+            self.held += _REFILL_BITS
+        found = self.value & (1 << count) - 1
+        self.value >>= count
+        self.held -= count
+        return found
+
+    def symbol(self, table: "_Table") -> int:
+        """The next symbol of a code."""
+        while self.held < 16:
+            self.value |= int.from_bytes(self.data[self.at : self.at + 8], "little") << self.held
+            self.at += 8
+            self.held += _REFILL_BITS
+        found = table[self.value & len(table) - 1]
+        self.take(found & 15)
+        return found >> 4
+
+
+_Table: TypeAlias = list[int]
+"""By the next bits: symbol << 4 | the length of its code. Its length is a power of two."""
+
+
+def _written(lengths: Sequence[int]) -> list[int]:
+    """The codes as they are written, the first bit in the lowest (RFC 1951 3.2.2)."""
+    count = [0] * 17
+    for length in lengths:
+        count[length] += 1
+    count[0] = code = 0
+    following = [0] * 17
+    for length in range(1, 16):
+        code = code + count[length - 1] << 1
+        following[length] = code
+    codes: list[int] = []
+    for length in lengths:
+        code = following[length]
+        following[length] += 1
+        codes.append((_REVERSED[code & 255] << 8 | _REVERSED[code >> 8 & 255]) >> 16 - length if length else 0)
+    return codes
+
+
+@lru_cache(4)
+def _table(lengths: tuple[int, ...]) -> _Table:
+    size = 1 << max(1, *lengths)
+    # A word that no symbol has leads out of every list.
+    table = [_NO_SYMBOL << 4 | 1] * size
+    for symbol, (length, code) in enumerate(zip(lengths, _written(lengths), strict=True)):
+        if length:
+            if code >= 1 << length:
+                raise Malformed("a code has more words than fit")
+            table[code :: 1 << length] = [symbol << 4 | length] * (size >> length)
+    return table
+
+
+def _codes(bits: _Bits) -> Codes:
+    """The codes of a dynamic block (RFC 1951 3.2.7)."""
+    literals, distances, count = bits.take(5) + 257, bits.take(5) + 1, bits.take(4) + 4
+    lengths = [0] * 19
+    for place in _ORDER[:count]:
+        lengths[place] = bits.take(3)
+    table = _table(tuple(lengths))
+    found: list[int] = []
+    while len(found) < literals + distances:
+        symbol = bits.symbol(table)
+        if symbol < 16:
+            found.append(symbol)
+            continue
+        width, least = _REPEATS.get(symbol, (0, 0))
+        if not least or (symbol == 16 and not found):
+            raise Malformed("the codes of a block are damaged")
+        found += [found[-1] if symbol == 16 else 0] * (least + bits.take(width))
+    if len(found) != literals + distances:
+        raise Malformed("the codes of a block are damaged")
+    return Codes(found[:literals], found[literals:])
+
+
+def read(stream: bytes, most: int) -> tuple[Tokens, list[Block]]:
+    """The tokens and blocks of a whole stream, or its first blocks that have `most` tokens together.
+
+    Raises:
+        Malformed: it is no deflate stream, or has very many blocks.
+    """
+    bits, tokens = _Bits(stream), array("I")
+    blocks: list[Block] = []
+    is_last = 0
+    try:
+        while not is_last and len(tokens) < most:
+            is_last = bits.take(1)
+            blocks.append(_read_block(bits, tokens))
+            if len(blocks) > _BLOCKS + len(stream) // _BYTES_OF_BLOCK:
+                raise Malformed("a stream has too many blocks")
+    except IndexError as error:
+        raise Malformed("a deflate stream is damaged") from error
+    return tokens, blocks
+
+
+def _read_block(bits: _Bits, tokens: Tokens) -> Block:
+    kind, before = bits.take(2), len(tokens)
+    if kind == STORED:
+        bits.take(bits.held % 8)
+        length = bits.take(16)
+        bits.take(16)
+        bits.at, bits.held, bits.value = bits.position // 8 + length, 0, 0
+        tokens.extend(array("I", bytes(4 * length)))
+        return Block(kind, length)
+    start = bits.position
+    codes = Codes(_FIXED_LITERALS, _FIXED_DISTANCES) if kind == FIXED else _codes(bits)
+    stop = bits.position
+    _read_tokens(bits, _table(tuple(codes.literals)), _table(tuple(codes.distances)), tokens)
+    return Block(kind, len(tokens) - before, stop - start, bits.between(start, stop))
+
+
+def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Tokens) -> None:
+    """The tokens of a block. This is where the time goes: nothing is called for a token."""
+    data, at, held, value = bits.data, bits.at, bits.held, bits.value
+    literal_mask, distance_mask, add = len(literals) - 1, len(distances) - 1, tokens.append
+    while True:
+        if held < 48:
+            if at >= len(data):
+                raise Malformed("a deflate stream has no end")
+            value |= int.from_bytes(data[at : at + 8], "little") << held
+            at += 8
+            held += _REFILL_BITS
+        found = literals[value & literal_mask]
+        value >>= found & 15
+        held -= found & 15
+        symbol = found >> 4
+        if symbol < 256:
+            add(0)
+            continue
+        if symbol == 256:
+            break
+        extra = _LENGTH_EXTRA[symbol - 257]
+        length = _LENGTH_BASE[symbol - 257] + (value & (1 << extra) - 1)
+        value >>= extra
+        held -= extra
+        found = distances[value & distance_mask]
+        value >>= found & 15
+        extra = _DISTANCE_EXTRA[found >> 4]
+        value_after = value >> extra
+        add(length << 16 | _DISTANCE_BASE[found >> 4] + (value & (1 << extra) - 1))
+        held -= (found & 15) + extra
+        value = value_after
+    bits.at, bits.held, bits.value = at, held, value
+
+
+_LENGTH_SYMBOLS = bytes(place for place, bits in enumerate(_LENGTH_EXTRA[:-1]) for _ in range(1 << bits))[:255] + bytes(
+    [28]
+)
+"""By length - 3: the symbol - 257."""
+_NEAR = bytes(next(n for n in range(29, -1, -1) if _DISTANCE_BASE[n] <= distance) for distance in range(1, 257))
+_FAR = bytes(next(n for n in range(29, -1, -1) if _DISTANCE_BASE[n] <= far * 128 + 1) for far in range(256))
+
+
+class _Writer:
+    """Bits on their way into bytes."""
+
+    def __init__(self) -> None:
+        self.out = bytearray()
+        self.value = self.held = 0
+
+    def put(self, value: int, count: int) -> None:
+        """Add bits."""
+        self.value |= value << self.held
+        self.held += count
+        self.out += (self.value & (1 << self.held // 8 * 8) - 1).to_bytes(self.held // 8, "little")
+        self.value >>= self.held // 8 * 8
+        self.held %= 8
+
+
+def write(content: bytes | memoryview, tokens: Tokens, blocks: Sequence[Block]) -> bytes:
+    """The stream of these tokens and blocks.
+
+    Raises:
+        Malformed: they do not belong to the content, or their codes lack a word.
+    """
+    writer, place, at = _Writer(), 0, 0
+    try:
+        for number, block in enumerate(blocks):
+            writer.put(number == len(blocks) - 1, 1)
+            writer.put(block.kind, 2)
+            mine = tokens[place : place + block.tokens]
+            place += block.tokens
+            if block.kind > DYNAMIC:
+                raise Malformed("a block has no type that there is")
+            if block.kind == STORED:
+                at = _write_stored(writer, content, at, len(mine))
+                continue
+            codes = Codes(_FIXED_LITERALS, _FIXED_DISTANCES)
+            if block.kind == DYNAMIC:
+                writer.put(block.codes, block.bits)
+                codes = _codes(_Bits(block.codes.to_bytes((block.bits + 7) // 8, "little")))
+            at = _write_tokens(writer, content, at, mine, codes)
+    except (IndexError, OverflowError) as error:
+        raise Malformed("tokens do not fit their block or their content") from error
+    if (place, at) != (len(tokens), len(content)):
+        raise Malformed("blocks leave something over")
+    writer.put(0, -writer.held % 8)
+    return bytes(writer.out)
+
+
+def _write_stored(writer: _Writer, content: bytes | memoryview, at: int, length: int) -> int:
+    writer.put(0, -writer.held % 8)
+    writer.out += length.to_bytes(2, "little") + (length ^ 0xFFFF).to_bytes(2, "little")
+    writer.out += content[at : at + length]
+    return at + length
+
+
+def _write_tokens(writer: _Writer, content: bytes | memoryview, at: int, tokens: Tokens, codes: Codes) -> int:
+    """Write the tokens of a block that stands at `at` of the content; where the next one does."""
+    literals, distances = _written(codes.literals), _written(codes.distances)
+    widths, far_widths = codes.literals, codes.distances
+    value, held, out = writer.value, writer.held, writer.out
+    for token in tokens:
+        if not token:
+            symbol = content[at]
+            value |= literals[symbol] << held
+            held += widths[symbol]
+            at += 1
+        else:
+            length, distance = token >> 16, token & 0xFFFF
+            at += length
+            place = _LENGTH_SYMBOLS[length - 3]
+            value |= (literals[place + 257] | length - _LENGTH_BASE[place] << widths[place + 257]) << held
+            held += widths[place + 257] + _LENGTH_EXTRA[place]
+            place = _NEAR[distance - 1] if distance <= 256 else _FAR[distance - 1 >> 7]
+            value |= (distances[place] | distance - _DISTANCE_BASE[place] << far_widths[place]) << held
+            held += far_widths[place] + _DISTANCE_EXTRA[place]
+        if held >= 256:
+            out += (value & _FULL).to_bytes(32, "little")
+            value >>= 256
+            held -= 256
+    writer.value, writer.held = value, held
+    writer.put(literals[256], widths[256])
+    return at
+
+
+_FULL = (1 << 256) - 1

@@ -1,0 +1,173 @@
+"""Streams of GNU gzip and of Node's zlib, which are close to zlib's, taken apart and put together again bit by bit."""
+
+import random
+import shutil
+import subprocess
+import zlib
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from countersign.updates.deltas import making
+from countersign.updates.manifest import File
+from countersign.updates.numbers import Malformed, Reader
+from countersign.updates.unfold import deflating, folding, recoding, tokens
+from countersign.updates.unfold.recoding import Edit, Recoding
+from countersign.updates.unfold.spans import Budget
+from countersign.updates.unfold.tokens import Block
+
+CHANCE = random.Random(2)
+WORDS = [bytes(CHANCE.choice(b"abcdefghijklmnopqrstuvwxyz") for _ in range(CHANCE.randrange(2, 9))) for _ in range(600)]
+TEXT = b"".join(
+    b"%s = %s(%d)\n" % (CHANCE.choice(WORDS), CHANCE.choice(WORDS), CHANCE.randrange(99)) for _ in range(9000)
+)
+NODE = (Path(__file__).parent / "samples/node-9.gz").read_bytes()
+"""What zlib.gzipSync(TEXT, {level: 9}) of Node 20 gives, as npm packs."""
+
+
+def gnu(data: bytes, level: int = 6) -> bytes:
+    """The data compressed by GNU gzip."""
+    if shutil.which("gzip") is None:
+        pytest.skip("gzip is not installed")
+    return subprocess.run(["gzip", "-n", f"-{level}"], input=data, capture_output=True, check=True).stdout
+
+
+def unfolded(data: bytes) -> folding.Unfolded:
+    """The data unfolded; the way back was tried."""
+    found = folding.unfold(data, Budget())
+    if found.recipe:
+        assert folding.fold(found.content, found.recipe, len(data)) == data
+    return found
+
+
+@pytest.mark.parametrize("level", [1, 6, 9])
+def test_what_gnu_gzip_packed_lies_open(level: int) -> None:
+    packed = gnu(TEXT, level)
+
+    found = unfolded(packed)
+
+    assert TEXT in found.content
+    assert len(found.recipe) < len(packed) // 50
+
+
+def test_what_node_packed_lies_open() -> None:
+    found = unfolded(NODE)
+
+    assert TEXT in found.content
+    assert len(found.recipe) < len(NODE) // 10
+
+
+def test_what_this_machines_node_packs_lies_open() -> None:
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    script = "process.stdout.write(require('zlib').gzipSync(require('fs').readFileSync(0)))"
+    packed = subprocess.run(["node", "-e", script], input=TEXT, capture_output=True, check=True).stdout
+
+    assert TEXT in unfolded(packed).content
+
+
+@pytest.mark.parametrize("tool", ["gzip", "node"])
+def test_an_update_of_a_packed_file_costs_little_more_than_what_changed_in_it(tool: str) -> None:
+    """The new file is the packed one: its recipe is all that a delta has beside the change."""
+    new = gnu(TEXT) if tool == "gzip" else NODE
+    changed = TEXT[:50_000] + b"changed" + TEXT[50_010:]
+    old = gnu(changed)
+    sides = [
+        making.Side([File("a.tgz", 0o644, len(data), sha256(data).hexdigest(), "", [])], lambda _, data=data: data)
+        for data in (old, new)
+    ]
+
+    (made,) = making.make(*sides)
+
+    assert len(made.blob) < len(new) // (20 if tool == "gzip" else 8)
+
+
+def compressed(chance: random.Random, content: bytes) -> bytes:
+    """A stream with any settings, and flushes anywhere."""
+    level, strategy = chance.randrange(10), chance.choice((zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED, zlib.Z_HUFFMAN_ONLY))
+    compressor = zlib.compressobj(level, zlib.DEFLATED, -15, chance.randrange(1, 10), strategy)
+    out, at = b"", 0
+    while at < len(content):
+        step = chance.randrange(1, 40_000)
+        out += compressor.compress(content[at : at + step])
+        at += step
+        out += compressor.flush(chance.choice((zlib.Z_NO_FLUSH, zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH)))
+    return out + compressor.flush()
+
+
+def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
+    """Tokens and blocks are all that a stream is, whatever made it."""
+    for seed in range(2_000 if is_full else 12):
+        chance = random.Random(seed)
+        pieces = (TEXT[: chance.randrange(30_000)], chance.randbytes(chance.randrange(70_000)), bytes(999))
+        content = b"".join(chance.sample(pieces, chance.randrange(4)))
+        stream = compressed(chance, content)
+
+        found, blocks = tokens.read(stream, recoding.MAX_TOKENS)
+
+        assert tokens.write(content, found, blocks) == stream, seed
+        way = recoding.Search().way(stream, content)
+        if way is not None:
+            assert recoding.recoded(content, way) == stream
+            again = recoding.decode(Reader(recoding.encode(way)), 1 << 40)
+            assert recoding.recoded(content, again) == stream
+
+
+def test_a_recoding_is_never_longer_than_a_part_of_its_stream() -> None:
+    noise = random.Random(3).randbytes(60_000)
+    stream = compressed(random.Random(4), noise)
+    way = recoding.Search().way(stream, noise)
+
+    assert way is None or len(recoding.encode(way)) * 4 <= len(stream)
+
+
+def test_a_stream_of_very_many_blocks_is_given_up_at_once() -> None:
+    empty = "010" + "0000000"
+    bits = (empty * 100_000 + "110" + "0000000")[::1]
+    stream = bytes(int(bits[at : at + 8][::-1], 2) for at in range(0, len(bits), 8))
+    assert zlib.decompress(stream, -15) == b""
+
+    with pytest.raises(Malformed, match="too many blocks"):
+        tokens.read(stream, recoding.MAX_TOKENS)
+
+
+@cache
+def of_node() -> bytes:
+    """The recoding of the sample."""
+    way = recoding.Search().way(NODE[10:-8], TEXT)
+    assert way is not None
+    return recoding.encode(way)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_a_strangers_recoding_is_refused_or_gives_something(data: st.DataObject) -> None:
+    encoded = bytearray(of_node())
+    for _ in range(data.draw(st.integers(1, 4))):
+        encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        found = recoding.recoded(TEXT[:2_000], recoding.decode(Reader(bytes(encoded)), 1 << 40))
+    except Malformed:
+        return
+    assert len(found) < 1 << 20
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        Recoding(0, [Edit(9, 9, [])], [Block(tokens.FIXED, 1)]),
+        Recoding(0, [], [Block(tokens.FIXED, 2)]),
+        Recoding(0, [], [Block(tokens.DYNAMIC, 1, 17, 0)]),
+        Recoding(0, [Edit(0, 1, [9 << 16 | 40_000])], [Block(tokens.FIXED, 1)]),
+        Recoding(0, [], [Block(3, 1)]),
+        Recoding(0, [], []),
+    ],
+    ids=str,
+)
+def test_a_recoding_that_does_not_fit_is_refused(way: Recoding) -> None:
+    with pytest.raises(Malformed):
+        deflating.deflated(b"a", way)
