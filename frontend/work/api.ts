@@ -14,6 +14,8 @@ export interface Field {
   ref: string | null;
   /** Of a ref: what a cascading deletion of the record that it refers to does to this one. */
   on_delete: "refuse" | "clear" | "cascade" | null;
+  /** Of a ref: these records are parts of the one that it refers to, and are shown and added on its page. */
+  is_part: boolean;
   /** Of a ref: it may be empty because this person may not see the record. */
   may_hide: boolean;
   masked: boolean;

@@ -13,6 +13,7 @@ export const ID: Field = {
   options: null,
   ref: null,
   on_delete: null,
+  is_part: false,
   may_hide: false,
   masked: false,
 };
@@ -39,6 +40,12 @@ export function canList(model: Model): boolean {
 /** The models people work on, without those of the engine. */
 export function worked(meta: Meta): Model[] {
   return meta.models.filter((each) => each.module !== ENGINE && canList(each));
+}
+
+/** The models whose records are parts of this one's, each with the ref that says so. */
+export function partsOf(meta: Meta, model: Model): [Model, Field][] {
+  const listed = meta.models.filter(canList);
+  return listed.flatMap((each) => each.fields.filter((field) => field.is_part && field.ref === model.name).map((field): [Model, Field] => [each, field]));
 }
 
 /** The field that names a record first, then the others that fit in a line. */

@@ -15,6 +15,7 @@ import { Actions } from "../record/actions";
 import { Conflict, type Conflicting } from "../record/conflict";
 import { Deleting } from "../record/deleting";
 import { Editing } from "../record/editing";
+import { Parts } from "../record/parts";
 import { Proposed } from "../record/proposed";
 import { save } from "../record/saving";
 import { say } from "../record/say";
@@ -91,6 +92,10 @@ function Shown({ meta, model, answer, onAgain }: Props) {
       tell(done.problem.message);
     }
   };
+  const refresh = async () => {
+    const now = await run<Row>(model.name, "get", { id: record.id }).catch(() => null);
+    setRecord(now?.value ?? record);
+  };
   const title = titleOf(model, record);
   const denied = answer.denied.filter((each) => each.startsWith(`${model.name}.`));
   useEffect(
@@ -129,6 +134,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
         onProposed={setPlanId}
         onConflict={setConflict}
       />
+      <Parts {...{ meta, model, record }} onChanged={() => void refresh()} />
       {denied.length > 0 && (
         <section class="stack" aria-labelledby="denied">
           <h2 id="denied">{say("locked")}</h2>

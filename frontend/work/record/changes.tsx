@@ -19,7 +19,7 @@ const PLAIN: Omit<Field, "name" | "label"> = {
   required: false,
   readonly: true,
   options: null,
-  ref: null, on_delete: null, may_hide: false,
+  ref: null, on_delete: null, is_part: false, may_hide: false,
   masked: false,
 };
 

@@ -1,5 +1,5 @@
 // The form of a record that is to be changed or made: what is typed is kept until it is saved, faults stand at fields.
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Faults } from "../../shared/components/field";
 import { Problem } from "../../shared/problem";
@@ -19,6 +19,10 @@ interface Props {
   base: Row | null;
   /** Stands before the fields' names where another form of the page may have the same ones; it has a draft of its own. */
   prefix?: string;
+  /** The values of a new one that follow from where it is made: they are not asked for. */
+  given?: Readonly<Record<string, unknown>>;
+  /** The keyboard begins at its first field. */
+  hasFocus?: boolean;
   /** What is typed already in a new one. */
   begun?: Texts;
   onSaved: (row: Row) => void;
@@ -26,11 +30,17 @@ interface Props {
   onConflict?: (conflict: Conflicting) => void;
 }
 
-export function Editing({ meta, model, base, prefix = "", begun = {}, onSaved, onProposed, onConflict }: Props) {
-  const draft = useDraft(`${prefix}${model.name}/${base?.id ?? "new"}`, begun);
+export function Editing({ meta, model, base, prefix = "", given = {}, hasFocus = false, begun = {}, onSaved, onProposed, onConflict }: Props) {
+  const draft = useDraft([`${prefix}${model.name}`, base?.id ?? "new", ...Object.values(given)].join("/"), begun);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const fields = shown(model, base);
+  const fields = shown(model, base).filter((each) => !(each.name in given));
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (hasFocus) {
+      form.current?.querySelector<HTMLElement>("input, select, textarea")?.focus();
+    }
+  }, []);
   const isChanged = Object.entries(draft.texts).some(([name, text]) => differs(fieldOf(model, name), base, text));
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
@@ -40,7 +50,7 @@ export function Editing({ meta, model, base, prefix = "", begun = {}, onSaved, o
       return;
     }
     setBusy(true);
-    const done = base ? await save(model, base, found.values) : await create(model, found.values);
+    const done = base ? await save(model, base, found.values) : await create(model, { ...found.values, ...given });
     setBusy(false);
     if (done.state === "refused") {
       setProblem(prefixed(done.problem, prefix));
@@ -60,7 +70,7 @@ export function Editing({ meta, model, base, prefix = "", begun = {}, onSaved, o
   };
   const canSave = base ? may(model, "update") && fields.some((each) => !each.readonly) : true;
   return (
-    <form class="stack" onSubmit={(event) => void submit(event)} aria-label={model.label} noValidate>
+    <form class="stack" ref={form} onSubmit={(event) => void submit(event)} aria-label={model.label} noValidate>
       <Faults problem={problem} />
       {draft.isFound && isChanged && <p class="notice">{say("draft")}</p>}
       <Form {...{ meta, fields, base, prefix, problem }} texts={draft.texts} onText={draft.set} onKeep={draft.unset} />

@@ -89,6 +89,12 @@ class Registry:
                     found[child.name].append(Total(parent, field.name, child, by, of))
         return {name: tuple(each) for name, each in found.items()}
 
+    def is_part(self, model: Declared, ref: Ref) -> bool:
+        """Whether a record of the model is a part of the one that this ref names: it is deleted or locked with it, or
+        counts into a total of it."""
+        counts = any(total.by == ref.name for total in self.totals[model.name])
+        return ref.on_delete == "cascade" or model.locked_with == ref.name or counts
+
 
 def _by_name(roles: Iterable[Role]) -> dict[str, tuple[Role, ...]]:
     found: dict[str, tuple[Role, ...]] = {}

@@ -78,13 +78,13 @@ def _model(view: ModelView, registry: Registry, approvals: Approvals) -> dict[st
         "module": registry.module_of[model.name].name,
         "help": model.summary,
         "shown_as": model.shown_as if model.shown_as in view.fields else "id",
-        "fields": [_field(view, name, approvals) for name in view.fields],
+        "fields": [_field(view, name, registry, approvals) for name in view.fields],
         "commands": sorted(f"{model.name}.{each}" for each in view.commands),
         "actions": [_action(view, name, approvals) for name in command.moves(model) if name in view.commands],
     }
 
 
-def _field(view: ModelView, name: str, approvals: Approvals) -> dict[str, Any]:
+def _field(view: ModelView, name: str, registry: Registry, approvals: Approvals) -> dict[str, Any]:
     field = view.model.fields[name]
     return {
         "name": name,
@@ -96,6 +96,7 @@ def _field(view: ModelView, name: str, approvals: Approvals) -> dict[str, Any]:
         "options": list(field.options) if isinstance(field, Select) else None,
         "ref": field.target if isinstance(field, Ref) else None,
         "on_delete": field.on_delete if isinstance(field, Ref) else None,
+        "is_part": isinstance(field, Ref) and registry.is_part(view.model, field),
         "may_hide": name in view.partly,
         "masked": view.fields[name] == "masked",
         "needs_approval": name in approvals.fields(view),

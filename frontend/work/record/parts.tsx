@@ -1,0 +1,118 @@
+// The parts of a record, such as the lines and payments of an invoice: shown on its page, and added there.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Button } from "../../shared/components/button";
+import { Answer } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { tell } from "../../shared/news";
+import { number } from "../../shared/words";
+import { type Field, type Meta, type Model, type Row, run } from "../api";
+import { addressOf, may, partsOf, titleOf, usual } from "../models";
+import { note } from "../refs";
+import { Value } from "../values/value";
+import { Editing } from "./editing";
+import { Proposed } from "./proposed";
+import { say } from "./say";
+
+const SHOWN = 50;
+const COLUMNS = 7;
+
+interface Props {
+  meta: Meta;
+  model: Model;
+  record: Row;
+  /** A part was added: what the record makes of its parts has changed as well. */
+  onChanged: () => void;
+}
+
+export function Parts({ meta, model, record, onChanged }: Props) {
+  return (
+    <>
+      {partsOf(meta, model).map(([part, by]) => (
+        <Part key={`${part.name}.${by.name}`} {...{ meta, model: part, by, record, onChanged }} />
+      ))}
+    </>
+  );
+}
+
+function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
+  const [added, setAdded] = useState(0);
+  const [isOpen, setOpen] = useState(false);
+  const [planId, setPlanId] = useState<string | null>(null);
+  const filter = [{ field: by.name, op: "eq", value: record.id }];
+  const found = useAsked((signal) => rowsOf(model, filter, signal), [model.name, record.id, record.revision, added], { keeps: true });
+  const heading = `part-${model.name}-${by.name}`;
+  const saved = (row: Row) => {
+    note(model, [row]);
+    tell(say("part.added", { model: model.label }));
+    setAdded((last) => last + 1);
+    onChanged();
+  };
+  return (
+    <section class="stack" aria-labelledby={heading}>
+      <h2 id={heading}>{model.plural}</h2>
+      <Answer of={found}>
+        {(rows) => (
+          <>
+            {rows.length === 0 && <p class="quiet">{say("part.none")}</p>}
+            {rows.length > 0 && <Table caption={captionOf(model, rows.length)} columns={columnsOf(meta, model, by)} rows={rows.slice(0, SHOWN)} keyOf={(row) => row.id} />}
+            {rows.length > SHOWN && (
+              <p>
+                <a href={`/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}`}>
+                  {say("part.all", { n: number(SHOWN) })}
+                </a>
+              </p>
+            )}
+          </>
+        )}
+      </Answer>
+      {planId && <Proposed planId={planId} />}
+      {may(model, "create") && !by.readonly && (
+        <div class="row">
+          <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {say("part.add", { model: model.label })}
+          </Button>
+        </div>
+      )}
+      {isOpen && (
+        <div class="panel-box">
+          <Editing
+            key={added}
+            {...{ meta, model, base: null }}
+            prefix={`${heading}-`}
+            given={{ [by.name]: record.id }}
+            hasFocus
+            onSaved={saved}
+            onProposed={(plan) => (setPlanId(plan), setOpen(false))}
+          />
+        </div>
+      )}
+    </section>
+  );
+}
+
+function captionOf(model: Model, count: number): string {
+  return `${model.plural} (${number(Math.min(count, SHOWN))}${count > SHOWN ? "+" : ""})`;
+}
+
+/** The first parts, one more than is shown where there are more. */
+async function rowsOf(model: Model, filter: readonly object[], signal: AbortSignal): Promise<Row[]> {
+  const asked = { filter, limit: SHOWN + 1 };
+  return may(model, "list")
+    ? (await run<Row[]>(model.name, "list", asked, signal)).value
+    : (await run<{ rows: Row[] }>(model.name, "search", asked, signal)).value.rows;
+}
+
+function columnsOf(meta: Meta, model: Model, by: Field) {
+  const fields = usual(model, COLUMNS + 1).filter((field) => field.name !== by.name);
+  return fields.slice(0, COLUMNS).map((field, place) => ({
+    name: field.name,
+    label: field.label,
+    isNumber: ["number", "money"].includes(field.kind) && !field.masked,
+    cell: (row: Row) => {
+      const value = <Value meta={meta} field={field} value={row[field.name]} isCell />;
+      const leads = place === 0 && field.kind !== "ref" && may(model, "get");
+      return leads ? <a href={addressOf(model.name, row.id)}>{row[field.name] ? value : titleOf(model, row)}</a> : value;
+    },
+  }));
+}

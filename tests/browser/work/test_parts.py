@@ -1,0 +1,65 @@
+"""The parts of a record on its page: an invoice is written, posted and paid without leaving it."""
+
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.watched import assert_accessible
+from tests.browser.work.conftest import Desk
+
+
+async def act(page: Page, action: str) -> None:
+    """Do what the record's button says, and wait until it is done."""
+    await page.click(f"[data-action='{action}']")
+    await page.click("dialog[open] .button.strong")
+    await page.wait_for_selector(".toast:has-text('Done')")
+
+
+async def add(page: Page, part: str, **fields: str) -> None:
+    """Add a part by keyboard, the form of which is open."""
+    for name, value in fields.items():
+        await page.fill(f"#part-{part}-invoice-{name}", value)
+    await page.press(f"#part-{part}-invoice-{[*fields][-1]}", "Enter")
+
+
+async def test_a_bookkeeper_writes_posts_and_pays_an_invoice_on_its_page(
+    browser: Browser, desk: Desk, axe: str
+) -> None:
+    carol = desk.caller("carol")
+    party = desk.caller("alice").run("party.create", name="Invoiced Ltd")["id"]
+    invoice = carol.run("invoice.create", party=party)["id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "carol", f"/models/invoice/records/{invoice}")
+        lines = page.locator("section:has(> h2:text-is('Invoice lines'))")
+        payments = page.locator("section:has(> h2:text-is('Payments'))")
+        await lines.get_by_text("Add: Invoice line").click()
+        await expect(lines.locator("form :is(input, select, textarea)").first).to_be_focused()
+        assert await page.locator("#part-invoice_line-invoice-invoice").count() == 0
+        for number, price in (("1", "10.00"), ("2", "4.50")):
+            await add(page, "invoice_line", description=f"Line {number}", unit_price_minor=price, quantity="2")
+            await expect(lines.locator("tbody tr")).to_have_count(int(number))
+            # The next line is begun at once.
+            await expect(page.locator("#part-invoice_line-invoice-description")).to_have_value("")
+            await expect(lines.locator("form :is(input, select, textarea)").first).to_be_focused()
+        await expect(lines.locator("tbody tr").nth(1)).to_contain_text("9.00")
+        await assert_accessible(page, axe)
+        await expect(page.locator(".field:has(> .name:text-is('Total'))")).to_contain_text("34.51")
+        await act(page, "invoice.post")
+        await payments.get_by_text("Add: Payment").click()
+        await add(page, "payment", amount_minor="34.51")
+        await expect(payments.locator("tbody tr")).to_have_count(1)
+        await expect(page.locator(".field:has(> .name:text-is('Open'))")).to_contain_text("0.00")
+        await act(page, "invoice.settle")
+
+    assert carol.run("invoice.get", id=invoice)["state"] == "paid"
+
+
+async def test_what_belongs_to_a_record_is_declared_and_nothing_else_is_on_its_page(desk: Desk) -> None:
+    models = desk.caller("root").meta()["models"]
+    parts = {(model["name"], each["name"]) for model in models for each in model["fields"] if each["is_part"]}
+
+    assert {
+        ("invoice_line", "invoice"),
+        ("payment", "invoice"),
+        ("address", "party"),
+        ("activity", "lead"),
+    } <= parts
+    assert not parts & {("lead", "party"), ("invoice", "party"), ("ticket", "assignee")}
