@@ -9,6 +9,7 @@ import { go } from "../../shared/router";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { once, useDoing } from "./doing";
+import { Publishing } from "./publishing";
 import { CHANNELS, type Release } from "./releases";
 import { say } from "./say";
 
@@ -23,7 +24,7 @@ interface Props {
 type Channel = Schemas["Promotion"]["channel"];
 
 export function Steps({ product, release, former, again }: Props) {
-  const [open, setOpen] = useState<"" | "promote" | "yank" | "roll back" | "delete">("");
+  const [open, setOpen] = useState<"" | "publish" | "promote" | "yank" | "roll back" | "delete">("");
   const [reason, setReason] = useState("");
   const others = CHANNELS.filter((each) => each !== release.channel);
   const [channel, setChannel] = useState<Channel>(others[0] ?? "stable");
@@ -66,7 +67,7 @@ export function Steps({ product, release, former, again }: Props) {
       <div class="row">
         {isDraft && (
           <>
-            <Button look="strong" busy={isBusy} onClick={publish}>
+            <Button look="strong" onClick={() => setOpen("publish")}>
               {say("publish")}
             </Button>
             <Curl method="POST" path={`${path}/publish`} />
@@ -90,6 +91,12 @@ export function Steps({ product, release, former, again }: Props) {
         )}
       </div>
       {problem && !open && <Failed problem={problem} />}
+      <Publishing
+        {...{ product, release, problem, isBusy }}
+        isOpen={open === "publish"}
+        onPublish={publish}
+        onClose={() => setOpen("")}
+      />
       <Dialog
         title={say("promote")}
         isOpen={open === "promote"}

@@ -63,6 +63,10 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
         await page.fill("#notes", "The **first** one")
         await page.click("text=Draft it")
         await page.wait_for_selector("h2:text('Upload')")
+        await page.click("main button.strong:text('Publish')")
+        await expect(page.locator("dialog[open]")).to_contain_text("The release has no file")
+        assert await page.locator("dialog[open] button.strong").count() == 0
+        await page.keyboard.press("Escape")
         await page.select_option("#platform", "linux")
         await choose(page, "ferry.zip", archive())
         await page.wait_for_selector("[role=status] >> text=Done", timeout=60_000)
@@ -72,7 +76,11 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
         await expect(page.locator(".log")).to_contain_text("Done")
         await assert_accessible(page, axe)
         await picture(page, "release-processed-1440-light")
-        await page.click("button.strong:text('Publish')")
+        await page.click("main button.strong:text('Publish')")
+        question = page.locator("dialog[open]")
+        for words in (title, "1.0.0", "stable", "1 file", "Linux", "The **first** one", "becomes public"):
+            await expect(question).to_contain_text(words)
+        await page.click("dialog[open] button.strong")
         await page.wait_for_selector(".page-head >> text=Published")
 
         await page.goto(f"/products/{slug}")
@@ -175,7 +183,10 @@ async def test_a_file_is_dropped_as_well(browser: Browser, demo_store: Running) 
 async def test_a_release_is_promoted_and_yanked_with_a_reason(browser: Browser, demo_store: Running, axe: str) -> None:
     async with watched(browser, demo_store.url, width=360, scheme="dark") as page:
         slug = await draft(page, demo_store, "Taken Back")
-        await page.click("button:text('Publish')")
+        await choose(page, "taken.zip", archive())
+        await page.wait_for_selector("td:text-is('ready')", timeout=60_000)
+        await page.click("main button.strong:text('Publish')")
+        await page.click("dialog[open] button.strong")
         await page.click("button:text('Promote')")
         await page.wait_for_selector("dialog[open]")
         await assert_accessible(page, axe)

@@ -1,0 +1,77 @@
+// The question before a release is published: what customers get, and what is missing that it could be published.
+import { Fragment } from "preact";
+import { Button } from "../../shared/components/button";
+import { Dialog } from "../../shared/components/dialog";
+import { Failed } from "../../shared/components/states";
+import type { Problem } from "../../shared/problem";
+import { counted, size } from "../../shared/words";
+import type { Schemas } from "../api";
+import { PLATFORMS } from "../platform";
+import { say as store } from "../say";
+import type { Release } from "./releases";
+import { say } from "./say";
+
+interface Props {
+  product: Schemas["ProductDetail"];
+  release: Release;
+  problem: Problem | null;
+  isOpen: boolean;
+  isBusy: boolean;
+  onPublish: () => void;
+  onClose: () => void;
+}
+
+/** Why the release cannot be published as it is; null where it can. */
+function missing(release: Release): string | null {
+  const files = release.artifacts ?? [];
+  if (files.length === 0) {
+    return say("publish.empty");
+  }
+  const unready = files.filter((each) => each.status !== "ready").map((each) => each.filename);
+  return unready.length ? say("publish.unready", { files: unready.join(", ") }) : null;
+}
+
+export function Publishing({ product, release, problem, isOpen, isBusy, onPublish, onClose }: Props) {
+  const files = release.artifacts ?? [];
+  const why = missing(release);
+  const platforms = [...new Set(files.flatMap((each) => (each.platform ? [PLATFORMS[each.platform] ?? each.platform] : [])))];
+  const bytes = files.reduce((sum, each) => sum + each.size, 0);
+  const facts: [string, string][] = [
+    [say("version"), release.version],
+    [store("channel"), release.channel],
+    [say("files"), `${counted(files.length, say("files.one"), say("files.n"))}, ${size(bytes)}`],
+    [store("platform"), platforms.join(", ") || say("platform.none")],
+    [say("notes"), release.notes || say("notes.none")],
+  ];
+  return (
+    <Dialog
+      title={say("publish.title", { product: product.title, version: release.version })}
+      isOpen={isOpen}
+      onClose={onClose}
+      actions={
+        why === null && (
+          <Button look="strong" busy={isBusy} onClick={onPublish}>
+            {say("publish")}
+          </Button>
+        )
+      }
+    >
+      {why !== null ? (
+        <p class="notice bad">{why}</p>
+      ) : (
+        <>
+          <dl class="facts">
+            {facts.map(([name, words]) => (
+              <Fragment key={name}>
+                <dt>{name}</dt>
+                <dd>{words}</dd>
+              </Fragment>
+            ))}
+          </dl>
+          <p>{say(product.status === "draft" ? "publish.first" : "publish.text", { channel: release.channel })}</p>
+        </>
+      )}
+      {problem && <Failed problem={problem} />}
+    </Dialog>
+  );
+}
