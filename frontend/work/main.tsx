@@ -19,6 +19,7 @@ import { Models } from "./pages/models";
 import { SignIn } from "./pages/sign_in";
 import { known, look, signOut } from "./person";
 import { say } from "./say";
+import { managesPeople } from "./users/people";
 import { creating } from "./values/creating";
 import "./work.css";
 
@@ -32,6 +33,7 @@ const Board: OfModel = later(async () => (await import("./pages/board")).Board);
 const Record = later(async () => (await import("./pages/record")).Record);
 const Approvals = later(async () => (await import("./pages/approvals")).Approvals);
 const Agents = later(async () => (await import("./pages/agents")).Agents);
+const Users = later(async () => (await import("./pages/users")).Users);
 const Audit = later(async () => (await import("./pages/audit")).Audit);
 const AuditEntry = later(async () => (await import("./pages/audit_entry")).AuditEntry);
 const Connect = later(async () => (await import("./pages/connect")).Connect);
@@ -79,16 +81,18 @@ function ofModel(Page: OfModel) {
   );
 }
 
-/** The places of the head; the audit only for those who may read it. */
+/** The places of the head; people and the audit only for those who may manage or read them. */
 function places(): [address: string, label: string][] {
   const found = known.value;
-  const audit = found !== null && typeof found === "object" && "models" in found ? modelOf(found, "audit_entry") : undefined;
+  const meta = found !== null && typeof found === "object" && "models" in found ? found : null;
+  const audit = meta ? modelOf(meta, "audit_entry") : undefined;
   return [
     ["/", say("models")],
     ["/approvals", site.waiting.value > 0 ? `${say("approvals")} (${number(site.waiting.value)})` : say("approvals")],
     ["/dashboard", say("dashboard")],
     ["/agents", say("agents")],
     ["/connect", say("connect")],
+    ...(meta && managesPeople(meta) ? ([["/users", say("users")]] as [string, string][]) : []),
     ...(audit && canList(audit) ? ([["/audit", say("audit")]] as [string, string][]) : []),
   ];
 }
@@ -115,6 +119,7 @@ enter({
     },
     { template: "/approvals", page: () => <Personal page={(meta) => <Approvals meta={meta} />} /> },
     { template: "/agents", page: () => <Personal page={(meta) => <Agents meta={meta} />} /> },
+    { template: "/users", page: () => <Personal page={(meta) => <Users meta={meta} />} /> },
     { template: "/dashboard", page: () => <Personal page={(meta) => <Dashboard meta={meta} />} /> },
     { template: "/connect", page: () => <Personal page={(meta) => <Connect meta={meta} />} /> },
     { template: "/audit", page: () => <Personal page={(meta) => <Audit meta={meta} />} /> },

@@ -29,6 +29,8 @@ WORK = (
     Place("approvals-reject", "/approvals", ("button:text-is('Reject')",)),
     Place("agents", "/agents"),
     Place("agents-new", "/agents", ("button:text-is('New token')", "summary >> nth=0")),
+    Place("users", "/users"),
+    Place("users-invite", "/users", ("button:text-is('Invite a person')",)),
     Place("dashboard", "/dashboard"),
     Place("connect", "/connect"),
     Place("log", "/audit"),

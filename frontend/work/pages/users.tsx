@@ -1,0 +1,206 @@
+// People: who signs in, with which roles; invited, given a new link, disabled and enabled.
+import { useState } from "preact/hooks";
+import { useAsked } from "../../shared/asked";
+import { Button } from "../../shared/components/button";
+import { Chip } from "../../shared/components/chip";
+import { Dialog } from "../../shared/components/dialog";
+import { Faults } from "../../shared/components/field";
+import { Heading } from "../../shared/components/heading";
+import { Missing } from "../../shared/components/shell";
+import { Answer } from "../../shared/components/states";
+import { Table } from "../../shared/components/table";
+import { tell } from "../../shared/news";
+import { Problem } from "../../shared/problem";
+import { number } from "../../shared/words";
+import type { Meta } from "../api";
+import { addressOf } from "../models";
+import { Inviting, Made } from "../users/inviting";
+import { giveRoles, linkFor, managesPeople, MOST, type People, type Person, read, setActive } from "../users/people";
+import { say } from "../users/say";
+
+export function Users({ meta }: { meta: Meta }) {
+  return managesPeople(meta) ? <Known /> : <Missing />;
+}
+
+type Asking = { person: Person; about: "link" | "disable" | "roles" };
+
+function Known() {
+  const [isInviting, setInviting] = useState(false);
+  const [made, setMade] = useState<{ name: string; link: string } | null>(null);
+  const [asking, setAsking] = useState<Asking | null>(null);
+  const found = useAsked(read, [], { keeps: true });
+  const enable = async (person: Person) => {
+    try {
+      await setActive(person, true);
+      tell(say("enabled", { name: person.username }));
+    } catch (error) {
+      tell(Problem.from(error).message);
+    }
+    found.again();
+  };
+  const roles = found.state === "there" ? found.value.roles : [];
+  return (
+    <div class="stack">
+      <Heading title={say("title")}>
+        <Button look="strong" onClick={() => setInviting(true)}>
+          {say("invite")}
+        </Button>
+      </Heading>
+      <p class="quiet">{say("lead")}</p>
+      {made && <Made {...made} onDone={() => setMade(null)} />}
+      <Answer of={found}>
+        {(all) => <List {...{ all }} onAsk={setAsking} onEnable={(person) => void enable(person)} />}
+      </Answer>
+      {isInviting && (
+        <section class="panel-box" aria-labelledby="inviting">
+          <h2 id="inviting">{say("invite")}</h2>
+          <Inviting
+            roles={roles}
+            onMade={(name, link) => (setMade({ name, link }), setInviting(false), found.again())}
+            onClose={() => setInviting(false)}
+          />
+        </section>
+      )}
+      {asking && found.state === "there" && (
+        <Question
+          {...{ asking, all: found.value }}
+          onLink={(link) => setMade({ name: asking.person.username, link })}
+          onClose={(isChanged) => {
+            setAsking(null);
+            if (isChanged) {
+              found.again();
+            }
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+interface ListProps {
+  all: People;
+  onAsk: (asking: Asking) => void;
+  onEnable: (person: Person) => void;
+}
+
+function List({ all, onAsk, onEnable }: ListProps) {
+  const titles = new Map(all.roles.map((each) => [each.id, String(each["title"])]));
+  const rolesOf = (person: Person) => (all.memberships.get(person.id) ?? []).map((each) => titles.get(each.role) ?? each.role.slice(0, 8));
+  return (
+    <>
+      <Table
+        caption={say("known")}
+        rows={all.people.slice(0, MOST)}
+        keyOf={(person) => person.id}
+        columns={[
+          { name: "username", label: say("username"), cell: (person) => <a href={addressOf("user", person.id)}>{person.username}</a> },
+          { name: "name", label: say("name"), cell: (person) => String(person["name"] ?? "") },
+          { name: "roles", label: say("roles"), cell: (person) => rolesOf(person).join(", ") || <span class="quiet">{say("roles.none")}</span> },
+          {
+            name: "state",
+            label: say("state"),
+            cell: (person) => <Chip tone={person.is_active ? "good" : undefined}>{say(person.is_active ? "active" : "disabled")}</Chip>,
+          },
+          {
+            name: "actions",
+            label: say("actions"),
+            cell: (person) => {
+              const name = person.username;
+              return (
+                <span class="row">
+                  <Button tight aria-label={say("roles.change", { name })} onClick={() => onAsk({ person, about: "roles" })}>
+                    {say("roles")}
+                  </Button>
+                  {person.is_active ? (
+                    <>
+                      <Button tight aria-label={say("link.of", { name })} onClick={() => onAsk({ person, about: "link" })}>
+                        {say("link")}
+                      </Button>
+                      <Button tight look="risky" aria-label={say("disable.of", { name })} onClick={() => onAsk({ person, about: "disable" })}>
+                        {say("disable")}
+                      </Button>
+                    </>
+                  ) : (
+                    <Button tight aria-label={say("enable.of", { name })} onClick={() => onEnable(person)}>
+                      {say("enable")}
+                    </Button>
+                  )}
+                </span>
+              );
+            },
+          },
+        ]}
+      />
+      {all.people.length > MOST && (
+        <p>
+          <a href="/models/user">{say("more", { n: number(MOST) })}</a>
+        </p>
+      )}
+    </>
+  );
+}
+
+interface QuestionProps {
+  asking: Asking;
+  all: People;
+  onLink: (link: string) => void;
+  onClose: (isChanged: boolean) => void;
+}
+
+function Question({ asking: { person, about }, all, onLink, onClose }: QuestionProps) {
+  const now = all.memberships.get(person.id) ?? [];
+  const [roles, setRoles] = useState<ReadonlySet<string>>(new Set(now.map((each) => each.role)));
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const name = person.username;
+  const does: Record<Asking["about"], () => Promise<void>> = {
+    link: async () => onLink(await linkFor(person.id)),
+    disable: async () => {
+      await setActive(person, false);
+      tell(say("disabled_now", { name }));
+    },
+    roles: async () => {
+      await giveRoles(person.id, roles, now);
+      tell(say("roles.saved"));
+    },
+  };
+  const run = async () => {
+    setBusy(true);
+    try {
+      await does[about]();
+      onClose(true);
+    } catch (error) {
+      setProblem(Problem.from(error));
+      setBusy(false);
+    }
+  };
+  const turn = (id: string, isOn: boolean) => setRoles(new Set(isOn ? [...roles, id] : [...roles].filter((each) => each !== id)));
+  const titles = { link: say("link.title", { name }), disable: say("disable.title", { name }), roles: say("roles.change", { name }) };
+  const verbs = { link: say("link.make"), disable: say("disable"), roles: say("roles.save") };
+  return (
+    <Dialog
+      title={titles[about]}
+      isOpen
+      onClose={() => onClose(problem !== null)}
+      actions={
+        <Button look={about === "disable" ? "risky" : "strong"} busy={isBusy} onClick={() => void run()}>
+          {verbs[about]}
+        </Button>
+      }
+    >
+      <Faults problem={problem} />
+      {about === "roles" ? (
+        <div class="stack tight">
+          {all.roles.map((each) => (
+            <label key={each.id} class="row tick">
+              <input type="checkbox" checked={roles.has(each.id)} onChange={(event) => turn(each.id, event.currentTarget.checked)} />
+              {String(each["title"])}
+            </label>
+          ))}
+        </div>
+      ) : (
+        <p>{say(about === "link" ? "link.text" : "disable.text")}</p>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,90 @@
+// A new person: a user name, a role, and the link by which they set a password.
+import { useState } from "preact/hooks";
+import { Button, Copy } from "../../shared/components/button";
+import { Faults, SelectField, TextField } from "../../shared/components/field";
+import { Problem } from "../../shared/problem";
+import { say as shared } from "../../shared/say";
+import { type Row, run } from "../api";
+import { linkFor } from "./people";
+import { say } from "./say";
+
+interface Props {
+  roles: readonly Row[];
+  onMade: (username: string, link: string) => void;
+  onClose: () => void;
+}
+
+export function Inviting({ roles, onMade, onClose }: Props) {
+  const [typed, setTyped] = useState({ username: "", name: "", email: "" });
+  const [role, setRole] = useState("");
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  // Who was made in an attempt that a role or the link ended: the next attempt goes on from there.
+  const [made, setMade] = useState<string | null>(null);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      const values = Object.fromEntries(Object.entries(typed).filter(([, text]) => text));
+      const id = made ?? (await run<Row>("user", "create", values)).value.id;
+      setMade(id);
+      if (role) {
+        await run("user_role", "create", { user: id, role });
+      }
+      onMade(typed.username, await linkFor(id));
+    } catch (error) {
+      setProblem(Problem.from(error));
+      setBusy(false);
+    }
+  };
+  const field = (name: keyof typeof typed, required = false) => (
+    <TextField
+      name={`person-${name}`}
+      label={say(name)}
+      value={typed[name]}
+      required={required}
+      autocomplete="off"
+      autocapitalize="none"
+      autofocus={name === "username"}
+      onInput={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
+    />
+  );
+  return (
+    <form class="stack" onSubmit={(event) => void submit(event)}>
+      <Faults problem={problem} />
+      {field("username", true)}
+      {field("name")}
+      {field("email")}
+      <SelectField
+        name="person-role"
+        label={say("role")}
+        value={role}
+        onChange={setRole}
+        options={[["", say("role.none")], ...roles.map((each) => [each.id, String(each["title"])] as const)]}
+      />
+      <div class="row">
+        <Button type="submit" look="strong" busy={isBusy}>
+          {say("invite.do")}
+        </Button>
+        <Button onClick={onClose}>{shared("cancel")}</Button>
+      </div>
+    </form>
+  );
+}
+
+/** A link, shown this once. */
+export function Made({ name, link, onDone }: { name: string; link: string; onDone: () => void }) {
+  return (
+    <section class="signed stack" aria-labelledby="link-made">
+      <h2 id="link-made">{say("link.made", { name })}</h2>
+      <p>{say("link.once")}</p>
+      <div class="row">
+        <code class="secret">{link}</code>
+        <Copy text={link} of={say("link")} />
+      </div>
+      <div class="row">
+        <Button onClick={onDone}>{say("done")}</Button>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,55 @@
+"""People: invited, given roles and a new link, disabled and enabled, all on one page."""
+
+import httpx
+from playwright.async_api import Browser, expect
+
+from tests.browser.shop import TLS
+from tests.browser.watched import assert_accessible
+from tests.browser.work.conftest import Desk
+
+CHOSEN = "a long password of dora"
+
+
+def sign_in_status(desk: Desk, name: str) -> int:
+    """What the API answers to this person and the chosen password."""
+    return httpx.post(f"{desk.url}/api/auth/login", json={"username": name, "password": CHOSEN}, verify=TLS).status_code
+
+
+async def test_an_administrator_invites_gives_roles_resets_and_disables(browser: Browser, desk: Desk, axe: str) -> None:
+    root = desk.caller("root")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", "/users")
+        await page.click("button:text-is('Invite a person')")
+        await page.fill("#person-username", "dora")
+        await page.select_option("#person-role", label="accountant")
+        await page.press("#person-username", "Enter")
+        link = await page.inner_text(".signed .secret")
+        row = page.locator("tr:has(th:has-text('dora'))")
+        await expect(row).to_contain_text("accountant")
+        await assert_accessible(page, axe)
+        other = await page.context.browser.new_page() if page.context.browser else page
+        await other.goto(link)
+        await other.fill("#password", CHOSEN)
+        await other.click("button")
+        assert sign_in_status(desk, "dora") == 200
+
+        await row.get_by_label("Roles of dora").click()
+        await page.locator("dialog[open]").get_by_label("accountant").uncheck()
+        await page.locator("dialog[open]").get_by_label("sales_manager").check()
+        await page.click("dialog[open] .button.strong")
+        await expect(row).to_contain_text("sales_manager")
+        await expect(row).not_to_contain_text("accountant")
+        await row.get_by_label("Set-up link for dora").click()
+        await page.click("dialog[open] .button.strong")
+        await expect(page.locator(".signed .secret")).not_to_have_text(link)
+        await row.get_by_label("Disable dora").click()
+        await page.click("dialog[open] .button.risky")
+        await expect(row).to_contain_text("disabled")
+        assert sign_in_status(desk, "dora") == 401
+        await row.get_by_label("Enable dora").click()
+        await expect(row).to_contain_text("active")
+        assert sign_in_status(desk, "dora") == 200
+        await other.close()
+
+    dora = root.run("user.list", filter=[{"field": "username", "op": "eq", "value": "dora"}])[0]
+    assert dora["is_active"]
