@@ -71,7 +71,11 @@ async def _records(scene: Scene, thing: str, word: str) -> None:
         made[model] = (await scene.office.value("root", f"{model}.create", **values))["id"]
 
     await create(
-        "party", name=f"{PERSONAL} {word}", email=f"{PERSONAL}@{word}.example", notes=PERSONAL, website=f"{HIDDEN_FIELD}.example"
+        "party",
+        name=f"{PERSONAL} {word}",
+        email=f"{PERSONAL}@{word}.example",
+        notes=PERSONAL,
+        website=f"{HIDDEN_FIELD}.example",
     )
     await create("address", party=made["party"], street=f"{PERSONAL} {word}", city=HIDDEN_FIELD, country="FR")
     contact = {"contact_name": PERSONAL, "contact_email": f"{PERSONAL}@lead.example", "contact_phone": "+49301234567"}
