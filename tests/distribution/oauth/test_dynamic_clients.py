@@ -1,5 +1,6 @@
 """Clients that register themselves (RFC 7591): what they get, what they cannot, and which of them end."""
 
+import asyncio
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -308,6 +309,18 @@ async def test_of_too_many_that_nobody_let_in_the_oldest_end(
     assert (await browser.get(ASK, asking(first))).status_code == 400
     for client in (used, *others, last):
         assert (await browser.get(ASK, asking(client))).status_code == 200
+
+
+async def test_a_flood_at_once_is_answered_and_leaves_no_more_than_there_may_be(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamic_clients, "MAX_UNUSED", 3)
+
+    flood = await asyncio.gather(*(registered(world) for _ in range(16)))
+    await new_dynamic(world)
+
+    assert [answer.status_code for answer in flood] == [201] * 16
+    assert await unused(world) == 3
 
 
 async def test_one_that_nobody_let_in_for_30_days_ends(world: World, browser: Browser) -> None:

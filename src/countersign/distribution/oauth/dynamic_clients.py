@@ -11,7 +11,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, redirect_uris, scopes
 from countersign.distribution.identity.queries import Client
 from countersign.distribution.oauth.schemas import ClientMetadata, ClientRegistered
-from countersign.kernel import clock, ids
+from countersign.kernel import clock, ids, telemetry
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.normalization import normalized
@@ -88,6 +88,7 @@ async def register(store: Store, sent: ClientMetadata, address: str) -> ClientRe
     async with store.database.transaction() as transaction:
         await _make_room(transaction)
         await transaction.run(INSERT, client_id, *kept)
+    telemetry.logger("oauth").info("client registered", client=client_id)
     method = sent.token_endpoint_auth_method
     return ClientRegistered(
         client_id=client_id,
