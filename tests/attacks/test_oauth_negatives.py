@@ -184,15 +184,15 @@ async def test_prompt_none_gets_no_code_that_the_person_did_not_allow(world: Wor
     for client in (of_north, Known(made["client_id"], made["client_secret"])):
         asked = {**asking(client), "prompt": prompt}
 
-        nobody = await stranger.get(ASK, asked)
-        somebody = await browser.get(ASK, asked)
+        unknown = await stranger.get(ASK, asked)
+        known = await browser.get(ASK, asked)
         posted = await browser.post(ASK, {**asked, "decision": "allow"})
 
-        assert nobody.headers["location"].startswith("/auth/signin")
-        assert BACK not in nobody.headers["location"].partition("?")[0]
-        assert somebody.status_code == 200
-        assert "Deny" in somebody.text
-        assert "location" not in somebody.headers
+        assert unknown.headers["location"].startswith("/auth/signin")
+        assert BACK not in unknown.headers["location"].partition("?")[0]
+        assert known.status_code == 200
+        assert "Deny" in known.text
+        assert "location" not in known.headers
         assert (posted.status_code, posted.json()["code"]) == (403, "form_expired")
     given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
     assert list(given) == []
@@ -220,5 +220,5 @@ async def arrived(world: World) -> Browser:
 
 
 async def seen_with(world: World, client: Known, cookie: str) -> httpx.Response:
-    """The consent page, as somebody with this cookie sees it."""
+    """The consent page, as a browser with this cookie sees it."""
     return await world.http.get(ASK, params=asking(client), headers={"Cookie": cookie})

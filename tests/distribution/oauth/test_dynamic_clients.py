@@ -295,7 +295,7 @@ async def test_one_address_registers_20_clients_an_hour(world: World) -> None:
     assert answers == [201] * 20 + [429]
 
 
-async def test_of_too_many_that_nobody_let_in_the_oldest_end(
+async def test_the_oldest_of_too_many_unused_clients_end(
     world: World, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dynamic_clients, "MAX_UNUSED", 3)
@@ -323,7 +323,7 @@ async def test_a_flood_at_once_is_answered_and_leaves_no_more_than_there_may_be(
     assert await unused(world) == 3
 
 
-async def test_one_that_nobody_let_in_for_30_days_ends(world: World, browser: Browser) -> None:
+async def test_an_unused_client_ends_after_30_days(world: World, browser: Browser) -> None:
     used, fresh, old = [await new_dynamic(world) for _ in range(3)]
     await code_for(browser, used)
     for client, days in ((used, 31), (fresh, 29), (old, 31)):

@@ -1,5 +1,5 @@
 -- OAuth clients that registered themselves (RFC 7591). They belong to no organisation. `used_at` is when a person first
--- let the client in; one that nobody let in ends by itself.
+-- let the client in; an unused one ends by itself.
 CREATE TABLE dynamic_client (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,

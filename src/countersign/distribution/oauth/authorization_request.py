@@ -75,7 +75,7 @@ async def checked(store: Store, sent: AuthorizeQuery) -> Asked:
     client = await queries.client(store.database, sent.client_id)
     if client is None or not dynamic_clients.is_enabled(store, client):
         raise NoWayBack("There is no client with this client_id.")
-    # Of a client that nobody vouches for not even the port of a loopback address may differ.
+    # A client that registered itself has no port to choose, not even of a loopback address.
     is_exact = sent.redirect_uri in client.redirect_uris
     if not is_exact and (client.is_dynamic or not redirect_uris.is_among(sent.redirect_uri, client.redirect_uris)):
         raise NoWayBack("The redirect_uri is not one that is registered for this client.")

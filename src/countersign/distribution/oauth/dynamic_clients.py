@@ -111,7 +111,7 @@ async def record_use(transaction: Transaction, client: Client) -> None:
 
 
 async def forget_unused(transaction: Transaction) -> int:
-    """Remove clients that nobody let in for 30 days; how many there were."""
+    """Remove clients that no person let in within 30 days of their registration; how many there were."""
     return await transaction.run(END_UNUSED, clock.later(clock.now(), seconds=-queries.UNUSED_CLIENT_S))
 
 
