@@ -1,7 +1,7 @@
 """Examples that keep to their schemas: each value by the name of what it is for, or made from what its schema says."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from countersign.distribution.documents.example_values import DIGEST, ID, LEFT_OUT, NAMED, SHAPES
@@ -40,14 +40,9 @@ class Examples:
             if referred.get("type") == "object":
                 return self._object(referred, depth + 1, SHAPES.get(component, {}))
             return self.of(referred, name, depth + 1)
-        if said := schema.get("examples"):
-            return said[0]
-        if name in NAMED and _fits(NAMED[name], schema):
-            return NAMED[name]
-        if "enum" in schema:
-            return schema["enum"][0]
-        if "default" in schema:
-            return schema["default"]
+        known = _known(schema, name)
+        if known:
+            return known[0]
         if "anyOf" in schema:
             parts = cast("list[Document]", schema["anyOf"])
             return self.of(next((part for part in parts if part.get("type") != "null"), parts[0]), name, depth + 1)
@@ -87,6 +82,17 @@ class Examples:
             return []
         held = cast("Document", items)
         return [self.of(held, name.removesuffix("s"), depth + 1) for _ in range(max(1, schema.get("minItems", 1)))]
+
+
+def _known(schema: Document, name: str) -> Sequence[Any]:
+    """The values that the schema shows or allows, or the one by this name; the first is the example."""
+    if said := schema.get("examples"):
+        return cast("list[Any]", said)
+    if name in NAMED and _fits(NAMED[name], schema):
+        return [NAMED[name]]
+    if "enum" in schema:
+        return cast("list[Any]", schema["enum"])
+    return [schema["default"]] if "default" in schema else []
 
 
 def _is_unsaid(name: str, schema: Document) -> bool:

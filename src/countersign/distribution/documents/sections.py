@@ -70,12 +70,11 @@ def of(whole: Document, section: str) -> Document:
     """The description of one section: its operations, and the components that these refer to."""
     paths = {path: _operations(whole, item, section) for path, item in whole["paths"].items()}
     webhooks = {name: item for name, item in whole["webhooks"].items() if section in item["post"]["tags"]}
-    made: Document = {
-        **{name: value for name, value in whole.items() if name not in ("paths", "webhooks", "components")},
-        "tags": [tag for tag in whole["tags"] if tag["name"] == section],
-        "paths": {path: item for path, item in paths.items() if item},
-        **({"webhooks": webhooks} if webhooks else {}),
-    }
+    made: Document = {**whole, "components": {}, "webhooks": webhooks}
+    made["tags"] = [tag for tag in whole["tags"] if tag["name"] == section]
+    made["paths"] = {path: item for path, item in paths.items() if item}
+    if not webhooks:
+        del made["webhooks"]
     made["components"] = {**_components(whole, made), "securitySchemes": whole["components"]["securitySchemes"]}
     return made
 
