@@ -62,6 +62,7 @@ async def test_the_sections_of_the_manual_hold_each_endpoint_once(http: httpx.As
     assert "/api/keys?tier=sandbox" in sections["trying"]["text"]
     assert {"authentication", "errors", "rate-limits", "idempotency", "catalog", "jobs"} <= set(sections)
     assert all(each["text"] for each in sections.values())
+    assert len(sections) == len(manual["sections"])
     listed = sorted(name for each in sections.values() for name in each["endpoints"])
     assert listed == sorted(each["endpoint"] for each in manual["endpoints"])
 
@@ -76,6 +77,26 @@ async def test_the_manual_shows_how_each_endpoint_is_called(http: httpx.AsyncCli
     assert draft["example"]["body"]["version"] == "1.4.0"
     assert draft["example"]["status"] == 201
     assert draft["example"]["answer"]["channel"] == "stable"
+
+
+async def test_the_manual_shows_an_answer_wherever_there_is_one_in_json(http: httpx.AsyncClient) -> None:
+    endpoints = (await http.get("/wiki.json")).json()["endpoints"]
+    without = {each["endpoint"] for each in endpoints if each["answers"].get("200", "").startswith("application/json")}
+    without -= {each["endpoint"] for each in endpoints if "answer" in each["example"]}
+
+    assert not without
+    assert len(endpoints) > 100
+    for each in endpoints:
+        assert ': "text"' not in json.dumps(each["example"]), each["endpoint"]
+        assert " " not in each["example"]["request"].partition(" ")[2], each["endpoint"]
+
+
+async def test_the_manual_tells_how_webhooks_are_signed(http: httpx.AsyncClient) -> None:
+    sections = {each["id"]: each["text"] for each in (await http.get("/wiki.json")).json()["sections"]}
+
+    assert all(
+        word in sections["webhook-signatures"] for word in ("webhook-id", "webhook-timestamp", "HMAC-SHA256", "whsec_")
+    )
 
 
 async def test_the_overview_is_short_and_names_every_document_and_every_section(http: httpx.AsyncClient) -> None:

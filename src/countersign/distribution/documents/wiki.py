@@ -132,8 +132,8 @@ def shared_words(root_url: str) -> Mapping[str, str]:
             "Lists come a page at a time. Send `next_cursor`, or follow the Link header with rel=next, until there is "
             "none. A cursor belongs to the filters it was made for."
         ),
-        "webhooks": (
-            "POST /api/v1/org/webhooks (scope admin:org) has events sent to an address; its answer has the secret, "
+        "webhook-signatures": (
+            f"POST {PREFIX}/org/webhooks (scope admin:org) has events sent to an address; its answer has the secret, "
             f"once. {SIGNING}"
         ),
         "versions": (
