@@ -70,13 +70,8 @@ async def _records(scene: Scene, thing: str, word: str) -> None:
     async def create(model: str, /, **values: object) -> None:
         made[model] = (await scene.office.value("root", f"{model}.create", **values))["id"]
 
-    await create(
-        "party",
-        name=f"{PERSONAL} {word}",
-        email=f"{PERSONAL}@{word}.example",
-        notes=PERSONAL,
-        website=f"{HIDDEN_FIELD}.example",
-    )
+    website, email = f"{HIDDEN_FIELD}.example", f"{PERSONAL}@{word}.example"
+    await create("party", name=f"{PERSONAL} {word}", email=email, notes=PERSONAL, website=website)
     await create("address", party=made["party"], street=f"{PERSONAL} {word}", city=HIDDEN_FIELD, country="FR")
     contact = {"contact_name": PERSONAL, "contact_email": f"{PERSONAL}@lead.example", "contact_phone": "+49301234567"}
     await create("lead", title=word, lost_reason=HIDDEN_FIELD, notes=PERSONAL, **contact)

@@ -107,7 +107,8 @@ async def _require_unique(
         return
     for name in given:
         field = view.model.fields[name]
-        if looked_up is None or values[name] is None or not (field.unique or field.unique_with) or not view.sees_in_clear(name):
+        is_unique = field.unique or field.unique_with
+        if looked_up is None or values[name] is None or not is_unique or not view.sees_in_clear(name):
             continue
         tests = {name: values[name]}
         if field.unique_with and not field.unique:

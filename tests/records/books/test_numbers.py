@@ -1,0 +1,39 @@
+"""Numbers of invoices: one series a year or, where a setting says so, one for each party and year; never a gap."""
+
+from typing import Any
+
+import pytest
+
+from tests.records.office import Office
+
+SETTING = "billing.invoice_numbers"
+
+
+async def post(office: Office, party: str) -> str:
+    """The number of a new invoice of the party."""
+    invoice = (await office.value("carol", "invoice.create", party=party))["id"]
+    await office.value("carol", "invoice_line.create", invoice=invoice, description="Work", unit_price_minor=5)
+    made: dict[str, Any] = await office.value("carol", "invoice.post", id=invoice)
+    return str(made["number"])
+
+
+async def test_a_series_for_each_party_tells_nothing_of_other_parties(office: Office) -> None:
+    ada, bob = [each["id"] for each in await office.all("party")][:2]
+    first = await post(office, ada)
+    setting = await office.value("root", "setting.create", title=SETTING, value='"party"')
+    year = first[:4]
+    numbers = [await post(office, each) for each in (ada, bob, bob, ada)]
+    assert numbers == [
+        f"{year}-{ada[:6]}-000001",
+        f"{year}-{bob[:6]}-000001",
+        f"{year}-{bob[:6]}-000002",
+        f"{year}-{ada[:6]}-000002",
+    ]
+    await office.value("root", "setting.update", id=setting["id"], value='"year"')
+    assert int((await post(office, ada))[5:]) == int(first[5:]) + 1
+
+
+@pytest.mark.parametrize("value", ["party", '"month"', '{"n": 1}', "1"])
+async def test_a_setting_of_a_module_has_one_of_its_options(office: Office, value: str) -> None:
+    said = await office.refused("root", "setting.create", title=SETTING, value=value)
+    assert said == f'setting.value of {SETTING} must be one of "year", "party"'
