@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple, cast
 
-from countersign.declare import Field, Model, Module, Role, Text, Workflow
+from countersign.declare import Field, Model, Module, Role, Setting, Text, Workflow
 from countersign.declare.registry import Registry
 from countersign.declare.rules.whole import Rule
 
@@ -22,9 +22,14 @@ def model(class_name: str, attributes: Mapping[str, Field | Workflow], **options
     return cast("type[Model]", type(class_name, (Model,), dict(attributes), **options))
 
 
-def nursery(*models: type[Model], needs: tuple[str, ...] = (), roles: tuple[Role, ...] = ()) -> Module:
+def nursery(
+    *models: type[Model],
+    needs: tuple[str, ...] = (),
+    roles: tuple[Role, ...] = (),
+    settings: tuple[Setting, ...] = (),
+) -> Module:
     """A module of these models."""
-    return Module("nursery", version="1.0.0", models=models, needs=needs, roles=roles)
+    return Module("nursery", version="1.0.0", models=models, needs=needs, roles=roles, settings=settings)
 
 
 def registry(*models: type[Model], roles: tuple[Role, ...] = ()) -> Registry:

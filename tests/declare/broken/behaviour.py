@@ -5,6 +5,7 @@ from countersign.declare import (
     TODAY,
     Date,
     Field,
+    FieldOf,
     Grant,
     Model,
     Module,
@@ -13,6 +14,7 @@ from countersign.declare import (
     Ref,
     Role,
     Select,
+    Setting,
     Text,
     Where,
     Workflow,
@@ -20,6 +22,7 @@ from countersign.declare import (
 )
 from countersign.declare.access import Names
 from countersign.declare.rules import conditions, grants, models, workflows
+from countersign.declare.rules import modules as module_rules
 from tests.declare.planting import Case, broken, model, nursery
 
 
@@ -50,6 +53,17 @@ def moved(move: Move) -> type[Model]:
 def locked(remedy: str, *wrong: Where) -> Case:
     """A wrong condition of a lock."""
     return broken(conditions.locks_fit, "plant.locked", remedy, plant(locked=wrong))
+
+
+def ruled(place: str, remedy: str, **options: object) -> Case:
+    """A wrong rule, or a wrong condition on the record of `locked_with`."""
+    rule = conditions.rules_fit if place == "rules" else conditions.locks_fit
+    return broken(rule, f"plant.{place}", remedy, plant(**options))
+
+
+def setting(remedy: str, wrong: Setting) -> Case:
+    """A wrong setting of a module."""
+    return Case(module_rules.settings_named, (nursery(plant(), settings=(wrong,)),), "module nursery", remedy)
 
 
 def granted(
@@ -115,6 +129,31 @@ CASES: list[Case] = [
     broken(workflows.guards_fit, "plant.grow", "correct it", plant(where("colour", eq="red"))),
     broken(workflows.guards_fit, "plant.grow", "correct it", plant(where("height", gt="1"))),
     broken(workflows.guards_fit, "plant.grow", "use one of them", plant(where("gardener", gt="1"))),
+    broken(workflows.consequences_fit, "plant.grow", "that may be empty", moved(Move("seed", clears=("colour",)))),
+    broken(workflows.consequences_fit, "plant.grow", "that may be empty", moved(Move("seed", clears=("state",)))),
+    broken(workflows.consequences_fit, "plant.grow", "exactly one ref", moved(Move("seed", needs_records=("user",)))),
+    ruled("rules", "write field, or ref.field", rules=(where("colour", eq="red"),)),
+    ruled("rules", "write field, or ref.field", rules=(where("title.name", eq="red"),)),
+    ruled("rules", "write field, or ref.field", rules=(where("title", eq=FieldOf("gardener.colour")),)),
+    ruled("rules", "of one kind", rules=(where("title", eq=FieldOf("height")),)),
+    ruled("rules", "correct it", rules=(where("height", ne="0"),)),
+    ruled("locked_while", "name that ref", locked_while=(where("title", eq="x"),)),
+    ruled("locked_while", "correct it", locked_with="gardener", locked_while=(where("colour", eq="x"),)),
+    broken(
+        models.approvals_are_of_commands,
+        "plant.needs_approval",
+        "name create or update",
+        model("Plant", {"title": Text()}, needs_approval=("delete",)),
+    ),
+    broken(
+        conditions.unique_with_a_ref,
+        "plant.title",
+        "name a ref",
+        model("Plant", {"title": Text(unique_with="height"), "height": Number()}),
+    ),
+    setting("rename it", Setting("soil.kind", ("a",))),
+    setting("correct them", Setting("nursery.kind", ())),
+    setting("correct them", Setting("nursery.kind", ("a", "a"))),
     broken(grants.roles_named, "module nursery: role Gardener", "rename it", plant(), roles=(Role("Gardener"),)),
     broken(
         grants.roles_named,

@@ -81,7 +81,7 @@ async def test_no_setting_lifts_what_is_always_proposed(office: Office, command:
 async def test_a_setting_that_lifts_says_nothing_else(office: Office) -> None:
     for value in ('{"n": 0, "group": "accountant"}', '{"n": 0, "not_owner": true}', '{"n": -1}'):
         said = await office.refused("root", "setting.create", title="approval:payment.create", value=value)
-        assert "0 stands alone" in said
+        assert "0 alone lifts approval" in said
 
 
 async def test_lists_of_commands_and_fields_say_what_agents_only_propose(office: Office) -> None:

@@ -100,10 +100,14 @@ def url(text: str) -> str:
     whole = text if _SCHEME.match(text) else f"https://{text.removeprefix('//')}"
     found = None if len(whole) > MAX_URL or _is_invisible(whole) else _URL.fullmatch(whole)
     host = "" if found is None else found["host"].lower()
-    is_host = host.startswith("[") or (_is_host(host) and (whole == text or "." in host))
-    if found is None or not is_host:
+    if found is None or not _is_address(host, needs_dot=whole != text):
         raise BadValue("must be a web address like https://example.com, with the scheme https or http")
     return f"{found['scheme'].lower()}://{host}{found['port'] or ''}{found['rest']}"
+
+
+def _is_address(host: str, *, needs_dot: bool) -> bool:
+    """Whether it is an IPv6 address in brackets or the name of a host."""
+    return host.startswith("[") or (_is_host(host) and ("." in host or not needs_dot))
 
 
 def country(text: str) -> str:

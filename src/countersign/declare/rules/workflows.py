@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from countersign.declare.fields.field import Field
 from countersign.declare.fields.select import Select
 from countersign.declare.model import Declared
 from countersign.declare.rules.computed import refs_to
@@ -76,14 +77,17 @@ def consequences_fit(whole: Whole) -> Iterator[str]:
     """What an action empties can be empty, and the records that it needs refer to its own."""
     for model, field, move in _moves(whole):
         for name in move.clears:
-            cleared = model.fields.get(name)
-            if cleared is None or cleared.required or cleared.computed or cleared.sum_of or name == field.name:
+            if name == field.name or not _may_be_empty(model.fields.get(name)):
                 text = f"it clears {name!r}: name a field of {model.name} that may be empty and is not computed"
                 yield of_field(model, move.name, text)
         for name in move.needs_records:
             if name not in whole.models or len(refs_to(whole.models[name], model)) != 1:
                 text = f"it needs records of {name!r}: name a model with exactly one ref to {model.name}"
                 yield of_field(model, move.name, text)
+
+
+def _may_be_empty(field: Field | None) -> bool:
+    return field is not None and not (field.required or field.computed or field.sum_of)
 
 
 def _moves(whole: Whole) -> Iterator[tuple[Declared, Select, Move]]:

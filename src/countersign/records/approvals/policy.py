@@ -17,7 +17,6 @@ from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.approvals import provenance, rights
 from countersign.records.commands import action, dependents, guard, locks, record_rules, select, writing
-from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
@@ -91,17 +90,19 @@ async def needs_approval(run: Run, prepared: Prepared) -> bool:
 async def _is_default(run: Run, prepared: Prepared) -> bool:
     """Whether the declaration asks for approval by default, and no setting lifts it."""
     model = run.engine.registry.models[prepared.model]
-    asking = [each for each in settings_of(run.engine.registry, prepared) if is_default(model, each.partition(".")[2])]
-    if prepared.command != "create" and f"{model.name}.update" not in asking:
-        fields = {name: each for name, each in prepared.given.items() if model.fields[name].needs_approval}
-        asking += [f"{model.name}.update"] if fields and await _changes(run, prepared, fields) else []
+    asking = {each for each in settings_of(run.engine.registry, prepared) if is_default(model, each.partition(".")[2])}
+    if prepared.command != "create" and await _changes_marked(run, prepared):
+        asking.add(f"{model.name}.update")
     lifting = [await _setting(run, each) for each in asking]
     return any(each is None or each.n > 0 for each in lifting)
 
 
-async def _changes(run: Run, prepared: Prepared, given: Mapping[str, Given]) -> bool:
-    """Whether one of the values is another than the record's, as far as the caller may know."""
+async def _changes_marked(run: Run, prepared: Prepared) -> bool:
+    """Whether a field with `needs_approval` is given another value than the record's, as far as the caller may know."""
     model = run.engine.registry.models[prepared.model]
+    given = {name: each for name, each in prepared.given.items() if model.fields[name].needs_approval}
+    if not given:
+        return False
     record = await writing.find(run, model, None, prepared.record_id)
     return any([await writing.is_change(run, model, record, name, each) for name, each in given.items()])
 
@@ -145,24 +146,23 @@ def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
         return True
     if move is not None and not action.is_readable(run, view, move):
         return True
-    given = list(model.fields) if prepared.command == "create" else list(prepared.given)
-    if not all(record_rules.is_readable(run, view, each, given) for each in record_rules.named_by(model, given)):
-        return True
-    return _may_clash_unseen(view, prepared)
+    return not _reads_rules(run, view, prepared) or _may_clash_unseen(view, prepared)
+
+
+def _reads_rules(run: Run, view: ModelView, prepared: Prepared) -> bool:
+    """Whether the agent sees every field of the rules that apply."""
+    given = list(view.model.fields) if prepared.command == "create" else list(prepared.given)
+    return all(record_rules.is_readable(run, view, each, given) for each in record_rules.named_by(view.model, given))
 
 
 def _may_clash_unseen(view: ModelView, prepared: Prepared) -> bool:
     """Whether another record with the same unique value may be one that the agent does not see, or not in clear."""
-    fields = view.model.fields
     given = {name for name, each in prepared.given.items() if each.stored is not None}
-    unique = [name for name in given if fields[name].unique]
     # A new record has no values beside those given; one that is there may move to where another has its value.
-    moved_along = given if prepared.command != "create" else frozenset[str]()
-    unique += [
-        name
-        for name, field in fields.items()
-        if field.unique_with and (name in given or field.unique_with in moved_along)
-    ]
+    moved_by = given if prepared.command != "create" else frozenset[str]()
+    fields = view.model.fields.items()
+    unique = [name for name, each in fields if name in given and (each.unique or each.unique_with)]
+    unique += [name for name, each in fields if each.unique_with in moved_by]
     is_looked_up = view.reads_any_by("list", "search", "export")
     return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
 
@@ -250,22 +250,31 @@ def check_setting(registry: Registry, commands: Commands, values: Mapping[str, S
     title = str(values["title"])
     if title in registry.settings:
         return _check_declared(registry.settings[title], str(values["value"]))
+    return _check_approval(registry, commands, title, str(values["value"]))
+
+
+def _check_approval(registry: Registry, commands: Commands, title: str, value: str) -> None:
     model_name, _, command = title.removeprefix(PREFIX).partition(".")
     model = registry.models.get(model_name)
     if not title.startswith(PREFIX) or model is None or command not in commands.get(model_name, ()):
         known = ", ".join(sorted(registry.settings)) or "a setting of a module"
         raise BadInput(f"setting.title must be {PREFIX}<model>.<command>, of a command there is, or {known}")
     try:
-        policy = msgspec.json.decode(str(values["value"]), type=_Policy)
+        policy = msgspec.json.decode(value, type=_Policy)
     except msgspec.DecodeError as error:
         raise BadInput(f'setting.value must be like {{"n": 2, "group": "sales_manager"}}: {sentence(error)}') from error
-    if policy.n < 0 or (policy.n == 0 and policy != _Policy(n=0)):
-        raise BadInput("setting.value: n is how many people must approve, 1 or more; 0 stands alone and lifts approval")
-    if policy.n == 0 and not is_liftable(model, command):
-        lasting = f"{model_name}.{command}"
-        raise BadInput(f"setting.value: n must be 1 or more, since no setting lifts the approval of {lasting}")
+    if policy.n < 1:
+        _check_lifting(model, command, policy)
     if policy.when is not None:
         _check_when(model, policy.when)
+
+
+def _check_lifting(model: Declared, command: str, policy: _Policy) -> None:
+    if policy != _Policy(n=0):
+        raise BadInput("setting.value: n is how many people must approve, 1 or more; 0 alone lifts approval")
+    if not is_liftable(model, command):
+        lasting = f"{model.name}.{command}"
+        raise BadInput(f"setting.value: n must be 1 or more, since no setting lifts the approval of {lasting}")
 
 
 def _check_declared(setting: Setting, value: str) -> None:

@@ -46,19 +46,25 @@ async def check_move(
     _require_known(view, move, fields, allowed)
     seen = await incoming.as_seen(run, view, record)
     given = incoming.to_change(view, seen, await incoming.values(run, view, fields, inputs=frozenset(move.inputs)))
-    new = {name: each.stored for name, each in given.items()}
-    prepared = Prepared(view.model.name, move.name, record.id, record.revision, given)
-    if not run.caller.is_agent:
-        _require_state(view.model, view, record, move)
-        _require_inputs(view.model, view, move, {**seen.values, **new})
-    elif not run.is_touched(record.id):
-        await _require_as_seen(run, view, record, move, {**seen.values, **new})
+    values = {**seen.values, **{name: each.stored for name, each in given.items()}}
     if not run.is_touched(record.id):
-        readable = [each for each in move.guards if view.sees_in_clear(each.field)]
-        guard.require(view.model, view, readable, {**seen.values, **new}, prepared.id)
+        await _require_allowed(run, view, record, move, values)
     if run.caller.is_agent and sets_more(move, given):
         await proposals.require_changeable(run, view, record, given, f"{view.model.name}.update")
-    return prepared
+    return Prepared(view.model.name, move.name, record.id, record.revision, given)
+
+
+async def _require_allowed(
+    run: Run, view: ModelView, record: StoredRecord, move: Move, values: Mapping[str, Stored]
+) -> None:
+    """Insist on what must be known of the record before the action is done or proposed."""
+    if run.caller.is_agent:
+        await _require_as_seen(run, view, record, move, values)
+    else:
+        _require_state(view.model, view, record, move)
+        _require_inputs(view.model, view, move, values)
+    readable = [each for each in move.guards if view.sees_in_clear(each.field)]
+    guard.require(view.model, view, readable, values, f"{view.model.name}.{move.name}")
 
 
 async def _require_as_seen(
@@ -104,10 +110,8 @@ def _sees_records(run: Run, view: ModelView, move: Move) -> bool:
 
 async def _require_records(run: Run, model: Declared, record: StoredRecord, move: Move) -> None:
     for name in move.needs_records:
-        child = run.engine.registry.models[name]
-        (ref,) = refs_to(child, model)
-        text = f'SELECT 1 FROM "{name}" WHERE "{ref}" = $1 LIMIT 1'
-        if await run.transaction.fetch_one(text, record.id) is None:
+        (ref,) = refs_to(run.engine.registry.models[name], model)
+        if not await writing.is_referred_to(run, name, ref, record.id):
             command, view = f"{model.name}.{move.name}", run.caller.view.models.get(model.name)
             is_seen = view is not None and _sees_records(run, view, move)
             said = f": it needs at least one {name}; create one first" if is_seen else ""

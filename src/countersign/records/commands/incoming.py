@@ -162,14 +162,21 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
         raise BadInput(f"token not allowed in {name}")
     if is_masked:
         _refuse_near_miss(run, text)
-    if isinstance(field, Text) and field.format is not None and labels - {LITERAL} and found[0].text != text:
-        raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
+    _require_alone(field, text, found, name)
     known = await _resolved(run, found)
     meanings = {each: meaning[1] for each, meaning in known.items()}
     _require_fitting(run, field, text, found, meanings, name)
     swapped = swap.replaced(grammar, text, meanings)
     origins = tuple(known[token.text][0] for token in found if token.label != LITERAL)
     return swapped, Given(None, _link(text, found, field, origins), False, origins)
+
+
+def _require_alone(field: Field, text: str, found: Sequence[Token], name: str) -> None:
+    """Insist that a field with a format gets a token and nothing else: with text around it, the answer would tell
+    whether the two fit together."""
+    has_format = isinstance(field, Text) and field.format is not None
+    if has_format and found[0].text != text and any(each.label != LITERAL for each in found):
+        raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
 
 
 async def _resolved(run: Run, found: Sequence[Token]) -> dict[str, tuple[int, str]]:

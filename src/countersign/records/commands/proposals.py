@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping
 
 from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
+from countersign.declare.registry import Total
 from countersign.kernel.turns import Turns
-from countersign.records.access.view import ModelView, Rows
-from countersign.records.commands import conditions, dependents, incoming, locks, record_rules, writing
+from countersign.records.access.view import ModelView
+from countersign.records.commands import dependents, incoming, locks, record_rules, writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.run import Run
-from countersign.records.commands.sql import Parameters
 from countersign.records.commands.stored import StoredRecord
 
 
@@ -79,17 +79,21 @@ async def _require_totals(
     """Of the totals that the record counts into, those that the caller sees stay within what every client reads;
     `before` are the values of a record that is there."""
     for total in run.engine.registry.totals[view.model.name]:
-        above, parent_id, amount = run.caller.view.models.get(total.parent.name), values[total.by], values[total.of]
-        if above is None or not above.knows(total.field) or not isinstance(parent_id, str):
+        parent_id, amount = values[total.by], values[total.of]
+        if not isinstance(parent_id, str) or run.is_touched(parent_id):
             continue
-        if before is not None and not (view.knows(total.of) and view.knows(total.by)):
-            continue
-        if run.is_touched(parent_id) or not await incoming.exists(run, total.parent.name, parent_id):
+        is_known = before is None or (view.knows(total.of) and view.knows(total.by))
+        if not is_known or not await _sees_total(run, total, parent_id):
             continue
         parent = await writing.find(run, total.parent, None, parent_id)
         counted = before[total.of] if before is not None and before[total.by] == parent_id else 0
         left = int(parent.values[total.field] or 0) - int(counted or 0) + int(amount or 0)
         writing.require_in_range(run, total.parent, {total.field: left})
+
+
+async def _sees_total(run: Run, total: Total, parent_id: str) -> bool:
+    above = run.caller.view.models.get(total.parent.name)
+    return above is not None and above.knows(total.field) and await incoming.exists(run, total.parent.name, parent_id)
 
 
 def _is_touched(run: Run, values: Mapping[str, Stored]) -> bool:
@@ -103,26 +107,17 @@ async def _require_unique(
     """Among the records that the caller sees: others are not spoken of."""
     # Who does not look records up by their values is not told that one has this value.
     looked_up = next((each for each in ("list", "search", "export") if each in view.commands), None)
-    if run.earlier:
+    if run.earlier or looked_up is None:
         return
     for name in given:
-        field = view.model.fields[name]
-        is_unique = field.unique or field.unique_with
-        if looked_up is None or values[name] is None or not is_unique or not view.sees_in_clear(name):
-            continue
-        tests = {name: values[name]}
-        if field.unique_with and not field.unique:
-            if not view.knows(field.unique_with) or values[field.unique_with] is None:
-                continue
-            tests[field.unique_with] = values[field.unique_with]
-        if await _is_there(run, view, view.reach(looked_up), tests, own_id or ""):
+        tests = _unique_among(view, name, values)
+        if tests and await writing.is_there(run, view.model, view.reach(looked_up), tests, own_id or ""):
             raise writing.taken(view.model, name)
 
 
-async def _is_there(run: Run, view: ModelView, rows: Rows, tests: Mapping[str, Stored], own_id: str) -> bool:
-    parameters = Parameters(own_id)
-    scope = conditions.Scope(run.engine.dialect, parameters, "t")
-    seen = conditions.any_of(scope, view.model, rows)
-    equal = " AND ".join(f't."{name}" = {parameters.put(value)}' for name, value in tests.items())
-    text = f'SELECT 1 FROM "{view.model.name}" AS t WHERE t.id <> $1 AND {equal} AND {seen} LIMIT 1'
-    return await run.transaction.fetch_one(text, *parameters.values) is not None
+def _unique_among(view: ModelView, name: str, values: Mapping[str, Stored]) -> dict[str, Stored]:
+    """The values that no other record may have together; none where the caller does not see them."""
+    field = view.model.fields[name]
+    names = (name,) if field.unique else (name, field.unique_with) if field.unique_with else ()
+    is_seen = all(view.knows(each) and values[each] is not None for each in names)
+    return {each: values[each] for each in names} if is_seen else {}

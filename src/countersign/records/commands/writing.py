@@ -16,10 +16,11 @@ from countersign.records.access import revoke
 from countersign.records.access.model import RULING
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import Entry
-from countersign.records.commands import aliases, record_rules, select
+from countersign.records.commands import aliases, conditions, record_rules, select
 from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput, no_such_record
 from countersign.records.commands.run import Run
+from countersign.records.commands.sql import Parameters
 from countersign.records.commands.stored import (
     StoredRecord,
     insertion,
@@ -296,6 +297,12 @@ async def _require_unique(
         row = await run.transaction.fetch_one(text, value)
         if row is not None and row[0] != own_id:
             raise taken(model, name)
+    await _require_unique_with(run, model, values, after, own_id)
+
+
+async def _require_unique_with(
+    run: Run, model: Declared, values: Mapping[str, Stored], after: Mapping[str, Stored], own_id: str | None
+) -> None:
     for name, field in model.fields.items():
         value, parent_id = after.get(name), after.get(field.unique_with) if field.unique_with else None
         if value is None or parent_id is None or not {name, field.unique_with} & values.keys():
@@ -311,6 +318,21 @@ async def _lock(run: Run, model: Declared, ref: str, record_id: str) -> None:
     target = run.engine.registry.models[cast("Ref", model.fields[ref]).target]
     statement = select.existing(target, None, record_id, run.engine.dialect)
     _ = await run.transaction.fetch_one(statement.text, *statement.values)
+
+
+async def is_referred_to(run: Run, model: str, ref: str, record_id: str) -> bool:
+    """Whether a record of the model refers to the record by that ref."""
+    text = f'SELECT 1 FROM "{model}" WHERE "{ref}" = $1 LIMIT 1'
+    return await run.transaction.fetch_one(text, record_id) is not None
+
+
+async def is_there(run: Run, model: Declared, rows: Rows, values: Mapping[str, Stored], but_id: str) -> bool:
+    """Whether a record among the rows, other than the one of that id, has these values."""
+    parameters = Parameters(but_id)
+    seen = conditions.any_of(conditions.Scope(run.engine.dialect, parameters, "t"), model, rows)
+    equal = " AND ".join(f't."{name}" = {parameters.put(value)}' for name, value in values.items())
+    text = f'SELECT 1 FROM "{model.name}" AS t WHERE t.id <> $1 AND {equal} AND {seen} LIMIT 1'
+    return await run.transaction.fetch_one(text, *parameters.values) is not None
 
 
 def taken(model: Declared, name: str) -> BadInput:
