@@ -157,14 +157,19 @@ def _reads_rules(run: Run, view: ModelView, prepared: Prepared) -> bool:
 
 def _may_clash_unseen(view: ModelView, prepared: Prepared) -> bool:
     """Whether another record with the same unique value may be one that the agent does not see, or not in clear."""
+    unique = _unique_written(view.model, prepared)
+    is_looked_up = view.reads_any_by("list", "search", "export")
+    return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
+
+
+def _unique_written(model: Declared, prepared: Prepared) -> list[str]:
+    """The fields whose values must be unique once the command is done, and may be another record's."""
     given = {name for name, each in prepared.given.items() if each.stored is not None}
     # A new record has no values beside those given; one that is there may move to where another has its value.
     moved_by = given if prepared.command != "create" else frozenset[str]()
-    fields = view.model.fields.items()
+    fields = model.fields.items()
     unique = [name for name, each in fields if name in given and (each.unique or each.unique_with)]
-    unique += [name for name, each in fields if each.unique_with in moved_by]
-    is_looked_up = view.reads_any_by("list", "search", "export")
-    return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
+    return unique + [name for name, each in fields if each.unique_with in moved_by]
 
 
 def settings_of(registry: Registry, asked: Asked) -> tuple[str, ...]:

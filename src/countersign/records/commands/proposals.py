@@ -79,20 +79,25 @@ async def _require_totals(
     """Of the totals that the record counts into, those that the caller sees stay within what every client reads;
     `before` are the values of a record that is there."""
     for total in run.engine.registry.totals[view.model.name]:
-        parent_id, amount = values[total.by], values[total.of]
-        if not isinstance(parent_id, str) or run.is_touched(parent_id):
-            continue
+        parent_id = values[total.by]
         is_known = before is None or (view.knows(total.of) and view.knows(total.by))
-        if not is_known or not await _sees_total(run, total, parent_id):
+        if not is_known or not isinstance(parent_id, str) or not await _sees_total(run, total, parent_id):
             continue
         parent = await writing.find(run, total.parent, None, parent_id)
-        counted = before[total.of] if before is not None and before[total.by] == parent_id else 0
-        left = int(parent.values[total.field] or 0) - int(counted or 0) + int(amount or 0)
+        was_counted = before is not None and before[total.by] == parent_id
+        left = _number(parent.values[total.field]) + _number(values[total.of])
+        left -= _number(before[total.of]) if before and was_counted else 0
         writing.require_in_range(run, total.parent, {total.field: left})
+
+
+def _number(stored: Stored) -> int:
+    return 0 if stored is None else int(stored)
 
 
 async def _sees_total(run: Run, total: Total, parent_id: str) -> bool:
     above = run.caller.view.models.get(total.parent.name)
+    if run.is_touched(parent_id):
+        return False
     return above is not None and above.knows(total.field) and await incoming.exists(run, total.parent.name, parent_id)
 
 
