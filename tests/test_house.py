@@ -33,6 +33,8 @@ OF_DECLARED_MODELS = (
     "commands/incoming",
     "commands/places",
     "commands/planning",
+    "commands/record_names",
+    "commands/restore",
     "commands/select",
     "commands/stored",
     "commands/writing",

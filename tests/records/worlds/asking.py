@@ -97,6 +97,8 @@ class Requests:
         way here."""
         self._is_agent = is_agent
         self._chance = random.Random(seed)
+        # Of its own, so that what is added does not change the other requests of a seed.
+        self._chance_of_files = random.Random(f"files {seed}")
         self._registry = registry
         self.known = Known(made_ids())
         self._kinds: list[tuple[int, Callable[[Declared], Asked]]] = [
@@ -127,7 +129,7 @@ class Requests:
     def next(self) -> Asked:
         """One more request."""
         weights = [weight for weight, _ in self._kinds]
-        (_, make), = self._chance.choices(self._kinds, weights)
+        ((_, make),) = self._chance.choices(self._kinds, weights)
         asked = make(self._registry.models[self._chance.choice(MODELS)])
         if not asked.key and asked.body is not None and self._chances(40):
             asked = replace(asked, key=str(uuid.UUID(int=self._chance.getrandbits(128))))
@@ -311,12 +313,32 @@ class Requests:
 
     def _export(self, model: Declared) -> Asked:
         accept = self._pick("*/*", "text/csv", "application/x-ndjson")
-        return Asked(f"/api/{model.name}/export", self._query(model, is_plain=True), accept)
+        body, of_files = self._query(model, is_plain=True), self._chance_of_files
+        if of_files.random() < 0.5:
+            body["form"] = of_files.choice(("shown", "shown", "raw"))
+        if of_files.random() < 0.2:
+            body["fields"] = of_files.sample(list(model.fields), 2)
+        return Asked(f"/api/{model.name}/export", body, accept)
 
     def _import(self, model: Declared) -> Asked:
         name = self._field(model)
-        rows = "\n".join(f'"{self._value(model, name)}"' for _ in range(2))
-        return Asked(f"/api/{model.name}/import", {"csv": f"{name}\n{rows}\n", "dry_run": self._pick(True, False)})
+        rows = "\n".join(f'"{self._cell(model, name)}"' for _ in range(2))
+        is_trial, of_files = self._pick(True, False), self._chance_of_files
+        field = model.fields.get(name)
+        head = field.label if field is not None and of_files.random() < 0.5 else name
+        body: dict[str, object] = {"csv": f"{head}\n{rows}\n", "dry_run": is_trial}
+        if of_files.random() < 0.1:
+            body["restore"] = True
+        return Asked(f"/api/{model.name}/import", body)
+
+    def _cell(self, model: Declared, name: str) -> object:
+        """A value; of a reference now and then what a record is called, which the caller may see or not."""
+        value = self._value(model, name)
+        if isinstance(model.fields.get(name), Ref) and self._chance_of_files.random() < 0.6:
+            return self._chance_of_files.choice(
+                (*EVERY_GUESS, "Order 2", "Not hers", "bob", "carol", "Visible 2", "2026-000001")
+            )
+        return value
 
     def _plans(self, _: Declared) -> Asked:
         name = self._pick("list", "search", "get", "get", "withdraw", "reject", "watch")

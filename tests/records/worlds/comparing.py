@@ -48,7 +48,9 @@ class Renaming:
 
     def __init__(self, labels: Sequence[str]) -> None:
         names = "|".join(sorted(labels, key=len, reverse=True))
-        self._token = re.compile(rf"(?<![A-Za-z0-9_])(?:{names})_(?:0|[1-9][0-9]{{0,14}})(?![A-Za-z0-9_])")
+        # A letter before it may be that of an escaped line end.
+        start = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
+        self._token = re.compile(rf"{start}(?:{names})_(?:0|[1-9][0-9]{{0,14}})(?![A-Za-z0-9_])")
         self._there: dict[str, str] = {}
         self._back: dict[str, str] = {}
         self.pairs: list[tuple[str, str]] = []

@@ -3,6 +3,7 @@ each cell by the kind of its field."""
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -67,6 +68,10 @@ class Headers:
             return None
         return Column(header, name, field, is_money and (is_label or exact.endswith(AMOUNT)))
 
+    def found(self, header: str) -> Column | None:
+        """As `column`; one without a name is left out."""
+        return self.column(header) if header.strip() else Column("", None)
+
     def shown(self, name: str) -> Column:
         """The column of a field under its label, or under its name where the label would mean another one."""
         field = self._fields.get(name)
@@ -110,25 +115,27 @@ def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str,
     Raises:
         BadInput: an amount cannot be read.
     """
-    if cell == "":
-        return None
     text, field = unguarded(cell), column.field
     if field is None or field.kind in ("text", "longtext"):
-        return text
+        return text if cell else None
     text = text.strip()
-    if text == "":
+    if not text:
         return None
     if column.is_amount:
         return _amount(text, notation)
-    if field.kind == "bool":
-        return _BOOLS.get(text.casefold(), text)
-    if field.column == "BIGINT" and field.kind != "moment":
-        return int(text) if _WHOLE.fullmatch(text) else text
     if field.kind == "date":
         return _date(text, notation)
-    if isinstance(field, Select):
-        return _option(field, text)
-    return names.get(text, text) if field.kind == "ref" else text
+    if field.kind == "ref":
+        return names.get(text, text)
+    return _plain_value(field, text)
+
+
+def _plain_value(field: Field, text: str) -> object:
+    if field.kind == "bool":
+        return _BOOLS.get(text.casefold(), text)
+    if field.kind in ("number", "money"):
+        return int(text) if _WHOLE.fullmatch(text) else text
+    return _option(field, text) if isinstance(field, Select) else text
 
 
 def _option(field: Select, text: str) -> str:
@@ -182,15 +189,22 @@ def read_head(headers: Headers, head: Sequence[str], chosen: object) -> tuple[li
         BadInput: `chosen` is no list of fields of the model, one for each column; or a field has two columns.
     """
     head = [unguarded(each) for each in head]
-    if chosen is not None:
-        wanted = cast("list[object]", chosen) if isinstance(chosen, list) else []
-        if len(wanted) != len(head):
-            raise BadInput(f"columns must be an array with a field or null for each of the {len(head)} columns")
-        found: list[Column | None] = [headers.chosen(*each) for each in zip(head, wanted, strict=True)]
-    else:
-        found = [headers.column(each) if each.strip() else Column("", None) for each in head]
-    columns = [Column(name, None) if each is None else each for name, each in zip(head, found, strict=True)]
-    names = [each.name for each in columns if each.name is not None]
-    if len(set(names)) != len(names):
+    unknown: list[str] = []
+    columns: list[Column] = []
+    wanted = None if chosen is None else _chosen(chosen, len(head))
+    for place, header in enumerate(head):
+        column = headers.found(header) if wanted is None else headers.chosen(header, wanted[place])
+        columns.append(column or Column(header, None))
+        if column is None:
+            unknown.append(header)
+    names = Counter(each.name for each in columns)
+    if any(count > 1 for name, count in names.items() if name is not None):
         raise BadInput("csv names a field twice in its first row")
-    return columns, [name for name, each in zip(head, found, strict=True) if each is None]
+    return columns, unknown
+
+
+def _chosen(chosen: object, count: int) -> list[object]:
+    wanted = cast("list[object]", chosen) if isinstance(chosen, list) else []
+    if len(wanted) != count:
+        raise BadInput(f"columns must be an array with a field or null for each of the {count} columns")
+    return wanted

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
@@ -85,14 +85,9 @@ def table(text: str, separator: Separator | None, *, max_rows: int, max_lines: i
     Raises:
         BadInput: it cannot be read, or has too many lines.
     """
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    named = _SEPARATOR_LINE.match(text)
-    if named is not None:
-        text = text[named.end() :]
-        separator = separator or next((each for each in SEPARATORS if each == named[1]), None)
     found: list[list[str]] = []
     lines = 0
-    reader = csv.reader(io.StringIO(text), delimiter=separator or _separator_of(text), strict=True)
+    reader = _reader(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), separator)
     try:
         for lines, row in enumerate(reader):
             if row:
@@ -108,6 +103,14 @@ def table(text: str, separator: Separator | None, *, max_rows: int, max_lines: i
     if len(found) <= max_rows and lines > max_lines:
         raise BadInput(f"csv may have {max_lines} lines at most, empty ones included")
     return found
+
+
+def _reader(text: str, separator: Separator | None) -> Iterator[list[str]]:
+    named = _SEPARATOR_LINE.match(text)
+    if named is not None:
+        text = text[named.end() :]
+        separator = separator or next(each for each in SEPARATORS if each == named[1])
+    return csv.reader(io.StringIO(text), delimiter=separator or _separator_of(text), strict=True)
 
 
 def _separator_of(text: str) -> Separator:

@@ -121,32 +121,36 @@ async def export(run: Run, model: str, body: Body) -> Exported:
 async def pieces_of(run: Run, model: str, asked: ExportRequest) -> AsyncGenerator[tuple[str, int]]:
     """The text in pieces with the number of records in each; the first piece of CSV is its head."""
     reading = run.engine.reading(run.caller, run.view_of(model))
-    is_csv, separator = asked.content_type == "text/csv", asked.notation.separator or ","
-    places = [reading.names.index(cast(str, each.name)) for each in asked.columns]
+    is_csv = asked.content_type == "text/csv"
     if is_csv:
-        yield written([[guarded(each.header) for each in asked.columns]], separator), 0
+        yield written([[guarded(each.header) for each in asked.columns]], asked.notation.separator or ","), 0
     async with aclosing(_records(run, model, reading, asked)) as found:
         async for records in found:
-            rows = [([values[place] for place in places], names) for values, names in records]
-            if is_csv:
-                yield written([_cells(asked, values, names) for values, names in rows], separator), len(rows)
-            else:
-                heads = [each.name for each in asked.columns]
-                lines = [_encoder.encode(dict(zip(heads, values, strict=True))).decode() for values, _ in rows]
-                yield "".join(f"{line}\n" for line in lines), len(rows)
+            yield (_csv(asked, records) if is_csv else _lines(asked, records)), len(records)
 
 
-_Records: TypeAlias = list[tuple[tuple[Any, ...], Mapping[str, str]]]
+_Records: TypeAlias = list[tuple[Sequence[Any], Mapping[str, str]]]
 """The values of each record as the caller sees them, and by the name of a reference what its record is called."""
+
+
+def _csv(asked: ExportRequest, records: _Records) -> str:
+    return written([_cells(asked, *each) for each in records], asked.notation.separator or ",")
+
+
+def _lines(asked: ExportRequest, records: _Records) -> str:
+    names = [each.name for each in asked.columns]
+    return "".join(_encoder.encode(dict(zip(names, each, strict=True))).decode() + "\n" for each, _ in records)
 
 
 async def _records(run: Run, model: str, reading: Reading, asked: ExportRequest) -> AsyncGenerator[_Records]:
     made, count = _statement(run, model, asked), len(reading.names)
+    places = [reading.names.index(cast(str, each.name)) for each in asked.columns]
     async with aclosing(run.engine.records.database.stream(made.text, *made.values)) as found:
         async for rows in found:
             records: list[Record] = await outgoing.records(run, reading, [row[:count] for row in rows])
             names = await _names(run, asked.named, [row[count:] for row in rows])
-            yield [(msgspec.structs.astuple(each), called) for each, called in zip(records, names, strict=True)]
+            values = [msgspec.structs.astuple(each) for each in records]
+            yield [([each[at] for at in places], called) for each, called in zip(values, names, strict=True)]
 
 
 def _statement(run: Run, model: str, asked: ExportRequest) -> select.Statement:

@@ -142,29 +142,42 @@ async def read(run: Run, view: ModelView, body: Body) -> ImportTable:
         BadInput: an unknown key; the text is no CSV with a head of known fields; there are too many rows; an agent may
             not create what the plan would.
     """
-    model = view.model.name
+    text, is_trial, is_restoring = _members(view.model.name, body)
+    _require_rights(run, view, is_trial=is_trial, is_restoring=is_restoring)
+    notation = read_notation(body)
+    lines = table(text, notation.separator, max_rows=MOST_ROWS, max_lines=MOST_LINES)
+    columns, unknown = read_head(Headers(view), lines[0] if lines else [], body.get("columns"))
+    if unknown and not is_trial:
+        raise unknown_field(view.model.name, unknown[0])
+    columns = _taken(columns, is_restoring=is_restoring)
+    if not unknown and not any(each.name for each in columns):
+        raise BadInput("csv needs a first row with the names of fields")
+    if len(lines) > MOST_ROWS + 1:
+        raise BadInput(f"csv may have {MOST_ROWS} rows at most")
+    ids, ambiguous = await _named(run, columns, lines[1:])
+    return ImportTable(columns, lines[1:], unknown, notation, ids, ambiguous, is_trial, is_restoring)
+
+
+def _members(model: str, body: Body) -> tuple[str, bool, bool]:
     for name in body:
         if name not in _MEMBERS:
             raise BadInput(f"unknown key {name} in {model}.import")
     text, is_trial, is_restoring = body.get("csv"), body.get("dry_run", False), body.get("restore", False)
     if not isinstance(text, str) or not isinstance(is_trial, bool) or not isinstance(is_restoring, bool):
         raise BadInput(f"{model}.import needs csv, a string, and takes dry_run and restore, true or false")
+    return text, is_trial, is_restoring
+
+
+def _require_rights(run: Run, view: ModelView, *, is_trial: bool, is_restoring: bool) -> None:
+    model = view.model.name
     if run.caller.is_agent and not is_trial and "create" not in view.commands:
         raise BadInput(f"{model}.import needs the scope {model}.create too: that is what each row is in the plan")
     if is_restoring and not run.caller.is_administrator:
         raise BadInput("restore keeps ids, states and read-only values: only an administrator may ask for it")
-    notation = read_notation(body)
-    lines = table(text, notation.separator, max_rows=MOST_ROWS, max_lines=MOST_LINES)
-    columns, unknown = read_head(Headers(view), lines[0] if lines else [], body.get("columns"))
-    if unknown and not is_trial:
-        raise unknown_field(model, unknown[0])
-    columns = [each if _is_taken(each, is_restoring=is_restoring) else Column(each.header, None) for each in columns]
-    if not unknown and all(each.name is None for each in columns):
-        raise BadInput("csv needs a first row with the names of fields")
-    if len(lines) > MOST_ROWS + 1:
-        raise BadInput(f"csv may have {MOST_ROWS} rows at most")
-    ids, ambiguous = await _named(run, columns, lines[1:])
-    return ImportTable(columns, lines[1:], unknown, notation, ids, ambiguous, is_trial, is_restoring)
+
+
+def _taken(columns: Sequence[Column], *, is_restoring: bool) -> list[Column]:
+    return [each if _is_taken(each, is_restoring=is_restoring) else Column(each.header, None) for each in columns]
 
 
 def _is_taken(column: Column, *, is_restoring: bool) -> bool:

@@ -1,6 +1,6 @@
 """What the records that others refer to are called, both ways: names for ids in exports, ids for names in imports."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from countersign.declare import Ref
 from countersign.declare.fields.ref import is_record_id
@@ -41,24 +41,31 @@ async def ids_of(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[str, st
     """By cell, the id of the one record that the caller may see and that is called so; and of the cells that several
     records are called by, how many there are. A name in another case counts where none is written exactly so."""
     view = named_by(run, ref)
-    grammar = run.engine.grammar
-    wanted = {each for each in cells if not is_record_id(each)}
-    if run.caller.view.is_masked:
-        # A token here is refused as it is in every reference; nothing is looked up by it.
-        wanted = {each for each in wanted if not grammar.might_hold_token(each) or not grammar.tokens(each)}
+    wanted = {each for each in cells if not is_record_id(each) and not _has_token(run, each)}
     if view is None or not wanted:
         return {}, {}
+    matches = await _matches(run, view, wanted)
+    return (
+        {cell: record_id for cell, (record_id, count) in matches.items() if count == 1},
+        {cell: count for cell, (_, count) in matches.items() if count > 1},
+    )
+
+
+def _has_token(run: Run, cell: str) -> bool:
+    """A token is refused here as it is in every reference; nothing is looked up by it."""
+    grammar = run.engine.grammar
+    return run.caller.view.is_masked and grammar.might_hold_token(cell) and bool(grammar.tokens(cell))
+
+
+async def _matches(run: Run, view: ModelView, wanted: Collection[str]) -> dict[str, tuple[str, int]]:
+    """By cell, a record that is called so, and how many are."""
     exact, loose = dict[str, tuple[str, int]](), dict[str, tuple[str, int]]()
     for some in _batches(sorted({folded(each) for each in wanted})):
         for name, key, record_id, count in await _called(run, view, some):
             exact[name] = (record_id, count)
             loose[key] = (record_id, count + loose.get(key, ("", 0))[1])
     found = {each: exact.get(each) or loose.get(folded(each)) for each in wanted}
-    matches = [(cell, *match) for cell, match in found.items() if match is not None]
-    return (
-        {cell: record_id for cell, record_id, count in matches if count == 1},
-        {cell: count for cell, _, count in matches if count > 1},
-    )
+    return {cell: match for cell, match in found.items() if match is not None}
 
 
 async def _called(run: Run, view: ModelView, names: Sequence[str]) -> Sequence[tuple[str, str, str, int]]:

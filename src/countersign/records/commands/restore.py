@@ -4,9 +4,9 @@ A row of a record that is there already with the same values changes nothing, so
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from countersign.declare import Declared
+from countersign.declare import Declared, Field
 from countersign.declare.fields.field import Stored
 from countersign.declare.fields.ref import is_record_id
 from countersign.records.access.model import RULING
@@ -39,15 +39,29 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared | None:
     given = await incoming.values(run, view, values, inputs=frozenset(values))
     if await _is_there(run, model, record_id, given):
         return None
-    workflow = model.workflow
-    if workflow is not None and (workflow.field not in given or given[workflow.field].stored is None):
-        given[workflow.field] = Given(create.first_option(model.fields[workflow.field]), is_default=True)
     for name, field in model.fields.items():
-        if name not in given and field.default is not None:
-            given[name] = Given(create.default(run, field), is_default=True)
-        if field.required and (name not in given or given[name].stored is None):
+        if _lacks(model, name, given):
+            given |= _default(run, model, field)
+        if field.required and _is_empty(name, given):
             raise BadInput(f"{model.name}.{name} is required")
     return Prepared(model.name, "import", record_id, given=given)
+
+
+def _is_empty(name: str, given: Mapping[str, Given]) -> bool:
+    return name not in given or given[name].stored is None
+
+
+def _lacks(model: Declared, name: str, given: Mapping[str, Given]) -> bool:
+    """Whether the field gets its default: it has no column, or governs the workflow and is empty."""
+    if model.workflow is not None and model.workflow.field == name:
+        return _is_empty(name, given)
+    return name not in given
+
+
+def _default(run: Run, model: Declared, field: Field) -> dict[str, Given]:
+    if model.workflow is not None and model.workflow.field == field.name:
+        return {field.name: Given(create.first_option(field), is_default=True)}
+    return {} if field.default is None else {field.name: Given(create.default(run, field), is_default=True)}
 
 
 def _id(value: object) -> str | None:
@@ -71,19 +85,17 @@ async def _is_there(run: Run, model: Declared, record_id: str | None, given: Map
             raise BadInput(f"the {model.name} record with this id has other values")
         if found is not None:
             return True
-    for name in _identifying(model):
-        value = given[name].stored if name in given else None
-        row = None
-        if value is not None:
-            row = await run.transaction.fetch_one(f'SELECT id FROM "{model.name}" WHERE "{name}" = $1', value)
-        found = None if row is None else await _record(run, model, str(row[0]))
-        if found is not None and _is_equal(found, given):
+    for name in given:
+        if model.fields[name].unique and await _is_known(run, model, name, given):
             return True
     return model.name in RULING and await _is_granted(run, model, given)
 
 
-def _identifying(model: Declared) -> list[str]:
-    return [name for name, field in model.fields.items() if field.unique]
+async def _is_known(run: Run, model: Declared, name: str, given: Mapping[str, Given]) -> bool:
+    """Whether the record that has the unique value is there with the other values too."""
+    row = await run.transaction.fetch_one(f'SELECT id FROM "{model.name}" WHERE "{name}" = $1', given[name].stored)
+    found = None if row is None else await _record(run, model, str(row[0]))
+    return found is not None and _is_equal(found, given)
 
 
 async def _is_granted(run: Run, model: Declared, given: Mapping[str, Given]) -> bool:
@@ -127,14 +139,17 @@ async def apply(run: Run, prepared: Prepared) -> str:
 async def continue_numbers(run: Run, model: Declared, inserted: Iterable[Prepared]) -> None:
     """Have the series of numbers that a module's effects give go on after those that were restored: of a number
     2026-000012 in a unique read-only text of `invoice`, the series invoice-2026 (see `Work.next_number`)."""
-    names = [name for name, field in model.fields.items() if field.unique and field.readonly and field.kind == "text"]
     last: dict[str, int] = {}
-    for prepared in inserted:
-        for name in names:
-            value = prepared.given[name].stored if name in prepared.given else None
-            found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
-            if found is not None:
-                series = f"{model.name}-{found[1]}"
-                last[series] = max(last.get(series, 0), int(found[2]))
+    for text in (text for each in inserted for text in _numbers(model, each)):
+        found = _NUMBER.fullmatch(text)
+        if found is not None:
+            series = f"{model.name}-{found[1]}"
+            last[series] = max(last.get(series, 0), int(found[2]))
     for series, number in sorted(last.items()):
         await run.transaction.run(_CONTINUE, series, number + 1)
+
+
+def _numbers(model: Declared, prepared: Prepared) -> Iterator[str]:
+    for name, each in prepared.given.items():
+        if model.fields[name].unique and model.fields[name].readonly and isinstance(each.stored, str):
+            yield each.stored
