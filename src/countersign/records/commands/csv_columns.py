@@ -188,7 +188,7 @@ def read_head(headers: Headers, head: Sequence[str], chosen: object) -> tuple[li
     Raises:
         BadInput: `chosen` is no list of fields of the model, one for each column; or a field has two columns.
     """
-    head = [unguarded(each) for each in head]
+    head = list(map(unguarded, head))
     unknown: list[str] = []
     columns: list[Column] = []
     wanted = None if chosen is None else _chosen(chosen, len(head))
