@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from countersign.declare import BadValue
+from countersign.declare.fields.text import plain
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import conditional, idempotency
 from countersign.kernel.http.answer import JSON, Answer, encode
@@ -128,6 +130,7 @@ class Handlers:
         if not isinstance(digest, str | None) or not isinstance(note, str | None):
             raise BadInput("digest and note are strings")
         if note is not None:
+            note = _plain_note(note)
             incoming.refuse_tokens(run, note, "note")
         decision = await decide.approve(run, self.agents, call.path["plan_id"], digest, note)
         return Answer(200, encode(Envelope((), decision)))
@@ -163,6 +166,13 @@ async def _issued(run: Run, asked: agent_tokens.Asked) -> Token:
 def _wanted(accept: str | None) -> str | None:
     names = [part.split(";")[0].strip() for part in (accept or "").split(",")]
     return next((each for each in export.FORMATS if each in names), None)
+
+
+def _plain_note(note: str) -> str:
+    try:
+        return plain(note)
+    except BadValue as error:
+        raise BadInput(f"note {error}") from error
 
 
 def _body(call: edge.Call[Caller], *known: str) -> Mapping[str, object]:
