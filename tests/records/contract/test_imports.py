@@ -137,7 +137,8 @@ async def test_an_export_has_the_columns_and_the_form_that_were_asked_for(office
     assert text["text"] == "Customer since;Active\r\n31.01.2026;no\r\n"
     lines = await office.value("alice", "party.export", filter=only, fields=["id"], content_type="application/x-ndjson")
     assert lines["text"] == f'{{"id":"{party["id"]}"}}\n'
-    for body in ({"fields": ["tax_id"]}, {"fields": [{}]}, {"fields": []}, {"form": "nice"}):
+    wrong: list[dict[str, object]] = [{"fields": ["tax_id"]}, {"fields": [{}]}, {"fields": []}, {"form": "nice"}]
+    for body in wrong:
         assert await office.refused("alice", "party.export", **body)
 
 
