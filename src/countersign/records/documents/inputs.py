@@ -42,7 +42,7 @@ IMPORT: Mapping[str, Schema] = {
     "dry_run": {"type": "boolean", "default": False, "description": "check every row and write nothing"},
     "columns": {
         "type": "array",
-        "items": {"type": ["string", "null"]},
+        "items": {"anyOf": [{"type": "string"}, {"type": "null"}]},
         "description": "for each column of the file its field (null: left out; <field>:amount: money in decimals), "
         "in place of what the first row says",
     },
