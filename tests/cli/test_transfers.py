@@ -180,14 +180,16 @@ def test_a_pushed_directory_arrives_whole(run: Run, shelf: Shelf, tmp_path: Path
         COUNTERSIGN_TOKEN=shelf.token,
     )
 
-    late = run(
-        *("push", folder, shelf.name, "--version", version, "--platform", "linux", "--server", shelf.server.url),
-        COUNTERSIGN_TOKEN=shelf.token,
-    )
+    command = ("push", folder, shelf.name, "--version", version, "--platform", "linux", "--server", shelf.server.url)
+    again = run(*command, COUNTERSIGN_TOKEN=shelf.token)
+    (folder / "late.txt").write_text("late")
+    late = run(*command, COUNTERSIGN_TOKEN=shelf.token)
 
     assert pushed.returncode == fetched.returncode == Exit.OK, pushed.stderr + fetched.stderr
     assert late.returncode == Exit.CONFLICT
     assert f"{version} is published already" in late.stderr
+    assert again.returncode == Exit.OK
+    assert f"{version} (published)" in again.stdout
     with tarfile.open(tmp_path / json.loads(fetched.stdout)["path"]) as archive:
         assert archive.getnames() == ["lib", "lib/a.txt"]
 

@@ -36,6 +36,8 @@ class Target:
     channel: str
     platform: str | None
     notes: str | None
+    status: str = "draft"
+    """What the release is: draft, published or yanked."""
 
     @property
     def address(self) -> str:
@@ -100,11 +102,10 @@ def push(
     except KeyboardInterrupt as error:
         remedy = "Run the same command again: it continues where this one ended."
         raise Failure("the push was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
-    status = "draft"
     if publishes:
         to.server.post(f"{to.address}/publish", None, f"cannot publish {product} {version}")
-        status = "published"
-    _tell(to, artifact, content, built, status)
+        to.status = "published"
+    _tell(to, artifact, content, built, to.status)
 
 
 def _tell(to: Target, artifact: wire.Artifact, content: Content, built: Built | None, status: str) -> None:
@@ -218,29 +219,31 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
     """The file in the release, when it is there whole; drafts the release when there is none.
 
     Raises:
-        Failure: the release is published, has another file of that name, or is on another channel.
+        Failure: the release is published without this very file, has another one of its name, or is on another
+            channel.
     """
     path = f"/products/{segment(to.product.slug)}/releases"
     release = _release(to)
     if release is None:
         _draft(to, path)
         return None
-    if release.status != "draft":
-        why = f"{to.version} is {release.status or 'published'} already: its files do not change any more"
-        remedy = "Push the files under a new version."
-        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT, problem="release_published")
     if release.channel != to.channel:
         why = f"the release exists on the channel {release.channel}"
         remedy = f"Say --channel {release.channel}, or push another version."
         raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
-    found = {each.filename: each for each in release.artifacts}.get(content.filename)
-    if found is None or found.status != "ready":
+    found = {each.filename: each for each in release.artifacts if each.status == "ready"}.get(content.filename)
+    to.status = release.status or "published"
+    if found is not None and found.sha256 == content.sha256:
+        return found
+    if to.status != "draft":
+        why = f"{to.version} is {to.status} already: its files do not change any more"
+        remedy = "Push the files under a new version."
+        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT, problem="release_published")
+    if found is None:
         return None
-    if found.sha256 != content.sha256:
-        why = f"the release has another file {found.filename} with sha256 {found.sha256}"
-        remedy = "Push under another version, or another --filename."
-        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
-    return found
+    why = f"the release has another file {found.filename} with sha256 {found.sha256}"
+    remedy = "Push under another version, or another --filename."
+    raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 def _release(to: Target) -> wire.Release | None:

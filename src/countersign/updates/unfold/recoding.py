@@ -1,4 +1,4 @@
-"""Streams of compressors that decide as zlib does, but for a little: GNU gzip, Info-ZIP, Node's zlib (npm).
+"""Streams of compressors that decide as zlib does, but for a little: GNU gzip, and Node's zlib (npm).
 
 zlib compresses the content, and its tokens predict the stream's. What is kept are the edits that turn the prediction
 into the stream's tokens, where its blocks end, and the codes of each block as they are written.

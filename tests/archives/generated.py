@@ -1,0 +1,226 @@
+"""Archives made from the grammar of their format: valid ones with what they hold, and ones with a trick of any kind put
+in anywhere."""
+
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tests.archives import tars, zips
+from tests.archives.good import Tree
+from tests.archives.tars import GNU, LONG_LINK, PAX_GLOBAL, USTAR
+from tests.archives.zips import DEFLATED, FOLDER_MODE, LINK_MODE, STORED, Archive, Item
+
+LETTERS = "abcdefghij"
+MAX_GLOBAL = 8
+
+
+class Made(NamedTuple):
+    """An archive; what it holds where it is valid, and the trick that it has where it is not sure to be."""
+
+    data: bytes
+    tree: Tree | None
+    trick: str = ""
+
+
+class Names:
+    """Names that no two entries share, in folders that no entry is."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._count = 0
+
+    def next(self, length: int = 0) -> str:
+        """A new name, with this many letters in a folder before it."""
+        self._count += 1
+        folder = "d" + "".join(self._chance.choices(LETTERS, k=length)) + "/" if length else ""
+        return f"{folder}{self._chance.choice(LETTERS)}{self._count}"
+
+
+def data_of(chance: random.Random) -> bytes:
+    """Some bytes of a file, of any length around a block."""
+    return chance.randbytes(chance.choice((0, 1, 3, 511, 512, 513, 1500)))
+
+
+def tar(seed: int) -> Made:
+    """The tar archive of this number: every third one has a trick."""
+    chance = random.Random(f"tar {seed}")
+    names, tree = Names(chance), Tree()
+    parts = [chance.choice(_TAR_PARTS)(chance, names, tree) for _ in range(chance.randrange(1, 9))]
+    if seed % 3:
+        return Made(tars.archive(*parts), tree)
+    trick = chance.choice(list(_TAR_TRICKS))
+    parts.insert(chance.randrange(len(parts) + 1), _TAR_TRICKS[trick](chance, names, tree))
+    return Made(tars.archive(*parts), None, trick)
+
+
+def _file(chance: random.Random, names: Names, tree: Tree) -> bytes:
+    name, data = names.next(chance.choice((0, 5))), data_of(chance)
+    tree[name] = "file", data
+    return tars.file(name.encode(), data, magic=chance.choice((USTAR, GNU)))
+
+
+def _folder(chance: random.Random, names: Names, tree: Tree) -> bytes:
+    name = names.next()
+    tree[name] = "folder", b""
+    return tars.folder(name.encode() + chance.choice((b"/", b"")))
+
+
+def _link(chance: random.Random, names: Names, tree: Tree) -> bytes:
+    name, target = names.next(), names.next()
+    tree[name] = "link", target.encode()
+    return tars.link(name.encode(), target.encode())
+
+
+def _hard(chance: random.Random, names: Names, tree: Tree) -> bytes:
+    files = [path for path, (kind, _) in tree.items() if kind == "file"]
+    if not files:
+        return _file(chance, names, tree)
+    name, target = names.next(), chance.choice(files)
+    tree[name] = tree[target]
+    if len(target) < 100:
+        return tars.hard(name.encode(), target.encode())
+    return tars.long(target.encode(), LONG_LINK) + tars.hard(name.encode(), target.encode()[:100], magic=GNU)
+
+
+def _long_by_gnu(chance: random.Random, names: Names, tree: Tree) -> bytes:
+    name, data = names.next(chance.choice((99, 130, 200))), data_of(chance)
+    tree[name] = "file", data
+    return tars.long(name.encode()) + tars.file(name.encode()[:100], data, magic=GNU)
+
+
+def _by_pax(chance: random.Random, names: Names, tree: Tree) -> bytes:
+    name, data = names.next(chance.choice((5, 150))), data_of(chance)
+    tree[name] = "file", data
+    records = [(b"path", name.encode()), (b"mtime", b"1.5"), (b"comment", b"any\xc3\xa9")]
+    if chance.random() < 0.5:
+        records.append((b"size", str(len(data)).encode()))
+    chance.shuffle(records)
+    return tars.pax(*records) + tars.file(name.encode()[:100], data)
+
+
+def _by_prefix(chance: random.Random, names: Names, tree: Tree) -> bytes:
+    name, data = names.next(60), data_of(chance)
+    folder, _, last = name.rpartition("/")
+    tree[name] = "file", data
+    return tars.file(last.encode(), data, prefix=folder.encode())
+
+
+def _global(chance: random.Random, names: Names, tree: Tree) -> bytes:
+    header = tars.pax((chance.choice((b"comment", b"mtime")), b"12"), kind=PAX_GLOBAL)
+    return header * chance.randrange(1, MAX_GLOBAL // 2) + _file(chance, names, tree)
+
+
+_TAR_PARTS: tuple[Callable[[random.Random, Names, Tree], bytes], ...] = (
+    _file,
+    _file,
+    _folder,
+    _link,
+    _hard,
+    _hard,
+    _long_by_gnu,
+    _by_pax,
+    _by_prefix,
+    _global,
+)
+
+
+def _two(first: bytes, second: bytes) -> Callable[[random.Random, Names, Tree], bytes]:
+    return lambda chance, names, tree: first + second + _file(chance, names, tree)
+
+
+_TAR_TRICKS: dict[str, Callable[[random.Random, Names, Tree], bytes]] = {
+    "chained global headers": lambda chance, names, tree: (
+        tars.pax((b"comment", b"x"), kind=PAX_GLOBAL) * chance.randrange(MAX_GLOBAL + 1, 40)
+        + _file(chance, names, tree)
+    ),
+    "a global path": _two(tars.pax((b"path", b"global"), kind=PAX_GLOBAL), b""),
+    "a global size": _two(tars.pax((b"size", b"0"), kind=PAX_GLOBAL), b""),
+    "a global link path": _two(tars.pax((b"linkpath", b"/etc/passwd"), kind=PAX_GLOBAL), b""),
+    "a global header behind an extended one": _two(
+        tars.pax((b"path", b"one")), tars.pax((b"path", b"two"), kind=PAX_GLOBAL)
+    ),
+    "two extended headers": _two(tars.pax((b"path", b"one")), tars.pax((b"path", b"two"))),
+    "two paths in one header": _two(tars.pax((b"path", b"one"), (b"path", b"two")), b""),
+    "a path by both": _two(tars.long(b"one"), tars.pax((b"path", b"two"))),
+    "two long names": _two(tars.long(b"one"), tars.long(b"two")),
+    "a long name for nothing": _two(tars.long(b"one", LONG_LINK), b""),
+    "a size that differs": _two(tars.pax((b"size", b"512")), b""),
+    "a size that is none": _two(tars.pax((b"size", b"0x10")), b""),
+    "a NUL in a path": _two(tars.pax((b"path", b"one\0two")), b""),
+    "a sparse map": _two(tars.pax((b"GNU.sparse.major", b"1"), (b"GNU.sparse.name", b"other")), b""),
+    "a header of zeros": lambda chance, names, tree: bytes(512) + _file(chance, names, tree),
+    "a hard link to nothing": lambda chance, names, tree: tars.hard(names.next().encode(), b"nothing"),
+    "a hard link to itself": lambda chance, names, tree: tars.hard(b"self", b"self"),
+    "a hard link to a link": lambda chance, names, tree: tars.link(b"soft", b"x") + tars.hard(b"again", b"soft"),
+    "a hard link with bytes": lambda chance, names, tree: (
+        tars.file(b"one", b"1") + tars.header(b"two", 600, tars.HARD, target=b"one") + tars.file(b"in", b"x" * 88)
+    ),
+    "a link with bytes": lambda chance, names, tree: (
+        tars.header(b"two", 1024, tars.LINK, target=b"one") + tars.file(b"hidden", b"x")
+    ),
+    "a folder with bytes": lambda chance, names, tree: (
+        tars.header(b"two/", 1024, tars.FOLDER, mode=0o755) + tars.file(b"hidden", b"x")
+    ),
+    "a name again": lambda chance, names, tree: tars.file(b"same", b"1") + tars.file(b"same", b"2"),
+    "an unknown kind": lambda chance, names, tree: tars.header(b"odd", 512, b"Q") + tars.file(b"hidden", b"x")[:512],
+    "a prefix under GNU's magic": lambda chance, names, tree: tars.file(b"n", b"1", prefix=b"dir", magic=GNU),
+    "a size in base 256": lambda chance, names, tree: tars.file(
+        b"wide", b"x" * 700, raw={"size": tars.base256(700, 12)}
+    ),
+    "a negative size": lambda chance, names, tree: tars.file(b"wide", b"x", raw={"size": tars.base256(-512, 12)}),
+    "a size with spaces": lambda chance, names, tree: tars.file(b"gap", b"x" * 8, raw={"size": b"    10 \0    "}),
+    "a name that leaves": lambda chance, names, tree: tars.pax((b"path", b"../out")) + tars.file(b"in", b"x"),
+}
+
+
+def zip_(seed: int) -> Made:
+    """The zip archive of this number: every third one has a trick."""
+    chance = random.Random(f"zip {seed}")
+    names, tree = Names(chance), Tree()
+    items = [_item(chance, names, tree) for _ in range(chance.randrange(1, 7))]
+    if seed % 3:
+        return Made(Archive(items).written(), tree)
+    trick = chance.choice(list(_ZIP_TRICKS))
+    items.insert(chance.randrange(len(items) + 1), _ZIP_TRICKS[trick](names.next().encode(), data_of(chance)))
+    return Made(Archive(items).written(), None, trick)
+
+
+def _item(chance: random.Random, names: Names, tree: Tree) -> Item:
+    name, data = names.next(chance.choice((0, 8))), data_of(chance)
+    kind = chance.choice(("file", "file", "file", "folder", "link"))
+    if kind == "folder":
+        tree[name] = "folder", b""
+        return Item(name.encode() + b"/", b"", mode=FOLDER_MODE)
+    if kind == "link":
+        tree[name] = "link", b"elsewhere"
+        return Item(name.encode(), b"elsewhere", mode=LINK_MODE)
+    tree[name] = "file", data
+    method = chance.choice((STORED, DEFLATED))
+    return Item(name.encode(), data, method, descriptor=method == DEFLATED and chance.random() < 0.3)
+
+
+_ZIP_TRICKS: dict[str, Callable[[bytes, bytes], Item]] = {
+    "another name in front": lambda name, data: Item(name, data, local_name=name[:-1] + b"X"),
+    "another size in front": lambda name, data: Item(name, data, local={"size": len(data) + 1}),
+    "another method in front": lambda name, data: Item(name, data, local={"method": DEFLATED}),
+    "another checksum in front": lambda name, data: Item(name, data, local={"crc": 1}),
+    "a wrong checksum": lambda name, data: Item(name, data + b"x", local={"crc": 1}, central={"crc": 1}),
+    "a size that is less": lambda name, data: Item(name, data + b"x", DEFLATED, central={"size": len(data)}),
+    "a size of more": lambda name, data: Item(name, data, DEFLATED, central={"size": len(data) + 9}),
+    "another offset": lambda name, data: Item(name, data, central={"offset": 1}),
+    "bytes that belong to nothing": lambda name, data: Item(name, data, before=b"between"),
+    "bytes behind a stream": lambda name, data: Item(name, data, DEFLATED, packed=zips.deflated(data) + b"more"),
+    "another name in an extra field": lambda name, data: Item(
+        name, data, extra=zips.unicode_path(name, b"other-" + name)
+    ),
+    "an extra field cut off": lambda name, data: Item(name, data, extra=zips.extra_field(1, b"12", length=9)),
+    "sizes of Zip64 that differ": lambda name, data: Item(name, data, extra=zips.zip64(1, 2)),
+    "encryption": lambda name, data: Item(name, data, flags=zips.ENCRYPTED),
+    "a backslash": lambda name, data: Item(b"a\\" + name, data),
+    "a name that leaves": lambda name, data: Item(b"../" + name, data),
+    "a folder with bytes": lambda name, data: Item(name + b"/", b"bytes", mode=FOLDER_MODE),
+    "no descriptor": lambda name, data: Item(name, data, DEFLATED, descriptor=True, descriptor_bytes=b""),
+    "a descriptor that differs": lambda name, data: Item(
+        name, data, DEFLATED, descriptor=True, descriptor_bytes=zips.descriptor(1, 2, 3)
+    ),
+}

@@ -1,0 +1,58 @@
+"""Archives from the grammar of their format: valid ones are read as they were meant; tricks are refused, or read as
+every other reader reads them."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from countersign.archives.limits import Limits
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.archives.rules import RULES
+from tests.archives import generated, peers
+from tests.archives.cases import drain, rule_of
+from tests.archives.generated import Made
+from tests.archives.good import Tree
+
+SAMPLE, FULL = 600, 30_000
+PROGRAMS_ONE_IN = 60
+LIMITS = Limits(total_bytes=16 << 20, seconds=60)
+
+
+@pytest.mark.parametrize("make", [generated.tar, generated.zip_], ids=["tar", "zip"])
+def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
+    make: Callable[[int], Made], is_full: bool
+) -> None:
+    count: Counter[str] = Counter()
+    for seed in range(FULL if is_full else SAMPLE):
+        made = make(seed)
+        limits = replace(LIMITS, profile="strict" if seed % 2 else "compatible")
+        tree, rule = taken(made, limits)
+        count["taken" if tree is not None else "refused"] += 1
+        if made.tree is not None:
+            assert tree == made.tree, f"{seed} is valid: {rule}"
+        if tree is None:
+            assert rule in RULES or rule == "unknown", f"{seed} {made.trick}"
+            continue
+        assert peers.by_library(made.data) == tree, f"{seed} {made.trick}"
+        if seed % PROGRAMS_ONE_IN == 0 or (made.trick and is_full):
+            hold_alike(made, tree, seed)
+
+    assert min(count["taken"], count["refused"]) > (FULL if is_full else SAMPLE) // 10
+
+
+def taken(made: Made, limits: Limits) -> tuple[Tree | None, str]:
+    """What the reader takes; or None and the rule by which it refuses."""
+    try:
+        return {path: (kind, content) for path, (kind, _, content) in drain(made.data, limits).items()}, ""
+    except (ArchiveRefused, ArchiveUnknown) as refused:
+        return None, rule_of(refused)
+
+
+def hold_alike(made: Made, tree: Tree, seed: int) -> None:
+    """Every program that is installed and reads the format unpacks the same."""
+    for name in peers.PROGRAMS:
+        theirs = peers.by_program(name, made.data)
+        if theirs is not None:
+            assert peers.composed(theirs) == peers.composed(peers.with_implied(tree)), f"{seed} {made.trick} {name}"
