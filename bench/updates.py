@@ -303,11 +303,11 @@ def page(found: list[dict[str, object]]) -> str:
         f"Worst to the best single tool: {worst:.2f} ({MOST_TO_BEST} is allowed). Archives as shipped, ours to bsdiff",
         f"on the archive, in the median: {median:.3f} ({MOST_TO_BSDIFF} is allowed).",
         "",
-        "An archive is taken apart where this Python's zlib can make each of its streams again, bit by bit, or can with",
-        "a few edits: GNU gzip and Node's zlib (npm) decide almost as zlib does, and the edits take about 0.2 % and 3 % of",
-        "the archive. Archives that another compressor has written (zlib-ng, libdeflate, 7-Zip, zopfli) are compared as",
-        "they are: that is where ours is no better than others. A store that wants small updates of archives packs them",
-        "with zlib, or ships the files as they are.",
+        "An archive is taken apart where this Python's zlib can make each of its streams again, bit by bit, or can",
+        "with a few edits: GNU gzip and Node's zlib (npm) decide almost as zlib does, and the edits take about 0.2 %",
+        "and 3 % of the archive. Archives that another compressor has written (zlib-ng, libdeflate, 7-Zip, zopfli) are",
+        "compared as they are: that is where ours is no better than others. A store that wants small updates of",
+        "archives packs them with zlib, or ships the files as they are.",
         "",
     ]
     return "\n".join(lines)
