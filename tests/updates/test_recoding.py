@@ -58,7 +58,7 @@ def test_what_node_packed_lies_open() -> None:
     found = unfolded(NODE)
 
     assert TEXT in found.content
-    assert len(found.recipe) < len(NODE) // 10
+    assert len(found.recipe) < len(NODE) // 40
 
 
 def test_what_this_machines_node_packs_lies_open() -> None:
