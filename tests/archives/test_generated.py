@@ -46,7 +46,7 @@ def taken(made: Made, limits: Limits) -> tuple[Tree | None, str]:
 
 
 def hold_right(made: Made, tree: Tree | None, rule: str, seed: int) -> None:
-    """A valid archive is read as it was meant; what is taken is what the standard library sees; a refusal has a rule."""
+    """A valid archive is read as it was meant; what is taken, the standard library sees; a refusal has a rule."""
     if made.tree is not None:
         assert tree == made.tree, f"{seed} is valid: {rule}"
     if tree is None:
