@@ -23,7 +23,7 @@ pytest_plugins = [
     "tests.figures",
     "tests.passwords",
     "tests.quick",
-    *(f"tests.servers.{each}" for each in ("chromium", "fork_server", "postgres", "redis", "s3")),
+    *(f"tests.servers.{each}" for each in ("chromium", "firefox", "fork_server", "postgres", "redis", "s3")),
 ]
 
 

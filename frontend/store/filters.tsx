@@ -1,5 +1,5 @@
 // What narrows the list of products: words that are looked for while one types, and filters, all in the address.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../shared/components/button";
 import { SelectField, TextField } from "../shared/components/field";
 import { ask, query } from "../shared/router";
@@ -37,7 +37,7 @@ export function Filters() {
       setTyped(now);
     }
   }, [now]);
-  useEffect(
+  useLayoutEffect(
     () => shortcut({ key: "/", does: shared("keyboard.search"), run: () => document.getElementById("q")?.focus() }),
     [],
   );

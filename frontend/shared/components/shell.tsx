@@ -1,6 +1,6 @@
 // The frame around every page of an entry: ways in, skip link, head, foot, news, and the sheet of keys.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { current, path } from "../router";
 import { say } from "../say";
 import { areOff, isSheetOpen, known, shortcut, switchOff } from "../shortcuts";
@@ -22,7 +22,7 @@ interface Props {
 }
 
 export function Shell({ places, end, foot = [] }: Props): JSX.Element {
-  useEffect(() => shortcut({ key: "?", does: say("keyboard.sheet"), run: () => (isSheetOpen.value = true) }), []);
+  useLayoutEffect(() => shortcut({ key: "?", does: say("keyboard.sheet"), run: () => (isSheetOpen.value = true) }), []);
   const found = current.value;
   return (
     <>

@@ -1,5 +1,5 @@
 // What the person owns: as cards or as a list, searched while one types, with the downloads of each and what they note.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { SelectField, TextField } from "../../shared/components/field";
@@ -44,7 +44,7 @@ export function Library() {
 function Shown() {
   const { owned, problem, again } = useLibrary();
   const [words, setWords] = useState(query.value.get("q") ?? "");
-  useEffect(
+  useLayoutEffect(
     () => shortcut({ key: "/", does: shared("keyboard.search"), run: () => document.getElementById("find")?.focus() }),
     [],
   );

@@ -8,8 +8,9 @@ import { counted, size } from "../../shared/words";
 import type { Schemas } from "../api";
 import { PLATFORMS } from "../platform";
 import { say as store } from "../say";
+import { say } from "./publishing_say";
 import type { Release } from "./releases";
-import { say } from "./say";
+import { say as publisher } from "./say";
 
 interface Props {
   product: Schemas["ProductDetail"];
@@ -37,11 +38,11 @@ export function Publishing({ product, release, problem, isOpen, isBusy, onPublis
   const platforms = [...new Set(files.flatMap((each) => (each.platform ? [PLATFORMS[each.platform] ?? each.platform] : [])))];
   const bytes = files.reduce((sum, each) => sum + each.size, 0);
   const facts: [string, string][] = [
-    [say("version"), release.version],
+    [publisher("version"), release.version],
     [store("channel"), release.channel],
-    [say("files"), `${counted(files.length, say("files.one"), say("files.n"))}, ${size(bytes)}`],
-    [store("platform"), platforms.join(", ") || say("platform.none")],
-    [say("notes"), release.notes || say("notes.none")],
+    [publisher("files"), `${counted(files.length, say("files.one"), say("files.n"))}, ${size(bytes)}`],
+    [store("platform"), platforms.join(", ") || publisher("platform.none")],
+    [publisher("notes"), release.notes || say("notes.none")],
   ];
   return (
     <Dialog
@@ -51,7 +52,7 @@ export function Publishing({ product, release, problem, isOpen, isBusy, onPublis
       actions={
         why === null && (
           <Button look="strong" busy={isBusy} onClick={onPublish}>
-            {say("publish")}
+            {publisher("publish")}
           </Button>
         )
       }

@@ -1,5 +1,5 @@
 // The approvals inbox: what waits for a signature, live, and everything one has to know before signing.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { SelectField } from "../../shared/components/field";
@@ -193,7 +193,8 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       void reread(first.id);
     }
   }, [first?.id]);
-  useEffect(() => {
+  // At once, so that two keys in a row lead from plan to plan.
+  useLayoutEffect(() => {
     const known = [
       shortcut({ key: "j", does: say("key.j"), run: () => choose(groups[at + 1]?.[0], true) }),
       shortcut({ key: "k", does: say("key.k"), run: () => choose(groups[at - 1]?.[0], true) }),

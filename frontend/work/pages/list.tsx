@@ -1,5 +1,5 @@
 // The records of any model: a grid of all of them, with filter, order, columns and views in the address.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Button, LinkButton } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
@@ -74,7 +74,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
     setPanel("filter");
     setCalls((last) => last + 1);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const known = [
       ...KEYS.map(([key, does]) => shortcut({ key, does: say(does) })),
       shortcut({ key: "f", does: say("key.filter"), run: callFilter }),

@@ -4,6 +4,7 @@ import json
 from typing import cast
 
 from countersign.kernel.http import forms
+from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.call import Message, Send
 
 LARGEST_REFUSAL = 65_536
@@ -38,15 +39,8 @@ def _is_refusal(start: Message) -> bool:
 
 
 async def _answer(start: Message, body: bytes, method: str, send: Send) -> None:
-    try:
-        read: object = json.loads(body)
-    except ValueError:
-        read = {}
-    members = cast("dict[str, object]", read) if isinstance(read, dict) else {}
     headers: list[tuple[bytes, bytes]] = [pair for pair in start["headers"] if pair[0] not in _OF_THE_BODY]
-    wait_s = next((value.decode("latin-1") for name, value in headers if name == b"retry-after"), None)
-    title, detail = _text(members, "title"), _text(members, "detail") or _text(members, "error")
-    page = forms.problem(start["status"], title, detail, _text(members, "resolution"), wait_s)
+    page = _page(start["status"], _members(body), headers)
     text = page.body if isinstance(page.body, bytes) else b""
     own = [(name.lower().encode(), value.encode("latin-1")) for name, value in page.headers]
     own += [(b"content-type", page.media_type.encode()), (b"content-length", b"%d" % len(text))]
@@ -56,6 +50,16 @@ async def _answer(start: Message, body: bytes, method: str, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else text, "more_body": False})
 
 
-def _text(members: dict[str, object], name: str) -> str:
-    found = members.get(name)
-    return found if isinstance(found, str) else ""
+def _page(status: int, members: dict[str, object], headers: list[tuple[bytes, bytes]]) -> Answer:
+    texts = {name: value for name, value in members.items() if isinstance(value, str)}
+    wait_s = next((value.decode("latin-1") for name, value in headers if name == b"retry-after"), None)
+    detail = texts.get("detail") or texts.get("error", "")
+    return forms.problem(status, texts.get("title", ""), detail, texts.get("resolution", ""), wait_s)
+
+
+def _members(body: bytes) -> dict[str, object]:
+    try:
+        read: object = json.loads(body)
+    except ValueError:
+        return {}
+    return cast("dict[str, object]", read) if isinstance(read, dict) else {}

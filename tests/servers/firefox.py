@@ -1,0 +1,134 @@
+"""Debian's Firefox for tests that look at pages, driven over WebDriver BiDi, which it speaks itself."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+
+from tests.servers.process import installed, serving
+
+LISTENING = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
+KEYS = {"Enter": "\ue007", "Tab": "\ue004", "Escape": "\ue00c", "End": "\ue010", "ArrowDown": "\ue015"}
+WAIT_S = 30
+# No request but those of the test: neither updates, nor pages of the maker, nor telemetry.
+PREFERENCES: Mapping[str, object] = {
+    "app.update.enabled": False,
+    "browser.aboutConfig.showWarning": False,
+    "browser.newtabpage.enabled": False,
+    "browser.safebrowsing.downloads.enabled": False,
+    "browser.safebrowsing.malware.enabled": False,
+    "browser.safebrowsing.phishing.enabled": False,
+    "browser.shell.checkDefaultBrowser": False,
+    "browser.startup.page": 0,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "intl.accept_languages": "en-GB",
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "network.dns.disablePrefetch": True,
+    "services.settings.server": "data:,#remote-settings-dummy/v1",
+    "toolkit.telemetry.enabled": False,
+}
+
+
+@pytest.fixture(scope="session")
+def firefox() -> Path:
+    """The path of Firefox; skips where there is none."""
+    return installed("firefox-esr", "firefox-esr")
+
+
+class Page:
+    """The one page of a started Firefox."""
+
+    def __init__(self, socket: ClientConnection, context: str) -> None:
+        self._socket = socket
+        self._context = context
+        self._commands = 0
+        self.errors: list[str] = []
+        """What the console said of errors."""
+
+    async def command(self, method: str, **params: object) -> dict[str, Any]:
+        """The result of a command of WebDriver BiDi."""
+        self._commands += 1
+        number = self._commands
+        await self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
+        while True:
+            told: dict[str, Any] = json.loads(await asyncio.wait_for(self._socket.recv(), WAIT_S * 2))
+            if told.get("method") == "log.entryAdded" and told["params"]["level"] == "error":
+                self.errors.append(str(told["params"]["text"]))
+            if told.get("id") == number:
+                assert told["type"] == "success", (method, told)
+                return told["result"]
+
+    async def open(self) -> None:
+        """Begin a session and find the page."""
+        await self.command("session.new", capabilities={})
+        await self.command("session.subscribe", events=["log.entryAdded"])
+        tree = await self.command("browsingContext.getTree")
+        self._context = tree["contexts"][0]["context"]
+
+    async def goto(self, url: str) -> None:
+        """Be at this address."""
+        await self.command("browsingContext.navigate", context=self._context, url=url, wait="complete")
+
+    async def evaluate(self, expression: str) -> Any:
+        """What the expression comes to, where that is a plain value."""
+        target = {"context": self._context}
+        told = await self.command("script.evaluate", expression=expression, target=target, awaitPromise=True)
+        assert told["type"] == "success", told
+        return told["result"].get("value")
+
+    async def wait(self, expression: str) -> None:
+        """Wait until the expression is true."""
+        for _ in range(WAIT_S * 10):
+            if await self.evaluate(f"Boolean({expression})"):
+                return
+            await asyncio.sleep(0.1)
+        seen = await self.evaluate("document.body.innerText.slice(0, 500)")
+        raise AssertionError(f"{expression} is not so: {seen}")
+
+    async def wait_text(self, selector: str, text: str) -> None:
+        """Wait until an element of this selector has this text in it."""
+        sought = f"[...document.querySelectorAll({json.dumps(selector)})]"
+        await self.wait(f"{sought}.some((each) => each.textContent.includes({json.dumps(text)}))")
+
+    async def wait_focus(self, selector: str) -> None:
+        """Wait until what has the keyboard matches the selector."""
+        await self.wait(f"document.activeElement?.matches({json.dumps(selector)})")
+
+    async def press(self, *keys: str) -> None:
+        """Press the keys one after the other; names as in KEYS, else the characters themselves."""
+        strokes = [KEYS.get(each, each) for each in keys]
+        actions = [{"type": kind, "value": each} for each in strokes for kind in ("keyDown", "keyUp")]
+        source = {"type": "key", "id": "keyboard", "actions": actions}
+        await self.command("input.performActions", context=self._context, actions=[source])
+
+    async def type(self, text: str) -> None:
+        """Type the text where the keyboard is."""
+        await self.press(*text)
+
+
+@asynccontextmanager
+async def launched(firefox: Path, profile: Path) -> AsyncGenerator[Page]:
+    """The page of a Firefox without a window, until the block ends; `profile` is a new folder."""
+    profile.mkdir()
+    lines = [f"user_pref({json.dumps(name)}, {json.dumps(value)});" for name, value in PREFERENCES.items()]
+    (profile / "user.js").write_text("\n".join(lines))
+    log = profile.with_name(profile.name + ".log")
+    command = ["env", f"HOME={profile}", "MOZ_HEADLESS=1", firefox, "--remote-debugging-port", "0", "--no-remote"]
+    with serving(
+        [*command, "--profile", profile, "about:blank"],
+        is_ready=lambda: LISTENING.search(log.read_text(errors="replace")) is not None,
+        log=log,
+    ):
+        found = LISTENING.search(log.read_text(errors="replace"))
+        assert found is not None
+        async with connect(f"{found[1]}/session", max_size=1 << 24) as socket:
+            page = Page(socket, "")
+            await page.open()
+            yield page
