@@ -131,7 +131,9 @@ async def apply(run: Run, prepared: Prepared) -> str:
     model = run.engine.registry.models[prepared.model]
     values = {name: each.stored for name, each in prepared.given.items()}
     await granting.require_own(run, model, "", {}, values, prepared.id)
-    record_id = await writing.insert(run, model, prepared.given, prepared.id, record_id=prepared.record_id)
+    record_id = await writing.insert(
+        run, model, prepared.given, prepared.id, record_id=prepared.record_id, is_restored=True
+    )
     await granting.settle(run, model, record_id, values)
     return record_id
 
