@@ -39,7 +39,9 @@ async def test_a_bookkeeper_writes_posts_and_pays_an_invoice_on_its_page(
             # The next line is begun at once.
             await expect(page.locator("#part-invoice_line-invoice-description")).to_have_value("")
             await expect(lines.locator("form :is(input, select, textarea)").first).to_be_focused()
-        await expect(lines.locator("tbody tr").nth(1)).to_contain_text("9.00")
+        await expect(lines.locator("tbody tr:has-text('Line 2')")).to_contain_text("9.00")
+        # The message about the second line is in place of the one about the first.
+        await expect(page.locator(".toast")).to_have_count(1)
         await assert_accessible(page, axe)
         await expect(page.locator(".field:has(> .name:text-is('Total'))")).to_contain_text("34.51")
         await act(page, "invoice.post")
