@@ -35,7 +35,8 @@ _EVENT: Document = {
     "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
     "required": ["data"],
 }
-_OTHER_TEXT = ("text/", "application/yaml", "application/x-ndjson", "application/atom+xml")
+_OTHER_TEXT = ("text/", "application/x-ndjson", "application/atom+xml")
+"""Media types that are described as text. YAML is described by what it parses to."""
 
 
 def address_of(route: Route[Store]) -> str:
