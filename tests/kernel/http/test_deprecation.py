@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import httpx
 import msgspec
@@ -19,7 +19,7 @@ from countersign.kernel.http.call import Call, Headers
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.http.deprecation import Deprecation, deprecated
 from countersign.kernel.http.ratelimit import RateLimiter
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http.route import Nothing, Route, route
 
 NOTICE = Deprecation(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/old")
 
@@ -37,7 +37,7 @@ class Anyone:
 class OpenGate:
     """Lets everybody in."""
 
-    async def caller_of(self, headers: Headers, address: str, scope: str | None) -> Anyone:
+    async def caller_of(self, headers: Headers, address: str, route: Route[Any]) -> Anyone:
         """The same caller for all."""
         return Anyone()
 
