@@ -86,7 +86,7 @@ export function ReleaseStatus({ of }: { of: Release }) {
 }
 
 function NewRelease({ product }: { product: Detail }) {
-  const [value, setValue] = useState<New>({ version: "", channel: "stable", notes: "" });
+  const [value, setValue] = useState<New>({ version: "", channel: "stable", notes: "", notes_only: false });
   const { isBusy, problem, run } = useDoing();
   const path = `/api/v1/products/${product.slug}/releases`;
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${value.version || "VERSION"} --channel ${value.channel} --publish`;
