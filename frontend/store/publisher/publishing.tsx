@@ -26,7 +26,7 @@ interface Props {
 function missing(release: Release): string | null {
   const files = release.artifacts ?? [];
   if (files.length === 0) {
-    return say("publish.empty");
+    return release.notes_only ? null : say("publish.empty");
   }
   const unready = files.filter((each) => each.status !== "ready").map((each) => each.filename);
   return unready.length ? say("publish.unready", { files: unready.join(", ") }) : null;
