@@ -40,6 +40,8 @@
       return outlineStyle !== "none" && outlineWidth !== "0px";
     });
   const before = document.activeElement;
+  // What has the focus already is not scrolled to again.
+  before?.blur();
   for (const each of document.querySelectorAll(FOCUSABLE)) {
     // What the keyboard does not reach never has its focus.
     if (each.disabled || each.tabIndex < 0 || !isShown(each)) {

@@ -34,7 +34,7 @@ def test_a_redemption_whose_answer_is_lost_is_repeated_with_the_same_key(run: Ru
     done = run("redeem", "CODE", "--json", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
     assert done.returncode == Exit.OK
-    assert json.loads(done.stdout) == REDEEMED
+    assert json.loads(done.stdout) == {**REDEEMED, "redeemed_before": False}
     assert len({seen.headers["idempotency-key"] for seen in server.seen}) == 1
     assert len(server.seen) == 4
 

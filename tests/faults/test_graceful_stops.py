@@ -47,6 +47,9 @@ class Site:
         except ConnectionRefusedError:
             raise
         except (OSError, EOFError) as error:
+            if isinstance(error, ConnectionResetError) and "Connect call failed" in str(error):
+                # The listening socket was closed before it took the connection.
+                raise ConnectionRefusedError(str(error)) from error
             self.failed.append(f"{request.method} {request.path}: {error!r}")
             raise
         self.answered += 1

@@ -14,6 +14,7 @@ from countersign.distribution.tools.offered import NAMES
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.answer import JSON
 from tests.contract.scenes import everything
+from tests.distribution.publishing.test_lifecycle import built
 from tests.distribution.tools.conftest import world_of
 from tests.records.mcp.desk import REVISIONS, Desk, request, tool
 
@@ -71,6 +72,7 @@ async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: Desk) -
         )
     ).json()
     await world.http.put(announced["upload_url"], content=content)
+    await built(world, announced["artifact_id"])
     await world.call("POST", "/products/saga/releases/1.0/publish", owner)
     batch = {"kind": "license", "products": ["saga"], "count": 1}
     (code,) = (await world.call("POST", "/codes", owner, json=batch)).json()["codes"]

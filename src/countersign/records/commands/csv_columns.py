@@ -2,13 +2,13 @@
 each cell by the kind of its field."""
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from countersign.declare import Field, Select
+from countersign.kernel.normalization import normalized
 from countersign.records.access.view import ModelView
 from countersign.records.commands.csv_text import Notation, unguarded
 from countersign.records.commands.refusals import BadInput, unknown_field
@@ -105,7 +105,7 @@ class Headers:
 
 
 def _plain(text: str) -> str:
-    return "".join(each for each in unicodedata.normalize("NFKC", text).casefold() if each.isalnum())
+    return "".join(each for each in normalized("NFKC", text).casefold() if each.isalnum())
 
 
 def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str, str]) -> object:

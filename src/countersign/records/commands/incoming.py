@@ -175,7 +175,7 @@ def _require_alone(field: Field, text: str, found: Sequence[Token], name: str) -
     """Insist that a field with a format gets a token and nothing else: with text around it, the answer would tell
     whether the two fit together."""
     has_format = isinstance(field, Text) and field.format is not None
-    if has_format and found[0].text != text and any(each.label != LITERAL for each in found):
+    if has_format and any(each.label != LITERAL for each in found) and found[0].text != text:
         raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
 
 
