@@ -304,10 +304,10 @@ def page(found: list[dict[str, object]]) -> str:
         f"on the archive, in the median: {median:.3f} ({MOST_TO_BSDIFF} is allowed).",
         "",
         "An archive is taken apart where this Python's zlib can make each of its streams again, bit by bit, or can",
-        "with a few edits: GNU gzip and Node's zlib (npm) decide almost as zlib does, and the edits take about 0.2 %",
-        "and 3 % of the archive. Archives that another compressor has written (zlib-ng, libdeflate, 7-Zip, zopfli) are",
-        "compared as they are: that is where ours is no better than others. A store that wants small updates of",
-        "archives packs them with zlib, or ships the files as they are.",
+        "with edits that take at most a quarter of the stream: GNU gzip and Node's zlib (npm) choose matches almost as",
+        "zlib does. Archives that another compressor has written (zlib-ng, libdeflate, 7-Zip, zopfli) are compared as",
+        "they are: that is where ours is no better than others. A store that wants small updates of archives packs",
+        "them with zlib, or ships the files as they are.",
         "",
     ]
     return "\n".join(lines)

@@ -11,18 +11,18 @@ interface News {
 const SHOWN_MS = 6000;
 export const news = signal<News | null>(null);
 
-/** Tell something that needs no answer, in place of what was told before. With an undo it stays until it is pressed. */
+/** Show a message that needs no answer, in place of the one before. With an undo it stays until the undo is pressed. */
 export function tell(words: string, undo?: { label: string; run: () => void }): void {
-  const told: News = { id: (news.peek()?.id ?? 0) + 1, words, ...(undo ? { undo } : {}) };
-  news.value = told;
+  const message: News = { id: (news.peek()?.id ?? 0) + 1, words, ...(undo ? { undo } : {}) };
+  news.value = message;
   if (!undo) {
-    setTimeout(() => drop(told), SHOWN_MS);
+    setTimeout(() => drop(message), SHOWN_MS);
   }
 }
 
 /** No longer tell it. */
-export function drop(told: News): void {
-  if (news.peek() === told) {
+export function drop(message: News): void {
+  if (news.peek() === message) {
     news.value = null;
   }
 }

@@ -1,4 +1,4 @@
-// A text that somebody else wrote, as it is: what is not seen is marked, and its direction is its own.
+// A text from another author: unseen characters are marked, and its writing direction is isolated.
 import { pieces } from "../visible";
 
 export function Marked({ text }: { text: string }) {

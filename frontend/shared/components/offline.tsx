@@ -1,4 +1,4 @@
-// Says that there is no connection, for as long as there is none.
+// Shows that the server cannot be reached, until it can be reached again.
 import { isLost } from "../reach";
 import { say } from "../say";
 

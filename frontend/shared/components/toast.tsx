@@ -3,15 +3,15 @@ import { drop, news } from "../news";
 import { Button } from "./button";
 
 export function Toasts() {
-  const told = news.value;
+  const message = news.value;
   return (
     <div class="toasts" role="status">
-      {told && (
-        <div class="toast" key={told.id}>
-          {told.words}
-          {told.undo && (
-            <Button tight onClick={() => (drop(told), told.undo?.run())}>
-              {told.undo.label}
+      {message && (
+        <div class="toast" key={message.id}>
+          {message.words}
+          {message.undo && (
+            <Button tight onClick={() => (drop(message), message.undo?.run())}>
+              {message.undo.label}
             </Button>
           )}
         </div>

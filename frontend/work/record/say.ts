@@ -43,7 +43,7 @@ const en = {
   "action.done": "Done: {action}",
   "part.add": "Add: {model}",
   "part.added": "Added: {model}.",
-  "part.none": "There are none yet.",
+  "part.none": "Nothing has been added yet.",
   "part.all": "The first {n} are shown. Show all in a list",
   history: "What happened",
   "history.none": "Nothing yet.",

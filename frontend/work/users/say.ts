@@ -27,7 +27,7 @@ const en = {
   "link.text": "With it the person chooses a password, also in place of a forgotten one. It is valid for a day and works once.",
   "link.make": "Create the link",
   "link.made": "The link for {name}",
-  "link.once": "It is shown this once. Send it to the person by a way that you trust: whoever has it can set the password.",
+  "link.once": "The link is shown only once. Send it to the person in a way that you trust: anyone with the link can set the password.",
   disable: "Disable",
   "disable.of": "Disable {name}",
   "disable.title": "Disable {name}?",

@@ -34,7 +34,7 @@ class Work(Protocol):
         ...
 
     async def read(self, model: str, record_id: str, /) -> Mapping[str, object] | None:
-        """The record of that id, every field in clear, `id` included; None where there is none."""
+        """The record of that id, every field in clear, `id` included; None if it does not exist."""
         ...
 
     async def setting(self, name: str, /) -> str:

@@ -1,4 +1,4 @@
-"""Texts that somebody else wrote: what is not seen is marked, and of a long text what has changed is shown."""
+"""Texts from other authors: unseen characters are marked, and a long text shows what has changed."""
 
 from playwright.async_api import Browser, expect
 

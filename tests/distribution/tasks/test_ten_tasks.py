@@ -82,7 +82,7 @@ async def test_3_it_reads_five_things_in_one_batch(agent: Agent) -> None:
     recipe = agent.recipe("in one request")
     section = await agent.section("batch")
     reads = [{"method": "GET", "path": path} for path in re.findall(r'"path": "([^"]+)"', recipe)]
-    slugs = ("aurora-freight", "awl", "brightwater-rally")  # which its person told it
+    slugs = ("aurora-freight", "awl", "brightwater-rally")  # from the agent's person
     reads += [{"method": "GET", "path": f"/products/{slug}"} for slug in slugs]
     batch = section.operation("POST", "run several operations")
     answer = await agent.do(batch, json={**batch.example, "operations": reads})

@@ -45,7 +45,7 @@ async def by_registered(shop: Shop) -> tuple[Browser, str]:
 
 
 async def through(shop: Shop, client: Known) -> tuple[Browser, str]:
-    """Somebody of the publisher, and the token of this program that they let act for them."""
+    """A member of the publisher, and the token of a self-registered client that acts for them."""
     world = shop.world
     await new_person(world, "other@north.example")
     async with world.store.database.transaction() as transaction:

@@ -50,7 +50,7 @@ class Book:
 
 @dataclass
 class Waiting:
-    """A plan that nobody has decided on, and what it would do."""
+    """A pending plan, and what it would do."""
 
     plan: str
     book: Book

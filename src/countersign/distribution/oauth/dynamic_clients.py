@@ -50,7 +50,7 @@ class DynamicClientsNotEnabled(Refused):
 
 
 class InvalidRedirectUri(Refused):
-    """An address that people would be sent back to is not safe, or there is none (RFC 7591 §3.2.2)."""
+    """A redirect address is missing or not safe for people to be sent to (RFC 7591 §3.2.2)."""
 
     code = "invalid_redirect_uri"
     title = "Invalid redirect URI"

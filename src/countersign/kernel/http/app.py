@@ -44,7 +44,7 @@ class Gate(Protocol[GateCallerT]):
     """Who may come in: the service's own identity rules."""
 
     async def caller_of(self, headers: Headers, address: str, route: Route[Any]) -> GateCallerT:
-        """Whoever the request's credentials say; without any, an anonymous caller. A refusal names the scope that the
+        """The caller that the request's credentials identify; without any, an anonymous one. A refusal names the scope that the
         route needs.
 
         Raises:

@@ -35,7 +35,7 @@ async def number_and_date(work: Work) -> None:
     series = work.today[:4]
     party_id = str(work.record["party"])
     if await work.setting(NUMBERS.name) == "party":
-        # The beginning of a random id tells nothing; two parties that share it share a series, and no number.
+        # The beginning of a random id reveals nothing; parties with the same beginning share one series.
         series = f"{series}-{party_id[:6]}"
     number = await work.next_number(f"invoice-{series}")
     kept = await _party(work, party_id)

@@ -111,7 +111,7 @@ class Hands:
         return None if row is None else str(row[0])
 
     async def read(self, model: str, record_id: str, /) -> Mapping[str, object] | None:
-        """The record of that id, every field in clear; None where there is none."""
+        """The record of that id, every field in clear; None if it does not exist."""
         declared = self._run.engine.registry.models[model]
         statement = select.existing(declared, None, record_id, self._run.engine.dialect)
         row = await self._run.transaction.fetch_one(statement.text, *statement.values)

@@ -110,7 +110,7 @@ async def _require_unique(
     run: Run, view: ModelView, values: Mapping[str, Stored], given: Collection[str], own_id: str | None
 ) -> None:
     """Among the records that the caller sees: others are not spoken of."""
-    # Who does not look records up by their values is not told that one has this value.
+    # A caller without list, search and export must not learn that a record has this value.
     looked_up = next((each for each in ("list", "search", "export") if each in view.commands), None)
     if run.earlier or looked_up is None:
         return

@@ -169,7 +169,7 @@ def decode(reader: Reader, most: int) -> Way | Recoding:
     """The way that was encoded; lengths are at most `most`.
 
     Raises:
-        Malformed: it is none.
+        Malformed: the bytes are not a recipe.
     """
     kind = reader.number(RECODED)
     if kind == RECODED:

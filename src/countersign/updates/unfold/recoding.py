@@ -197,7 +197,7 @@ def decode(reader: Reader, most: int) -> Recoding:
     """The recoding that was encoded; lengths are at most `most`.
 
     Raises:
-        Malformed: it is none.
+        Malformed: the bytes are not a recoding.
     """
     predictor = reader.number(len(PREDICTORS) - 1)
     count, inserted, blocks = reader.numbers(3, most)
