@@ -10,8 +10,8 @@ import zlib
 from typing import NamedTuple
 
 from countersign.updates.numbers import Malformed, Reader, packed
-from countersign.updates.unfold import recoding
-from countersign.updates.unfold.recoding import Recoding
+from countersign.updates.unfold import deflate_prediction
+from countersign.updates.unfold.deflate_prediction import Recoding
 
 _PREFIX = 256 << 10
 """Bytes of contents after which settings that do not fit are given up."""
@@ -63,7 +63,7 @@ def deflated(content: bytes, way: Way | Recoding) -> bytes:
         Malformed: a correction does not fit.
     """
     if isinstance(way, Recoding):
-        return recoding.recoded(content, way)
+        return deflate_prediction.recoded(content, way)
     made = _made(SETTINGS[way.settings], content)
     if way.is_exact:
         return made
@@ -83,7 +83,7 @@ class Search:
     def __init__(self) -> None:
         self._last = 0
         self._misses = 0
-        self._recodings = recoding.Search()
+        self._recodings = deflate_prediction.Search()
         self._recoding_misses = 0
 
     def way(self, stream: bytes, content: bytes) -> Way | Recoding | None:
@@ -158,7 +158,7 @@ def common(one: bytes, other: bytes) -> int:
 def encode(way: Way | Recoding) -> bytes:
     """The way as bytes."""
     if isinstance(way, Recoding):
-        return packed([RECODED]) + recoding.encode(way)
+        return packed([RECODED]) + deflate_prediction.encode(way)
     if way.is_exact:
         return packed([way.settings * 2])
     head = packed([way.settings * 2 + 1, way.size, len(way.corrections)])
@@ -173,7 +173,7 @@ def decode(reader: Reader, most: int) -> Way | Recoding:
     """
     kind = reader.number(RECODED)
     if kind == RECODED:
-        return recoding.decode(reader, most)
+        return deflate_prediction.decode(reader, most)
     if kind >= len(SETTINGS) * 2:
         raise Malformed("a recipe names settings that are not known here")
     if kind % 2 == 0:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from countersign.updates.deltas import making
 from countersign.updates.manifest import File
 from countersign.updates.numbers import Malformed, Reader
-from countersign.updates.unfold import deflating, folding, recoding, tokens
-from countersign.updates.unfold.recoding import Edit, Recoding
+from countersign.updates.unfold import deflate_prediction, deflating, folding, tokens
+from countersign.updates.unfold.deflate_prediction import Edit, Recoding
 from countersign.updates.unfold.spans import Budget
 from countersign.updates.unfold.tokens import Block
 
@@ -107,22 +107,22 @@ def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
         content = b"".join(chance.sample(pieces, chance.randrange(4)))
         stream = compressed(chance, content)
 
-        found, blocks = tokens.read(stream, recoding.MAX_TOKENS)
+        found, blocks = tokens.read(stream, deflate_prediction.MAX_TOKENS)
 
         assert tokens.write(content, found, blocks) == stream, seed
-        way = recoding.Search().way(stream, content)
+        way = deflate_prediction.Search().way(stream, content)
         if way is not None:
-            assert recoding.recoded(content, way) == stream
-            again = recoding.decode(Reader(recoding.encode(way)), 1 << 40)
-            assert recoding.recoded(content, again) == stream
+            assert deflate_prediction.recoded(content, way) == stream
+            again = deflate_prediction.decode(Reader(deflate_prediction.encode(way)), 1 << 40)
+            assert deflate_prediction.recoded(content, again) == stream
 
 
 def test_a_recoding_is_never_longer_than_a_part_of_its_stream() -> None:
     noise = random.Random(3).randbytes(60_000)
     stream = compressed(random.Random(4), noise)
-    way = recoding.Search().way(stream, noise)
+    way = deflate_prediction.Search().way(stream, noise)
 
-    assert way is None or len(recoding.encode(way)) * 4 <= len(stream)
+    assert way is None or len(deflate_prediction.encode(way)) * 4 <= len(stream)
 
 
 def test_a_stream_of_very_many_blocks_is_given_up_at_once() -> None:
@@ -132,15 +132,15 @@ def test_a_stream_of_very_many_blocks_is_given_up_at_once() -> None:
     assert zlib.decompress(stream, -15) == b""
 
     with pytest.raises(Malformed, match="too many blocks"):
-        tokens.read(stream, recoding.MAX_TOKENS)
+        tokens.read(stream, deflate_prediction.MAX_TOKENS)
 
 
 @cache
 def of_node() -> bytes:
     """The recoding of the sample."""
-    way = recoding.Search().way(NODE[10:-8], TEXT)
+    way = deflate_prediction.Search().way(NODE[10:-8], TEXT)
     assert way is not None
-    return recoding.encode(way)
+    return deflate_prediction.encode(way)
 
 
 @settings(max_examples=60, deadline=None)
@@ -150,7 +150,7 @@ def test_a_strangers_recoding_is_refused_or_gives_something(data: st.DataObject)
     for _ in range(data.draw(st.integers(1, 4))):
         encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
     try:
-        found = recoding.recoded(TEXT[:2_000], recoding.decode(Reader(bytes(encoded)), 1 << 40))
+        found = deflate_prediction.recoded(TEXT[:2_000], deflate_prediction.decode(Reader(bytes(encoded)), 1 << 40))
     except Malformed:
         return
     assert len(found) < 1 << 20
