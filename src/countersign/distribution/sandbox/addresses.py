@@ -1,7 +1,7 @@
 """Capability addresses of a data set: they work without its key, so they carry the data set's name and a signature.
 
-A holder of an upload address may send the file without a credential. Other addresses below ROOT/sandbox belong to the data set of the
-key that is sent with them.
+A holder of an upload address may send the file without a credential. Other addresses below ROOT/sandbox belong to the
+data set of the key that is sent with them.
 """
 
 import re

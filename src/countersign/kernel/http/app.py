@@ -44,8 +44,8 @@ class Gate(Protocol[GateCallerT]):
     """Who may come in: the service's own identity rules."""
 
     async def caller_of(self, headers: Headers, address: str, route: Route[Any]) -> GateCallerT:
-        """The caller that the request's credentials identify; without any, an anonymous one. A refusal names the scope that the
-        route needs.
+        """The caller that the request's credentials identify; without any, an anonymous one. A refusal names the scope
+        that the route needs.
 
         Raises:
             Refused: 401, a credential was presented that does not hold.
