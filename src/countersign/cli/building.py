@@ -69,15 +69,19 @@ def _shown(size: int) -> Generator[_Shown]:
         yield _Lines()
         return
     with progress.meter("processing", size) as meter:
+        yield _Bar(meter, size)
 
-        class Bar:
-            """Moves the bar."""
 
-            def at(self, job: Job) -> None:
-                """The job as it is now."""
-                meter.at(int(job.progress * size))
+class _Bar:
+    """How far the job is, as a bar."""
 
-        yield Bar()
+    def __init__(self, meter: progress.Meter, size: int) -> None:
+        self._meter = meter
+        self._size = size
+
+    def at(self, job: Job) -> None:
+        """The job as it is now."""
+        self._meter.at(int(job.progress * self._size))
 
 
 class _Lines:
