@@ -29,6 +29,8 @@ ATTACKERS = 2
 """How many requests of each service are under way at a time."""
 PATIENCE_S = 120
 HEALTHY_MS = 250
+STALLED_MS = 10_000
+"""For so long a worker may stand still before the watchdog, as it is by default, replaces it."""
 GRACE_S = 5
 ENDED_S = 20
 """Until when a server that was told to stop has ended, however busy the machine is."""
@@ -204,6 +206,7 @@ def test_worst_case_requests_leave_both_services_well(site: Site, is_full: bool,
     if is_full:
         assert store.p99_ms() < HEALTHY_MS, figures
         assert records.p99_ms() < HEALTHY_MS, figures
+        assert max(*store.waits_ms, *records.waits_ms) < STALLED_MS, figures
 
 
 def test_a_stop_at_any_moment_of_it_ends_both_in_time(data: Path, is_full: bool, figures: Figures) -> None:

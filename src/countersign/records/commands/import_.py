@@ -18,6 +18,7 @@ from countersign.records.commands.run import Body, Run
 
 MOST_ROWS = 5_000
 MOST_LINES = 20 * MOST_ROWS
+MOST_COLUMNS = 1_000
 
 _MEMBERS = ("csv", "dry_run", "columns", "restore", *NOTATION)
 
@@ -139,13 +140,15 @@ async def read(run: Run, view: ModelView, body: Body) -> ImportTable:
     """The input, its text read, and the records looked up that it names.
 
     Raises:
-        BadInput: an unknown key; the text is no CSV with a head of known fields; there are too many rows; an agent may
-            not create what the plan would.
+        BadInput: an unknown key; the text is no CSV with a head of known fields; there are too many rows or columns;
+            an agent may not create what the plan would.
     """
     text, is_trial, is_restoring = _members(view.model.name, body)
     _require_rights(run, view, is_trial=is_trial, is_restoring=is_restoring)
     notation = read_notation(body)
     lines = table(text, notation.separator, max_rows=MOST_ROWS, max_lines=MOST_LINES)
+    if lines and len(lines[0]) > MOST_COLUMNS:
+        raise BadInput(f"csv may have {MOST_COLUMNS} columns at most")
     columns, unknown = read_head(Headers(view), lines[0] if lines else [], body.get("columns"))
     if unknown and not is_trial:
         raise unknown_field(view.model.name, unknown[0])
