@@ -24,6 +24,13 @@ SECRET_NAMES = (
 WORDS = st.text(max_size=30)
 
 
+@pytest.fixture(autouse=True)
+def usual_level() -> Iterator[None]:
+    """Write what the other tests of this process expect, whatever level a test has set."""
+    yield
+    telemetry.configure()
+
+
 def jwt(marker: str) -> str:
     """What a signed token looks like, with the marker as its signature."""
     head = urlsafe_b64encode(b'{"alg":"ES256","typ":"at+jwt"}').decode().rstrip("=")
