@@ -8,6 +8,8 @@ from countersign.cli.output import Exit
 from tests.cli.conftest import Run
 from tests.servers.countersign import MASTER_KEY, served
 
+PORTS = ("--distribution-port", "0", "--records-port", "0")
+
 
 def test_administration_server_and_doctor_share_one_postgresql(run: Run, postgres_url: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
@@ -34,8 +36,7 @@ def test_without_a_master_key_postgresql_is_refused(run: Run, postgres_url: str,
     settings = {"COUNTERSIGN_DATABASE_URL": postgres_url}
 
     served_without = run("serve", "distribution", "--port", "0", "--data", tmp_path / "data", **settings)
-    ports = ("--distribution-port", "0", "--records-port", "0")
-    doctor = run("doctor", "--json", *ports, "--data", tmp_path / "data", **settings)
+    doctor = run("doctor", "--json", *PORTS, "--data", tmp_path / "data", **settings)
 
     failed = [each["check"] for each in json.loads(doctor.stdout)["checks"] if each["standing"] == "fail"]
     assert served_without.returncode == Exit.USAGE
