@@ -14,6 +14,7 @@ from tests.archives import generated, peers
 from tests.archives.cases import drain, rule_of
 from tests.archives.generated import Made
 from tests.archives.good import Tree
+from tests.figures import Figures
 
 SAMPLE, FULL = 600, 30_000
 PROGRAMS_ONE_IN = 60
@@ -22,7 +23,7 @@ LIMITS = Limits(total_bytes=16 << 20, seconds=60)
 
 @pytest.mark.parametrize("make", [generated.tar, generated.zip_], ids=["tar", "zip"])
 def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
-    make: Callable[[int], Made], is_full: bool
+    make: Callable[[int], Made], is_full: bool, figures: Figures
 ) -> None:
     count: Counter[str] = Counter()
     for seed in range(FULL if is_full else SAMPLE):
@@ -32,8 +33,9 @@ def test_generated_archives_are_refused_by_rule_or_read_as_others_read_them(
         count["taken" if tree is not None else "refused"] += 1
         hold_right(made, tree, rule, seed)
         if tree is not None and (seed % PROGRAMS_ONE_IN == 0 or (made.trick and is_full)):
-            hold_alike(made, tree, seed)
+            count.update(hold_alike(made, tree, seed))
 
+    figures |= count
     assert min(count["taken"], count["refused"]) > (FULL if is_full else SAMPLE) // 10
 
 
@@ -55,9 +57,12 @@ def hold_right(made: Made, tree: Tree | None, rule: str, seed: int) -> None:
         assert peers.by_library(made.data) == tree, f"{seed} {made.trick}"
 
 
-def hold_alike(made: Made, tree: Tree, seed: int) -> None:
-    """Every program that is installed and reads the format unpacks the same."""
+def hold_alike(made: Made, tree: Tree, seed: int) -> list[str]:
+    """Every program that is installed and reads the format unpacks the same; which ones did."""
+    read: list[str] = []
     for name in peers.PROGRAMS:
         theirs = peers.by_program(name, made.data)
         if theirs is not None:
             assert peers.composed(theirs) == peers.composed(peers.with_implied(tree)), f"{seed} {made.trick} {name}"
+            read.append(name)
+    return read

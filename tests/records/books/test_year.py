@@ -7,6 +7,7 @@ from typing import Any
 
 from countersign.kernel import clock
 from countersign.kernel.clock import DAY, Instant
+from tests.figures import Figures
 from tests.records.office import Office
 
 INVOICES, INVOICES_IN_FULL = 20, 500
@@ -223,7 +224,7 @@ class Year:
 
 
 async def test_state_paid_and_open_agree_with_the_payments_after_every_step_of_a_year(
-    office: Office, is_full: bool
+    office: Office, is_full: bool, figures: Figures
 ) -> None:
     year = Year(office, seed=18)
     await year.begin()
@@ -239,6 +240,7 @@ async def test_state_paid_and_open_agree_with_the_payments_after_every_step_of_a
     assert {book.state for book in year.books} == {"posted", "paid", "cancelled"}
     assert year.refused > invoices
     await without_gaps(office)
+    figures.update(invoices=len(year.books), steps=invoices * STEPS, refused=year.refused)
 
 
 async def without_gaps(office: Office) -> None:
