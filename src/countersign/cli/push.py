@@ -4,7 +4,7 @@ import json
 import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -17,8 +17,10 @@ from countersign.cli.choice import owned_by
 from countersign.cli.connection import Server, segment
 from countersign.cli.names import CHANNELS, PLATFORMS, Product
 from countersign.cli.output import Exit, Failure
+from countersign.cli.releases import OLDER, require_newest
 from countersign.cli.target import server_option
 from countersign.cli.upload import Content, Memory, Remembered, Sending, content_of
+from countersign.distribution.publishing.versions import without_zeros
 from countersign.kernel.disk_full import is_disk_full
 from countersign.kernel.errors import NotFound
 
@@ -38,6 +40,10 @@ class Target:
     notes: str | None
     status: str = "draft"
     """What the release is: draft, published or yanked."""
+    moves_forward: bool = False
+    """Whether the release is published afterwards, and must not be lower than the one its channel is at."""
+    channels: list[wire.Channel] = field(default_factory=list[wire.Channel])
+    """The newest release of each channel of the product."""
 
     @property
     def address(self) -> str:
@@ -60,6 +66,7 @@ class Target:
 @click.option("--filename", metavar="NAME", help="The file's name in the store. Default: its own.")
 @click.option("--archive", type=click.Choice(("tar.gz", "zip")), help="Form of a packed directory.")
 @click.option("--publish", "publishes", is_flag=True, help="Publish the release afterwards.")
+@click.option("--older", is_flag=True, help=OLDER)
 @click.option(
     "--build/--no-build",
     "builds",
@@ -79,6 +86,7 @@ def push(
     filename: str | None,
     archive: packing.Format | None,
     publishes: bool,
+    older: bool,
     builds: bool,
 ) -> None:
     """Upload PATH, a file or a directory, to a release of ORG/PRODUCT.
@@ -90,7 +98,7 @@ def push(
         why = "a release is published with its builds, and --no-build makes none"
         remedy = "Leave out --no-build; or push without --publish, and publish once a job has made the build."
         raise Failure(f"cannot push to {product} {version}", why=why, remedy=remedy, exit_code=Exit.USAGE)
-    to = Target(connection.chosen(), product, version, channel, platform, notes)
+    to = Target(connection.chosen(), product, version, channel, platform, notes, moves_forward=publishes and not older)
     to.server.patience_s = PATIENCE_S
     try:
         with _file(path, to, archive) as (file, name):
@@ -201,7 +209,7 @@ def _require_product(to: Target) -> None:
             organisation's.
     """
     try:
-        owned_by(to.server, to.product, to.doing)
+        to.channels = owned_by(to.server, to.product, to.doing).channels
     except Failure as failure:
         if failure.problem != NotFound.code:
             raise
@@ -220,10 +228,12 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
 
     Raises:
         Failure: the release is published without this very file, has another one of its name, or is on another
-            channel.
+            channel; or it is lower than the one that its channel is at.
     """
     path = f"/products/{segment(to.product.slug)}/releases"
     release = _release(to)
+    if to.moves_forward and (release is None or release.status == "draft"):
+        require_newest(to.channels, to.channel, to.version, to.doing)
     if release is None:
         _draft(to, path)
         return None
@@ -247,12 +257,17 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
 
 
 def _release(to: Target) -> wire.Release | None:
-    """The draft of the version; else the release, where it is published already."""
-    product = f"/products/{segment(to.product.slug)}"
+    """The draft of the version; else the release, where it is published already. Where there is neither, a version
+    that reads almost the same is mentioned."""
+    product, twin = f"/products/{segment(to.product.slug)}", ""
     for place in ("drafts", "releases"):
         for each in to.server.get(f"{product}/{place}", list[wire.Release], to.doing):
             if each.version == to.version:
                 return each
+            if without_zeros(each.version) == without_zeros(to.version):
+                twin = each.version
+    if twin:
+        output.note(f"There is a release {twin}: {to.version} is another one, which differs by trailing .0 alone.")
     return None
 
 

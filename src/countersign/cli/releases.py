@@ -1,6 +1,6 @@
 """`countersign publish`, `redeem` and `library`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 import msgspec
@@ -9,20 +9,44 @@ from countersign.cli import connection, names, output, wire
 from countersign.cli.choice import owned_by
 from countersign.cli.connection import Server, segment
 from countersign.cli.names import Product
+from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
 from countersign.cli.transport import Request
+from countersign.distribution.publishing.versions import is_lower
+
+OLDER = "Publish a version that is lower than the one the channel is at."
+
+
+def require_newest(channels: Sequence[wire.Channel], channel: str, version: str, doing: str) -> None:
+    """Insist that the channel does not go back to a lower version; `channels` are those of the product.
+
+    Raises:
+        Failure: the newest release of the channel has a higher version.
+    """
+    present = next((each.version for each in channels if each.channel == channel), None)
+    if present is None or not is_lower(version, present):
+        return
+    why = f"the channel {channel} is at {present}, and {version} is lower: the channel would go back"
+    remedy = "Publish a higher version; or say --older where the channel must go back."
+    raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
 @click.command()
 @click.argument("product", callback=names.product, metavar="ORG/PRODUCT")
 @click.argument("version")
+@click.option("--older", is_flag=True, help=OLDER)
 @server_option
 @output.json_option
-def publish(product: Product, version: str) -> None:
+def publish(product: Product, version: str, *, older: bool) -> None:
     """Make the draft release VERSION of ORG/PRODUCT public; with its first release the product becomes public."""
     server = connection.chosen()
     doing = f"cannot publish {product} {version}"
-    path = f"/products/{segment(owned_by(server, product, doing).slug)}"
+    found = owned_by(server, product, doing)
+    path = f"/products/{segment(found.slug)}"
+    if not older:
+        drafts = server.get(f"{path}/drafts", list[wire.Release], doing)
+        for channel in (each.channel for each in drafts if each.version == version):
+            require_newest(found.channels, channel, version, doing)
     reply = server.post(f"{path}/releases/{segment(version)}/publish", None, doing)
     release = connection.decoded(reply, wire.Release, doing)
     value = {"product": product.slug, "version": release.version, "channel": release.channel}

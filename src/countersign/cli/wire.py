@@ -76,10 +76,18 @@ class Owned(msgspec.Struct):
     platforms: list[str]
 
 
+class Channel(msgspec.Struct):
+    """The newest published release of one channel."""
+
+    channel: str
+    version: str
+
+
 class Product(Owned):
     """A product's detail."""
 
     org: str
+    channels: list[Channel] = []
 
 
 class Artifact(msgspec.Struct):

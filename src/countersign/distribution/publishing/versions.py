@@ -13,6 +13,7 @@ _SEMVER = re.compile(
     r"(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?"
     r"(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?",
 )
+_ZEROS = re.compile(r"(?:\.0)+\Z")
 _NEITHER, _PACKAGING, _SEMVER_KIND = "0", "1", "1"
 # After the release numbers: development and pre-releases before the release itself, post-releases after it.
 _DEV, _PRE, _FINAL, _POST = "0", "1", "2", "3"
@@ -28,6 +29,20 @@ def sort_key(version: str) -> str:
         return _PACKAGING + _packaging_key(Version(version))
     except InvalidVersion:
         return _NEITHER + version
+
+
+def is_lower(version: str, other: str) -> bool:
+    """Whether the version is before the other one; False where one of them is no version, or where they differ by
+    trailing `.0` alone."""
+    key, other_key = sort_key(version), sort_key(other)
+    if key[0] == _NEITHER or other_key[0] == _NEITHER or without_zeros(version) == without_zeros(other):
+        return False
+    return key < other_key
+
+
+def without_zeros(version: str) -> str:
+    """The version without trailing `.0`."""
+    return _ZEROS.sub("", version)
 
 
 def _number(value: int) -> str:

@@ -1,0 +1,110 @@
+"""What `push` and `publish` refuse or mention about a release, of a store that answers by a script."""
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from countersign.cli import push, releases
+from countersign.cli.connection import Server
+from countersign.cli.names import Product
+from countersign.cli.output import Exit, Failure
+from countersign.cli.push import Target
+from countersign.cli.upload import Content
+from countersign.distribution.publishing.versions import is_lower
+from tests.cli.conftest import Scripted
+
+PRODUCT: dict[str, Any] = {
+    **{"id": "0199", "slug": "thing", "title": "Thing", "kind": "tool", "platforms": ["linux"], "org": "toolsmith"},
+    "channels": [{"channel": "stable", "version": "1.10.0", "published_at": "2026-01-01T00:00:00Z"}],
+}
+
+
+@pytest.fixture
+def store(scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    """A store that answers by a script, and a token for it."""
+    monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
+    return scripted()
+
+
+def publish(store: Scripted, *options: str) -> None:
+    """Publish the draft 1.9.0, as the command does."""
+    arguments = ["toolsmith/thing", "1.9.0", "--server", store.url, *options]
+    releases.publish.main(arguments, standalone_mode=False)
+
+
+def deliver(store: Scripted, version: str, platform: str | None = None, *, moves_forward: bool = False) -> object:
+    """Push the file `a` of three bytes, as the command does."""
+    to = Target(Server(store.url), Product("toolsmith", "thing"), version, "stable", platform, None)
+    to.moves_forward = moves_forward
+    return push._deliver(to, Content(io.BytesIO(b"one"), "a", 3, "ab"))  # pyright: ignore[reportPrivateUsage]
+
+
+def test_a_version_below_that_of_the_channel_is_published_only_where_that_is_meant(
+    store: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.say(200, PRODUCT)
+    store.say(200, [{"version": "1.9.0", "channel": "stable", "status": "draft"}])
+
+    with pytest.raises(Failure) as refused:
+        publish(store)
+    store.say(200, PRODUCT)
+    store.say(200, {"version": "1.9.0", "channel": "stable"})
+    publish(store, "--older")
+
+    assert refused.value.exit_code == Exit.CONFLICT
+    assert "stable is at 1.10.0" in refused.value.why
+    assert "--older" in refused.value.remedy
+    assert [each.method for each in store.seen] == ["GET", "GET", "GET", "POST"]
+    assert "1.9.0 is public" in capsys.readouterr().out
+
+
+def test_a_lower_version_of_another_channel_is_published(store: Scripted) -> None:
+    store.say(200, PRODUCT)
+    store.say(200, [{"version": "1.9.0", "channel": "beta", "status": "draft"}])
+    store.say(200, {"version": "1.9.0", "channel": "beta"})
+
+    publish(store)
+
+    assert store.seen[-1].path.endswith("/releases/1.9.0/publish")
+
+
+def test_a_push_that_would_move_the_channel_back_drafts_nothing(store: Scripted) -> None:
+    for answer in (PRODUCT, [], []):
+        store.say(200, answer)
+
+    with pytest.raises(Failure, match="cannot push") as refused:
+        deliver(store, "1.9.0", moves_forward=True)
+
+    assert refused.value.exit_code == Exit.CONFLICT
+    assert {each.method for each in store.seen} == {"GET"}
+
+
+def test_a_push_mentions_a_version_that_differs_by_trailing_zeros(
+    store: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for answer in (PRODUCT, [], [{"version": "1.10.0", "channel": "stable"}]):
+        store.say(200, answer)
+    store.say(409, {"code": "filename_taken"})
+
+    with pytest.raises(Failure):
+        deliver(store, "1.10")
+
+    assert "There is a release 1.10.0: 1.10 is another one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("version", "other", "expected"),
+    [
+        ("1.9.0", "1.10.0", True),
+        ("2.0.0-rc.1", "2.0.0", True),
+        ("2.0.0", "2.0.0-rc.1", False),
+        ("2.0", "2.0.0", False),
+        ("2.0.0", "2.0", False),
+        ("build-10", "build-9", False),
+        ("build-10", "1.0", False),
+    ],
+)
+def test_a_version_is_lower_by_the_order_of_versions(version: str, other: str, *, expected: bool) -> None:
+    assert is_lower(version, other) is expected
