@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,6 +93,47 @@ def test_a_push_mentions_a_version_that_differs_by_trailing_zeros(
         deliver(store, "1.10")
 
     assert "There is a release 1.10.0: 1.10 is another one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("there", "pushed", "remedy"),
+    [("linux", "windows", "Say --platform linux"), ("linux", None, "--platform linux"), (None, "linux", "Leave out")],
+)
+def test_a_file_that_is_there_for_another_platform_is_a_conflict(
+    store: Scripted, there: str | None, pushed: str | None, remedy: str
+) -> None:
+    artifact = {"id": "1", "filename": "a", "size": 3, "sha256": "ab", "platform": there}
+    draft = {"version": "2.0", "channel": "stable", "status": "draft", "artifacts": [artifact]}
+    store.say(200, PRODUCT)
+    store.say(200, [draft])
+
+    with pytest.raises(Failure) as refused:
+        deliver(store, "2.0", pushed)
+    store.say(200, PRODUCT)
+    store.say(200, [draft])
+    deliver(store, "2.0", there)
+
+    assert refused.value.exit_code == Exit.CONFLICT
+    assert f"a for {there or 'any platform'}, and this push is for {pushed or 'any platform'}" in refused.value.why
+    assert remedy in refused.value.remedy
+
+
+def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(
+    store: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for platform in ("linux", "windows"):
+        for answer in (PRODUCT, [{"version": "2.0", "channel": "stable", "status": "draft"}]):
+            store.say(200, answer)
+        url = f"{store.url}/api/v1/artifacts/uploads/{platform}"
+        store.say(201, {"artifact_id": platform, "upload_url": url, "expires_at": ""})
+        store.say(403, {"code": "forbidden"})
+
+        with pytest.raises(Failure):
+            deliver(store, "2.0", platform)
+
+    assert [each.method for each in store.seen] == ["GET", "GET", "POST", "PUT"] * 2
+    assert b'"platform":"windows"' in store.seen[-2].body
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ def _deliver(to: Target, content: Content) -> wire.Artifact:
     found = _existing(to, content)
     if found is not None:
         return found
-    memory = Memory(to.server.root, f"{to.product}\0{to.version}", content)
+    memory = Memory(to.server.root, f"{to.product}\0{to.version}\0{to.platform or ''}", content)
     sending, gaps = _begin(to, content, memory)
     missing = sum(stop - start for start, stop in gaps)
     try:
@@ -227,8 +227,8 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
     """The file in the release, when it is there whole; drafts the release when there is none.
 
     Raises:
-        Failure: the release is published without this very file, has another one of its name, or is on another
-            channel; or it is lower than the one that its channel is at.
+        Failure: the release is published without this very file, has another one of its name, or the file for another
+            platform, or is on another channel; or it is lower than the one that its channel is at.
     """
     path = f"/products/{segment(to.product.slug)}/releases"
     release = _release(to)
@@ -241,9 +241,19 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
         why = f"the release exists on the channel {release.channel}"
         remedy = f"Say --channel {release.channel}, or push another version."
         raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    return _in_release(to, release, content)
+
+
+def _in_release(to: Target, release: wire.Release, content: Content) -> wire.Artifact | None:
+    """The file in this release, when it is there whole.
+
+    Raises:
+        Failure: as `_existing`, of the files of the release.
+    """
     found = {each.filename: each for each in release.artifacts if each.status == "ready"}.get(content.filename)
     to.status = release.status or "published"
     if found is not None and found.sha256 == content.sha256:
+        _require_platform(to, found)
         return found
     if to.status != "draft":
         why = f"{to.version} is {to.status} already: its files do not change any more"
@@ -253,6 +263,21 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
         return None
     why = f"the release has another file {found.filename} with sha256 {found.sha256}"
     remedy = "Push under another version, or another --filename."
+    raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+
+
+def _require_platform(to: Target, found: wire.Artifact) -> None:
+    """Insist that the file in the release is for the platform that is pushed.
+
+    Raises:
+        Failure: it is for another one, or for any.
+    """
+    if found.platform == to.platform:
+        return
+    there, here = (f"for {each}" if each else "for any platform" for each in (found.platform, to.platform))
+    why = f"the release has the file {found.filename} {there}, and this push is {here}"
+    say = f"Say --platform {found.platform}" if found.platform else "Leave out --platform"
+    remedy = f"{say}; or push under another --filename, or another version."
     raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
