@@ -72,8 +72,9 @@ def test_a_lower_version_of_another_channel_is_published(store: Scripted) -> Non
 
 
 def test_a_push_that_would_move_the_channel_back_drafts_nothing(store: Scripted) -> None:
-    for answer in (PRODUCT, [], []):
-        store.say(200, answer)
+    store.say(200, PRODUCT)
+    store.say(200, [])
+    store.say(200, [])
 
     with pytest.raises(Failure, match="cannot push") as refused:
         deliver(store, "1.9.0", moves_forward=True)
@@ -85,8 +86,9 @@ def test_a_push_that_would_move_the_channel_back_drafts_nothing(store: Scripted)
 def test_a_push_mentions_a_version_that_differs_by_trailing_zeros(
     store: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for answer in (PRODUCT, [], [{"version": "1.10.0", "channel": "stable"}]):
-        store.say(200, answer)
+    store.say(200, PRODUCT)
+    store.say(200, [])
+    store.say(200, [{"version": "1.10.0", "channel": "stable"}])
     store.say(409, {"code": "filename_taken"})
 
     with pytest.raises(Failure):
@@ -123,8 +125,8 @@ def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for platform in ("linux", "windows"):
-        for answer in (PRODUCT, [{"version": "2.0", "channel": "stable", "status": "draft"}]):
-            store.say(200, answer)
+        store.say(200, PRODUCT)
+        store.say(200, [{"version": "2.0", "channel": "stable", "status": "draft"}])
         url = f"{store.url}/api/v1/artifacts/uploads/{platform}"
         store.say(201, {"artifact_id": platform, "upload_url": url, "expires_at": ""})
         store.say(403, {"code": "forbidden"})

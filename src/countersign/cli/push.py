@@ -177,7 +177,7 @@ def _deliver(to: Target, content: Content) -> wire.Artifact:
     found = _existing(to, content)
     if found is not None:
         return found
-    memory = Memory(to.server.root, f"{to.product}\0{to.version}\0{to.platform or ''}", content)
+    memory = Memory(to.server.root, f"{to.product}\0{to.version}", to.platform, content)
     sending, gaps = _begin(to, content, memory)
     missing = sum(stop - start for start, stop in gaps)
     try:

@@ -59,9 +59,9 @@ class Memory:
     """The file that remembers one upload, in the person's cache directory; its address lets anyone continue the
     upload, so only the person may read it."""
 
-    def __init__(self, server: str, release: str, content: Content) -> None:
+    def __init__(self, server: str, release: str, platform: str | None, content: Content) -> None:
         base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        key = "\0".join((server, release, content.filename, content.sha256))
+        key = "\0".join((server, release, platform or "", content.filename, content.sha256))
         name = hashlib.sha256(key.encode()).hexdigest()[:32]
         self._path = Path(base) / "countersign" / "uploads" / f"{name}.json"
 
