@@ -172,7 +172,7 @@ def test_codes_are_issued_redeemed_and_owned(run: Run, demo_store: Running, tmp_
     assert redeemed.stdout.startswith("Redeemed: ")
     assert again.stdout == redeemed.stdout.replace("Redeemed", "You redeemed this code before")
     assert unknown.returncode == Exit.NOT_FOUND
-    assert owned.stdout.startswith(f"{slug}\t")
+    assert owned.stdout.startswith(f"northwind-games/{slug}\t")
 
 
 Check = Callable[[Path], None]

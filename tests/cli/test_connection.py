@@ -9,7 +9,7 @@ from countersign.cli import output
 from countersign.cli.output import Exit
 from countersign.distribution import app as distribution
 from countersign.distribution.builds.download import NotEntitled
-from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.errors import NotFound, Refused, Unavailable
 from countersign.records import app as records
 from tests.cli.conftest import Run, Scripted
 from tests.servers.countersign import Running
@@ -169,12 +169,14 @@ def test_the_client_of_the_environment_is_exchanged_for_a_token(run: Run, script
 def test_the_library_is_read_page_by_page_from_the_server_that_was_named(run: Run, scripted: Make) -> None:
     server = scripted()
     server.say(200, [PRODUCT], Link='<https://public.example/api/v1/library?limit=100&cursor=abc>; rel="next"')
+    server.say(200, {**PRODUCT, "org": "toolsmith"})
     server.say(200, [{**PRODUCT, "slug": "other"}])
+    server.say(404, problem(404, NotFound.code))
 
     done = run("library", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
-    assert done.stdout == "thing\tThing\ttool\tlinux\nother\tThing\ttool\tlinux\n"
-    assert server.seen[1].path == "/api/v1/library?limit=100&cursor=abc"
+    assert done.stdout == "toolsmith/thing\tThing\ttool\tlinux\nother\tThing\ttool\tlinux\n", done.stderr
+    assert server.seen[2].path == "/api/v1/library?limit=100&cursor=abc"
 
 
 def test_a_token_does_not_follow_a_redirect_to_another_server(run: Run, scripted: Make) -> None:

@@ -1,6 +1,7 @@
 """What `push` and `publish` refuse or mention about a release, of a store that answers by a script."""
 
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,20 @@ def test_a_push_mentions_a_version_that_differs_by_trailing_zeros(
         deliver(store, "1.10")
 
     assert "There is a release 1.10.0: 1.10 is another one" in capsys.readouterr().err
+
+
+def test_the_library_names_the_organisation_that_a_pull_needs(
+    store: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    owned = {name: value for name, value in PRODUCT.items() if name not in ("org", "channels")}
+    for options in ((), ("--json",)):
+        store.say(200, [owned])
+        store.say(200, PRODUCT)
+        releases.library.main(["--server", store.url, *options], standalone_mode=False)
+
+    words, value = capsys.readouterr().out.splitlines()
+    assert words == "toolsmith/thing\tThing\ttool\tlinux"
+    assert json.loads(value) == [{**owned, "organization": "toolsmith"}]
 
 
 @pytest.mark.parametrize(

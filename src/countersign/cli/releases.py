@@ -13,6 +13,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
 from countersign.cli.transport import Request
 from countersign.distribution.publishing.versions import is_lower
+from countersign.kernel.errors import NotFound
 
 OLDER = "Publish a version that is lower than the one the channel is at."
 
@@ -79,16 +80,27 @@ def redeem(code: str) -> None:
 @server_option
 @output.json_option
 def library() -> None:
-    """List what you own, newest first."""
+    """List what you own, newest first, as ORG/PRODUCT."""
     server = connection.chosen()
-    owned = list(_owned(server))
+    owned = [(each, _organization(server, each)) for each in _owned(server)]
     if output.wants_json():
-        output.answer([msgspec.to_builtins(product) for product in owned])
+        output.answer([{**msgspec.to_builtins(each), "organization": org} for each, org in owned])
         return
-    rows = [(each.slug, each.title, each.kind, " ".join(each.platforms)) for each in owned]
+    rows = [(str(Product(org, each.slug)), each.title, each.kind, " ".join(each.platforms)) for each, org in owned]
     output.table(("product", "title", "kind", "platforms"), rows)
     if not rows:
         output.note("Your library is empty; `countersign redeem CODE` adds to it.")
+
+
+def _organization(server: Server, owned: wire.Owned) -> str:
+    """The slug of the organisation that publishes the product, which the list of the library lacks; empty where the
+    product cannot be shown any more."""
+    try:
+        return server.get(f"/products/{segment(owned.id)}", wire.Product, "cannot list your library").org
+    except Failure as failure:
+        if failure.problem != NotFound.code:
+            raise
+        return ""
 
 
 def _owned(server: Server) -> Iterator[wire.Owned]:
