@@ -138,3 +138,22 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     with pytest.raises(Failure) as failure:
         belief.believed(Server(store.url), found, wanted)
     assert (failure.value.exit_code, failure.value.why) == (Exit.NOT_FOUND, "4.0 has no build for linux")
+
+
+def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
+    scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
+    store, now = scripted(), clock.now()
+    times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=3600))
+    statement = Statement("toolsmith", "0199", "bench", "stable", "2.0", {"": NAMED.sha256}, 5, *times)
+    wanted = Wanted(Product("toolsmith", "bench"), "stable", None, "windows", tmp_path / "app")
+    store.say(200, msgspec.to_builtins(ChannelState(trust.state(statement, KEY), KEY.public, [])))
+    store.say(200, [])
+
+    with pytest.raises(Failure) as failure:
+        belief.believed(Server(store.url), wire.Product("0199", "bench", "B", "tool", ["linux"], "toolsmith"), wanted)
+
+    assert failure.value.why == "2.0 has no build for windows"
+    assert failure.value.remedy == "Leave out --platform: 2.0 has one build, for any platform."

@@ -112,12 +112,17 @@ def _choice(server: Server, wanted: Wanted, statement: Statement, usual: list[st
 
 
 def _only(wanted: Wanted, statement: Statement, named: str) -> str:
-    """The platform of the only build, where no platform was asked for."""
+    """The platform of the only build, where no platform was asked for.
+
+    Raises:
+        Failure: a platform was asked for, or there are several builds.
+    """
     if len(statement.builds) == 1 and not wanted.platform:
         return next(iter(statement.builds))
-    known = ", ".join(sorted(platform or "none in particular" for platform in statement.builds))
     why = f"{statement.version} has no build for {named}"
-    remedy = f"Say --platform; there is: {known}."
+    remedy = f"Say --platform; there is: {', '.join(sorted(filter(None, statement.builds)))}."
+    if list(statement.builds) == [""]:
+        remedy = f"Leave out --platform: {statement.version} has one build, for any platform."
     raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
