@@ -1,6 +1,7 @@
 """Requests are repeated safely, tokens stay with their server, refusals become exit codes."""
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -9,12 +10,14 @@ from countersign.cli import output
 from countersign.cli.output import Exit
 from countersign.distribution import app as distribution
 from countersign.distribution.builds.download import NotEntitled
+from countersign.distribution.catalog.visibility import ProductNotFound
 from countersign.kernel.errors import NotFound, Refused, Unavailable
 from countersign.records import app as records
 from tests.cli.conftest import Run, Scripted
 from tests.servers.countersign import Running
 
 Make = Callable[[], Scripted]
+CALL = r"[A-Z]+ /api/v1/"
 PRODUCT = {"id": "1", "slug": "thing", "title": "Thing", "kind": "tool", "platforms": ["linux"], "org": "toolsmith"}
 REDEEMED = {"success": True, "product_id": "1", "products": ["1"], "already_owned": False}
 
@@ -114,6 +117,17 @@ def test_no_remedy_names_a_header_on_the_command_line() -> None:
 
     assert len(told) > 3
     assert not [text for text in told if "Retry-After" in text or "5 seconds" not in text]
+
+
+def test_no_remedy_names_a_call_of_the_api_on_the_command_line() -> None:
+    named = [each.resolution for each in known_refusals() if re.search(CALL, each.resolution)]
+
+    said = [output.timed(each, 0) for each in named]
+
+    assert len(said) > 5
+    assert not [text for text in said if re.search(CALL, text)]
+    assert "with `countersign api GET products` and use" in output.timed(ProductNotFound.resolution, 0)
+    assert all(text.count("`") % 2 == 0 for text in said)
 
 
 def known_refusals(of: type[Refused] = Refused) -> list[type[Refused]]:

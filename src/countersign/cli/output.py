@@ -25,6 +25,7 @@ _OF_THE_API = (
     ("; leave scope out for all that you hold", ""),
 )
 """What remedies say to callers of the API, and what it is on the command line."""
+_CALL = re.compile(r"`?\b(GET|POST|PUT|PATCH|DELETE) /api/v1/([\w/{}-]+)`?")
 
 
 class Exit(IntEnum):
@@ -132,6 +133,7 @@ def timed(remedy: str, wait_s: int) -> str:
     (0: not known), and with the command where it names a call of the API that has one."""
     for there, here in _OF_THE_API:
         remedy = remedy.replace(there, here)
+    remedy = _CALL.sub(r"`countersign api \1 \2`", remedy)
     return _WAIT.sub(waited(wait_s) if wait_s else "a while", remedy)
 
 
