@@ -62,3 +62,13 @@ def test_a_push_waits_as_long_as_it_takes_and_says_for_what(
     said = capsys.readouterr().err
     assert said.count("processing: waiting for a worker of the store") == 100
     assert "processing: 40%" in said
+
+
+@pytest.mark.parametrize("result", [None, {"files": 2}, "made"])
+def test_a_result_of_another_form_is_a_failure_of_the_command(server: tuple[Scripted, Server], result: object) -> None:
+    server[0].say(200, job("completed", result=result))
+
+    with pytest.raises(Failure, match="cannot push") as failure:
+        building.build(server[1], "artifact", 10, "cannot push")
+
+    assert "the job's result is not understood" in failure.value.why

@@ -40,7 +40,8 @@ def build(server: Server, artifact_id: str, size: int, doing: str) -> Built:
     """The build of an artifact of `size` bytes, once the store has made it, however long that takes.
 
     Raises:
-        Failure: the artifact was refused, as a hostile archive is, or the store is away. The file stays uploaded.
+        Failure: the artifact was refused, as a hostile archive is, or the store is away, or its result has another
+            form. The file stays uploaded.
     """
     asked = {"type": "build.process", "payload": {"artifact_id": artifact_id}}
     job = connection.decoded(server.post("/jobs", asked, doing), Job, doing)
@@ -51,7 +52,11 @@ def build(server: Server, artifact_id: str, size: int, doing: str) -> Built:
             job = server.get(f"/jobs/{segment(job.job_id)}", Job, doing)
     if job.status == "failed":
         raise _refused(job, doing)
-    return msgspec.convert(job.result, Built)
+    try:
+        return msgspec.convert(job.result, Built)
+    except msgspec.ValidationError as error:
+        remedy = "Check that --server is the address of a Countersign store of this version."
+        raise Failure(doing, why=f"the job's result is not understood: {error}", remedy=remedy) from error
 
 
 class _Shown(Protocol):
