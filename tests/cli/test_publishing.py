@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from countersign.cli import push, releases
+from countersign.cli import codes, push, releases
 from countersign.cli.connection import Server
 from countersign.cli.names import Product
 from countersign.cli.output import Exit, Failure
@@ -110,6 +110,18 @@ def test_the_library_names_the_organisation_that_a_pull_needs(
     words, value = capsys.readouterr().out.splitlines()
     assert words == "toolsmith/thing\tThing\ttool\tlinux"
     assert json.loads(value) == [{**owned, "organization": "toolsmith"}]
+
+
+def test_codes_on_a_screen_come_with_the_batch_that_a_revocation_names(
+    store: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store.say(201, {"batch_id": "0199-b", "codes": ["AAAAA", "BBBBB"]})
+
+    codes.issue.main(["toolsmith/thing", "--kind", "license", "--server", store.url], standalone_mode=False)
+
+    said = capsys.readouterr()
+    assert said.out == "AAAAA\nBBBBB\n"
+    assert "countersign api POST codes/0199-b/revoke" in said.err
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,8 @@ def _show(path: str, body: dict[str, object], count: int) -> None:
         raise click.UsageError(f"more than {ON_A_SCREEN} codes need --output FILE.csv or --json")
     batch = connection.decoded(_issued(path, body, "application/json"), wire.Batch, DOING)
     output.answer({"batch_id": batch.batch_id, "codes": batch.codes}, "\n".join(batch.codes))
+    if not output.wants_json():
+        output.note(f"Batch {batch.batch_id}. To revoke it: countersign api POST codes/{batch.batch_id}/revoke")
 
 
 def _issued(path: str, body: dict[str, object], accept: str) -> Reply:
