@@ -25,7 +25,7 @@ _TEXT = """# {name}
 
 ## Recipes
 
-All begin with:
+All need curl 7.82 or newer (`--json`) and begin with:
 ```sh
 R={root}; B=$R{prefix}
 get() {{ grep -o '"'$1'":"[^"]*' | head -1 | cut -d'"' -f4; }}
