@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from countersign.cli import codes, push, releases
+from countersign.cli import choice, codes, push, releases, wire
 from countersign.cli.connection import Server
 from countersign.cli.names import Product
 from countersign.cli.output import Exit, Failure
@@ -145,6 +145,15 @@ def test_a_file_that_is_there_for_another_platform_is_a_conflict(
     assert refused.value.exit_code == Exit.CONFLICT
     assert f"a for {there or 'any platform'}, and this push is for {pushed or 'any platform'}" in refused.value.why
     assert remedy in refused.value.remedy
+
+
+def test_a_download_for_a_platform_of_files_for_any_says_to_leave_it_out() -> None:
+    wanted = choice.Wanted(Product("toolsmith", "thing"), None, None, "windows", None)
+
+    with pytest.raises(Failure) as failure:
+        choice.choose_artifact([wire.Artifact("1", "a.zip", 3, "ab")], wanted)
+
+    assert failure.value.remedy == "Leave out --platform; there is: a.zip (any platform)."
 
 
 def test_an_interrupted_upload_is_continued_for_its_own_platform_alone(

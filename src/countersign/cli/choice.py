@@ -90,6 +90,8 @@ def choose_artifact(artifacts: Sequence[wire.Artifact], wanted: Wanted) -> wire.
     known = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready)
     why = "several files fit" if fitting else "no file of the release fits"
     remedy = f"Say --platform or --file; there is: {known}." if known else "The release has no files."
+    if wanted.platform and ready and not fitting and not any(each.platform for each in ready):
+        remedy = f"Leave out --platform; there is: {known}."
     exit_code = Exit.USAGE if fitting else Exit.NOT_FOUND
     raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code)
 
