@@ -89,11 +89,15 @@ def choose_artifact(artifacts: Sequence[wire.Artifact], wanted: Wanted) -> wire.
         return fitting[0]
     known = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready)
     why = "several files fit" if fitting else "no file of the release fits"
-    remedy = f"Say --platform or --file; there is: {known}." if known else "The release has no files."
-    if wanted.platform and ready and not fitting and not any(each.platform for each in ready):
-        remedy = f"Leave out --platform; there is: {known}."
+    remedy = f"{_options(ready, wanted)}; there is: {known}." if known else "The release has no files."
     exit_code = Exit.USAGE if fitting else Exit.NOT_FOUND
     raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code)
+
+
+def _options(ready: list[wire.Artifact], wanted: Wanted) -> str:
+    """What to say to name one of the files."""
+    has_platforms = any(each.platform for each in ready)
+    return "Leave out --platform" if wanted.platform and not has_platforms else "Say --platform or --file"
 
 
 def _fitting(ready: list[wire.Artifact], wanted: Wanted) -> list[wire.Artifact]:
