@@ -1,5 +1,6 @@
 """Products and releases from the first draft to the archive."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
+from countersign.distribution.publishing import queries
 from countersign.distribution.publishing.versions import sort_key
+from countersign.kernel.database.port import Reader
 from tests.distribution.world import World
 
 PRODUCT: dict[str, Any] = {"slug": "made", "title": "Made", "kind": "tool", "platforms": ["linux"]}
@@ -153,6 +156,43 @@ async def test_a_version_is_taken_once_and_notes_change_alone(world: World, owne
     assert (twice.status_code, twice.json()["code"]) == (409, "release_exists")
     assert changed.json().get("notes") is None
     assert changed.json()["channel"] == "stable"
+
+
+async def test_what_a_published_release_is_does_not_change(world: World, owner: str) -> None:
+    await release(world, owner, "1.0.0")
+    path = "/products/made/releases/1.0.0"
+    same = await world.call("PUT", path, owner, json={"notes": "b", "notes_only": True, "channel": "beta"})
+    other = await world.call("PUT", path, owner, json={"notes": "c", "notes_only": False})
+    await world.call("POST", f"{path}/yank", owner, json={"reason": "r"})
+    moved = await world.call("PUT", path, owner, json={"channel": "stable"})
+    noted = await world.call("PUT", path, owner, json={"notes": "d", "channel": "beta"})
+
+    assert (same.status_code, same.json()["channel"], same.json()["notes"]) == (200, "beta", "b")
+    assert (other.status_code, other.json()["code"]) == (409, "release_published")
+    assert (moved.status_code, moved.json()["code"]) == (409, "release_yanked")
+    assert (noted.status_code, noted.json()["notes"], noted.json()["channel"]) == (200, "d", "beta")
+
+
+async def test_no_change_of_a_draft_comes_between_its_check_and_its_publication(
+    world: World, owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await release(world, owner, "1.0.0", published=False)
+    changes: list[asyncio.Task[Any]] = []
+
+    async def checked(reader: Reader, release_id: str) -> bool:
+        found = await is_notes_only(reader, release_id)
+        change = world.call("PUT", "/products/made/releases/1.0.0", owner, json={"notes_only": False})
+        changes.append(asyncio.ensure_future(change))
+        await asyncio.wait(changes, timeout=0.3)
+        return found
+
+    is_notes_only = queries.is_notes_only
+    monkeypatch.setattr(queries, "is_notes_only", checked)
+    published = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
+    changed = await changes[0]
+
+    assert (published.status_code, published.json()["notes_only"]) == (200, True)
+    assert (changed.status_code, changed.json()["code"]) == (409, "release_published")
 
 
 async def test_releases_come_newest_first_in_pages_linked_to_each_other(world: World, owner: str) -> None:

@@ -35,7 +35,7 @@ INSERT_RELEASE = """
 PUBLISH = "UPDATE release SET status = 'published', published_at = $2 WHERE id = $1 AND status = 'draft'"
 YANK = "UPDATE release SET status = 'yanked', yank_reason = $2 WHERE id = $1 AND status = 'published'"
 SET_NOTES = "UPDATE release SET notes = $2 WHERE id = $1"
-SET_NOTES_ONLY = "UPDATE release SET notes_only = $2 WHERE id = $1"
+SET_NOTES_ONLY = "UPDATE release SET notes_only = $2 WHERE id = $1 AND (status = 'draft' OR notes_only = $2)"
 NOTES_ONLY = "SELECT notes_only FROM release WHERE id = $1"
 FILES = """
     SELECT a.filename, a.platform, b.artifact_id IS NOT NULL
@@ -44,7 +44,7 @@ FILES = """
     WHERE a.release_id = $1
     ORDER BY a.filename
 """
-SET_CHANNEL = "UPDATE release SET channel = $2 WHERE id = $1"
+SET_CHANNEL = "UPDATE release SET channel = $2 WHERE id = $1 AND (status <> 'yanked' OR channel = $2)"
 UNFINISHED_ARTIFACT = "SELECT filename FROM artifact WHERE release_id = $1 AND status = 'receiving' LIMIT 1"
 RELEASE = """
     SELECT version, channel, published_at, notes, status, yank_reason, notes_only

@@ -110,13 +110,24 @@ async def draft(transaction: Transaction, product: OwnedProduct, body: NewReleas
 
 
 async def update(transaction: Transaction, release: OwnedRelease, body: ReleaseUpdate) -> None:
-    """Change notes, channel and `notes_only`; what is left out stays."""
+    """Change notes, channel and `notes_only`; what is left out stays. Each condition is in the statement that changes
+    the row, so that a publication at the same moment cannot pass between them.
+
+    Raises:
+        Yanked: a yanked release does not move to another channel.
+        AlreadyPublished: `notes_only` of a published release does not change.
+    """
     if not isinstance(body.notes, msgspec.UnsetType):
         await transaction.run(queries.SET_NOTES, release.id, body.notes)
     if not isinstance(body.channel, msgspec.UnsetType):
-        await transaction.run(queries.SET_CHANNEL, release.id, body.channel)
+        await _move(transaction, release, body.channel)
     if not isinstance(body.notes_only, msgspec.UnsetType):
-        await transaction.run(queries.SET_NOTES_ONLY, release.id, int(body.notes_only))
+        written = await transaction.run(queries.SET_NOTES_ONLY, release.id, int(body.notes_only))
+        if not written:
+            raise AlreadyPublished(
+                f"the release {release.version} was published, and notes_only changes on a draft alone",
+                resolution="Leave notes_only out, or draft a release with a new version.",
+            )
     await projection.refresh(transaction, release.product.id, reindex=False)
 
 
@@ -130,10 +141,10 @@ async def publish(transaction: Transaction, release: OwnedRelease) -> None:
     """
     if release.status == "yanked":
         raise Yanked("a yanked release cannot be published again")
-    unfinished = await queries.unfinished_artifact(transaction, release.id)
-    if unfinished is not None and release.status == "draft":
-        raise Incomplete(f"the file {unfinished} has not arrived whole")
-    if release.status == "draft":
+    if await transaction.run(queries.TAKE_DRAFT, release.id):
+        unfinished = await queries.unfinished_artifact(transaction, release.id)
+        if unfinished is not None:
+            raise Incomplete(f"the file {unfinished} has not arrived whole")
         await _require_builds(transaction, release)
     if await mark_published(transaction, release.id):
         if release.product.status == "draft":
@@ -194,8 +205,13 @@ async def promote(transaction: Transaction, release: OwnedRelease, channel: str)
         raise NotPublished("a draft cannot be promoted; change its channel instead")
     if release.status == "yanked":
         raise Yanked("a yanked release cannot be promoted")
-    await transaction.run(queries.SET_CHANNEL, release.id, channel)
+    await _move(transaction, release, channel)
     await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def _move(transaction: Transaction, release: OwnedRelease, channel: str) -> None:
+    if not await transaction.run(queries.SET_CHANNEL, release.id, channel):
+        raise Yanked(f"the release {release.version} was yanked, and stays in its channel")
 
 
 async def require_draft(transaction: Transaction, release: OwnedRelease) -> None:

@@ -8,6 +8,7 @@ from countersign.distribution.identity.choice import organisation_of
 from countersign.distribution.identity.organisations import SlugTaken
 from countersign.distribution.publishing import products, releases
 from countersign.distribution.publishing.releases import (
+    AlreadyPublished,
     Incomplete,
     NotPublished,
     ReleaseExists,
@@ -164,7 +165,7 @@ ROUTES = (
         update_release,
         body=ReleaseUpdate,
         answers={200: OneOf((Release, Draft))},
-        refusals=_OF_RELEASE,
+        refusals=(*_OF_RELEASE, Yanked, AlreadyPublished),
         scope=WRITE_RELEASES,
         writes=True,
     ),
