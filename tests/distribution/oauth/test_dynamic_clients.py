@@ -13,6 +13,7 @@ from countersign.distribution import app as distribution
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, tokens
 from countersign.distribution.oauth import dynamic_clients
+from countersign.distribution.oauth.schemas import ClientMetadata
 from countersign.kernel import clock
 from countersign.kernel.clock import SECOND
 from countersign.settings import Settings
@@ -132,6 +133,8 @@ async def test_without_a_scope_it_may_ask_for_all_but_administration(world: Worl
         ({"redirect_uris": ["http://127.0.0.1:1@evil.example/cb"]}, "invalid_redirect_uri"),
         ({"redirect_uris": ["https://app.example/back\r\nX: y"]}, "invalid_redirect_uri"),
         ({"redirect_uris": [f"{ROOT_URL}/auth/claim"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": [f"{ROOT_URL.replace('127.0.0.1', 'localhost')}/cb"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": [f"{ROOT_URL.replace('127.0.0.1', '[::1]')}/cb"]}, "invalid_redirect_uri"),
         ({"redirect_uris": ["//app.example/back"]}, "invalid_redirect_uri"),
         ({"grant_types": ["client_credentials"]}, "invalid_client_metadata"),
         ({"grant_types": ["implicit"], "response_types": ["token"]}, "invalid_client_metadata"),
@@ -150,6 +153,14 @@ async def test_what_a_client_cannot_have_is_refused_and_nothing_is_kept(
 
     assert refused(answer) == (400, error)
     assert await unused(world) == 0
+
+
+@pytest.mark.parametrize("uri", ["https://store.example./cb", "https://STORE.example:443/cb"])
+async def test_another_spelling_of_the_services_host_is_refused_too(world: World, uri: str) -> None:
+    store = replace(world.store, root_url="https://store.example")
+
+    with pytest.raises(dynamic_clients.InvalidRedirectUri, match="must not be an address of this service"):
+        await dynamic_clients.register(store, ClientMetadata(redirect_uris=[uri]), "127.0.0.1")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ _LONGEST = 2_000
 # no backslash, no wildcard.
 _ADDRESS = re.compile(r"""(https?)://([A-Za-z0-9.-]+|\[::1\])(?::([0-9]{1,5}))?(?:[/?][!"$-\[\]-~]*)?""")
 _LOOPBACK = ("127.0.0.1", "[::1]", "localhost")
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
+"""The hosts of the person's own machine, as a parsed address names them."""
 # Only the addresses themselves: what `localhost` leads to is for the machine's resolver to say (RFC 8252 §8.3).
 _ANY_PORT = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?((?:[/?].*)?)")
 
@@ -72,7 +74,7 @@ def lowered_site(uri: str) -> str:
 
 def is_loopback(uri: str) -> bool:
     """Whether an address leads to the person's own machine."""
-    return (urlsplit(uri).hostname or "") in ("127.0.0.1", "::1", "localhost")
+    return (urlsplit(uri).hostname or "") in LOOPBACK_HOSTS
 
 
 def policy_source(uri: str) -> str:

@@ -146,9 +146,13 @@ def _redirect_uris(store: Store, sent: ClientMetadata) -> tuple[str, ...]:
     return tuple(sent.redirect_uris)
 
 
-def _origin(uri: str) -> tuple[str, str | None, int]:
+def _origin(uri: str) -> tuple[str, str, int]:
+    """Where an address leads: a host with and without the dot of the root is one, and so are all names of loopback."""
     parts = urlsplit(uri)
-    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+    host = (parts.hostname or "").rstrip(".")
+    if host in redirect_uris.LOOPBACK_HOSTS:
+        host = "localhost"
+    return parts.scheme, host, parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def _require_code(sent: ClientMetadata) -> None:
