@@ -21,7 +21,22 @@ _FOR_PROGRAMS = (
 
 
 async def show_home(call: Request[Nothing, Nothing]) -> Answer:
-    """Lead a person on: to sign in, or to their connected agents."""
+    """Lead a person on, to sign in or to their connected agents, and a program by links in the header."""
+    shown = await _shown(call)
+    shown.headers = (*shown.headers, ("Link", _links(call.context)))
+    return shown
+
+
+def _links(store: Store) -> str:
+    documents = {
+        "service-doc": serving.DOCUMENTS["agents"],
+        "api-catalog": serving.DOCUMENTS["api-catalog"],
+        "describedby": serving.DOCUMENTS["llms"],
+    }
+    return ", ".join(f'<{store.root_url}{path}>; rel="{relation}"' for relation, path in documents.items())
+
+
+async def _shown(call: Request[Nothing, Nothing]) -> Answer:
     visitor = await visitors.present(call.context, call.headers)
     if visitor is not None:
         return _signed_in(call.context, visitor)
@@ -50,6 +65,7 @@ ROUTES = (
         "/",
         show_home,
         answers={200: str},
+        sends={200: ("Link",)},
         produces=("text/html; charset=utf-8", "text/html"),
         own_credentials=True,
         at_root=True,

@@ -394,7 +394,10 @@ def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:
         wanted, *parameters = (part.strip() for part in entry.split(";"))
         if wanted in offered and not {"q=0", "q=0.0"} & set(parameters):
             return
-    raise NotAcceptable(f"this address answers with {', '.join(route.produces)}")
+    kinds = dict.fromkeys(kind.split(";")[0] for kind in route.produces)
+    raise NotAcceptable(
+        f"this address answers with {', '.join(kinds)}", resolution=f"Accept {' or '.join(kinds)}, or leave Accept out."
+    )
 
 
 def _is_for_reading(route: Route[ContextT], accept: str | None) -> bool:
