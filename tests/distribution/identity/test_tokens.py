@@ -171,6 +171,14 @@ async def test_a_session_is_exchanged_by_our_own_pages_alone(world: World) -> No
     assert without.headers["www-authenticate"].startswith("Bearer resource_metadata=")
 
 
+@pytest.mark.parametrize("token", [None, "nonsense"])
+async def test_a_401_names_the_page_that_describes_how_to_get_a_token(world: World, token: str | None) -> None:
+    answer = await world.call("GET", "/library", token)
+
+    assert answer.status_code == 401
+    assert f"{world.store.root_url}/auth.md" in answer.json()["resolution"]
+
+
 async def test_signing_out_ends_the_session_and_its_tokens(world: World) -> None:
     await person(world)
     page = await signed_in(world)

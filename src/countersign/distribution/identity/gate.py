@@ -51,14 +51,17 @@ def unauthenticated(
     """The refusal of a request without any credential, with its challenge (agent-auth 7.2). It names the scope that
     the address needs: a client that is not told asks for every scope there is, and few hold all (RFC 6750 §3)."""
     challenge = f"Bearer {metadata(store, resource)}{_needed(scope)}"
-    remedy = resolution or store.way_in or None
-    return Unauthenticated(detail, resolution=remedy, headers=_ways_in(store, challenge))
+    return Unauthenticated(detail, resolution=resolution or _remedy(store), headers=_ways_in(store, challenge))
 
 
 def rejected(store: Store, why: str, scope: str | None = None, resolution: str | None = None) -> Unauthenticated:
     """The refusal of a credential that does not hold."""
     challenge = f'Bearer error="invalid_token", error_description="{why}", {metadata(store)}{_needed(scope)}'
-    return Unauthenticated(why, resolution=resolution, headers=_ways_in(store, challenge))
+    return Unauthenticated(why, resolution=resolution or _remedy(store), headers=_ways_in(store, challenge))
+
+
+def _remedy(store: Store) -> str:
+    return store.way_in or f"Obtain a token as {store.root_url}/auth.md describes. Send it as Authorization: Bearer."
 
 
 def _ways_in(store: Store, challenge: str) -> dict[str, str]:
