@@ -73,6 +73,8 @@ async def test_a_window_that_is_not_open_is_410(world: World, owner: str) -> Non
 
     assert (before.status_code, before.json()["code"]) == (410, "code_expired")
     assert (after.status_code, after.json()["code"]) == (410, "code_expired")
+    assert before.json()["resolution"].startswith("Redeem the code again from ")
+    assert after.json()["resolution"] == "Ask the person who gave you the code for another code."
 
 
 async def test_a_revoked_batch_redeems_no_more_and_may_take_back_what_it_gave(world: World, owner: str) -> None:

@@ -48,6 +48,8 @@ async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewB
     ends = _instant("/expires_at", body.expires_at)
     if starts is not None and ends is not None and ends <= starts:
         raise invalid_member("/expires_at", "must be after valid_from")
+    if ends is not None and ends <= clock.now():
+        raise invalid_member("/expires_at", "must be in the future")
     batch_id = ids.new_uuid()
     members = (batch_id, org.id, body.kind, msgspec.json.encode(products).decode(), body.count, uses, starts, ends)
     async with store.database.transaction() as transaction:

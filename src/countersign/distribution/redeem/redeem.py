@@ -39,7 +39,7 @@ class CodeExpired(Refused):
     status = 410
     code = "code_expired"
     title = "Code not valid now"
-    resolution = "Ask the person who gave you the code when it is valid."
+    resolution = "Ask the person who gave you the code for another code."
 
 
 class CodeRevoked(Refused):
@@ -101,7 +101,8 @@ def _require_usable(found: Code, now: clock.Instant) -> None:
     if found.status == "revoked":
         raise CodeRevoked("this code was revoked")
     if found.valid_from is not None and now < found.valid_from:
-        raise CodeExpired(f"this code is valid from {clock.rfc3339(found.valid_from)} on")
+        start = clock.rfc3339(found.valid_from)
+        raise CodeExpired(f"this code is valid from {start} on", resolution=f"Redeem the code again from {start} on.")
     if found.expires_at is not None and now >= found.expires_at:
         raise CodeExpired(f"this code was valid until {clock.rfc3339(found.expires_at)}")
     if found.uses >= found.max_uses:
