@@ -20,7 +20,6 @@ from countersign.cli.output import Exit, Failure
 from countersign.cli.releases import OLDER, require_newest
 from countersign.cli.target import server_option
 from countersign.cli.upload import Content, Memory, Remembered, Sending, content_of
-from countersign.distribution.publishing.versions import without_zeros
 from countersign.kernel.disk_full import is_disk_full
 from countersign.kernel.errors import NotFound
 
@@ -284,6 +283,8 @@ def _require_platform(to: Target, found: wire.Artifact) -> None:
 def _release(to: Target) -> wire.Release | None:
     """The draft of the version; else the release, where it is published already. Where there is neither, a version
     that reads almost the same is mentioned."""
+    from countersign.distribution.publishing.versions import without_zeros
+
     product, twin = f"/products/{segment(to.product.slug)}", ""
     for place in ("drafts", "releases"):
         for each in to.server.get(f"{product}/{place}", list[wire.Release], to.doing):

@@ -12,7 +12,6 @@ from countersign.cli.names import Product
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
 from countersign.cli.transport import Request
-from countersign.distribution.publishing.versions import is_lower
 from countersign.kernel.errors import NotFound
 
 OLDER = "Publish a version that is lower than the one the channel is at."
@@ -24,6 +23,8 @@ def require_newest(channels: Sequence[wire.Channel], channel: str, version: str,
     Raises:
         Failure: the newest release of the channel has a higher version.
     """
+    from countersign.distribution.publishing.versions import is_lower
+
     present = next((each.version for each in channels if each.channel == channel), None)
     if present is None or not is_lower(version, present):
         return
