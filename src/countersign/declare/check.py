@@ -59,6 +59,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         models.shown_as_a_field,
         models.locked_with_a_ref,
         conditions.locks_fit,
+        conditions.approvals_fit,
         conditions.rules_fit,
         conditions.unique_with_a_ref,
         workflows.governed_is_a_select,

@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack
 
+from countersign.declare.where import Where
+
 Stored: TypeAlias = None | int | str
 """A value as the database keeps it: text, or a whole number (money in minor units, bool as 0 and 1)."""
 
@@ -26,7 +28,7 @@ class FieldOptions(TypedDict, total=False):
     personal: str
     linked: bool
     restricted: tuple[str, ...]
-    needs_approval: bool
+    needs_approval: bool | Where
     readonly: bool
     computed: Callable[..., object]
     sum_of: str
@@ -47,7 +49,8 @@ class Field(ABC):
     personal    LABEL of its placeholder tokens (EMAIL, PERSON); callers without a clear view get these
     linked      equal values get equal tokens, so that agents can join; free text never is
     restricted  the roles that may see it at all, whatever others are granted
-    needs_approval  an agent only proposes to change it in a record that is there, unless a setting lifts it
+    needs_approval  an agent only proposes to change it in a record that is there, or in one that meets the condition,
+                unless a setting lifts it
     readonly    only the engine and the module's effects write it
     computed    makes the value from the fields its parameters name; empty when one of them is
     sum_of      the total of a field of the records that refer to this one: "invoice_line.amount_minor"

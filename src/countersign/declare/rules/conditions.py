@@ -83,6 +83,16 @@ def locks_fit(whole: Whole) -> Iterator[str]:
                 yield of_field(model, "locked_while", text)
 
 
+def approvals_fit(whole: Whole) -> Iterator[str]:
+    """A condition under which agents only propose to change a field is one on its record."""
+    for model in whole.models.values():
+        for field in model.fields.values():
+            asked = field.needs_approval
+            text = misfit(model, asked, is_row_rule=False) if isinstance(asked, Where) else None
+            if text:
+                yield of_field(model, field.name, text)
+
+
 def rules_fit(whole: Whole) -> Iterator[str]:
     """A rule of a model compares a field of it, or of a record that a ref leads to, with a value or such a field."""
     for model in whole.models.values():

@@ -31,7 +31,7 @@ class Lead(Model):
 
     title = Text(required=True, index=True)
     stage = Select("new", "qualified", "proposed", "won", "lost", index=True)
-    expected_revenue_minor = Money(least=0, index=True)
+    expected_revenue_minor = Money(least=0, index=True, needs_approval=where("stage", eq="won"))
     contact_name = Text(personal="PERSON")
     contact_email = Text(personal="EMAIL", format="email")
     contact_phone = Text(personal="PHONE", format="phone")
@@ -65,6 +65,7 @@ class Lead(Model):
             "lost",
             to="qualified",
             clears=("lost_reason",),
+            needs_approval="default",
             help="Reopens a lead that was won or lost, and empties lost_reason.",
         ),
         # An agent would learn from the outcome whether a party with this e-mail exists.

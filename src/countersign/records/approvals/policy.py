@@ -6,7 +6,7 @@ from typing import Protocol, cast
 
 import msgspec
 
-from countersign.declare import BadValue, Declared, Setting, Where
+from countersign.declare import BadValue, Declared, Field, Setting, Where
 from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
@@ -104,7 +104,18 @@ async def _changes_marked(run: Run, prepared: Prepared) -> bool:
     if not given:
         return False
     record = await writing.find(run, model, None, prepared.record_id)
-    return any([await writing.is_change(run, model, record, name, each) for name, each in given.items()])
+    view = run.view_of(prepared.model)
+    marked = {name: each for name, each in given.items() if _is_marked(view, record.values, model.fields[name])}
+    return any([await writing.is_change(run, model, record, name, each) for name, each in marked.items()])
+
+
+def _is_marked(view: ModelView, values: Mapping[str, Stored], field: Field) -> bool:
+    """Whether agents only propose to change the field of a record with these values; so too where the agent cannot
+    read the condition, and would learn from the answer whether the record meets it."""
+    asked = field.needs_approval
+    if isinstance(asked, Where):
+        return not guard.are_readable(view, [asked]) or guard.holds(view.model, values, asked)
+    return asked
 
 
 def is_default(model: Declared, command: str) -> bool:

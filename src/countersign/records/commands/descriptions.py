@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from countersign.declare import Move
+from countersign.declare import Move, Where
 from countersign.records.access.view import ModelView
-from countersign.records.commands.condition_text import clauses, joined
+from countersign.records.commands.condition_text import clause, clauses, joined
 
 GENERATED: Mapping[str, str] = {
     "get": "Reads one {label} by its id.",
@@ -46,8 +46,14 @@ def describe(
             raise LookupError(f"{model.name} has no command {name}")
         text = _of_move(view, move)
     if name == "update" and proposed and not needs_approval:
-        return f"{text} {APPROVAL_OF_FIELDS.format(fields=joined(proposed, 'and'))}"
+        fields = joined([_with_condition(view, each) for each in proposed], "and")
+        return f"{text} {APPROVAL_OF_FIELDS.format(fields=fields)}"
     return f"{text} {APPROVAL}" if needs_approval else text
+
+
+def _with_condition(view: ModelView, name: str) -> str:
+    asked = view.model.fields[name].needs_approval
+    return f"{name} where {clause(asked)}" if isinstance(asked, Where) and asked.field in view.fields else name
 
 
 def _of_move(view: ModelView, move: Move) -> str:
