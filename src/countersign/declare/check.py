@@ -67,6 +67,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         workflows.inputs_can_be_given,
         workflows.guards_fit,
         workflows.consequences_fit,
+        workflows.reads_fit,
         grants.roles_named,
         grants.grants_speak_of_models,
         grants.grants_fit,

@@ -24,6 +24,8 @@ class Move:
     clears          fields that the action empties
     needs_approval  an agent can only propose it; "default": unless a setting lifts it
     effect          what happens beside the move
+    reads           models whose records the effect reads: those that a ref of the record leads to, and those that
+                    refer to these; a plan goes stale when one of them is added, changed or deleted
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class Move:
         clears: tuple[str, ...] = (),
         needs_approval: Approval = False,
         effect: Effect | None = None,
+        reads: tuple[str, ...] = (),
     ) -> None:
         self.name = ""
         self._label = label
@@ -50,6 +53,7 @@ class Move:
         self.clears = clears
         self.needs_approval: Approval = needs_approval
         self.effect = effect
+        self.reads = reads
 
     @property
     def label(self) -> str:

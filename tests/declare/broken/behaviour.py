@@ -132,6 +132,13 @@ CASES: list[Case] = [
     broken(workflows.consequences_fit, "plant.grow", "that may be empty", moved(Move("seed", clears=("colour",)))),
     broken(workflows.consequences_fit, "plant.grow", "that may be empty", moved(Move("seed", clears=("state",)))),
     broken(workflows.consequences_fit, "plant.grow", "exactly one ref", moved(Move("seed", needs_records=("user",)))),
+    broken(workflows.reads_fit, "plant.grow", "a ref of plant leads to", moved(Move("seed", reads=("plot",)))),
+    broken(
+        conditions.approvals_fit,
+        "plant.title",
+        "no such field",
+        model("Plant", {"title": Text(needs_approval=where("colour", eq="red"))}),
+    ),
     ruled("rules", "write field, or ref.field", rules=(where("colour", eq="red"),)),
     ruled("rules", "write field, or ref.field", rules=(where("title.name", eq="red"),)),
     ruled("rules", "write field, or ref.field", rules=(where("title", eq=FieldOf("gardener.colour")),)),

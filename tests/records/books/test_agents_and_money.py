@@ -42,6 +42,45 @@ async def test_agents_propose_what_moves_money(office: Office) -> None:
     assert {each["field"]: each["after"] for each in shown["diff"]} == with_amount
 
 
+async def test_what_a_won_lead_is_worth_and_whether_it_stays_won_is_proposed(office: Office) -> None:
+    agent = await office.agent("root", "*")
+    lead, party = await office.first("lead", stage="qualified"), await office.first("party")
+    amount = {"id": lead["id"], "expected_revenue_minor": 5}
+    assert (await office.value(agent, "lead.update", **amount))["expected_revenue_minor"] == 5
+    await office.value("root", "lead.update", id=lead["id"], party=party["id"])
+    await office.value("root", "lead.win", id=lead["id"])
+
+    await office.value(agent, "lead.update", **amount, title="Renamed")
+    await office.proposed(agent, "lead.update", **amount | {"expected_revenue_minor": 6})
+    await office.proposed(agent, "lead.reopen", id=lead["id"])
+    await office.proposed(agent, "lead.update", **amount | {"stage": "qualified", "expected_revenue_minor": 6})
+    assert (await office.value("root", "lead.get", id=lead["id"]))["expected_revenue_minor"] == 5
+
+
+@pytest.mark.parametrize("change", ["name", "address", "new address", "gone address"])
+async def test_a_posting_goes_stale_when_what_it_copies_of_the_party_changes(office: Office, change: str) -> None:
+    agent = await office.agent("root", "*")
+    party = (await office.value("root", "party.create", name="Ada"))["id"]
+    place = {"street": "Low 1", "city": "Yr", "country": "FR"}
+    address = (await office.value("root", "address.create", party=party, **place))["id"]
+    invoice = (await office.value("root", "invoice.create", party=party))["id"]
+    await office.value("root", "invoice_line.create", invoice=invoice, description="Oak", unit_price_minor=5)
+    plan = await office.proposed(agent, "invoice.post", id=invoice)
+
+    if change == "name":
+        await office.value(agent, "party.update", id=party, name="Eve")
+    elif change == "address":
+        await office.value(agent, "address.update", id=address, city="Zed")
+    elif change == "new address":
+        await office.value(agent, "address.create", party=party, label="invoice", **place | {"city": "Zed"})
+    else:
+        await office.value("root", "address.delete", id=address)
+
+    assert (await office.approve("carol", plan)).json()["state"] == "stale"
+    again = await office.proposed(agent, "invoice.post", id=invoice)
+    assert (await office.approve("carol", again)).status_code == 200
+
+
 async def test_an_update_of_harmless_fields_stays_direct(office: Office) -> None:
     agent = await office.agent("root", "*")
     party = await office.first("party", who=agent)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from countersign.declare.fields.field import Field
+from countersign.declare.fields.ref import Ref
 from countersign.declare.fields.select import Select
 from countersign.declare.model import Declared
 from countersign.declare.rules.computed import refs_to
@@ -83,6 +84,17 @@ def consequences_fit(whole: Whole) -> Iterator[str]:
         for name in move.needs_records:
             if name not in whole.models or len(refs_to(whole.models[name], model)) != 1:
                 text = f"it needs records of {name!r}: name a model with exactly one ref to {model.name}"
+                yield of_field(model, move.name, text)
+
+
+def reads_fit(whole: Whole) -> Iterator[str]:
+    """The effect of an action reads records that refs of its record lead to, and records that refer to these."""
+    for model, _, move in _moves(whole):
+        targets = {each.target for each in model.fields.values() if isinstance(each, Ref)} & set(move.reads)
+        for name in move.reads:
+            refers = name in whole.models and any(refs_to(whole.models[name], whole.models[each]) for each in targets)
+            if name not in targets and not refers:
+                text = f"it reads {name!r}: name a model that a ref of {model.name} leads to, or one that refers to it"
                 yield of_field(model, move.name, text)
 
 

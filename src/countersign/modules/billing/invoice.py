@@ -115,6 +115,7 @@ class Invoice(Model, shown_as="number", locked=(NOT_DRAFT,)):
             needs_approval=True,
             needs_records=("invoice_line",),
             effect=number_and_date,
+            reads=("party", "address"),
             help="Gives the invoice its number and date, keeps name, address and tax number of the party as they are, "
             "and locks it.",
         ),

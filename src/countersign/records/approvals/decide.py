@@ -217,12 +217,10 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
         row = await run.transaction.fetch_one(statement.text, *statement.values)
         if row is None or row[1] != step.revision:
             raise Ended("stale", f"{step.model} {step.record_id} changed since it was proposed")
-        if await _hanging(run, step) != step.hanging:
-            raise Ended("stale", f"what hangs on {step.model} {step.record_id} changed since it was proposed")
-
-
-async def _hanging(run: Run, step: Step) -> str:
-    return await hanging.fingerprint(run, step.model, step.command, step.record_id, cascade=step.cascade, locks=True)
+        if await hanging.fingerprint(run, step, locks=True) != step.hanging:
+            raise Ended(
+                "stale", f"a record that {step.id} of {step.record_id} depends on changed since it was proposed"
+            )
 
 
 async def _count(
@@ -315,5 +313,3 @@ async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], co
     """Write fields of the plan, with its audit."""
     given = {name: Given(value) for name, value in values.items()}
     await writing.update(run.about_plan(plan.id), PLAN, plan, given, command_id)
-
-

@@ -1,28 +1,69 @@
-"""What hangs on a record that a plan deletes or moves: it must still be what it was when the plan is carried out."""
+"""The records around one that a plan deletes or moves: they must be unchanged when the plan is carried out."""
+
+from collections.abc import Mapping
+from typing import Protocol, TypeAlias
 
 import msgspec
 
-from countersign.declare import Declared
+from countersign.declare import Declared, Ref
+from countersign.declare.fields.field import Stored
 from countersign.records.commands import command as commands
 from countersign.records.commands import dependents
 from countersign.records.commands.run import Run
 
+_Row: TypeAlias = tuple[str, str, int]
+"""Model, id and revision."""
+
 _MANY = "more than a deletion takes along"
 
 
-async def fingerprint(
-    run: Run, model: str, command: str, record_id: str | None, *, cascade: bool = False, locks: bool = False
-) -> str:
-    """Another text when a record was added, changed or taken away that refers to one that the command deletes, or is
-    locked by it; empty where there is none. With `locks`, the rows are locked until the transaction ends."""
-    declared = run.engine.registry.models[model]
-    if record_id is None:
+class _Value(Protocol):
+    @property
+    def stored(self) -> Stored: ...
+
+
+class Asked(Protocol):
+    """A command on a record: prepared now, or a step of a plan."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        ...
+
+    @property
+    def command(self) -> str:
+        """The command's."""
+        ...
+
+    @property
+    def record_id(self) -> str | None:
+        """The record; None for a new one."""
+        ...
+
+    @property
+    def given(self) -> Mapping[str, _Value]:
+        """The fields that it sets, by name."""
+        ...
+
+    @property
+    def cascade(self) -> bool:
+        """Whether a deletion takes along what the declarations name."""
+        ...
+
+
+async def fingerprint(run: Run, asked: Asked, *, locks: bool = False) -> str:
+    """Another text when a record was added, changed or taken away that refers to one that the command deletes, is
+    locked by it, or is read by its effect; empty where there is none. With `locks`, the rows are locked until the
+    transaction ends."""
+    declared = run.engine.registry.models[asked.model]
+    if asked.record_id is None:
         return ""
     found: object = None
-    if command == "delete":
-        found = await _dependents(run, model, record_id, cascade=cascade, locks=locks)
-    elif command in commands.moves(declared):
-        found = await _locked_along(run, declared, record_id, locks=locks)
+    if asked.command == "delete":
+        found = await _dependents(run, asked.model, asked.record_id, cascade=asked.cascade, locks=locks)
+    elif asked.command in commands.moves(declared):
+        lock = " FOR UPDATE" if locks and run.engine.dialect == "postgres" else ""
+        found = [*await _locked_along(run, declared, asked.record_id, lock), *await _read_along(run, asked, lock)]
     return run.engine.vault.keyed(msgspec.json.encode(found)).hex() if found else ""
 
 
@@ -31,12 +72,34 @@ async def _dependents(run: Run, model: str, record_id: str, *, cascade: bool, lo
     return [[*link.source, link.field, link.revision] for link in found.links] if found.complete else _MANY
 
 
-async def _locked_along(run: Run, model: Declared, record_id: str, *, locks: bool) -> object:
-    lock = " FOR UPDATE" if locks and run.engine.dialect == "postgres" else ""
-    found: list[tuple[str, str, int]] = []
+async def _locked_along(run: Run, model: Declared, record_id: str, lock: str) -> list[_Row]:
+    found: list[_Row] = []
     for each in run.engine.registry.referrers[model.name]:
-        name = each.model.name
         if each.model.locked_with == each.ref.name:
-            text = f'SELECT id, revision FROM "{name}" WHERE "{each.ref.name}" = $1 ORDER BY id{lock}'
-            found += [(name, *row) for row in await run.transaction.fetch(text, record_id)]
+            found += await _rows(run, each.model.name, each.ref.name, record_id, lock)
     return found
+
+
+async def _read_along(run: Run, asked: Asked, lock: str) -> list[_Row]:
+    """The records that the effect reads: those that refs of the record lead to once the command is done, and those that
+    refer to these."""
+    registry = run.engine.registry
+    model = registry.models[asked.model]
+    reads = () if model.workflow is None else model.workflow.moves[asked.command].reads
+    refs = [each for each in model.fields.values() if isinstance(each, Ref) and each.target in reads]
+    found: list[_Row] = []
+    for ref in refs:
+        row = await run.transaction.fetch_one(f'SELECT "{ref.name}" FROM "{model.name}" WHERE id = $1', asked.record_id)
+        target = asked.given[ref.name].stored if ref.name in asked.given else row and row[0]
+        if target is None:
+            continue
+        found += await _rows(run, ref.target, "id", str(target), lock)
+        for each in registry.referrers[ref.target]:
+            if each.model.name in reads:
+                found += await _rows(run, each.model.name, each.ref.name, str(target), lock)
+    return found
+
+
+async def _rows(run: Run, model: str, column: str, value: str, lock: str) -> list[_Row]:
+    text = f'SELECT id, revision FROM "{model}" WHERE "{column}" = $1 ORDER BY id{lock}'
+    return [(model, *row) for row in await run.transaction.fetch(text, value)]

@@ -70,7 +70,7 @@ async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Ste
             each.record_id,
             each.revision,
             {name: await _kept(run, plan_id, each.model, name, given) for name, given in each.given.items()},
-            await hanging.fingerprint(run, each.model, each.command, each.record_id, cascade=each.cascade),
+            await hanging.fingerprint(run, each),
             each.cascade,
         )
         async for each in Turns(prepared)
@@ -158,5 +158,3 @@ def digest(vault: Vault, plan_id: str, steps: Sequence[Step], diff: Sequence[Any
     whoever sees it try them."""
     text = msgspec.json.encode([plan_id, list(steps), list(diff), list(effects)])
     return f"sha256:{hashlib.sha256(vault.keyed(text)).hexdigest()}"
-
-
