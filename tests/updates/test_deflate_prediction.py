@@ -4,6 +4,7 @@ import random
 import shutil
 import subprocess
 import zlib
+from array import array
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -171,3 +172,33 @@ def test_a_strangers_recoding_is_refused_or_gives_something(data: st.DataObject)
 def test_a_recoding_that_does_not_fit_is_refused(way: Recoding) -> None:
     with pytest.raises(Malformed):
         deflating.deflated(b"a", way)
+
+
+def test_reading_ends_in_the_middle_of_a_block_that_has_very_many_tokens() -> None:
+    content = b"a" * (1 << 17)
+    stream = tokens.write(content, array("I", bytes(4 * len(content))), [Block(tokens.FIXED, len(content))])
+
+    found, blocks = tokens.read(stream, 1_000)
+
+    assert 1_000 <= len(found) < 1_100
+    assert blocks[0].tokens == len(found)
+
+
+def test_a_code_with_more_words_than_fit_is_refused() -> None:
+    # The last block, dynamic, no more symbols than it must have: the lengths of four codes are one bit.
+    stream = (1 | tokens.DYNAMIC << 1 | 0b001_001_001_001 << 17).to_bytes(32, "little")
+
+    with pytest.raises(Malformed, match="more words than fit"):
+        tokens.read(stream, 10)
+
+
+def test_a_literal_without_a_code_is_refused() -> None:
+    found, blocks = tokens.read(zlib.compress(TEXT, wbits=-15), len(TEXT))
+
+    with pytest.raises(Malformed, match="do not fit"):
+        tokens.write(TEXT.replace(b"=", b"\0"), found, blocks)
+
+
+def test_very_many_empty_blocks_are_refused_before_they_are_written() -> None:
+    with pytest.raises(Malformed, match="too many blocks"):
+        tokens.write(b"", array("I"), [Block(tokens.FIXED, 0)] * 5_000)

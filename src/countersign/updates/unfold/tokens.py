@@ -23,9 +23,10 @@ _REPEATS = {16: (2, 3), 17: (3, 3), 18: (7, 11)}
 _FIXED_LITERALS = (8,) * 144 + (9,) * 112 + (7,) * 24 + (8,) * 8
 _FIXED_DISTANCES = (5,) * 30
 _NO_SYMBOL = 1_000
+_LONGEST_CODE = 15
 _REFILL_BITS = 64
-_BYTES_OF_BLOCK, _BLOCKS = 512, 64
-"""A stream whose blocks are shorter on average is not taken apart: each block takes tables."""
+_MIN_BLOCK_BYTES, _SPARE_BLOCKS = 512, 64
+"""A stream whose blocks are shorter on average, but for a few, is refused: each block takes tables."""
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
@@ -95,8 +96,8 @@ _Table: TypeAlias = list[int]
 """By the next bits: symbol << 4 | the length of its code. Its length is a power of two."""
 
 
-def _written(lengths: Sequence[int]) -> list[int]:
-    """The codes as they are written, the first bit in the lowest (RFC 1951 3.2.2)."""
+def _canonical_codes(lengths: Sequence[int]) -> list[int]:
+    """The canonical codes of these lengths, the first bit in the lowest (RFC 1951 3.2.2)."""
     count = [0] * 17
     for length in lengths:
         count[length] += 1
@@ -116,12 +117,12 @@ def _written(lengths: Sequence[int]) -> list[int]:
 @lru_cache(4)
 def _table(lengths: tuple[int, ...]) -> _Table:
     size = 1 << max(1, *lengths)
-    # A word that no symbol has leads out of every list.
+    if sum(1 << _LONGEST_CODE - length for length in lengths if length) > 1 << _LONGEST_CODE:
+        raise Malformed("a code has more words than fit")
+    # Bits that are no code lead out of every list.
     table = [_NO_SYMBOL << 4 | 1] * size
-    for symbol, (length, code) in enumerate(zip(lengths, _written(lengths), strict=True)):
+    for symbol, (length, code) in enumerate(zip(lengths, _canonical_codes(lengths), strict=True)):
         if length:
-            if code >= 1 << length:
-                raise Malformed("a code has more words than fit")
             table[code :: 1 << length] = [symbol << 4 | length] * (size >> length)
     return table
 
@@ -149,7 +150,8 @@ def _codes(bits: _Bits) -> Codes:
 
 
 def read(stream: bytes, most: int) -> tuple[Tokens, list[Block]]:
-    """The tokens and blocks of a whole stream, or its first blocks that have `most` tokens together.
+    """The tokens and blocks of a whole stream; or, where it has more than `most` tokens, of its beginning, which has at
+    least so many and less than 64 Ki more.
 
     Raises:
         Malformed: it is no deflate stream, or has very many blocks.
@@ -160,15 +162,19 @@ def read(stream: bytes, most: int) -> tuple[Tokens, list[Block]]:
     try:
         while not is_last and len(tokens) < most:
             is_last = bits.take(1)
-            blocks.append(_read_block(bits, tokens))
-            if len(blocks) > _BLOCKS + len(stream) // _BYTES_OF_BLOCK:
-                raise Malformed("a stream has too many blocks")
+            blocks.append(_read_block(bits, tokens, most))
+            _require_few(len(blocks), len(stream))
     except IndexError as error:
         raise Malformed("a deflate stream is damaged") from error
     return tokens, blocks
 
 
-def _read_block(bits: _Bits, tokens: Tokens) -> Block:
+def _require_few(blocks: int, size: int) -> None:
+    if blocks > _SPARE_BLOCKS + size // _MIN_BLOCK_BYTES:
+        raise Malformed("a stream has too many blocks")
+
+
+def _read_block(bits: _Bits, tokens: Tokens, most: int) -> Block:
     kind, before = bits.take(2), len(tokens)
     if kind == STORED:
         bits.take(bits.held % 8)
@@ -180,18 +186,20 @@ def _read_block(bits: _Bits, tokens: Tokens) -> Block:
     start = bits.position
     codes = Codes(_FIXED_LITERALS, _FIXED_DISTANCES) if kind == FIXED else _codes(bits)
     stop = bits.position
-    _read_tokens(bits, _table(tuple(codes.literals)), _table(tuple(codes.distances)), tokens)
+    _read_tokens(bits, _table(tuple(codes.literals)), _table(tuple(codes.distances)), tokens, most)
     return Block(kind, len(tokens) - before, stop - start, bits.between(start, stop))
 
 
-def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Tokens) -> None:
-    """The tokens of a block. This is where the time goes: nothing is called for a token."""
+def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Tokens, most: int) -> None:
+    """The tokens of a block, up to its end or until there are `most`. The hot loop: it calls nothing for a token."""
     data, at, held, value = bits.data, bits.at, bits.held, bits.value
     literal_mask, distance_mask, add = len(literals) - 1, len(distances) - 1, tokens.append
     while True:
         if held < 48:
             if at >= len(data):
                 raise Malformed("a deflate stream has no end")
+            if len(tokens) >= most:
+                break
             value |= int.from_bytes(data[at : at + 8], "little") << held
             at += 8
             held += _REFILL_BITS
@@ -246,8 +254,9 @@ def write(content: bytes | memoryview, tokens: Tokens, blocks: Sequence[Block]) 
     """The stream of these tokens and blocks.
 
     Raises:
-        Malformed: they do not belong to the content, or their codes lack a word.
+        Malformed: they do not belong to the content, a symbol has no code, or there are very many blocks.
     """
+    _require_few(len(blocks), len(content))
     writer, place, at = _Writer(), 0, 0
     try:
         for number, block in enumerate(blocks):
@@ -256,7 +265,7 @@ def write(content: bytes | memoryview, tokens: Tokens, blocks: Sequence[Block]) 
             mine = tokens[place : place + block.tokens]
             place += block.tokens
             if block.kind > DYNAMIC:
-                raise Malformed("a block has no type that there is")
+                raise Malformed("a block has an unknown type")
             if block.kind == STORED:
                 at = _write_stored(writer, content, at, len(mine))
                 continue
@@ -265,10 +274,10 @@ def write(content: bytes | memoryview, tokens: Tokens, blocks: Sequence[Block]) 
                 writer.put(block.codes, block.bits)
                 codes = _codes(_Bits(block.codes.to_bytes((block.bits + 7) // 8, "little")))
             at = _write_tokens(writer, content, at, mine, codes)
-    except (IndexError, OverflowError) as error:
+    except (LookupError, OverflowError) as error:
         raise Malformed("tokens do not fit their block or their content") from error
     if (place, at) != (len(tokens), len(content)):
-        raise Malformed("blocks leave something over")
+        raise Malformed("blocks do not cover the content")
     writer.put(0, -writer.held % 8)
     return bytes(writer.out)
 
@@ -280,9 +289,14 @@ def _write_stored(writer: _Writer, content: bytes | memoryview, at: int, length:
     return at + length
 
 
+def _by_symbol(lengths: Sequence[int]) -> dict[int, int]:
+    """The codes of the symbols that have one."""
+    return {symbol: code for symbol, code in enumerate(_canonical_codes(lengths)) if lengths[symbol]}
+
+
 def _write_tokens(writer: _Writer, content: bytes | memoryview, at: int, tokens: Tokens, codes: Codes) -> int:
     """Write the tokens of a block that stands at `at` of the content; where the next one does."""
-    literals, distances = _written(codes.literals), _written(codes.distances)
+    literals, distances = _by_symbol(codes.literals), _by_symbol(codes.distances)
     widths, far_widths = codes.literals, codes.distances
     value, held, out = writer.value, writer.held, writer.out
     for token in tokens:
