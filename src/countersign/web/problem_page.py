@@ -25,8 +25,7 @@ def of_refusals(method: str, send: Send) -> Send:
             await send(message)
             return
         piece: bytes = message.get("body", b"")
-        if len(body) + len(piece) <= LARGEST_REFUSAL:
-            body.extend(piece)
+        body.extend(piece[: LARGEST_REFUSAL - len(body)])
         if not message.get("more_body", False):
             await _answer(started, bytes(body), method, send)
 

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
+from ipaddress import IPv6Address
 from typing import Literal, TypeAlias
 
 from countersign.declare.errors import BadValue
@@ -33,7 +34,7 @@ COUNTRIES = frozenset(
 """The two-letter codes of ISO 3166-1."""
 
 _LOCAL = re.compile(r"[^\s@\"(),:;<>\[\]\\\x00-\x20\x7f]{1,64}")
-_HOST_LABEL = re.compile(r"[^\W_](?:[^\W_]|-){0,62}")
+MAX_HOST, MAX_LABEL, MAX_PORT = 253, 63, 65_535
 _PHONE = re.compile(r"(?P<number>\+?[0-9][0-9 ()./-]*)(?:(?:;ext=|(?:ext\.?|x) *)(?P<extension>[0-9]{1,10}))?")
 _SEPARATORS = re.compile(r"[ ()./-]+")
 _URL = re.compile(
@@ -53,10 +54,22 @@ def email(text: str) -> str:
         BadValue: it is not name@domain.
     """
     local, at, domain = text.strip().rpartition("@")
+    domain = _lowered(domain)
     is_local = _LOCAL.fullmatch(local) is not None and "" not in local.split(".")
-    if not at or len(text) > MAX_EMAIL or not is_local or _is_invisible(local) or not _is_domain(domain):
+    if (
+        not at
+        or len(local) + len(domain) >= MAX_EMAIL
+        or not is_local
+        or _is_invisible(local)
+        or not _is_domain(domain)
+    ):
         raise BadValue("must be an e-mail address like name@example.com")
-    return f"{local}@{domain.lower()}"
+    return f"{local}@{domain}"
+
+
+def _lowered(host: str) -> str:
+    """A host in lower case and composed, so that it stays as it is when it is read again."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", host).lower())
 
 
 def _is_domain(text: str) -> bool:
@@ -65,8 +78,13 @@ def _is_domain(text: str) -> bool:
 
 
 def _is_host(text: str) -> bool:
-    fits = all(_HOST_LABEL.fullmatch(each) and not each.endswith("-") for each in text.split("."))
-    return fits and len(text) <= 253
+    return len(text) <= MAX_HOST and all(_is_label(each) for each in text.split("."))
+
+
+def _is_label(text: str) -> bool:
+    """Whether it is a part of a host name: letters with their marks, digits, and hyphens within."""
+    fits = all(each.isalnum() or each == "-" or unicodedata.category(each) in ("Mn", "Mc") for each in text)
+    return fits and 0 < len(text) <= MAX_LABEL and text[0].isalnum() and text[-1] != "-"
 
 
 def _is_invisible(text: str) -> bool:
@@ -94,20 +112,31 @@ def url(text: str) -> str:
     """A web address, with its scheme (https where none is given) and host in lower case.
 
     Raises:
-        BadValue: it has another scheme than http and https, a user name, or no host.
+        BadValue: it has another scheme than http and https, a user name, no host, or a port above 65535.
     """
     text = text.strip()
     whole = text if _SCHEME.match(text) else f"https://{text.removeprefix('//')}"
     found = None if len(whole) > MAX_URL or _is_invisible(whole) else _URL.fullmatch(whole)
-    host = "" if found is None else found["host"].lower()
-    if found is None or not _is_address(host, needs_dot=whole != text):
+    host = "" if found is None else _lowered(found["host"])
+    is_port = found is None or int((found["port"] or ":0")[1:]) <= MAX_PORT
+    if found is None or not is_port or not _is_address(host, needs_dot=whole != text):
         raise BadValue("must be a web address like https://example.com, with the scheme https or http")
     return f"{found['scheme'].lower()}://{host}{found['port'] or ''}{found['rest']}"
 
 
 def _is_address(host: str, *, needs_dot: bool) -> bool:
     """Whether it is an IPv6 address in brackets or the name of a host."""
-    return host.startswith("[") or (_is_host(host) and ("." in host or not needs_dot))
+    if host.startswith("["):
+        return _is_ipv6(host[1:-1])
+    return _is_host(host) and ("." in host or not needs_dot)
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def country(text: str) -> str:
@@ -135,8 +164,15 @@ def tax_id(text: str) -> str:
 
 
 def reference(text: str) -> str:
-    """A text on one line, without spaces around it and with single spaces in it."""
-    return _SPACES.sub(" ", text).strip()
+    """A text on one line, without spaces around it and with single spaces in it.
+
+    Raises:
+        BadValue: it is blank: two blank references of one invoice would be the same one.
+    """
+    found = _SPACES.sub(" ", text).strip()
+    if not found:
+        raise BadValue("must not be blank; give null where there is no reference")
+    return found
 
 
 FORMATS: Mapping[Format, Callable[[str], str]] = {
