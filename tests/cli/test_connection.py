@@ -183,14 +183,14 @@ def test_the_client_of_the_environment_is_exchanged_for_a_token(run: Run, script
 def test_the_library_is_read_page_by_page_from_the_server_that_was_named(run: Run, scripted: Make) -> None:
     server = scripted()
     server.say(200, [PRODUCT], Link='<https://public.example/api/v1/library?limit=100&cursor=abc>; rel="next"')
-    server.say(200, {**PRODUCT, "org": "toolsmith"})
     server.say(200, [{**PRODUCT, "slug": "other"}])
-    server.say(404, problem(404, NotFound.code))
+    shown = {"status": 200, "body": {**PRODUCT, "org": "toolsmith"}}
+    server.say(200, {"results": [shown, {"status": 404, "body": problem(404, NotFound.code)}]})
 
     done = run("library", "--server", server.url, COUNTERSIGN_TOKEN="t")
 
     assert done.stdout == "toolsmith/thing\tThing\ttool\tlinux\nother\tThing\ttool\tlinux\n", done.stderr
-    assert server.seen[2].path == "/api/v1/library?limit=100&cursor=abc"
+    assert [each.path for each in server.seen][1:] == ["/api/v1/library?limit=100&cursor=abc", "/api/v1/batch"]
 
 
 def test_a_token_does_not_follow_a_redirect_to_another_server(run: Run, scripted: Make) -> None:

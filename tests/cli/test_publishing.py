@@ -36,10 +36,10 @@ def publish(store: Scripted, *options: str) -> None:
     releases.publish.main(arguments, standalone_mode=False)
 
 
-def deliver(store: Scripted, version: str, platform: str | None = None, *, moves_forward: bool = False) -> object:
+def deliver(store: Scripted, version: str, platform: str | None = None, *, refuses_older: bool = False) -> object:
     """Push the file `a` of three bytes, as the command does."""
     to = Target(Server(store.url), Product("toolsmith", "thing"), version, "stable", platform, None)
-    to.moves_forward = moves_forward
+    to.refuses_older = refuses_older
     return push._deliver(to, Content(io.BytesIO(b"one"), "a", 3, "ab"))  # pyright: ignore[reportPrivateUsage]
 
 
@@ -78,7 +78,7 @@ def test_a_push_that_would_move_the_channel_back_drafts_nothing(store: Scripted)
     store.say(200, [])
 
     with pytest.raises(Failure, match="cannot push") as refused:
-        deliver(store, "1.9.0", moves_forward=True)
+        deliver(store, "1.9.0", refuses_older=True)
 
     assert refused.value.exit_code == Exit.CONFLICT
     assert {each.method for each in store.seen} == {"GET"}
@@ -104,7 +104,7 @@ def test_the_library_names_the_organisation_that_a_pull_needs(
     owned = {name: value for name, value in PRODUCT.items() if name not in ("org", "channels")}
     for options in ((), ("--json",)):
         store.say(200, [owned])
-        store.say(200, PRODUCT)
+        store.say(200, {"results": [{"status": 200, "body": PRODUCT}]})
         releases.library.main(["--server", store.url, *options], standalone_mode=False)
 
     words, value = capsys.readouterr().out.splitlines()

@@ -39,8 +39,8 @@ class Target:
     notes: str | None
     status: str = "draft"
     """What the release is: draft, published or yanked."""
-    moves_forward: bool = False
-    """Whether the release is published afterwards, and must not be lower than the one its channel is at."""
+    refuses_older: bool = False
+    """Whether the push publishes the release, which must not be lower than the one its channel is at."""
     channels: list[wire.Channel] = field(default_factory=list[wire.Channel])
     """The newest release of each channel of the product."""
 
@@ -97,7 +97,7 @@ def push(
         why = "a release is published with its builds, and --no-build makes none"
         remedy = "Leave out --no-build; or push without --publish, and publish once a job has made the build."
         raise Failure(f"cannot push to {product} {version}", why=why, remedy=remedy, exit_code=Exit.USAGE)
-    to = Target(connection.chosen(), product, version, channel, platform, notes, moves_forward=publishes and not older)
+    to = Target(connection.chosen(), product, version, channel, platform, notes, refuses_older=publishes and not older)
     to.server.patience_s = PATIENCE_S
     try:
         with _file(path, to, archive) as (file, name):
@@ -231,7 +231,8 @@ def _existing(to: Target, content: Content) -> wire.Artifact | None:
     """
     path = f"/products/{segment(to.product.slug)}/releases"
     release = _release(to)
-    if to.moves_forward and (release is None or release.status == "draft"):
+    is_published = release is not None and release.status != "draft"
+    if to.refuses_older and not is_published:
         require_newest(to.channels, to.channel, to.version, to.doing)
     if release is None:
         _draft(to, path)
@@ -266,7 +267,7 @@ def _in_release(to: Target, release: wire.Release, content: Content) -> wire.Art
 
 
 def _require_platform(to: Target, found: wire.Artifact) -> None:
-    """Insist that the file in the release is for the platform that is pushed.
+    """Check that the file in the release is for the platform of this push.
 
     Raises:
         Failure: it is for another one, or for any.

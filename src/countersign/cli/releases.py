@@ -14,22 +14,25 @@ from countersign.cli.target import server_option
 from countersign.cli.transport import Request
 from countersign.kernel.errors import NotFound
 
+A_BATCH = 50
+"""Calls of one batch."""
+LISTING = "cannot list your library"
 OLDER = "Publish a version that is lower than the one the channel is at."
 
 
 def require_newest(channels: Sequence[wire.Channel], channel: str, version: str, doing: str) -> None:
-    """Insist that the channel does not go back to a lower version; `channels` are those of the product.
+    """Check that publishing the version does not move the channel back; `channels` are those of the product.
 
     Raises:
         Failure: the newest release of the channel has a higher version.
     """
     from countersign.distribution.publishing.versions import is_lower
 
-    present = next((each.version for each in channels if each.channel == channel), None)
-    if present is None or not is_lower(version, present):
+    current = next((each.version for each in channels if each.channel == channel), None)
+    if current is None or not is_lower(version, current):
         return
-    why = f"the channel {channel} is at {present}, and {version} is lower: the channel would go back"
-    remedy = "Publish a higher version; or say --older where the channel must go back."
+    why = f"the channel {channel} is at {current}, and {version} is lower: the channel would go back"
+    remedy = "Publish a higher version, or pass --older to move the channel back."
     raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
 
 
@@ -83,7 +86,8 @@ def redeem(code: str) -> None:
 def library() -> None:
     """List what you own, newest first, as ORG/PRODUCT."""
     server = connection.chosen()
-    owned = [(each, _organization(server, each)) for each in _owned(server)]
+    products = list(_owned(server))
+    owned = list(zip(products, _organizations(server, products), strict=True))
     if output.wants_json():
         output.answer([{**msgspec.to_builtins(each), "organization": org} for each, org in owned])
         return
@@ -93,21 +97,22 @@ def library() -> None:
         output.note("Your library is empty; `countersign redeem CODE` adds to it.")
 
 
-def _organization(server: Server, owned: wire.Owned) -> str:
-    """The slug of the organisation that publishes the product, which the list of the library lacks; empty where the
+def _organizations(server: Server, owned: Sequence[wire.Owned]) -> Iterator[str]:
+    """The slugs of the organisations that publish the products, which the list of the library lacks; empty where a
     product cannot be shown any more."""
-    try:
-        return server.get(f"/products/{segment(owned.id)}", wire.Product, "cannot list your library").org
-    except Failure as failure:
-        if failure.problem != NotFound.code:
-            raise
-        return ""
+    for start in range(0, len(owned), A_BATCH):
+        some = owned[start : start + A_BATCH]
+        operations = [{"method": "GET", "path": f"/products/{segment(each.id)}"} for each in some]
+        reply = server.post("/batch", {"operations": operations}, LISTING)
+        for result in connection.decoded(reply, wire.BatchResponse, LISTING).results:
+            if result.status not in (200, NotFound.status):
+                raise Failure(LISTING, why=str(result.body.get("detail", f"the server answers {result.status}")))
+            yield str(result.body.get("org", ""))
 
 
 def _owned(server: Server) -> Iterator[wire.Owned]:
-    doing = "cannot list your library"
     url: str | None = f"{server.base}/library?limit=100"
     while url is not None:
-        reply = server.settle(Request("GET", url, server.headers(url)), doing)
-        yield from connection.decoded(reply, list[wire.Owned], doing)
+        reply = server.settle(Request("GET", url, server.headers(url)), LISTING)
+        yield from connection.decoded(reply, list[wire.Owned], LISTING)
         url = server.next_page(reply)

@@ -90,6 +90,19 @@ class Product(Owned):
     channels: list[Channel] = []
 
 
+class BatchResult(msgspec.Struct):
+    """The answer to one call of a batch."""
+
+    status: int
+    body: dict[str, object]
+
+
+class BatchResponse(msgspec.Struct):
+    """The answers to the calls of a batch, in their order."""
+
+    results: list[BatchResult]
+
+
 class Artifact(msgspec.Struct):
     """A file of a release; `size` in bytes."""
 

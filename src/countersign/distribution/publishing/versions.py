@@ -13,7 +13,7 @@ _SEMVER = re.compile(
     r"(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?"
     r"(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?",
 )
-_ZEROS = re.compile(r"(?:\.0)+\Z")
+_ZEROS = re.compile(r"(?<!\.0)(?:\.0)+\Z")
 _NEITHER, _PACKAGING, _SEMVER_KIND = "0", "1", "1"
 # After the release numbers: development and pre-releases before the release itself, post-releases after it.
 _DEV, _PRE, _FINAL, _POST = "0", "1", "2", "3"
