@@ -70,7 +70,6 @@ class Echo:
         return 404, {"error": "not found"}
 
 
-
 @pytest.fixture
 def echo() -> Echo:
     """The service."""

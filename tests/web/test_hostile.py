@@ -23,7 +23,7 @@ PRODUCT = {
     "platforms": [],
     "access": "free",
     "license": "<script>alert(1)</script>",
-    "org": "\"><script>alert(1)</script>",
+    "org": '"><script>alert(1)</script>',
     "media": [],
 }
 

@@ -46,6 +46,15 @@ def test_a_product_that_is_not_there_is_missing_for_people_too(demo: Running, bu
     assert page.headers["content-type"].startswith("text/html")
 
 
+def test_every_page_of_the_store_links_to_what_describes_it_to_programs(demo: Running, built: None) -> None:
+    for path in ("/", "/products/harbour-of-small-lights"):
+        links = httpx.head(f"{demo.url}{path}", headers={"Accept": "*/*"}).headers["link"]
+        for target in re.findall("<([^>]+)>", links):
+            assert httpx.get(f"{demo.url}{target}").is_success, target
+        assert '</auth.md>; rel="service-doc"' in links
+        assert '</llms.txt>; rel="describedby"' in links
+
+
 def test_the_list_is_readable_without_a_script(demo: Running, built: None) -> None:
     page = httpx.get(f"{demo.url}/?kind=tool&unknown=1", headers=PERSON)
 

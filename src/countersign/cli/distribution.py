@@ -8,6 +8,7 @@ from countersign.cli.place import Place
 from countersign.cli.starting import Service
 from countersign.distribution import app, demo, opening, watching
 from countersign.distribution.context import Store
+from countersign.distribution.documents.home import DOCUMENT_LINKS
 from countersign.distribution.identity import queries, sessions, setup
 from countersign.kernel.http.server import ASGIApp
 from countersign.settings import BadSetting, Settings
@@ -46,7 +47,7 @@ async def serving(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
         front = app.create(store, workers=workers)
         stack.push_async_callback(front.close)
         home = Home(store.root_url, store.is_loopback)
-        entry = pages.entry(store.settings.resource_name, sessions.cookie_name(store), home)
+        entry = pages.entry(store.settings.resource_name, sessions.cookie_name(store), home, link=DOCUMENT_LINKS)
         yield Site(entry, front, home, Assets.of_package())
 
 

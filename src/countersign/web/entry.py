@@ -52,6 +52,7 @@ class Entry:
     forgets   where the addresses begin at which a session changes
     rendered  by template, which pages are made on the server as well
     own       by method and path, what the pages themselves answer
+    link      the Link header of each page
     """
 
     name: str
@@ -62,6 +63,7 @@ class Entry:
     forgets: tuple[str, ...] = ()
     rendered: Mapping[str, Renderer] = field(default_factory=dict[str, Renderer])
     own: Mapping[tuple[str, str], Handler] = field(default_factory=dict[tuple[str, str], Handler])
+    link: str = ""
 
 
 class Addresses:

@@ -195,7 +195,10 @@ class Site:
         if self._parts is None:
             text = f"The service runs, its API too. Its pages are made by “{NOT_BUILT}”, with Node or npm’s registry."
             return forms.message("The pages are not built", text, 503)
-        return shell.page(self._parts, rendered, headers)
+        page = shell.page(self._parts, rendered, headers)
+        if self._entry.link:
+            page.headers = (*page.headers, ("Link", self._entry.link))
+        return page
 
     async def _found_or_page(self, scope: Scope, receive: Receive, send: Send) -> None:
         """What the service has there; where that is nothing, the page that says so."""

@@ -6,8 +6,9 @@ from countersign.web.origin import Home
 from countersign.web.sessions import ExchangedSessions
 
 
-def entry(title: str, cookie_name: str, home: Home) -> Entry:
-    """The store's pages; `title` is the store's name, `cookie_name` that of its session's cookie."""
+def entry(title: str, cookie_name: str, home: Home, *, link: str = "") -> Entry:
+    """The store's pages; `title` is the store's name, `cookie_name` that of its session's cookie, `link` the Link
+    header of each page."""
     return Entry(
         name="store",
         title=title,
@@ -19,4 +20,5 @@ def entry(title: str, cookie_name: str, home: Home) -> Entry:
             "/": lambda visit: product.listed(visit, title),
             "/products/{slug}": lambda visit: product.shown(visit, title),
         },
+        link=link,
     )

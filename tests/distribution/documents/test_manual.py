@@ -213,8 +213,8 @@ async def test_documents_are_kept_checked_and_read_by_any_site(http: httpx.Async
 async def test_the_start_page_leads_to_every_document(world: World) -> None:
     page = await world.http.get("/", headers={"Accept": "text/html"})
     for relation, path in (("service-doc", "auth.md"), ("api-catalog", ".well-known/api-catalog")):
-        assert f'/{path}>; rel="{relation}"' in page.headers["link"]
-    assert '/llms.txt>; rel="describedby"' in page.headers["link"]
+        assert f'</{path}>; rel="{relation}"' in page.headers["link"]
+    assert '</llms.txt>; rel="describedby"' in page.headers["link"]
 
     for path in serving.DOCUMENTS.values():
         assert f'href="{path}"' in page.text

@@ -18,22 +18,16 @@ _FOR_PROGRAMS = (
     ("For language models", serving.DOCUMENTS["llms"]),
     ("All of these", serving.DOCUMENTS["api-catalog"]),
 )
+_RELATIONS = {"service-doc": "agents", "api-catalog": "api-catalog", "describedby": "llms"}
+DOCUMENT_LINKS = ", ".join(f'<{serving.DOCUMENTS[name]}>; rel="{rel}"' for rel, name in _RELATIONS.items())
+"""The Link header of the start page and of the web pages: where a program reads on."""
 
 
 async def show_home(call: Request[Nothing, Nothing]) -> Answer:
     """Lead a person on, to sign in or to their connected agents, and a program by links in the header."""
     shown = await _shown(call)
-    shown.headers = (*shown.headers, ("Link", _links(call.context)))
+    shown.headers = (*shown.headers, ("Link", DOCUMENT_LINKS))
     return shown
-
-
-def _links(store: Store) -> str:
-    documents = {
-        "service-doc": serving.DOCUMENTS["agents"],
-        "api-catalog": serving.DOCUMENTS["api-catalog"],
-        "describedby": serving.DOCUMENTS["llms"],
-    }
-    return ", ".join(f'<{store.root_url}{path}>; rel="{relation}"' for relation, path in documents.items())
 
 
 async def _shown(call: Request[Nothing, Nothing]) -> Answer:
