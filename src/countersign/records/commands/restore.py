@@ -1,6 +1,8 @@
 """Rows of an import that keep what records had elsewhere: their ids, states and read-only values. For administrators.
 
-A row of a record that is there already with the same values changes nothing, so that a restore can be run again.
+A row of a record that is there already with the same values changes nothing, so that a restore can be run again. So
+does one that has another id, where a unique field has the same value: every installation makes its first user, roles
+and settings itself. What refers to the id in the file is refused then, since there is no such record.
 """
 
 import re
@@ -31,7 +33,7 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared | None:
     already.
 
     Raises:
-        BadInput: a field is unknown, misses its value or does not fit; or another record has the id or a unique value.
+        BadInput: a field is unknown, misses its value or does not fit; or a record has the id, and other values.
     """
     model = view.model
     record_id = _id(body.get("id"))
