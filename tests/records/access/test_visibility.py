@@ -134,7 +134,7 @@ async def test_a_setting_that_cannot_be_understood_is_refused(office: Office) ->
         ("color", '"red"'),
         ("approval:lead.fly", "{}"),
         ("approval:lead.update", "two"),
-        ("approval:lead.update", '{"n": 0}'),
+        ("approval:activity.update", '{"n": 0}'),
         ("approval:lead.update", '{"people": 2}'),
         ("approval:lead.update", '{"when": {"field": "titel", "op": "eq", "value": "x"}}'),
         ("approval:lead.update", '{"when": {"field": "expected_revenue_minor", "op": "gt", "value": "x"}}'),

@@ -117,11 +117,10 @@ def url(text: str) -> str:
     text = text.strip()
     whole = text if _SCHEME.match(text) else f"https://{text.removeprefix('//')}"
     found = None if len(whole) > MAX_URL or _is_invisible(whole) else _URL.fullmatch(whole)
-    host = "" if found is None else _lowered(found["host"])
-    is_port = found is None or int((found["port"] or ":0")[1:]) <= MAX_PORT
-    if found is None or not is_port or not _is_address(host, needs_dot=whole != text):
+    host, port = ("", "") if found is None else (_lowered(found["host"]), found["port"] or "")
+    if found is None or int(port[1:] or 0) > MAX_PORT or not _is_address(host, needs_dot=whole != text):
         raise BadValue("must be a web address like https://example.com, with the scheme https or http")
-    return f"{found['scheme'].lower()}://{host}{found['port'] or ''}{found['rest']}"
+    return f"{found['scheme'].lower()}://{host}{port}{found['rest']}"
 
 
 def _is_address(host: str, *, needs_dot: bool) -> bool:

@@ -86,18 +86,24 @@ async def _read_along(run: Run, asked: Asked, lock: str) -> list[_Row]:
     registry = run.engine.registry
     model = registry.models[asked.model]
     reads = () if model.workflow is None else model.workflow.moves[asked.command].reads
-    refs = [each for each in model.fields.values() if isinstance(each, Ref) and each.target in reads]
     found: list[_Row] = []
-    for ref in refs:
-        row = await run.transaction.fetch_one(f'SELECT "{ref.name}" FROM "{model.name}" WHERE id = $1', asked.record_id)
-        target = asked.given[ref.name].stored if ref.name in asked.given else row and row[0]
-        if target is None:
-            continue
-        found += await _rows(run, ref.target, "id", str(target), lock)
-        for each in registry.referrers[ref.target]:
-            if each.model.name in reads:
-                found += await _rows(run, each.model.name, each.ref.name, str(target), lock)
+    for ref in model.fields.values():
+        target = await _target(run, asked, ref.name) if isinstance(ref, Ref) and ref.target in reads else None
+        if isinstance(ref, Ref) and target is not None:
+            found += await _rows(run, ref.target, "id", target, lock)
+            for each in (each for each in registry.referrers[ref.target] if each.model.name in reads):
+                found += await _rows(run, each.model.name, each.ref.name, target, lock)
     return found
+
+
+async def _target(run: Run, asked: Asked, ref: str) -> str | None:
+    """The id that the ref has once the command is done."""
+    if ref in asked.given:
+        stored = asked.given[ref].stored
+    else:
+        row = await run.transaction.fetch_one(f'SELECT "{ref}" FROM "{asked.model}" WHERE id = $1', asked.record_id)
+        stored = None if row is None else row[0]
+    return None if stored is None else str(stored)
 
 
 async def _rows(run: Run, model: str, column: str, value: str, lock: str) -> list[_Row]:
