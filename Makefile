@@ -113,13 +113,15 @@ $(VENV)/.python:
 	rm -rf $(VENV) && "$$python" -m venv $(VENV)
 	@touch $@
 
+# A lock names all packages. Where pip looks for dependencies itself, a release newer than the lock can end it: it reads
+# `name[extra]` as another package, which the lock does not pin.
 $(VENV)/.run: $(VENV)/.python requirements/run.txt pyproject.toml
-	$(PIP) install --quiet --require-hashes -r requirements/run.txt
+	$(PIP) install --quiet --no-deps --require-hashes -r requirements/run.txt
 	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
-	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	$(PIP) install --quiet --no-deps --require-hashes -r requirements/dev.txt
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get && apt-get install --yes --no-install-recommends chromium; } \
 	  >/dev/null 2>&1 || echo "No Chromium here: tests of pages will be skipped (Debian: apt install chromium)."

