@@ -72,7 +72,9 @@ class Desk:
         await page.goto("/signin")
         await page.fill("#username", name)
         await page.fill("#password", PASSWORD)
-        await page.press("#password", "Enter")
+        # The page shows who is signed in already while it asks for another session.
+        async with page.expect_response(lambda answer: answer.request.method == "POST"):
+            await page.press("#password", "Enter")
         # Not shown where the page is narrow.
         await page.wait_for_selector(f"header.top .end span.quiet:has-text('{name}')", state="attached")
         if path != "/":

@@ -93,7 +93,7 @@ async def test_a_reference_is_made_in_place_shown_before_it_is_chosen_and_rememb
         await page.keyboard.press("Enter")
         await expect(page.locator("dialog[open] #made-name")).to_have_value("Brand New & Sons")
         await assert_accessible(page, axe)
-        await page.fill("dialog[open] #made-email", "no address")
+        await page.fill("dialog[open] #made-email", "office@brand-new.example")
         await page.select_option("dialog[open] #made-kind", "company")
         await page.press("dialog[open] #made-email", "Enter")
         await page.wait_for_selector("dialog[open]", state="detached")
