@@ -20,7 +20,7 @@ KNOWN = {kind.name: kind for kind in TYPES}
 
 async def claim(store: Store, lease_s: float = 60, running: int = 4) -> Claimed:
     """Claim the job whose turn it is."""
-    claimed = await claims.claim(store.database, running=running, lease_s=lease_s)
+    claimed = await claims.claim(store.database, running=running, lease_s=lease_s, lane="requested")
     assert claimed is not None
     return claimed
 
@@ -28,14 +28,16 @@ async def claim(store: Store, lease_s: float = 60, running: int = 4) -> Claimed:
 async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
     made = {await ask(world, owner) for _ in range(4)}
 
-    claimed = await asyncio.gather(*(claims.claim(world.store.database, running=10, lease_s=60) for _ in range(12)))
+    claimed = await asyncio.gather(
+        *(claims.claim(world.store.database, running=10, lease_s=60, lane="requested") for _ in range(12))
+    )
 
     found = [each for each in claimed if each is not None]
     while len(found) < 4:
         found.append(await claim(world.store, running=10))
     assert {each.id for each in found} == made
     assert len({each.lease for each in found}) == 4
-    assert await claims.claim(world.store.database, running=10, lease_s=60) is None
+    assert await claims.claim(world.store.database, running=10, lease_s=60, lane="requested") is None
 
 
 async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World, owner: str) -> None:
@@ -111,15 +113,13 @@ async def keep_to_time(store: Store, lease_s: float = 60) -> None:
 
 
 @pytest.mark.parametrize("back_s", [7200, 3 * 86_400])
-async def test_no_job_waits_until_a_clock_that_went_back_is_there_again(
-    world: World, owner: str, back_s: int
-) -> None:
+async def test_no_job_waits_until_a_clock_that_went_back_is_there_again(world: World, owner: str, back_s: int) -> None:
     running, waiting = await ask(world, owner), await ask(world, owner)
     lost = await claim(world.store)
     now = clock.later(clock.now(), seconds=-back_s)
 
     with clock.fixed(now):
-        assert await claims.claim(world.store.database, running=4, lease_s=60) is None
+        assert await claims.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
         await keep_to_time(world.store)
         assert (await claim(world.store, lease_s=600)).id == waiting
     with clock.fixed(clock.later(now, seconds=61)):
@@ -134,11 +134,11 @@ async def test_a_worker_that_lives_keeps_its_job_when_the_clock_goes_back(world:
 
     with clock.fixed(now):
         await keep_to_time(world.store)
-        assert await claims.claim(world.store.database, running=4, lease_s=60) is None
+        assert await claims.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(now, seconds=50)):
         assert await claims.beat(world.store.database, kept, 0.5, 60) is False
     with clock.fixed(clock.later(now, seconds=70)):
-        assert await claims.claim(world.store.database, running=4, lease_s=60) is None
+        assert await claims.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
 
 
 async def test_what_is_put_off_as_far_as_it_may_be_is_left_there(world: World, owner: str) -> None:
@@ -148,7 +148,7 @@ async def test_what_is_put_off_as_far_as_it_may_be_is_left_there(world: World, o
         await claims.try_again(transaction, claimed, clock.later(clock.now(), seconds=runner.LONGEST_S))
 
     await keep_to_time(world.store)
-    assert await claims.claim(world.store.database, running=4, lease_s=60) is None
+    assert await claims.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
 
 
 async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner: str) -> None:
@@ -157,8 +157,10 @@ async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner
         await ask(world, owner)
     of_south = await ask(world, south, org="south")
 
-    claimed = await asyncio.gather(*(claims.claim(world.store.database, running=2, lease_s=60) for _ in range(20)))
-    while (another := await claims.claim(world.store.database, running=2, lease_s=60)) is not None:
+    claimed = await asyncio.gather(
+        *(claims.claim(world.store.database, running=2, lease_s=60, lane="requested") for _ in range(20))
+    )
+    while (another := await claims.claim(world.store.database, running=2, lease_s=60, lane="requested")) is not None:
         claimed.append(another)
 
     running = Counter(each.org_id for each in claimed if each is not None)
@@ -219,7 +221,7 @@ async def test_a_job_that_is_to_wait_waits(world: World, owner: str) -> None:
     async with world.store.database.transaction() as transaction:
         await again(transaction)
 
-    assert await claims.claim(world.store.database, running=4, lease_s=60) is None
+    assert await claims.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(clock.now(), seconds=6)):
         assert (await claim(world.store)).attempts == 2
 

@@ -29,7 +29,7 @@ async def put(world: World, priority: int, count: int = 1, org: str = "north") -
             )
 
 
-async def turns(world: World, count: int, running: int = 4, lane: claims.Lanes = "any") -> list[str]:
+async def turns(world: World, count: int, running: int = 4, lane: claims.Lanes = "requested") -> list[str]:
     """The types of the next jobs, in the order in which workers get them."""
     found: list[str] = []
     for _ in range(count):
@@ -45,12 +45,13 @@ async def test_a_build_goes_before_a_thousand_deltas(world: World) -> None:
     await put(world, REQUESTED)
     await put(world, BUILD)
 
-    assert await turns(world, 3) == ["build", "request", "delta"]
+    assert await turns(world, 3) == ["build", "request", ""]
+    assert await turns(world, 1, lane="background") == ["delta"]
 
 
 async def test_deltas_that_run_take_no_place_of_a_build(world: World) -> None:
     await put(world, BACKGROUND, 5)
-    assert await turns(world, 5, running=2) == ["delta", "delta", "", "", ""]
+    assert await turns(world, 3, running=2, lane="background") == ["delta", "delta", ""]
 
     await put(world, BUILD, 3)
 
@@ -67,10 +68,11 @@ async def test_builds_of_one_organisation_do_not_delay_another(world: World) -> 
 
 async def test_a_delta_of_a_dead_worker_waits_for_builds_too(world: World) -> None:
     await put(world, BACKGROUND)
-    assert await claims.claim(world.store.database, running=4, lease_s=-1) is not None
+    assert await claims.claim(world.store.database, running=4, lease_s=-1, lane="background") is not None
     await put(world, BUILD)
 
-    assert await turns(world, 2) == ["build", "delta"]
+    assert await turns(world, 2) == ["build", ""]
+    assert await turns(world, 1, lane="background") == ["delta"]
 
 
 async def test_waiting_deltas_refuse_no_push(world: World) -> None:
@@ -116,6 +118,32 @@ async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
             await asyncio.sleep(0.01)
         stopping.set()
         assert await working, "no job was left behind"
+
+
+async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> None:
+    """Each build asks for the next: a worker that always has one makes the delta beside them."""
+    is_made, stopping = asyncio.Event(), asyncio.Event()
+
+    async def delta(_: object, work: Work[Errand]) -> Outcome:
+        is_made.set()
+        return Outcome(Done(work.attempt, []))
+
+    async def build(_: object, work: Work[Errand]) -> Outcome:
+        if not is_made.is_set():
+            await put(world, BUILD)
+        return Outcome(Done(work.attempt, []))
+
+    types: tuple[AnyJobType, ...] = (
+        JobType("delta", Errand, delta, priority=BACKGROUND),
+        JobType("build", Errand, build, priority=BUILD),
+    )
+    await put(world, BUILD)
+    await put(world, BACKGROUND)
+    working = asyncio.create_task(worker.work(world.store, types, stopping))
+    async with asyncio.timeout(60):
+        await is_made.wait()
+        stopping.set()
+        assert await working
 
 
 async def ended(world: World) -> int:

@@ -12,8 +12,8 @@ from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Dialect, Row, Transaction
 
-Lanes: TypeAlias = Literal["any", "requested", "background"]
-"""Which jobs a claim is for: every one, those that a person or client asked for, or those of BACKGROUND."""
+Lanes: TypeAlias = Literal["requested", "background"]
+"""Which jobs a claim is for: those that a person or client asked for, or those of BACKGROUND."""
 
 # The order of a lane: a job whose worker died; else the first due job, by priority and time, of an organisation that
 # has none running, so that many jobs of one do not delay another; else of one below its limit. Only jobs of the same
@@ -49,7 +49,6 @@ _FREE_BACKGROUND = f"""
     ({_DUE} {_BACKGROUND} {_OF_NO_ORG_WITH} {_BACKGROUND} {_SO_MANY} $2) {_FIRST} {_FREE})
 """
 NEXT: dict[Lanes, str] = {
-    "any": f"SELECT COALESCE({_NEXT_REQUESTED}, {_NEXT_BACKGROUND})",
     "requested": f"SELECT COALESCE({_NEXT_REQUESTED})",
     "background": f"SELECT COALESCE({_NEXT_BACKGROUND})",
 }
@@ -66,16 +65,14 @@ _TAKE = """
 # Asked again as the row is locked: meanwhile it may have been cancelled, or its worker may have been heard of.
 _STILL = """
         AND (status = 'queued' OR (status = 'running' AND lease_until <= $1))
-    RETURNING id, org_id, created_by, type, payload, attempts, losses, cancelled, priority
+    RETURNING id, org_id, created_by, type, payload, attempts, losses, cancelled
 """
 CLAIM: dict[Dialect, dict[Lanes, str]] = {
     "sqlite": {
-        "any": f"{_TAKE} (SELECT COALESCE({_NEXT_REQUESTED}, {_NEXT_BACKGROUND})) {_STILL}",
         "requested": f"{_TAKE} (SELECT COALESCE({_NEXT_REQUESTED})) {_STILL}",
         "background": f"{_TAKE} (SELECT COALESCE({_NEXT_BACKGROUND})) {_STILL}",
     },
     "postgres": {
-        "any": f"{_TAKE} (SELECT COALESCE({_FREE_REQUESTED}, {_FREE_BACKGROUND})) {_STILL}",
         "requested": f"{_TAKE} (SELECT COALESCE({_FREE_REQUESTED})) {_STILL}",
         "background": f"{_TAKE} (SELECT COALESCE({_FREE_BACKGROUND})) {_STILL}",
     },
@@ -136,15 +133,9 @@ class Claimed(NamedTuple):
     attempts: int
     losses: int
     cancelled: int
-    priority: int
-
-    @property
-    def is_background(self) -> bool:
-        """Whether requested jobs run beside it in the same worker."""
-        return self.priority >= BACKGROUND
 
 
-async def claim(database: Database, *, running: int, lease_s: float, lane: Lanes = "any") -> Claimed | None:
+async def claim(database: Database, *, running: int, lease_s: float, lane: Lanes) -> Claimed | None:
     """Take up the job whose turn it is in the lane, if there is one. Of each organisation at most `running` requested
     and `running` background jobs run at a time.
 

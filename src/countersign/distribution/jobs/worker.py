@@ -47,7 +47,8 @@ class Lanes:
         self.is_as_good_as_new = True
 
     async def take(self) -> bool:
-        """Take up the job whose turn it is. A requested one is done on return, one of the background goes on.
+        """Take up the jobs whose turn it is, one of each lane; whether there was a requested one. It is done on return,
+        the one of the background goes on, and takes up the next by itself.
 
         Raises:
             Unavailable: the database is or was away; the lease runs out, and the job is begun again.
@@ -55,13 +56,13 @@ class Lanes:
         if self._background is not None and self._background.done():
             ended, self._background = self._background, None
             ended.result()
-        claimed = await self._claim("any" if self._background is None else "requested")
-        if claimed is None:
-            return False
-        if claimed.is_background:
+        # First, since requested jobs may come without end.
+        if self._background is None and (claimed := await self._claim("background")) is not None:
             self._background = asyncio.create_task(self._work_in_background(claimed))
-        else:
-            await self._perform(claimed)
+        requested = await self._claim("requested")
+        if requested is None:
+            return False
+        await self._perform(requested)
         return not self._stopping.is_set()
 
     async def close(self) -> None:
