@@ -125,7 +125,7 @@ async def arrive(page: Page, visitor: Visitor, place: Place, ids: Mapping[str, s
         path = path.replace(f"{{{name}}}", value)
     await page.set_viewport_size({"width": WINDOWS[0][0], "height": WINDOWS[0][1]})
     await page.goto(path)
-    await page.wait_for_selector("main h1, main .loading")
+    await page.wait_for_selector("main h1")
     await settled(page, visitor)
     for each in place.presses:
         if await page.locator(each).count():

@@ -80,7 +80,7 @@ async def test_a_lost_connection_is_told(browser: Browser, demo_store: Running) 
         await page.wait_for_selector("header >> text=No connection")
         await page.click("nav >> text=Products")
         await page.wait_for_selector("text=The server was not reached")
+        await page.wait_for_selector("text=Try again")
         await page.context.set_offline(False)
-        await page.click("text=Try again")
 
         await page.wait_for_selector(".card")
