@@ -8,12 +8,9 @@ import sys
 import tomllib
 from collections import defaultdict
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from tests import house
 from tests.house import Complaint, Rule
@@ -352,41 +349,3 @@ def test_every_dependency_is_locked_with_a_hash() -> None:
     for wanted in project["dependencies"]:
         name = re.split(r"[<>=;\[ ]", wanted)[0]
         assert re.search(rf"^{name}==\S+.*\\\n    --hash=sha256:", lock, re.MULTILINE), f"make lock: {name}"
-
-
-def test_the_lock_names_every_package_that_another_needs() -> None:
-    """They are installed without a search for dependencies: what a lock leaves out would be missing."""
-    lock = (ROOT / "requirements/dev.txt").read_text()
-    pinned = dict(re.findall(r"^([a-z0-9.-]+)==([^\s;]+)", lock, re.MULTILINE))
-    here = {name: version for name, version in pinned.items() if is_installed(name)}
-
-    asked = [Requirement(each) for each in (ROOT / "requirements/dev.in").read_text().splitlines()[1:]]
-    needs = {name: [Requirement(each) for each in metadata.requires(name) or ()] for name in here}
-    asked += [each for name in here for each in needs[name] if is_for(each, "")]
-    asked += [
-        each
-        for name, extra in {(canonicalize_name(each.name), extra) for each in asked for extra in each.extras}
-        for each in needs.get(name, ())
-        if is_for(each, extra)
-    ]
-
-    lacking = [
-        each
-        for each in asked
-        if not each.specifier.contains(here.get(canonicalize_name(each.name), "0"), prereleases=True)
-    ]
-    assert len(here) > 50
-    assert lacking == []
-
-
-def is_for(wanted: Requirement, extra: str) -> bool:
-    """Whether this machine needs it, for the extra of the package that wants it."""
-    return wanted.marker is None or wanted.marker.evaluate({"extra": extra})
-
-
-def is_installed(name: str) -> bool:
-    """Whether the package is here: a lock names packages of other systems and Pythons too."""
-    try:
-        return bool(metadata.version(name))
-    except metadata.PackageNotFoundError:
-        return False
