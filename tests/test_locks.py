@@ -27,7 +27,7 @@ def test_the_lock_is_complete() -> None:
 def locked_here() -> Locked:
     """The locked packages that are installed, with their versions: a lock names those of other systems too."""
     lock = (ROOT / "requirements/dev.txt").read_text()
-    pinned = re.findall(r"^([a-z0-9.-]+)==([^\\s;]+)", lock, re.MULTILINE)
+    pinned = re.findall(r"^([a-z0-9.-]+)==([^\s;]+)", lock, re.MULTILINE)
     here = {canonicalize_name(each.metadata["Name"]) for each in metadata.distributions()}
     return {name: version for name, version in pinned if canonicalize_name(name) in here}
 
