@@ -74,7 +74,9 @@ async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, d
 async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nobody_else(
     browser: Browser, demo_store: Running
 ) -> None:
-    code = (await asyncio.to_thread(issued, demo_store, "loupe"))[0]
+    slug = await asyncio.to_thread(new, demo_store)
+    await asyncio.to_thread(published, demo_store, slug, "1.0.0")
+    code = (await asyncio.to_thread(issued, demo_store, slug))[0]
     asked: list[str] = []
     async with watched(browser, demo_store.url) as page:
         page.on("request", lambda request: asked.append(f"{request.url} {request.headers.get('referer')}"))
