@@ -61,6 +61,8 @@ async def test_facets_narrow_by_keyboard_and_stay_in_the_address(
                 await page.keyboard.press("ArrowDown")
             await page.wait_for_url(re.compile(f"{name}={found}"))
         await expect(page.locator(".card")).not_to_have_count(all_shown)
+        # None is shown while the narrowed list is on its way.
+        await page.wait_for_selector(".card h2")
         narrowed = await page.locator(".card h2").all_inner_texts()
         assert narrowed
         await assert_accessible(page, axe)
