@@ -1,5 +1,6 @@
 """The questions that were written before the grammar was, and those that the catalog cannot answer."""
 
+import hashlib
 from collections import Counter
 from typing import Any
 
@@ -72,3 +73,10 @@ async def test_nothing_is_invented_where_the_catalog_cannot_answer(
     figures.update({"questions": len(lines), "invented": len(invented)})
     assert len(lines) >= 100 // every
     assert invented == []
+
+
+def test_the_unread_questions_are_as_they_were_written() -> None:
+    """Their digest was put down before there was anything to answer them."""
+    digest = hashlib.sha256((judging.HERE / "second_unread.jsonl").read_bytes()).hexdigest()
+
+    assert digest in (judging.HERE / "README.md").read_text()
