@@ -103,6 +103,15 @@ def _globals(size: int) -> io.BytesIO:
     return io.BytesIO((info.tobuf(tarfile.USTAR_FORMAT) + record.ljust(512, b"\0")) * size)
 
 
+def _digits(size: int, key: str = "comment") -> io.BytesIO:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        info = tarfile.TarInfo("f")
+        info.pax_headers = {key: "1" * size}
+        archive.addfile(info)
+    return io.BytesIO(held.getvalue())
+
+
 def _pax(size: int) -> io.BytesIO:
     record = b"".join(b"%d k%06d=v\n" % (14, number) for number in range(size))
     info = tarfile.TarInfo("x")
@@ -291,6 +300,17 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "tar: extended headers": Parser(
         "archives", "8 in front of one entry, 1 MiB each", 40_000, _read_all, {"globals": _globals, "records": _pax}
+    ),
+    "tar: digits in extended headers": Parser(
+        "archives",
+        "8 in front of one entry, 1 MiB each",
+        (1 << 20) - 64,
+        _read_all,
+        {
+            "value": _digits,
+            "key": lambda size: _digits(size // 2, "1" * (size // 2)),
+            "path": lambda size: _digits(size, "path"),
+        },
     ),
     "zip": Parser("archives", "archive_entries, 128 MiB of directory", 4_000, _read_all, {"files": _zip}),
     "zip: extra fields": Parser(

@@ -26,11 +26,13 @@ _FILE, _OLD_FILE, _HARD, _LINK, _FOLDER = b"0", b"\0", b"1", b"2", b"5"
 _KINDS: dict[bytes, Kind] = {_FILE: "file", _OLD_FILE: "file", _HARD: "file", _LINK: "link", _FOLDER: "folder"}
 _LINKS = (_HARD, _LINK)
 _EXTENSIONS = (b"x", b"g", b"L", b"K")
+_PAX = (b"x", b"g")
 _SPECIAL = {b"3": "a device", b"4": "a device", b"6": "a pipe"}
 
 
 class _Next(NamedTuple):
-    """The headers of one entry: the last of them, what the others say, all their bytes and where they begin."""
+    """The headers of one entry: the last of them, what the others say, all their bytes as the second parser sees them,
+    and where they begin."""
 
     header: Header
     extended: Extended
@@ -68,6 +70,7 @@ class Walk:
             kind = self._kind_of(header)
             name = extended.path or tar_extended.decoded(header.name)
             size = header.size if extended.size is None else extended.size_of(header, name)
+            self._check_length(name, extended.link)
             info = self._peer.next(following.start, following.raw)
             tar_peer.compare(info, kind, name.rstrip("/"), size, self._reader.position)
             if header.type in _LINKS:
@@ -79,6 +82,13 @@ class Walk:
             else:
                 _require_empty(size, name)
                 yield Found(name, kind, 0, checked_mode(header.mode, name, self._limits, is_folder=True), "", NOTHING)
+
+    def _check_length(self, name: str, link: str | None) -> None:
+        """Refuse long paths before the second parser, which may search them in quadratic time, sees them."""
+        for path in (name, link or ""):
+            if len(path.encode()) > self._limits.path_bytes:
+                detail = f"a path has more than {self._limits.path_bytes} bytes"
+                raise ArchiveRefused("path-too-long", detail, entry=name[: self._limits.path_bytes])
 
     def _next(self) -> _Next | None:
         """The headers up to those of the next entry; None at the end of the archive, which is read to its end."""
@@ -95,8 +105,9 @@ class Walk:
                 detail = f"more than {MAX_EXTENSIONS} extended headers stand in front of one entry"
                 raise ArchiveRefused("pax-order", detail, entry=tar_header.shown(header.name))
             payload = self._payload(header)
-            headers.append(payload)
-            extended = self._extended(extended, header, payload[: header.size])
+            content, padding = payload[: header.size], payload[header.size :]
+            extended = self._extended(extended, header, content)
+            headers.append(tar_extended.without_digits(content) + padding if header.type in _PAX else payload)
         if headers:
             raise ArchiveRefused("pax-order", "an extended header has no entry behind it")
         return None
