@@ -148,7 +148,10 @@ async def test_a_hanging_server_delays_one_request_by_a_quarter_second_and_is_as
         is_ready=lambda: process.answers(port),
         log=log,
     ):
-        server = int((tmp_path / "pid").read_text())
+        # It answers before it has written its id.
+        while not (written := (tmp_path / "pid").read_text()):
+            await asyncio.sleep(0.01)
+        server = int(written)
         counters = ValkeyCounters(f"redis://127.0.0.1:{port}/0", SharedMemoryCounters(tmp_path), warnings.append)
         assert (await counters.hit("k", 1_000, _WINDOW_S)).remaining == 999
 
