@@ -1,10 +1,15 @@
 """No symbolic link of an archive leads out of the tree, by itself or by way of others."""
 
-import pytest
+from collections.abc import Mapping
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.archives import links as archive_links
 from countersign.archives.gauge import Gauge
 from countersign.archives.limits import Limits
-from countersign.archives.links import LONGEST_CHAIN, check_links, check_target
+from countersign.archives.links import MAX_PASSED, check_links, check_target
 from countersign.archives.refusals import ArchiveRefused
 
 LIMITS = Limits()
@@ -38,7 +43,7 @@ def check(links: dict[str, str]) -> None:
         ("link-chain", {"a": "a"}),
         ("link-chain", {"a": "b", "b": "a"}),
         ("link-chain", {"a": "b/c", "b": "a"}),
-        ("link-chain", {f"l{n}": f"l{n + 1}" for n in range(LONGEST_CHAIN + 2)}),
+        ("link-chain", {f"l{n}": f"l{n + 1}" for n in range(MAX_PASSED + 2)}),
         ("link-chain", {"l0": "x"} | {f"l{n + 1}": f"l{n}/../l{n}" for n in range(200)}),
     ],
 )
@@ -58,8 +63,56 @@ def test_a_link_that_leads_elsewhere_is_refused(rule: str, links: dict[str, str]
         {"x/a": "../y/./b/"},
         {"lib.so": "lib.so.1", "lib.so.1": "lib.so.1.2"},
         {"Current": "Versions/A", "Versions/Current": "A", "Tool": "Versions/Current/Tool"},
-        {f"l{n}": f"l{n + 1}" for n in range(LONGEST_CHAIN)},
+        {f"l{n}": f"l{n + 1}" for n in range(MAX_PASSED)},
     ],
 )
 def test_a_link_that_stays_inside_is_taken(links: dict[str, str]) -> None:
     check(links)
+
+
+def leaves(path: str, links: Mapping[str, str]) -> bool:
+    """Whether the link leads out of the tree or passes too many others, walked name by name."""
+    here, ahead, passed = path.split("/")[:-1], links[path].split("/")[::-1], 0
+    while ahead:
+        name = ahead.pop()
+        if name == ".." and not here:
+            return True
+        if name == "..":
+            here.pop()
+        elif name not in ("", "."):
+            further = links.get("/".join([*here, name]))
+            passed += further is not None
+            if passed > MAX_PASSED:
+                return True
+            here += [name] if further is None else []
+            ahead += [] if further is None else further.split("/")[::-1]
+    return False
+
+
+NAMES = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3).map("/".join)
+TARGETS = st.lists(st.sampled_from(["a", "b", "c", "..", "."]), min_size=1, max_size=6).map("/".join)
+
+
+@given(st.dictionaries(NAMES, TARGETS, min_size=1, max_size=6))
+def test_links_are_refused_where_a_walk_along_one_of_them_leads_out(links: dict[str, str]) -> None:
+    # No path goes through a link: the archive is refused for that before.
+    above = {path.rsplit("/", depth)[0] for path in links for depth in (1, 2) if path.count("/") >= depth}
+    inner = {path: target for path, target in links.items() if path not in above}
+
+    try:
+        check_links(inner, Gauge(Limits(), 1))
+    except ArchiveRefused:
+        assert any(leaves(path, inner) for path in inner)
+    else:
+        assert not any(leaves(path, inner) for path in inner)
+
+
+def test_each_name_is_looked_at_once_however_many_links_lead_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(archive_links, "folded", lambda name: seen.append(name) or name)
+    far = "d/../" * 200
+    links = {f"l{n}": f"{far}l{n + 1}" for n in range(MAX_PASSED - 1)} | {f"m{n}": f"{far}l0" for n in range(200)}
+
+    check_links(links, Gauge(Limits(), 1))
+
+    assert len(seen) == sum(len(path.split("/")) + 201 for path in links)

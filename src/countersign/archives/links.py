@@ -1,14 +1,15 @@
 """Symbolic links of strangers: where they lead, through every other link of the archive."""
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 from countersign.archives.gauge import Gauge
 from countersign.archives.limits import Limits
 from countersign.archives.names import characters_fault, folded
 from countersign.archives.refusals import ArchiveRefused
 
-LONGEST_CHAIN = 16
+MAX_PASSED = 16
 """Most links that are passed when one is followed."""
 
 _Form: TypeAlias = Callable[[str], str]
@@ -28,48 +29,97 @@ def check_target(path: str, target: str, limits: Limits) -> None:
         raise ArchiveRefused("link-target", f"the link points to {target!a}: {fault.detail}", entry=path)
     if len(target.encode()) > limits.path_bytes:
         raise ArchiveRefused("path-too-long", f"where it points to has more than {limits.path_bytes}", entry=path)
-    _follow(path, target, {}, str)
+    depth = path.count("/")
+    for name in target.split("/"):
+        depth += 0 if name in ("", ".") else -1 if name == ".." else 1
+        if depth < 0:
+            raise _escape(path, target)
 
 
 def check_links(links: Mapping[str, str], gauge: Gauge) -> None:
     """Refuse links (path to target) of which one leads outside by way of the others, or nowhere.
 
-    They are followed twice: as names are written, and as a system without upper and lower case compares them.
+    They are followed twice: as names are written, and as a system without upper and lower case compares them. Each is
+    followed once in each way, however many others lead through it.
 
     Raises:
         ArchiveRefused: `link-escape` or `link-chain`.
     """
-    alike = {folded(path): target for path, target in links.items()}
-    for path, target in links.items():
-        gauge.tick()
-        _follow(path, target, links, str)
-        _follow(path, target, alike, folded)
+    for form in (str, folded):
+        tree = _Tree(links, form)
+        for path in links:
+            gauge.tick()
+            tree.follow(path)
 
 
-def _follow(path: str, target: str, links: Mapping[str, str], form: _Form) -> None:
-    """Walk from the link's folder along the target, name by name, through the links that are met."""
-    # The path of each folder on the way, so that a step costs one path and not all of their names.
-    here: list[str] = []
-    for name in path.split("/")[:-1]:
-        here.append(_below(here, form(name)))
-    ahead = target.split("/")[::-1]
-    passed = 0
-    while ahead:
-        name = ahead.pop()
-        if name == "..":
-            if not here:
-                raise ArchiveRefused("link-escape", f"the link leads out of the tree by {target!a}", entry=path)
-            here.pop()
-        elif name not in ("", "."):
-            here.append(_below(here, form(name)))
-            further = links.get(here[-1])
-            if further is not None:
-                passed += 1
-                if passed > LONGEST_CHAIN:
-                    raise ArchiveRefused("link-chain", f"following it passes more than {passed - 1}", entry=path)
-                here.pop()
-                ahead += further.split("/")[::-1]
+@dataclass(slots=True, eq=False)
+class _Node:
+    """A path of the archive that is a link, or a folder above one. `end` is where the link leads, once it is known,
+    and `passed` how many others are passed on the way."""
+
+    children: dict[str, "_Node"] = field(default_factory=lambda: dict[str, "_Node"]())
+    folder: "_Position | None" = None
+    path: str = ""
+    target: str | None = None
+    end: "_Position | None" = None
+    passed: int = -1
 
 
-def _below(folders: list[str], name: str) -> str:
-    return f"{folders[-1]}/{name}" if folders else name
+class _Position(NamedTuple):
+    """A folder on the way: its node, None where no link is below it, and the folder above it, None for the root."""
+
+    node: _Node | None
+    above: "_Position | None"
+
+
+class _Tree:
+    """The links of an archive by their names, in one form of them. A step on the way costs one look-up, and where a
+    link leads is shared by all that pass it."""
+
+    def __init__(self, links: Mapping[str, str], form: _Form) -> None:
+        self._form = form
+        self._root = _Node()
+        self._links = {path: self._add(path, target) for path, target in links.items()}
+
+    def _add(self, path: str, target: str) -> _Node:
+        *folders, name = map(self._form, path.split("/"))
+        node, position = self._root, None
+        for folder in folders:
+            node = node.children.setdefault(folder, _Node())
+            position = _Position(node, position)
+        link = node.children.setdefault(name, _Node())
+        link.folder, link.path, link.target = position, path, target
+        return link
+
+    def follow(self, path: str) -> None:
+        """Refuse the link where it leads out of the tree or passes too many others."""
+        self._follow(self._links[path], 0)
+
+    def _follow(self, link: _Node, depth: int) -> None:
+        """Walk from the link's folder along its target, name by name, through the links that are met."""
+        if link.passed >= 0:
+            return
+        position, passed = link.folder, 0
+        for name in (link.target or "").split("/"):
+            if name == "..":
+                if position is None:
+                    raise _escape(link.path, link.target or "")
+                position = position.above
+            elif name not in ("", "."):
+                above = self._root if position is None else position.node
+                node = above.children.get(self._form(name)) if above is not None else None
+                if node is None or node.target is None:
+                    position = _Position(node, position)
+                    continue
+                # A link that leads to itself gets here too.
+                if depth < MAX_PASSED:
+                    self._follow(node, depth + 1)
+                    passed += 1 + node.passed
+                if depth == MAX_PASSED or passed > MAX_PASSED:
+                    raise ArchiveRefused("link-chain", f"following it passes more than {MAX_PASSED}", entry=link.path)
+                position = node.end
+        link.end, link.passed = position, passed
+
+
+def _escape(path: str, target: str) -> ArchiveRefused:
+    return ArchiveRefused("link-escape", f"the link leads out of the tree by {target!a}", entry=path)
