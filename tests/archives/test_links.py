@@ -44,6 +44,7 @@ def check(links: dict[str, str]) -> None:
         ("link-chain", {"a": "b", "b": "a"}),
         ("link-chain", {"a": "b/c", "b": "a"}),
         ("link-chain", {f"l{n}": f"l{n + 1}" for n in range(MAX_PASSED + 2)}),
+        ("link-chain", {f"l{n}": f"l{n + 1}" for n in reversed(range(MAX_PASSED + 2))}),
         ("link-chain", {"l0": "x"} | {f"l{n + 1}": f"l{n}/../l{n}" for n in range(200)}),
     ],
 )

@@ -30,8 +30,8 @@ def check_target(path: str, target: str, limits: Limits) -> None:
     if len(target.encode()) > limits.path_bytes:
         raise ArchiveRefused("path-too-long", f"where it points to has more than {limits.path_bytes}", entry=path)
     depth = path.count("/")
-    for name in target.split("/"):
-        depth += 0 if name in ("", ".") else -1 if name == ".." else 1
+    for name in _names(target):
+        depth += -1 if name == ".." else 1
         if depth < 0:
             raise _escape(path, target)
 
@@ -54,13 +54,13 @@ def check_links(links: Mapping[str, str], gauge: Gauge) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A path of the archive that is a link, or a folder above one. `end` is where the link leads, once it is known,
-    and `passed` how many others are passed on the way."""
+    """A path of the archive that is a link, or a folder above one. `target` is empty for a folder; `end` is where the
+    link leads, once it is known, and `passed` how many others are passed on the way."""
 
     children: dict[str, "_Node"] = field(default_factory=lambda: dict[str, "_Node"]())
     folder: "_Position | None" = None
     path: str = ""
-    target: str | None = None
+    target: str = ""
     end: "_Position | None" = None
     passed: int = -1
 
@@ -100,25 +100,35 @@ class _Tree:
         if link.passed >= 0:
             return
         position, passed = link.folder, 0
-        for name in (link.target or "").split("/"):
+        for name in _names(link.target):
             if name == "..":
                 if position is None:
-                    raise _escape(link.path, link.target or "")
+                    raise _escape(link.path, link.target)
                 position = position.above
-            elif name not in ("", "."):
-                above = self._root if position is None else position.node
-                node = above.children.get(self._form(name)) if above is not None else None
-                if node is None or node.target is None:
-                    position = _Position(node, position)
-                    continue
-                # A link that leads to itself gets here too.
-                if depth < MAX_PASSED:
-                    self._follow(node, depth + 1)
-                    passed += 1 + node.passed
-                if depth == MAX_PASSED or passed > MAX_PASSED:
-                    raise ArchiveRefused("link-chain", f"following it passes more than {MAX_PASSED}", entry=link.path)
+                continue
+            node = self._below(position, name)
+            position = _Position(node, position)
+            if node is not None and node.target:
+                # A link that leads to itself gets here until it has passed too many.
+                _require_few(depth + passed + 1, link)
+                self._follow(node, depth + 1)
+                passed += 1 + node.passed
+                _require_few(passed, link)
                 position = node.end
         link.end, link.passed = position, passed
+
+    def _below(self, position: _Position | None, name: str) -> _Node | None:
+        folder = self._root if position is None else position.node
+        return None if folder is None else folder.children.get(self._form(name))
+
+
+def _names(target: str) -> list[str]:
+    return [name for name in target.split("/") if name not in ("", ".")]
+
+
+def _require_few(passed: int, link: _Node) -> None:
+    if passed > MAX_PASSED:
+        raise ArchiveRefused("link-chain", f"following it passes more than {MAX_PASSED}", entry=link.path)
 
 
 def _escape(path: str, target: str) -> ArchiveRefused:
