@@ -52,7 +52,17 @@ async def test_a_paid_invoice_is_reopened_to_correct_its_payments(office: Office
     await office.value("carol", "payment.update", id=payment["id"], amount_minor=400)
     seen = await office.value("carol", "invoice.get", id=invoice)
     assert (seen["state"], seen["paid_minor"], seen["open_minor"]) == ("posted", 400, 600)
-    assert "open_minor is at most 0" in await office.refused("carol", "invoice.settle", id=invoice)
+    assert "open_minor is 0" in await office.refused("carol", "invoice.settle", id=invoice)
+
+
+async def test_what_is_open_on_the_other_side_is_paid_back_before_an_invoice_is_settled(office: Office) -> None:
+    invoice = (await posted(office))["id"]
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=10_000)
+    assert "open_minor is 0" in await office.refused("carol", "invoice.settle", id=invoice)
+
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=-9_000)
+
+    assert (await office.value("carol", "invoice.settle", id=invoice))["open_minor"] == 0
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class Book:
     def allows(self, action: str) -> bool:
         """Whether the action is one for the invoice."""
         return {
-            "settle": self.state == "posted" and self.total <= self.paid,
+            "settle": self.state == "posted" and self.total == self.paid,
             "reopen": self.state == "paid",
             "cancel": self.state == "posted" and self.paid == 0,
         }[action]
@@ -219,7 +219,7 @@ class Year:
         assert seen["state"] == book.state
         assert (seen["total_minor"], seen["paid_minor"]) == (book.total, book.paid)
         assert seen["open_minor"] == book.total - book.paid
-        assert book.state != "paid" or seen["open_minor"] <= 0
+        assert book.state != "paid" or seen["open_minor"] == 0
         assert book.state != "cancelled" or seen["paid_minor"] == 0
 
 

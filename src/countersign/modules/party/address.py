@@ -3,7 +3,7 @@
 from countersign.declare import Model, Ref, Select, Text
 
 
-class Address(Model, plural="Addresses", shown_as="city"):
+class Address(Model, plural="Addresses", shown_as="city", needs_approval=("create", "update")):
     """One postal address of a party."""
 
     party = Ref("party", required=True, on_delete="cascade")
