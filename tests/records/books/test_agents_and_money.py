@@ -52,6 +52,8 @@ async def test_what_a_won_lead_is_worth_and_whether_it_stays_won_is_proposed(off
 
     await office.value(agent, "lead.update", **amount, title="Renamed")
     await office.proposed(agent, "lead.update", **amount | {"expected_revenue_minor": 6})
+    for whose in ("party", "owner"):
+        await office.proposed(agent, "lead.update", **amount | {whose: None})
     await office.proposed(agent, "lead.reopen", id=lead["id"])
     await office.proposed(agent, "lead.update", **amount | {"stage": "qualified", "expected_revenue_minor": 6})
     assert (await office.value("root", "lead.get", id=lead["id"]))["expected_revenue_minor"] == 5

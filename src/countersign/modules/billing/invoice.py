@@ -124,7 +124,8 @@ class Invoice(Model, shown_as="number", locked=(NOT_DRAFT,)):
             to="paid",
             guards=(where("open_minor", eq=0),),
             needs_approval="default",
-            help="Marks the invoice as paid, and locks its payments. An overpaid one is settled when the rest is paid back.",
+            help="Marks the invoice as paid, and locks its payments. An overpaid one is settled when the rest is paid "
+            "back.",
         ),
         reopen=Move(
             "paid",

@@ -26,17 +26,21 @@ async def to_party(work: Work) -> None:
     await work.change(party=party)
 
 
+WON = where("stage", eq="won")
+"""A booked sale: what it is worth, whose it is and who made it are changed by a person."""
+
+
 class Lead(Model):
     """A possible sale, from the first contact to won or lost."""
 
     title = Text(required=True, index=True)
     stage = Select("new", "qualified", "proposed", "won", "lost", index=True)
-    expected_revenue_minor = Money(least=0, index=True, needs_approval=where("stage", eq="won"))
+    expected_revenue_minor = Money(least=0, index=True, needs_approval=WON)
     contact_name = Text(personal="PERSON")
     contact_email = Text(personal="EMAIL", format="email")
     contact_phone = Text(personal="PHONE", format="phone")
-    party = Ref("party", on_delete="clear")
-    owner = Ref("user", on_delete="clear", default=CALLER)
+    party = Ref("party", on_delete="clear", needs_approval=WON)
+    owner = Ref("user", on_delete="clear", default=CALLER, needs_approval=WON)
     source = Select("web", "fair", "phone", "referral", "other")
     expected_close = Date(index=True)
     lost_reason = Text()
