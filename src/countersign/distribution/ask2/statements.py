@@ -1,0 +1,267 @@
+"""The filter in SQL: fixed fragments, with values as parameters only.
+
+They read the table of public products and published releases alone, so that nothing else can be found, counted or
+guessed at, whatever is asked.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+from countersign.distribution.ask2.filter import Filter, Values, conditions, moment
+from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
+from countersign.distribution.catalog.public import CHANNELS, PLATFORMS, bits, key
+from countersign.distribution.catalog.statements import Statement
+from countersign.distribution.catalog.words import words
+from countersign.distribution.publishing.versions import sort_key
+from countersign.kernel.database.port import Value
+
+OPEN, NO_LICENSE = "open", "none"
+"""Of licences: any but a proprietary one; none at all."""
+_TAG = re.compile(r"[a-z0-9-]{1,40}")
+_BY_TITLE = "c.title, c.product_id"
+_RELEASES = "(SELECT count(*) FROM release r WHERE r.product_id = c.product_id AND r.status = 'published')"
+_ORDERS = {
+    "title": _BY_TITLE,
+    "newest": f"c.last_at DESC, {_BY_TITLE}",
+    "oldest": f"c.first_at, {_BY_TITLE}",
+    "releases": f"{_RELEASES} DESC, {_BY_TITLE}",
+    "platforms": "(c.platforms & 1) + (c.platforms & 2) / 2 + (c.platforms & 4) / 4 + (c.platforms & 8) / 8"
+    f" + (c.platforms & 16) / 16 + (c.platforms & 32) / 32 DESC, {_BY_TITLE}",
+    "products": _BY_TITLE,
+}
+_HAS_TERM = (
+    "c.product_id IN (SELECT t.product_id FROM catalog_term t WHERE t.term IN ({terms}) AND t.weight >= {weight})"
+)
+_COMPARISON = re.compile(r"(>=|<=|>|<)?\s*v?(.+)", re.DOTALL)
+Built = tuple[str, list[Value]]
+
+
+def products(asked: Filter, limit: int) -> Built:
+    """The first products: slug, title."""
+    statement = Statement()
+    where = _of_products(statement, asked)
+    if asked.order in ("newest", "oldest"):
+        where += " AND c.last_at IS NOT NULL"
+    text = f"SELECT c.slug, c.title FROM catalog_public c WHERE {where} ORDER BY {_ORDERS[asked.order]}"
+    return f"{text} LIMIT {statement.value(limit)}", statement.values
+
+
+def releases(asked: Filter, limit: int) -> Built:
+    """The first releases: slug, title, version, channel, published_at, notes."""
+    statement = Statement()
+    oldest = asked.order == "oldest"
+    order = "r.published_at, r.sort_key, r.id" if oldest else "r.published_at DESC, r.sort_key DESC, r.id DESC"
+    text = f"""
+        SELECT c.slug, c.title, r.version, r.channel, r.published_at, r.notes
+        FROM catalog_public c
+        JOIN release r ON r.product_id = c.product_id
+        WHERE {_of_releases(statement, asked)}
+        ORDER BY {order}
+        LIMIT {statement.value(limit)}
+    """
+    return text, statement.values
+
+
+def publishers(asked: Filter, limit: int) -> Built:
+    """The first organisations: slug, name, how many of the products they publish."""
+    statement = Statement()
+    order = "products DESC, o.name" if asked.order == "products" else "o.name"
+    text = f"""
+        SELECT o.slug, o.name, count(*) AS products
+        FROM catalog_public c
+        JOIN organisation o ON o.slug = c.org_slug
+        WHERE {_of_products(statement, asked)}
+        GROUP BY o.slug, o.name
+        ORDER BY {order}, o.slug
+        LIMIT {statement.value(limit)}
+    """
+    return text, statement.values
+
+
+def count(asked: Filter) -> Built:
+    """How many there are."""
+    statement = Statement()
+    if asked.find == "releases":
+        source = "catalog_public c JOIN release r ON r.product_id = c.product_id"
+        return f"SELECT count(*) FROM {source} WHERE {_of_releases(statement, asked)}", statement.values
+    what = "count(DISTINCT c.org_slug)" if asked.find == "publishers" else "count(*)"
+    return f"SELECT {what} FROM catalog_public c WHERE {_of_products(statement, asked)}", statement.values
+
+
+def breakdown(asked: Filter, value: str) -> Built:
+    """How many products there are for each value of a column of theirs: value, number."""
+    statement = Statement()
+    text = f"SELECT {value}, count(*) FROM catalog_public c WHERE {_of_products(statement, asked)}"
+    return f"{text} GROUP BY {value} ORDER BY 2 DESC, 1 LIMIT 50", statement.values
+
+
+def _of_products(statement: Statement, asked: Filter) -> str:
+    dated = asked.since is not None or asked.until is not None
+    found = _conditions(statement, asked, without=("channel",) if dated and asked.when == "any" else ())
+    if dated or asked.when != "any":
+        found.append(_released(statement, asked))
+    versions = asked.where.version
+    if versions != Values():
+        in_releases = " AND ".join(_of_version(statement, versions))
+        found.append(
+            "c.product_id IN (SELECT r.product_id FROM release r "
+            f"WHERE r.product_id = c.product_id AND r.status = 'published' AND {in_releases})"
+        )
+    return " AND ".join(found) or "1 = 1"
+
+
+def _of_releases(statement: Statement, asked: Filter) -> str:
+    is_of_product = bool(asked.where.product.any)
+    found = ["r.status = 'published'"]
+    found += _conditions(statement, asked, without=("channel", "text") if is_of_product else ("channel",))
+    if is_of_product:
+        found += _joined(statement, _notes, asked.where.text)
+    found += _channels(statement, asked.where.channel) + _range(statement, "r.published_at", asked)
+    return " AND ".join(found + _of_version(statement, asked.where.version))
+
+
+def _range(statement: Statement, column: str, asked: Filter) -> list[str]:
+    found: list[str] = []
+    if asked.since is not None:
+        found.append(f"{column} >= {statement.value(moment(asked.since))}")
+    if asked.until is not None:
+        found.append(f"{column} < {statement.value(moment(asked.until))}")
+    return found
+
+
+def _released(statement: Statement, asked: Filter) -> str:
+    """Whether any release, the first or none of the product is in the range."""
+    if asked.when in ("first", "last"):
+        column = f"c.{asked.when}_at"
+        return " AND ".join([f"{column} IS NOT NULL", *_range(statement, column, asked)])
+    ranged = [*_channels(statement, asked.where.channel), *_range(statement, "r.published_at", asked)]
+    any_of = " AND ".join(["r.status = 'published'", *ranged])
+    negation = "NOT " if asked.when == "none" else ""
+    return f"c.product_id {negation}IN (SELECT r.product_id FROM release r WHERE {any_of})"
+
+
+def _channels(statement: Statement, wanted: Values) -> list[str]:
+    held = (*wanted.any, *wanted.all)
+    found = [f"r.channel IN ({statement.list(held)})"] if held else []
+    return found + ([f"r.channel NOT IN ({statement.list(wanted.none)})"] if wanted.none else [])
+
+
+def _of_version(statement: Statement, wanted: Values) -> list[str]:
+    """Conditions of releases: versions are compared in their order, and are alike with `v` before or `.0` after."""
+    either: list[str] = []
+    found: list[str] = []
+    for text in wanted.any:
+        told = text.lower().removeprefix("v")
+        either.append(f"lower(r.version) IN ({statement.list([told, f'v{told}', f'{told}.0'])})")
+    for text in wanted.all:
+        match = _COMPARISON.fullmatch(text)
+        if match is not None and match[1]:
+            found.append(f"r.sort_key {match[1]} {statement.value(sort_key(match[2]))}")
+    found += [f"lower(r.version) <> {statement.value(text.lower())}" for text in wanted.none]
+    return [f"({' OR '.join(either)})", *found] if either else found
+
+
+def _conditions(statement: Statement, asked: Filter, without: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for slot, wanted in conditions(asked.where):
+        if slot in _BITS and slot not in without:
+            found += _of_bits(statement, slot, wanted)
+        elif slot in _TESTS and slot not in without:
+            found += _joined(statement, _TESTS[slot], wanted)
+    return found
+
+
+_BITS = {"platform": PLATFORMS, "channel": CHANNELS}
+
+
+def _of_bits(statement: Statement, slot: str, wanted: Values) -> list[str]:
+    found: list[str] = []
+    for values, test in ((wanted.any, "<> 0"), (wanted.none, "= 0")):
+        if values:
+            found.append(f"(c.{slot}s & {statement.value(bits(_BITS[slot], [*values]))}) {test}")
+    if wanted.all:
+        held = bits(_BITS[slot], [*wanted.all])
+        found.append(f"(c.{slot}s & {statement.value(held)}) = {statement.value(held)}")
+    return found
+
+
+def _joined(statement: Statement, test: Callable[[Statement, str], str], wanted: Values) -> list[str]:
+    found = [test(statement, value) for value in wanted.all]
+    if wanted.any:
+        found.append(f"({' OR '.join(test(statement, value) for value in wanted.any)})")
+    return found + [f"NOT {test(statement, value)}" for value in wanted.none]
+
+
+def _kind(statement: Statement, value: str) -> str:
+    return f"c.kind = {statement.value(value)}"
+
+
+def _access(_statement: Statement, value: str) -> str:
+    return f"c.is_free = {int(value == 'free')}"
+
+
+def _tag(statement: Statement, value: str) -> str:
+    # Other letters no tag has, and two of them would mean something to LIKE.
+    plain = value.lower().replace(" ", "-")
+    return f"c.tags LIKE {statement.value(f'% {plain} %')}" if _TAG.fullmatch(plain) else "1 = 0"
+
+
+def _org(statement: Statement, value: str) -> str:
+    plain = key(value)
+    same = "replace(replace(replace(replace(replace(lower(o.name), '&', 'and'), ' ', ''), '-', ''), '.', ''), ',', '')"
+    slug = statement.value(value)
+    return (
+        f"(c.org_slug = {slug} OR c.org_slug IN (SELECT o.slug FROM organisation o WHERE {same} = {statement.value(plain)}))"
+    )
+
+
+def _license(statement: Statement, value: str) -> str:
+    if value == NO_LICENSE:
+        return "(c.license IS NULL)"
+    if value == OPEN:
+        return "(c.license_key NOT IN ('-', 'proprietary'))"
+    return f"(c.license_key = {statement.value(key(value))})"
+
+
+def _product(statement: Statement, value: str) -> str:
+    return f"(c.slug = {statement.value(value)} OR c.name_key = {statement.value(key(value))})"
+
+
+def _title(statement: Statement, value: str) -> str:
+    return _terms(statement, [[word] for word in words(value)], WEIGHT_OF_TITLE)
+
+
+def _notes(statement: Statement, value: str) -> str:
+    # Words have neither of the characters that mean something to LIKE.
+    held = [f"lower(coalesce(r.notes, '')) LIKE {statement.value(f'%{word}%')}" for word in words(value)]
+    return f"({' AND '.join(held) or '1 = 0'})"
+
+
+def _text(statement: Statement, value: str) -> str:
+    return _terms(statement, [forms(word) for word in words(value)], 0)
+
+
+_TESTS: dict[str, Callable[[Statement, str], str]] = {
+    "kind": _kind, "access": _access, "tag": _tag, "org": _org, "license": _license, "product": _product,
+    "title": _title, "text": _text,
+}  # fmt: skip
+
+
+def forms(word: str) -> list[str]:
+    """A word in singular and plural."""
+    found = [word, f"{word}s"]
+    if word.endswith("s") and len(word) > 3:
+        found.append(word[:-1])
+    if word.endswith("ies") and len(word) > 4:
+        found.append(f"{word[:-3]}y")
+    if word.endswith("y"):
+        found.append(f"{word[:-1]}ies")
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        found.append(word[:-2])
+    return found
+
+
+def _terms(statement: Statement, wanted: Sequence[list[str]], weight: int) -> str:
+    found = [_HAS_TERM.format(terms=statement.list(terms), weight=weight) for terms in wanted]
+    return f"({' AND '.join(found) or '1 = 0'})"
+
