@@ -133,6 +133,19 @@ def test_an_empty_form_field_counts_as_omitted() -> None:
     assert caught.value.faults[0].place == "/name"
 
 
+def test_an_unknown_name_comes_with_the_known_ones() -> None:
+    with pytest.raises(InvalidRequest) as of_the_query:
+        decode.query({"other": "1"}, Query)
+    with pytest.raises(InvalidRequest) as of_a_member:
+        decode.json(b'{"name": "a", "items": [{"length": 1}]}', Body)
+
+    assert of_the_query.value.faults[0].detail == "is unknown here (known: limit, kind, streams)"
+    assert (of_a_member.value.faults[0].place, of_a_member.value.faults[0].detail) == (
+        "/items/0/length",
+        "is unknown here (known: size, sort)",
+    )
+
+
 class Node(msgspec.Struct, forbid_unknown_fields=True):
     """A member that may hold others of its kind."""
 

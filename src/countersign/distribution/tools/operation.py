@@ -10,6 +10,7 @@ from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents.parameters import IN_PATH
 from countersign.distribution.tools import schema
 from countersign.kernel.errors import Refused
+from countersign.kernel.http import decode
 from countersign.kernel.http.answer import encode
 from countersign.kernel.http.call import Inner
 from countersign.kernel.http.route import Route
@@ -48,9 +49,10 @@ class Operation:
             BadArgument: one is unknown, or cannot be sent in its place.
         """
         given = {name: value for name, value in arguments.items() if value is not None}
-        unknown = given.keys() - self.tool.input_schema["properties"].keys()
+        known = self.tool.input_schema["properties"]
+        unknown = given.keys() - known.keys()
         if unknown:
-            raise BadArgument(f"{min(unknown)}: is unknown here")
+            raise BadArgument(f"{min(unknown)}: {decode.unknown_here(known)}")
         headers = (("idempotency-key", _header(given[KEY])),) if KEY in given else ()
         if self.route.body is None:
             return Inner(self.route.method, self._address(given), headers)

@@ -2,6 +2,7 @@
 
 import types
 import typing
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import unquote_plus
@@ -200,13 +201,31 @@ def _explain(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> tup
     text = explained.text
     if explained.original.startswith("Invalid enum value"):
         text = f"must be one of {', '.join(_choices(shape, explained.steps))}"
+    elif explained.original.startswith("Object contains unknown field"):
+        text = unknown_here(_names(_hint(shape, explained.steps[:-1])))
     elif explained.original.startswith("Expected `str` matching regex"):
         text = _needs(shape, explained.original) or text
     return explained.pointer, text
 
 
+def unknown_here(known: Collection[str]) -> str:
+    """What is said of a parameter or member that is not one of the known ones."""
+    return f"is unknown here (known: {', '.join(known)})" if known else "is unknown here"
+
+
 def _choices(shape: type[msgspec.Struct], steps: list[str]) -> list[str]:
     """The allowed values of the field that the path leads to, from its Literal."""
+    return _literals(_hint(shape, steps)) or ["the documented values"]
+
+
+def _names(hint: Any) -> list[str]:
+    """The members of a struct, by the names that are sent."""
+    is_struct = isinstance(hint, type) and issubclass(hint, msgspec.Struct)
+    return [field.encode_name for field in msgspec.structs.fields(hint)] if is_struct else []
+
+
+def _hint(shape: type[msgspec.Struct], steps: list[str]) -> Any:
+    """The type of the field that the path leads to."""
     hint: Any = shape
     for step in steps:
         if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
@@ -215,7 +234,7 @@ def _choices(shape: type[msgspec.Struct], steps: list[str]) -> list[str]:
             hint = _bare(hints.get(names.get(step, step)))
         elif typing.get_origin(hint) is list:
             hint = _bare(typing.get_args(hint)[0])
-    return _literals(hint) or ["the documented values"]
+    return hint
 
 
 def _needs(shape: type[msgspec.Struct], words: str) -> str:
