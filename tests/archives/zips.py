@@ -4,6 +4,7 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 LOCAL, CENTRAL, END = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
 END_64, LOCATOR_64, DESCRIPTOR = b"PK\x06\x06", b"PK\x06\x07", b"PK\x07\x08"
@@ -39,8 +40,9 @@ class Fields:
     comment_length: int = -1
 
 
+@lru_cache(maxsize=1_024)
 def deflated(data: bytes) -> bytes:
-    """The bytes as a raw deflate stream."""
+    """The bytes as a raw deflate stream. Most archives of the tests hold the same few files."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     return packer.compress(data) + packer.flush()
 
