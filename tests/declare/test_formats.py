@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.declare import BadValue, Text
-from countersign.declare.fields.formats import COUNTRIES, FORMATS, Format
+from countersign.declare.fields.formats import COUNTRIES, COUNTRY_NAMES, FORMATS, Format
 
 FITTING: list[tuple[Format, str, str]] = [
     ("email", " Ada@Mail.EXAMPLE ", "Ada@mail.example"),
@@ -86,3 +86,31 @@ def test_a_web_address_has_the_scheme_https_or_http(text: str) -> None:
 def test_the_countries_are_those_of_the_standard() -> None:
     assert len(COUNTRIES) == 249
     assert {"AT", "DE", "FR", "JP", "NZ", "UA", "ZW"} <= COUNTRIES
+
+
+@pytest.mark.parametrize(
+    ("written", "code"),
+    [("Deutschland", "DE"), ("germany", "DE"), (" Vereinigtes  KÖNIGREICH", "GB"), ("UK", "GB"), ("USA", "US")],
+)
+def test_a_country_that_is_named_is_refused_with_its_code(written: str, code: str) -> None:
+    with pytest.raises(BadValue, match=f"two-letter code as in ISO 3166-1: write {code}$"):
+        Text(format="country", longest=2).read(written)
+
+
+def test_another_text_for_a_country_is_refused_with_an_example_and_where_to_look() -> None:
+    with pytest.raises(BadValue, match=r"FR, JP; the list is at https://www\.iso\.org/obp/ui$"):
+        Text(format="country", longest=2).read("Atlantis")
+
+
+def test_every_named_country_has_one_code_that_there_is() -> None:
+    names = [name.casefold() for known in COUNTRY_NAMES.values() for name in known.split(", ")]
+    assert set(COUNTRY_NAMES) <= COUNTRIES
+    assert len(names) == len(set(names))
+
+
+def test_a_text_is_measured_in_its_format() -> None:
+    assert Text(format="country", longest=2).read(" fr ") == "FR"
+    with pytest.raises(BadValue, match="at most"):
+        Text(format="reference", longest=5).read("RF 123")
+    with pytest.raises(BadValue, match="at most"):
+        Text(format="reference", longest=5).read(" " * 1_001)

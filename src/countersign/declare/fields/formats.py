@@ -33,6 +33,33 @@ COUNTRIES = frozenset(
 )  # fmt: skip
 """The two-letter codes of ISO 3166-1."""
 
+COUNTRY_NAMES: Mapping[str, str] = {
+    "AE": "United Arab Emirates, Vereinigte Arabische Emirate", "AR": "Argentina, Argentinien",
+    "AT": "Austria, Österreich", "AU": "Australia, Australien", "BE": "Belgium, Belgien", "BG": "Bulgaria, Bulgarien",
+    "BR": "Brazil, Brasilien", "CA": "Canada, Kanada", "CH": "Switzerland, Schweiz, die Schweiz", "CL": "Chile",
+    "CN": "China", "CO": "Colombia, Kolumbien", "CY": "Cyprus, Zypern",
+    "CZ": "Czechia, Czech Republic, Tschechien, Tschechische Republik", "DE": "Germany, Deutschland",
+    "DK": "Denmark, Dänemark", "EE": "Estonia, Estland", "EG": "Egypt, Ägypten", "ES": "Spain, Spanien",
+    "FI": "Finland, Finnland", "FR": "France, Frankreich",
+    "GB": "United Kingdom, UK, Great Britain, England, Scotland, Wales, Vereinigtes Königreich, Großbritannien, "
+    "Schottland", "GR": "Greece, Griechenland", "HK": "Hong Kong, Hongkong", "HR": "Croatia, Kroatien",
+    "HU": "Hungary, Ungarn", "ID": "Indonesia, Indonesien", "IE": "Ireland, Irland", "IL": "Israel",
+    "IN": "India, Indien", "IS": "Iceland, Island", "IT": "Italy, Italien", "JP": "Japan", "KE": "Kenya, Kenia",
+    "KR": "South Korea, Südkorea", "LI": "Liechtenstein", "LT": "Lithuania, Litauen", "LU": "Luxembourg, Luxemburg",
+    "LV": "Latvia, Lettland", "MA": "Morocco, Marokko", "MT": "Malta", "MX": "Mexico, Mexiko", "MY": "Malaysia",
+    "NG": "Nigeria", "NL": "Netherlands, the Netherlands, Holland, Niederlande, die Niederlande",
+    "NO": "Norway, Norwegen", "NZ": "New Zealand, Neuseeland", "PE": "Peru", "PH": "Philippines, Philippinen",
+    "PL": "Poland, Polen", "PT": "Portugal", "RO": "Romania, Rumänien", "RS": "Serbia, Serbien",
+    "RU": "Russia, Russland", "SA": "Saudi Arabia, Saudi-Arabien", "SE": "Sweden, Schweden",
+    "SG": "Singapore, Singapur", "SI": "Slovenia, Slowenien", "SK": "Slovakia, Slowakei, die Slowakei",
+    "TH": "Thailand", "TN": "Tunisia, Tunesien", "TR": "Turkey, Türkiye, Türkei, die Türkei", "TW": "Taiwan",
+    "UA": "Ukraine", "US": "United States, United States of America, USA, America, Vereinigte Staaten, Amerika",
+    "VN": "Vietnam", "ZA": "South Africa, Südafrika",
+}  # fmt: skip
+"""What common countries are called in English and German, so that a refusal can name the code."""
+
+_NAMED = {name.casefold(): code for code, names in COUNTRY_NAMES.items() for name in names.split(", ")}
+
 _LOCAL = re.compile(r"[^\s@\"(),:;<>\[\]\\\x00-\x20\x7f]{1,64}")
 MAX_HOST, MAX_LABEL, MAX_PORT = 253, 63, 65_535
 _PHONE = re.compile(r"(?P<number>\+?[0-9][0-9 ()./-]*)(?:(?:;ext=|(?:ext\.?|x) *)(?P<extension>[0-9]{1,10}))?")
@@ -145,9 +172,11 @@ def country(text: str) -> str:
         BadValue: there is no such code.
     """
     code = text.strip().upper()
-    if code not in COUNTRIES:
-        raise BadValue("must be a country's two-letter code as in ISO 3166-1: FR, JP")
-    return code
+    if code in COUNTRIES:
+        return code
+    named = _NAMED.get(" ".join(text.casefold().split()))
+    example = "FR, JP; the list is at https://www.iso.org/obp/ui" if named is None else f"write {named}"
+    raise BadValue(f"must be a country's two-letter code as in ISO 3166-1: {example}")
 
 
 def tax_id(text: str) -> str:
@@ -182,5 +211,8 @@ FORMATS: Mapping[Format, Callable[[str], str]] = {
     "tax_id": tax_id,
     "reference": reference,
 }
+CASELESS: frozenset[Format] = frozenset({"reference"})
+"""Formats of texts that are the same whatever their case."""
+
 SCHEMA_FORMATS: Mapping[Format, str] = {"email": "email", "url": "uri"}
 """What JSON Schema calls them, where it has a name."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Unpack
 
 from countersign.declare.errors import BadValue
 from countersign.declare.fields.field import EQUALITY, RANGES, Field, FieldOptions, Stored
-from countersign.declare.fields.formats import FORMATS, SCHEMA_FORMATS, Format
+from countersign.declare.fields.formats import CASELESS, FORMATS, SCHEMA_FORMATS, Format
 
 LONGEST_TEXT = 1_000
 LONGEST_LONGTEXT = 1_000_000
@@ -53,6 +53,11 @@ class Text(Field):
         self.longest = self.most if longest is None else longest
         self.format: Format | None = format
 
+    @property
+    def ignores_case(self) -> bool:
+        """Whether two texts that differ in case alone are the same value where it must be unique."""
+        return self.format in CASELESS
+
     def read(self, value: object) -> Stored:
         """The text, with line ends written as newlines, in the field's format.
 
@@ -61,9 +66,12 @@ class Text(Field):
                 pair, is blank though the field is required, or does not fit the field's format.
         """
         text = self.of_any_length(value)
+        if len(text) <= max(self.longest, LONGEST_TEXT if self.format else 0):
+            # A format says more of a text that is too long, and may make it shorter.
+            text = self.formatted(text)
         if len(text) > self.longest:
             raise BadValue(f"must have {self.longest} characters at most")
-        return self.formatted(text)
+        return text
 
     def formatted(self, text: str) -> str:
         """The text in the field's format; as it is where the field has none.
