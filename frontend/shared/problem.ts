@@ -49,6 +49,11 @@ export class Problem extends Error {
     return error instanceof Problem ? error : new Problem(0, { code: FAULT, detail: String(error) });
   }
 
+  /** Whether the message is the server's, which speaks English. */
+  get isFromServer(): boolean {
+    return this.status > 0;
+  }
+
   /** Whether there was no answer. */
   get isOffline(): boolean {
     return this.code === OFFLINE;

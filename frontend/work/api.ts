@@ -18,6 +18,8 @@ export interface Field {
   is_part: boolean;
   /** Of a ref: it may be empty because this person may not see the record. */
   may_hide: boolean;
+  /** The ref to the record that a new one's field is filled from when it is left out. */
+  filled_from: string | null;
   masked: boolean;
 }
 
@@ -25,6 +27,8 @@ export interface Action {
   id: string;
   label: string;
   inputs: string[];
+  /** Fields that may be given, too. */
+  optional_inputs: string[];
   from: string[];
   to: string | null;
   needs_approval: boolean;

@@ -15,6 +15,7 @@ export const ID: Field = {
   on_delete: null,
   is_part: false,
   may_hide: false,
+  filled_from: null,
   masked: false,
 };
 

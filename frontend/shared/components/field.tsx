@@ -118,7 +118,7 @@ export function Faults({ problem: given }: { problem: Problem | null }) {
   return (
     <div class="summary" role="alert" tabIndex={-1} ref={box}>
       <h2>{problem.isCorrectable ? say("fault.title") : problem.title || say("failed")}</h2>
-      <p>{problem.message}</p>
+      <p>{problem.isFromServer ? say("refused", { text: problem.message }) : problem.message}</p>
       {problem.resolution && <p>{problem.resolution}</p>}
       {problem.retryAfterS !== null && <p>{say("wait", { seconds: problem.retryAfterS })}</p>}
       {problem.faults.length > 0 && (

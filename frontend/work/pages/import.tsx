@@ -10,7 +10,7 @@ import { counted, number } from "../../shared/words";
 import { attempt, type Meta, type Model } from "../api";
 import { choices, inWords, textOf } from "../import/mapping";
 import { say } from "../import/say";
-import { may, modelOf } from "../models";
+import { governed, may, modelOf } from "../models";
 import { Proposed } from "../record/proposed";
 import { say as ofRecord } from "../record/say";
 import { type DateOrder, type Decimal, notation } from "../values/notation";
@@ -96,6 +96,7 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
       </nav>
       <Heading title={say("title", { model: model.plural })} />
       <p class="quiet">{say("lead")}</p>
+      {!canRestore && governed(model) && <p class="quiet">{say("restore.needed")}</p>}
       <Faults problem={problem} />
       {planId && <Proposed planId={planId} />}
       <Field name="file" label={say("file")}>

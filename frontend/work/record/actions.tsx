@@ -112,10 +112,10 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
           <p>{say("action.moves", { field: state.label, now: String(record[state.name] ?? "–"), to: open.to })}</p>
         )}
         {open && <p>{say("action.asks")}</p>}
-        {open && open.inputs.length > 0 && (
+        {open && open.inputs.length + open.optional_inputs.length > 0 && (
           <Form
             meta={meta}
-            fields={open.inputs.flatMap((name) => inputOf(model, name))}
+            fields={[...open.inputs.flatMap((name) => inputOf(model, name, true)), ...open.optional_inputs.flatMap((name) => inputOf(model, name, false))]}
             base={record}
             texts={texts}
             problem={problem}
@@ -129,7 +129,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
 }
 
 /** The field as an input of an action, which may be given even where an update may not change it. */
-function inputOf(model: Model, name: string) {
+function inputOf(model: Model, name: string, required: boolean) {
   const field = fieldOf(model, name);
-  return field ? [{ ...field, readonly: false, required: true }] : [];
+  return field ? [{ ...field, readonly: false, required }] : [];
 }

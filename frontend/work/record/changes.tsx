@@ -20,6 +20,7 @@ const PLAIN: Omit<Field, "name" | "label"> = {
   readonly: true,
   options: null,
   ref: null, on_delete: null, is_part: false, may_hide: false,
+ filled_from: null,
   masked: false,
 };
 

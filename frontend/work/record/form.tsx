@@ -42,7 +42,7 @@ export function Form({ meta, fields, base, texts, prefix = "", problem, onText, 
             key={field.name}
             name={prefix + field.name}
             label={field.label}
-            required={field.required}
+            required={field.required && !(base === null && field.filled_from)}
             wide={field.kind === "longtext"}
             {...(help ? { help } : {})}
             {...(fault ? { fault } : {})}

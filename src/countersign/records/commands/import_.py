@@ -20,6 +20,7 @@ MOST_ROWS = 5_000
 MOST_LINES = 20 * MOST_ROWS
 MOST_COLUMNS = 1_000
 
+_RESTORE = "an administrator imports exported records in other states, as posted invoices, with restore"
 _MEMBERS = ("csv", "dry_run", "columns", "restore", *NOTATION)
 
 
@@ -122,6 +123,8 @@ async def check(
                 done.ids.append(await _made(run, one, is_restoring=found.is_restoring))
                 inserted.append(one)
                 done.created += 1
+        except create.OtherStart as refused:
+            done.errors.append(RowError(number, f"{refused.detail}; {_RESTORE}"))
         except BadInput as refused:
             done.errors.append(RowError(number, refused.detail))
         except ConstraintViolation as error:
@@ -176,7 +179,8 @@ def _require_rights(run: Run, view: ModelView, *, is_trial: bool, is_restoring: 
     if run.caller.is_agent and not is_trial and "create" not in view.commands:
         raise BadInput(f"{model}.import needs the scope {model}.create too: that is what each row is in the plan")
     if is_restoring and not run.caller.is_administrator:
-        raise BadInput("restore keeps ids, states and read-only values: only an administrator may ask for it")
+        kept = "ids, states and read-only values, as of posted invoices"
+        raise BadInput(f"restore keeps {kept}: only an administrator may ask for it")
 
 
 def _taken(columns: Sequence[Column], *, is_restoring: bool) -> list[Column]:
