@@ -8,6 +8,7 @@ from typing import ClassVar, TypedDict, Unpack
 
 from countersign.declare.errors import DeclarationError
 from countersign.declare.fields.field import Field
+from countersign.declare.fields.ref import Ref
 from countersign.declare.where import Where
 from countersign.declare.workflow import Workflow
 
@@ -26,6 +27,7 @@ class ModelOptions(TypedDict, total=False):
     locked_while: tuple[Where, ...]
     rules: tuple[Where, ...]
     needs_approval: tuple[str, ...]
+    reads: tuple[str, ...]
     shown_as: str
     commands: tuple[str, ...]
 
@@ -46,6 +48,7 @@ class Declared:
     locked_while: tuple[Where, ...]
     rules: tuple[Where, ...]
     needs_approval: tuple[str, ...]
+    reads: tuple[str, ...]
     shown_as: str
     commands: tuple[str, ...]
     source: str
@@ -56,6 +59,11 @@ class Declared:
         if name in self.fields:
             return name
         return next((each for each, field in self.fields.items() if field.former_name == name), name)
+
+    def filled_by(self, name: str) -> str | None:
+        """The ref to the record that a new record's field is filled from when it is left out."""
+        refs = (each for each in self.fields.values() if isinstance(each, Ref))
+        return next((each.name for each in refs if name in each.fills), None)
 
     def field(self, name: str) -> Field:
         """The field of that name.
@@ -82,6 +90,9 @@ class Model:
     rules          conditions that a record must meet whenever one of the fields in them is written; a field of the
                    record that a ref leads to is named with the ref: where("invoice.state", eq="posted")
     needs_approval the generated commands that agents only propose, unless a setting lifts it
+    reads          models that create, update and delete depend on: those that a ref of the record leads to, and those
+                   that refer to these; a plan goes stale when one of their records is added, changed or deleted. What
+                   `locked_with` and `rules` name, and what the record counts into, is read without being named
     shown_as       the field that stands for a record where only one can be shown; default: the first text
     commands       the generated commands it has; default: all
     """
@@ -111,6 +122,7 @@ def _declared(cls: type[Model], options: ModelOptions, source: str) -> Declared:
         locked_while=options.get("locked_while", ()),
         rules=options.get("rules", ()),
         needs_approval=options.get("needs_approval", ()),
+        reads=options.get("reads", ()),
         shown_as=options.get("shown_as") or _first_text(fields),
         commands=options.get("commands", GENERATED + EXTRA),
         source=source,

@@ -35,15 +35,17 @@ class FieldOf:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """One condition on a field of the model; `value` is JSON, `CALLER`, `TODAY` or, in rules of a model, `FieldOf`."""
+    """One condition on a field of the model; `value` is JSON, `CALLER`, `TODAY` or, in rules, `FieldOf`. `remedy` is
+    what a refusal says to do where a guard or a rule is not met."""
 
     field: str
     operator: Operator
     value: object
+    remedy: str = ""
 
 
-def where(field: str, **condition: object) -> Where:
-    """`where("stage", eq="new")`, `where("owner", eq=CALLER)`, `where("party", is_null=False)`.
+def where(field: str, *, remedy: str = "", **condition: object) -> Where:
+    """`where("stage", eq="new")`, `where("owner", eq=CALLER)`, `where("party", is_null=False, remedy="set the party")`.
 
     Raises:
         ValueError: not exactly one operator is named, or none that there is.
@@ -53,4 +55,4 @@ def where(field: str, **condition: object) -> Where:
     operator: Operator | None = next((each for each in OPERATORS if names == [each] or names == [f"{each}_"]), None)
     if operator is None:
         raise ValueError(f"where({field!r}, …): name exactly one of {', '.join(OPERATORS)} (`in` as in_)")
-    return Where(field, operator, condition[names[0]])
+    return Where(field, operator, condition[names[0]], remedy)

@@ -1,6 +1,6 @@
 """Workflows: which actions move a governed select field, under which conditions, with which effects."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, TypeAlias
 
 from countersign.declare.where import Where
@@ -19,7 +19,11 @@ class Move:
     to              the state it leads to; None: it stays where it is
     guards          conditions the record must meet; a caller who may not read their fields learns no more than
                     "not allowed in this state"
-    inputs          fields the action takes beside `id`; those a record requires then must be given or set before
+    rules           conditions on the record with its inputs, as `rules` of a model: also on fields of a record that a
+                    ref leads to
+    inputs          fields the action takes beside `id`; they must be given or set before
+    optional        fields that it takes and that may be left out, with the value that each gets then: a JSON value,
+                    TODAY (the day on which the action is done) or None; they may be readonly to other commands
     needs_records   models of which at least one record must refer to this one
     clears          fields that the action empties
     needs_approval  an agent can only propose it; "default": unless a setting lifts it
@@ -35,7 +39,9 @@ class Move:
         label: str = "",
         help: str = "",
         guards: tuple[Where, ...] = (),
+        rules: tuple[Where, ...] = (),
         inputs: tuple[str, ...] = (),
+        optional: Mapping[str, object] | None = None,
         needs_records: tuple[str, ...] = (),
         clears: tuple[str, ...] = (),
         needs_approval: Approval = False,
@@ -48,12 +54,19 @@ class Move:
         self.sources = sources
         self.to = to
         self.guards = guards
+        self.rules = rules
         self.inputs = inputs
+        self.optional: Mapping[str, object] = optional or {}
         self.needs_records = needs_records
         self.clears = clears
         self.needs_approval: Approval = needs_approval
         self.effect = effect
         self.reads = reads
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The fields that may be given beside `id`."""
+        return (*self.inputs, *self.optional)
 
     @property
     def label(self) -> str:

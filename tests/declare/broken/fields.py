@@ -116,6 +116,13 @@ CASES: list[Case] = [
         "add 'soil' to needs",
     ),
     field(refs.refs_let_go, "refuse or cascade", Ref("user", required=True, on_delete="clear")),
+    field(refs.refs_fill_fields, "name a field of plant and one of user", Ref("user", fills={"title": "size"})),
+    broken(
+        refs.refs_fill_fields,
+        "plant.gardener",
+        "two fields of one kind",
+        model("Plant", {"height": Number(), "gardener": Ref("user", fills={"height": "username"})}),
+    ),
     field(refs.refs_let_go, "correct it", Ref("user", on_delete=cast("OnDelete", "forget"))),
     field(computed.sources_are_fields, "name parameters after fields", Text(computed=first)),
     field(computed.sources_are_fields, "name the fields", Text(computed=nothing)),

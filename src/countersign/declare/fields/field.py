@@ -24,6 +24,7 @@ class FieldOptions(TypedDict, total=False):
     default: object
     unique: bool
     unique_with: str
+    shared_by: str
     index: bool
     personal: str
     linked: bool
@@ -45,6 +46,8 @@ class Field(ABC):
     default     the value a new record gets when none is given: a JSON value, or `CALLER`, `TODAY`
     unique      no two records have the same value
     unique_with a ref: no two records that refer to the same record by it have the same value
+    shared_by   with `unique_with`, a field of the record that the ref leads to: records that refer to different ones
+                may have the same value only where this is the same
     index       filters and order on it are answered by an index
     personal    LABEL of its placeholder tokens (EMAIL, PERSON); callers without a clear view get these
     linked      equal values get equal tokens, so that agents can join; free text never is
@@ -74,6 +77,7 @@ class Field(ABC):
         self.default = options.get("default")
         self.unique = options.get("unique", False)
         self.unique_with = options.get("unique_with", "")
+        self.shared_by = options.get("shared_by", "")
         self.index = options.get("index", False) or self.unique
         self.personal = options.get("personal")
         self.linked = options.get("linked", self.personal in LINKED)

@@ -19,14 +19,27 @@ def is_record_id(text: str) -> bool:
 
 class Ref(Field):
     """The id of a record of `target`; `on_delete` says what deleting that record does to this one: it is refused,
-    the ref becomes empty, or this record is deleted with it."""
+    the ref becomes empty, or this record is deleted with it.
+
+    `fills` names, by field of this model, the field of the other record that it is copied from when a record is made
+    and the field is left out: {"unit_price_minor": "unit_price_minor"}. Only what the caller reads there in clear is
+    copied.
+    """
 
     kind: ClassVar[str] = "ref"
     operators: ClassVar[frozenset[str]] = EQUALITY
 
-    def __init__(self, target: str, *, on_delete: OnDelete = "refuse", **options: Unpack[FieldOptions]) -> None:
+    def __init__(
+        self,
+        target: str,
+        *,
+        on_delete: OnDelete = "refuse",
+        fills: Mapping[str, str] | None = None,
+        **options: Unpack[FieldOptions],
+    ) -> None:
         super().__init__(**options)
         self.target = target
+        self.fills: Mapping[str, str] = fills or {}
         self.on_delete: OnDelete = on_delete
         # Deleting the target and showing what refers to it look records up by it.
         self.index = True

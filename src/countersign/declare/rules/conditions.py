@@ -97,12 +97,13 @@ def rules_fit(whole: Whole) -> Iterator[str]:
     """A rule of a model compares a field of it, or of a record that a ref leads to, with a value or such a field."""
     for model in whole.models.values():
         for rule in model.rules:
-            text = _misfit_of_rule(whole, model, rule)
+            text = misfit_of_rule(whole, model, rule)
             if text:
                 yield of_field(model, "rules", text)
 
 
-def _misfit_of_rule(whole: Whole, model: Declared, rule: Where) -> str | None:
+def misfit_of_rule(whole: Whole, model: Declared, rule: Where) -> str | None:
+    """What is wrong with a rule, which may speak of a record that a ref leads to; None for nothing."""
     owner, name = _owner(whole, model, rule.field)
     if owner is None or name not in owner.fields:
         return f"a rule names {rule.field!r}, and there is no such field: write field, or ref.field"
@@ -129,6 +130,10 @@ def _owner(whole: Whole, model: Declared, path: str) -> tuple[Declared | None, s
 def unique_with_a_ref(whole: Whole) -> Iterator[str]:
     """A value is unique among the records that refer to the same one."""
     for model, field in whole.fields():
-        if field.unique_with and not isinstance(model.fields.get(field.unique_with), Ref):
+        ref = model.fields.get(field.unique_with)
+        if field.unique_with and not isinstance(ref, Ref):
             text = f"unique_with names {field.unique_with!r}, which is no ref of {model.name}: name a ref"
+            yield of_field(model, field.name, text)
+        elif field.shared_by and not (isinstance(ref, Ref) and field.shared_by in whole.models[ref.target].fields):
+            text = f"shared_by names {field.shared_by!r}: name a field of the record that unique_with leads to"
             yield of_field(model, field.name, text)

@@ -22,6 +22,22 @@ def refs_lead_somewhere(whole: Whole) -> Iterator[str]:
             yield of_field(model, field.name, text)
 
 
+def refs_fill_fields(whole: Whole) -> Iterator[str]:
+    """What a ref fills are fields that callers may set, from fields of the other record that fit them."""
+    for model, field in whole.fields():
+        if not isinstance(field, Ref):
+            continue
+        for name, source in field.fills.items():
+            filled, other = model.fields.get(name), whole.models[field.target].fields.get(source)
+            if filled is None or other is None:
+                text = f"it fills {name!r} from {source!r}: name a field of {model.name} and one of {field.target}"
+            elif filled.readonly or filled.kind != other.kind or other.personal or isinstance(filled, Ref):
+                text = f"it fills {name!r} from {source!r}: name two fields of one kind, neither readonly nor personal"
+            else:
+                continue
+            yield of_field(model, field.name, text)
+
+
 def refs_let_go(whole: Whole) -> Iterator[str]:
     """What deleting the target does to a record can be done."""
     for model, field in whole.fields():

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 
+from countersign.declare.errors import BadValue
+from countersign.declare.fields.date import Date
 from countersign.declare.fields.field import Field
 from countersign.declare.fields.ref import Ref
 from countersign.declare.fields.select import Select
 from countersign.declare.model import Declared
 from countersign.declare.rules.computed import refs_to
-from countersign.declare.rules.conditions import misfit
+from countersign.declare.rules.conditions import misfit, misfit_of_rule
 from countersign.declare.rules.whole import Whole, of_field, of_model
+from countersign.declare.where import TODAY
 from countersign.declare.workflow import Move, Workflow
 
 
@@ -49,18 +52,19 @@ def moves_between_options(whole: Whole) -> Iterator[str]:
 def inputs_can_be_given(whole: Whole) -> Iterator[str]:
     """What an action takes are fields that callers may set."""
     for model, field, move in _moves(whole):
-        for name in move.inputs:
-            text = _wrong_input(model, field, name)
+        for name in move.taken:
+            text = _wrong_input(model, field, name, may_be_readonly=name in move.optional)
+            text = text or _wrong_default(model.fields[name], move.optional.get(name))
             if text:
                 yield of_field(model, move.name, text)
 
 
-def _wrong_input(model: Declared, governed: Select, name: str) -> str | None:
+def _wrong_input(model: Declared, governed: Select, name: str, *, may_be_readonly: bool) -> str | None:
     if name not in model.fields:
         return f"its input {name!r} is no field of {model.name}: correct the name, or declare the field"
     if name == governed.name:
         return f"its input {name!r} is what the action itself moves: take it out"
-    if model.fields[name].readonly:
+    if model.fields[name].readonly and not (may_be_readonly and _may_be_empty(model.fields[name])):
         return f"its input {name!r} is readonly, so that nobody could give it: take it out, or let an effect set it"
     return None
 
@@ -87,15 +91,40 @@ def consequences_fit(whole: Whole) -> Iterator[str]:
                 yield of_field(model, move.name, text)
 
 
-def reads_fit(whole: Whole) -> Iterator[str]:
-    """The effect of an action reads records that refs of its record lead to, and records that refer to these."""
+def _wrong_default(field: Field, value: object) -> str | None:
+    """What is wrong with the value that an optional field gets."""
+    try:
+        if value is not None and not (value is TODAY and isinstance(field, Date)):
+            field.read(value)
+    except BadValue as error:
+        return f"its optional {field.name!r} gets a value that {error}: give one that fits the field, TODAY or None"
+    return None
+
+
+def rules_of_moves_fit(whole: Whole) -> Iterator[str]:
+    """The rules of an action are conditions like those of its model."""
     for model, _, move in _moves(whole):
-        targets = {each.target for each in model.fields.values() if isinstance(each, Ref)} & set(move.reads)
-        for name in move.reads:
-            refers = name in whole.models and any(refs_to(whole.models[name], whole.models[each]) for each in targets)
-            if name not in targets and not refers:
-                text = f"it reads {name!r}: name a model that a ref of {model.name} leads to, or one that refers to it"
+        for rule in move.rules:
+            text = misfit_of_rule(whole, model, rule)
+            if text:
                 yield of_field(model, move.name, text)
+
+
+def reads_fit(whole: Whole) -> Iterator[str]:
+    """Commands read records that refs of their record lead to, and records that refer to these."""
+    declared = [(model, "reads", model.reads) for model in whole.models.values()]
+    declared += [(model, move.name, move.reads) for model, _, move in _moves(whole)]
+    for model, place, reads in declared:
+        for name in reads:
+            if not _is_read(whole, model, name, reads):
+                text = f"it reads {name!r}: name a model that a ref of {model.name} leads to, or one that refers to it"
+                yield of_field(model, place, text)
+
+
+def _is_read(whole: Whole, model: Declared, name: str, reads: tuple[str, ...]) -> bool:
+    targets = {each.target for each in model.fields.values() if isinstance(each, Ref)} & set(reads)
+    refers = name in whole.models and any(refs_to(whole.models[name], whole.models[each]) for each in targets)
+    return name in targets or refers
 
 
 def _may_be_empty(field: Field | None) -> bool:

@@ -9,10 +9,10 @@ from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock, ids
 from countersign.kernel.turns import Turns
-from countersign.records.approvals import changes, events, letters, policy, rights, steps
+from countersign.records.approvals import changes, events, hanging, letters, policy, rights, steps
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.steps import Step
-from countersign.records.commands import dependents, select, writing
+from countersign.records.commands import dependents, incoming, select, writing
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import TryAgain
 from countersign.records.commands.run import Run
@@ -117,15 +117,22 @@ async def _as_seen(run: Run, prepared: Sequence[Prepared]) -> list[object]:
     """The revisions of the records as the agent sees them: hidden changes must not make another plan."""
     seen: list[object] = []
     async for each in Turns(prepared):
-        view = run.view_of(each.model)
         if each.record_id is not None:
-            statement = select.one(run.engine.reading(run.caller, view), None, each.record_id)
-            row = await run.transaction.fetch_one(statement.text, *statement.values)
-            seen.append(None if row is None else row[1])
+            seen.append(await _revision_as_seen(run, each.model, each.record_id))
+        for model, record_id, _ in await hanging.reads(run, each, by=run.view_of(each.model).fields):
+            if await incoming.exists(run, model, record_id):
+                seen.append([model, record_id, await _revision_as_seen(run, model, record_id)])
         if each.cascade and each.record_id is not None:
             along = await dependents.find(run, each.model, each.record_id, cascade=True, seen_by=run.caller.view)
             seen.append([[*link.source, link.field] for link in along.links])
     return seen
+
+
+async def _revision_as_seen(run: Run, model: str, record_id: str) -> int | None:
+    """The revision of the record for the caller: changes that it does not see are not counted."""
+    statement = select.one(run.engine.reading(run.caller, run.view_of(model)), None, record_id)
+    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    return None if row is None else int(row[1])
 
 
 async def _record(run: Run, step: Step | Prepared) -> StoredRecord | None:

@@ -10,6 +10,7 @@ from countersign.declare.fields.field import Stored
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.turns import Turns
 from countersign.records.approvals import hanging
+from countersign.records.approvals.hanging import Row
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
@@ -38,8 +39,8 @@ class Value(msgspec.Struct, omit_defaults=True):
 class Step(msgspec.Struct, omit_defaults=True):
     """One command of a plan: on which record (as it was at `revision`), with which values.
 
-    `hanging` stands for the records that it takes along, as they were (see `hanging.fingerprint`); `cascade` is that of
-    a deletion.
+    `hanging` stands for the records that it takes along, as they were (see `hanging.fingerprint`); `reads` are those
+    that it reads, with their revisions (see `hanging.reads`); `cascade` is that of a deletion.
     """
 
     model: str
@@ -49,6 +50,7 @@ class Step(msgspec.Struct, omit_defaults=True):
     given: dict[str, Value] = {}
     hanging: str = ""
     cascade: bool = False
+    reads: list[Row] = []
 
     @property
     def id(self) -> str:
@@ -72,6 +74,7 @@ async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Ste
             {name: await _kept(run, plan_id, each.model, name, given) for name, given in each.given.items()},
             await hanging.fingerprint(run, each),
             each.cascade,
+            await hanging.reads(run, each),
         )
         async for each in Turns(prepared)
     ]

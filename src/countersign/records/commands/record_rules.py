@@ -25,15 +25,38 @@ async def require(
     await _require(run, model, values, [each for each in model.rules if _fields(each) & set(written)], written, command)
 
 
-async def require_as_seen(
-    run: Run, view: ModelView, values: Mapping[str, Stored], given: Collection[str], command: str
+async def require_all(
+    run: Run,
+    model: Declared,
+    values: Mapping[str, Stored],
+    rules: Collection[Where],
+    given: Collection[str],
+    command: str,
 ) -> None:
-    """As `require`, for those rules alone of which the caller sees every field, before the command is proposed.
+    """Insist that the record, of which these fields are given, meets the rules of an action.
+
+    Raises:
+        BadInput: it does not. The rule is named to those who read its fields.
+    """
+    await _require(run, model, values, rules, given, command)
+
+
+async def require_as_seen(
+    run: Run,
+    view: ModelView,
+    values: Mapping[str, Stored],
+    given: Collection[str],
+    command: str,
+    more: Collection[Where] = (),
+) -> None:
+    """As `require`, for those rules alone, and those of an action (`more`), of which the caller sees every field,
+    before the command is proposed.
 
     Raises:
         BadInput: the record would not meet one.
     """
-    rules = [each for each in named_by(view.model, given) if is_readable(run, view, each, given)]
+    named = (*named_by(view.model, given), *more)
+    rules = [each for each in named if is_readable(run, view, each, given)]
     await _require(run, view.model, values, rules, given, command)
 
 
@@ -69,12 +92,12 @@ async def _require(
     view = run.caller.view.models.get(model.name)
     parents: dict[str, tuple[Declared, Mapping[str, Stored]] | None] = {}
     for rule in rules:
-        for ref in _refs(rule):
+        for ref in refs_of(rule):
             if ref not in parents:
                 parents[ref] = await _parent(run, model, ref, values.get(ref))
         if not _is_met(model, values, rule, parents):
             is_seen = view is not None and is_readable(run, view, rule, written)
-            said = f": it requires that {condition_text.clause(rule)}" if is_seen else ""
+            said = condition_text.refusal(rule) if is_seen else ""
             raise BadInput(f"{command} is refused{said}")
 
 
@@ -137,5 +160,6 @@ def _fields(rule: Where) -> set[str]:
     return {path.partition(".")[0] for path in _paths(rule)}
 
 
-def _refs(rule: Where) -> set[str]:
+def refs_of(rule: Where) -> set[str]:
+    """The refs to other records whose fields the rule names."""
     return {path.partition(".")[0] for path in _paths(rule) if "." in path}

@@ -1,0 +1,100 @@
+"""What a module says that its commands read: a plan of such a command is bound to these records, in any module."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.declare import FieldOf, Model, Number, Ref, Text, where
+from countersign.records.approvals import decide
+from countersign.records.approvals.propose import Proposal
+from tests.records import inside
+from tests.records.inside import Inside
+
+
+class Depot(Model):
+    """Where crates stand."""
+
+    title = Text(required=True)
+    room = Number(default=9)
+
+
+class Shelf(Model):
+    """Refers to what a crate names."""
+
+    title = Text(required=True)
+    depot = Ref("depot", required=True)
+
+
+class Label(Model):
+    """Nothing reads it."""
+
+    title = Text(required=True)
+
+
+class Crate(Model, needs_approval=("create", "update"), reads=("depot", "shelf")):
+    """Made where there is room."""
+
+    title = Text(required=True)
+    depot = Ref("depot")
+    label = Ref("label")
+
+
+class Parcel(Model, needs_approval=("create",), rules=(where("size", lte=FieldOf("depot.room")),)):
+    """Bound by its rule."""
+
+    title = Text(required=True)
+    size = Number(default=1)
+    depot = Ref("depot")
+    label = Ref("label")
+
+
+@pytest.fixture
+async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+    """A service with these models."""
+    async with inside.opened(database_url, tmp_path, Depot, Shelf, Label, Crate, Parcel) as opened:
+        yield opened
+
+
+async def made(yard: Inside, model: str, /, **values: object) -> str:
+    """A record that a person makes."""
+    return str((await yard.value(yard.administrator(), model, "create", **values))["id"])
+
+
+@pytest.mark.parametrize("model", ["crate", "parcel"])
+@pytest.mark.parametrize("change", ["depot", "shelf changed", "shelf added", "shelf gone", "label", "other depot", ""])
+async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
+    yard: Inside, model: str, change: str
+) -> None:
+    root = await yard.member()
+    agent = await yard.caller_of(await yard.issued(root))
+    depot, other, label = await made(yard, "depot", title="a"), await made(yard, "depot", title="b"), ""
+    label = await made(yard, "label", title="l")
+    shelf = await made(yard, "shelf", title="s", depot=depot)
+    values: dict[str, Any] = {"title": "c", "depot": depot, "label": label}
+    proposal = (await yard.service.dispatch.run(agent, model, "create", values, "request")).value
+    assert isinstance(proposal, Proposal)
+
+    changes: dict[str, tuple[str, str, dict[str, Any]]] = {
+        "depot": ("depot", "update", {"id": depot, "title": "x"}),
+        "shelf changed": ("shelf", "update", {"id": shelf, "title": "x"}),
+        "shelf added": ("shelf", "create", {"title": "x", "depot": depot}),
+        "shelf gone": ("shelf", "delete", {"id": shelf}),
+        "label": ("label", "update", {"id": label, "title": "x"}),
+        "other depot": ("depot", "update", {"id": other, "title": "x"}),
+    }
+    if change:
+        name, command, body = changes[change]
+        await yard.value(root, name, command, **body)
+
+    is_bound = change == "depot" or (model == "crate" and change.startswith("shelf"))
+    assert await ends(yard, root, proposal.plan_id) == ("stale" if is_bound else "executed")
+
+
+async def ends(yard: Inside, person: Any, plan_id: str) -> str:
+    """The state to which an approval brings the plan."""
+    try:
+        return (await decide.approve(yard.run(person), yard.service.callers, plan_id, None, None)).state
+    except decide.NotPending as ended:
+        return str(ended.members["state"])

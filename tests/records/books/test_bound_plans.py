@@ -1,0 +1,205 @@
+"""Plans are bound to the records that they read: what changes one of them ends the plan, and nothing else does."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.records.books.test_payments import posted
+from tests.records.office import Office
+
+LINE = {"description": "Work", "unit_price_minor": 5, "tax_bp": 0}
+
+
+async def drafted(office: Office) -> str:
+    """A draft with one line, whose commands agents only propose."""
+    party = (await office.value("root", "party.create", name="Ada"))["id"]
+    invoice = (await office.value("carol", "invoice.create", party=party))["id"]
+    await office.value("carol", "invoice_line.create", invoice=invoice, **LINE)
+    for each in ("create", "update"):
+        await office.value("root", "setting.create", title=f"approval:invoice_line.{each}", value='{"n": 1}')
+    return str(invoice)
+
+
+async def ends(office: Office, plan: str) -> str:
+    """The state to which an approval brings the plan."""
+    answer = (await office.approve("root", plan)).json()
+    return str(answer["state"] if "state" in answer else answer["value"]["state"])
+
+
+async def test_what_is_booked_by_hand_meanwhile_is_not_booked_twice(office: Office) -> None:
+    agent = await office.agent("root", "*")
+    invoice = (await posted(office))["id"]
+    plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000)
+
+    said = (await office.approve("carol", plan)).json()
+
+    assert said["state"] == "stale"
+    assert said["error"] == (
+        f"plan is stale: invoice {invoice}, which payment.create reads, changed since it was proposed"
+    )
+    assert len(await office.all("payment")) == len(await office.all("payment", who="carol"))
+    assert (await office.value("carol", "invoice.get", id=invoice))["paid_minor"] == 1000
+    assert (await office.value(agent, "plan.get", id=plan))["error"] == "stale"
+
+
+async def paid(office: Office, invoice: str, _third: str, _back: str) -> None:
+    """Money comes in."""
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=1)
+
+
+async def settled(office: Office, invoice: str, _third: str, _back: str) -> None:
+    """What is open is paid, and the invoice settled."""
+    left = (await office.value("carol", "invoice.get", id=invoice))["open_minor"]
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=left)
+    await office.value("carol", "invoice.settle", id=invoice)
+
+
+async def cancelled(office: Office, invoice: str, _third: str, _back: str) -> None:
+    """What came in is paid back, and the invoice cancelled."""
+    left = (await office.value("carol", "invoice.get", id=invoice))["paid_minor"]
+    if left:
+        await office.value("carol", "payment.create", invoice=invoice, amount_minor=-left)
+    await office.value("carol", "invoice.cancel", id=invoice)
+
+
+async def changed_and_back(office: Office, invoice: str, _third: str, back: str) -> None:
+    """Another payment of the invoice is changed and changed back."""
+    amount = (await office.value("carol", "payment.get", id=back))["amount_minor"]
+    for each in (amount - 1, amount):
+        await office.value("carol", "payment.update", id=back, amount_minor=each)
+
+
+async def paid_elsewhere(office: Office, _invoice: str, third: str, _back: str) -> None:
+    """Money comes in for another invoice."""
+    await office.value("carol", "payment.create", invoice=third, amount_minor=1)
+
+
+async def nothing(office: Office, *_: str) -> None:
+    """Nothing happens."""
+    del office
+
+
+CHANGES = {each.__name__: each for each in (paid, settled, cancelled, changed_and_back, paid_elsewhere, nothing)}
+
+
+@pytest.mark.parametrize("command", ["create", "update", "move away", "move there", "delete", "steps", "import"])
+@pytest.mark.parametrize("change", list(CHANGES))
+async def test_a_plan_about_a_payment_is_bound_to_its_invoice(office: Office, command: str, change: str) -> None:
+    agent = await office.agent("root", "*")
+    invoice, other, third = [(await posted(office))["id"] for _ in range(3)]
+    at = other if command == "move there" else invoice
+    payment = (await office.value("carol", "payment.create", invoice=at, amount_minor=1000))["id"]
+    back = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=-300))["id"]
+    new: dict[str, Any] = {"invoice": invoice, "amount_minor": 3}
+    body: dict[str, tuple[str, dict[str, Any]]] = {
+        "create": ("payment.create", new),
+        "update": ("payment.update", {"id": payment, "amount_minor": 7}),
+        "move away": ("payment.update", {"id": payment, "invoice": other}),
+        "move there": ("payment.update", {"id": payment, "invoice": invoice}),
+        "delete": ("payment.delete", {"id": payment}),
+        "steps": ("plan.propose", {"steps": [{"command": "payment.create", "input": new}]}),
+        "import": ("payment.import", {"csv": f"invoice,amount_minor\n{invoice},3"}),
+    }
+    plan = await office.proposed(agent, body[command][0], **body[command][1])
+
+    await CHANGES[change](office, invoice, third, back)
+
+    assert await ends(office, plan) == ("executed" if change in ("nothing", "paid_elsewhere") else "stale")
+
+
+@pytest.mark.parametrize("command", ["create", "update", "delete"])
+@pytest.mark.parametrize("change", ["line", "notes", "nothing"])
+async def test_a_plan_about_a_line_is_bound_to_its_invoice(office: Office, command: str, change: str) -> None:
+    agent = await office.agent("root", "*")
+    invoice = await drafted(office)
+    line = (await office.first("invoice_line", invoice=invoice))["id"]
+    body: dict[str, dict[str, Any]] = {
+        "create": {"invoice": invoice, **LINE},
+        "update": {"id": line, "quantity": 2},
+        "delete": {"id": line},
+    }
+    plan = await office.proposed(agent, f"invoice_line.{command}", **body[command])
+
+    if change == "line":
+        await office.value("carol", "invoice_line.create", invoice=invoice, **LINE)
+    elif change == "notes":
+        await office.value("carol", "invoice.update", id=invoice, notes="Agreed on the phone")
+
+    assert await ends(office, plan) == ("executed" if change == "nothing" else "stale")
+
+
+async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Office) -> None:
+    mine, other = await office.agent("root", "*", label="a"), await office.agent("root", "*", label="b")
+    invoice = (await posted(office))["id"]
+    plans = [
+        await office.proposed(each, "payment.create", invoice=invoice, amount_minor=1000) for each in (mine, other)
+    ]
+
+    assert [await ends(office, each) for each in plans] == ["executed", "stale"]
+    assert (await office.value("carol", "invoice.get", id=invoice))["paid_minor"] == 1000
+
+
+async def test_a_settlement_and_a_sale_are_bound_to_their_amounts(office: Office) -> None:
+    agent = await office.agent("root", "*")
+    invoice = (await posted(office))["id"]
+    payment = (await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000))["id"]
+    settling = await office.proposed(agent, "invoice.settle", id=invoice)
+    for amount in (900, 1000):
+        await office.value("carol", "payment.update", id=payment, amount_minor=amount)
+    assert await ends(office, settling) == "stale"
+
+    lead, party = await office.first("lead", stage="qualified"), await office.first("party")
+    await office.value("root", "lead.update", id=lead["id"], party=party["id"])
+    winning = await office.proposed(agent, "lead.win", id=lead["id"])
+    await office.value("root", "lead.update", id=lead["id"], expected_revenue_minor=1)
+    assert await ends(office, winning) == "stale"
+
+
+async def test_a_changed_invoice_is_told_to_who_may_decide_and_the_agent_proposes_anew(office: Office) -> None:
+    agent = await office.agent("root", "*")
+    invoice = (await posted(office))["id"]
+    body: dict[str, Any] = {"invoice": invoice, "amount_minor": 400}
+    plan = await office.proposed(agent, "payment.create", **body)
+    assert await office.proposed(agent, "payment.create", **body) == plan
+    assert (await office.value("root", "plan.get", id=plan))["error"] is None
+
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=1)
+
+    assert (await office.value("root", "plan.get", id=plan))["error"] == "stale"
+    again = await office.proposed(agent, "payment.create", **body)
+    assert again != plan
+    assert await ends(office, again) == "executed"
+
+
+async def test_a_change_that_the_agent_does_not_see_makes_no_other_plan(office: Office) -> None:
+    grants = [
+        {"model": "payment", "commands": "get,list,create", "clear": "invoice,amount_minor,paid_on", "write": "*"},
+        {"model": "invoice", "commands": "get,list", "clear": "due"},
+        {"model": "party", "commands": "get,list", "clear": "kind"},
+    ]  # fmt: skip
+    await office.person("eve", *grants)
+    agent = await office.agent("eve", "*")
+    invoice = (await posted(office))["id"]
+    plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=400)
+
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=1)
+
+    assert await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=400) == plan
+    assert (await office.value("eve", "plan.get", id=plan))["error"] is None
+    assert await ends(office, plan) == "stale"
+
+
+async def test_a_plan_of_an_earlier_version_that_is_bound_to_nothing_is_proposed_anew(office: Office) -> None:
+    agent = await office.agent("root", "*")
+    invoice = (await posted(office))["id"]
+    plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=400)
+    async with office.service.records.database.transaction() as transaction:
+        row = await transaction.fetch_one("SELECT input FROM plan WHERE id = $1", plan)
+        assert row is not None
+        steps = json.loads(row[0])
+        del steps[0]["reads"]
+        await transaction.run("UPDATE plan SET input = $1 WHERE id = $2", json.dumps(steps), plan)
+
+    assert await ends(office, plan) == "stale"
