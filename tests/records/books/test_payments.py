@@ -1,5 +1,6 @@
 """Payments: on posted invoices alone, each once, and never against what an invoice says of them."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,10 +11,10 @@ from tests.records.office import Office
 TODAY = clock.rfc3339(clock.now())[:10]
 
 
-async def posted(office: Office, amount: int = 1000) -> dict[str, Any]:
-    """A posted invoice of a party of its own."""
-    party = await office.value("root", "party.create", name="Ada")
-    invoice = await office.value("carol", "invoice.create", party=party["id"])
+async def posted(office: Office, amount: int = 1000, party: str = "") -> dict[str, Any]:
+    """A posted invoice of the party, or of one of its own."""
+    party = party or (await office.value("root", "party.create", name="Ada"))["id"]
+    invoice = await office.value("carol", "invoice.create", party=party)
     line = {"description": "Work", "unit_price_minor": amount, "tax_bp": 0}
     await office.value("carol", "invoice_line.create", invoice=invoice["id"], **line)
     return dict(await office.value("carol", "invoice.post", id=invoice["id"]))
@@ -84,15 +85,41 @@ async def test_amount_and_day_of_a_payment_are_possible_ones(
 
 
 async def test_a_reference_is_on_an_invoice_once(office: Office) -> None:
-    invoice, other = (await posted(office))["id"], (await posted(office))["id"]
-    await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF18 5390")
-    said = await office.refused("carol", "payment.create", invoice=invoice, amount_minor=5, reference=" RF18  5390")
-    assert said.startswith("payment.reference must be unique among the records with the same invoice")
-    # One transfer may pay several invoices.
-    second = await office.value("carol", "payment.create", invoice=other, amount_minor=5, reference="RF18 5390")
+    first = await posted(office)
+    invoice, other = first["id"], (await posted(office, party=first["party"]))["id"]
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=5, reference="RF18 Straße")
+    for same in (" RF18  Straße", "rf18 STRASSE", "Rf18\tstrasse "):
+        said = await office.refused("carol", "payment.create", invoice=invoice, amount_minor=5, reference=same)
+        assert said.startswith("payment.reference must be unique among the records with the same invoice")
+    # One transfer may pay several invoices of one party.
+    second = await office.value("carol", "payment.create", invoice=other, amount_minor=5, reference="rf18 straße")
     assert "must be unique" in await office.refused("carol", "payment.update", id=second["id"], invoice=invoice)
     for _ in range(2):
         await office.value("carol", "payment.create", invoice=invoice, amount_minor=5)
+
+
+async def test_a_reference_is_of_one_party(office: Office) -> None:
+    mine, other = await posted(office), (await posted(office))["id"]
+    paid = await office.value("carol", "payment.create", invoice=mine["id"], amount_minor=5, reference="UE-1")
+    said = await office.refused("carol", "payment.create", invoice=other, amount_minor=5, reference="ue-1")
+    assert said == (
+        "payment.reference must be of one invoice.party: a record of another has this value; correct it, or add what "
+        "tells them apart"
+    )
+    plain = await office.value("carol", "payment.create", invoice=other, amount_minor=5)
+    assert said == await office.refused("carol", "payment.update", id=plain["id"], reference="UE-1")
+    imported = await office.value("carol", "payment.import", csv=f"invoice,amount_minor,reference\n{other},5,Ue-1")
+    assert [each["error"] for each in imported["errors"]] == [said]
+    await office.value("carol", "payment.create", invoice=other, amount_minor=5, reference="UE-1/2")
+    await office.value("carol", "payment.delete", id=paid["id"])
+    await office.value("carol", "payment.update", id=plain["id"], reference="UE-1")
+
+
+async def test_of_the_same_reference_for_two_parties_at_once_one_is_booked(office: Office) -> None:
+    invoices = [(await posted(office))["id"] for _ in range(6)]
+    bodies = [{"invoice": each, "amount_minor": 5, "reference": "UE-1"} for each in invoices]
+    answers = await asyncio.gather(*(office.call("carol", "payment.create", each) for each in bodies))
+    assert sorted(each.status_code for each in answers) == [200, 400, 400, 400, 400, 400]
 
 
 async def test_payments_that_an_earlier_version_took_are_read_and_repaired(office: Office) -> None:

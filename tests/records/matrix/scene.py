@@ -84,7 +84,7 @@ async def _records(scene: Scene, thing: str, word: str) -> None:
     paid = (await scene.office.value("root", "invoice.create", party=made["party"], notes=HIDDEN_FIELD))["id"]
     await scene.office.value("root", "invoice_line.create", invoice=paid, description=word, unit_price_minor=5)
     await scene.office.value("root", "invoice.post", id=paid)
-    await create("payment", invoice=paid, amount_minor=1, reference=PERSONAL)
+    await create("payment", invoice=paid, amount_minor=1, reference=f"{PERSONAL} {word}")
     await create("role", title=f"{word} role", description=HIDDEN_FIELD)
     await create("user_role", user=(await scene.office.first("user", username="root"))["id"], role=made["role"])
     await create("grant", role=made["role"], model="lead", commands="get", clear="title")

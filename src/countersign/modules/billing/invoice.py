@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 
 from countersign.declare import (
+    TODAY,
     Date,
+    FieldOf,
     LongText,
     Model,
     Money,
@@ -30,16 +32,28 @@ NUMBERS = Setting(
 
 
 async def number_and_date(work: Work) -> None:
-    """Give the invoice its number, the next of its series, so that there is neither gap nor double; and keep what the
-    invoice says of its party."""
-    series = work.today[:4]
+    """Give the invoice its number, the next of the series of its day's year, so that there is neither gap nor double;
+    and keep what the invoice says of its party."""
+    issued = str(work.record["issued"])
+    series = issued[:4]
     party_id = str(work.record["party"])
     if await work.setting(NUMBERS.name) == "party":
         # The beginning of a random id reveals nothing; parties with the same beginning share one series.
         series = f"{series}-{party_id[:6]}"
     number = await work.next_number(f"invoice-{series}")
-    kept = await _party(work, party_id)
-    await work.change(number=f"{series}-{number:06d}", issued=work.today, **kept)
+    before = await work.find("invoice", number=_written_number(series, number - 1))
+    last = None if before is None else await work.read("invoice", before)
+    # Today is always allowed: a clock that was ahead once must not stop the books.
+    if last is not None and issued < min(work.today, str(last["issued"] or "")):
+        work.refuse(
+            f"invoice.issued must not be before the day of the number before it, so that the numbers of the series "
+            f"{series} are in the order of days: give a later day, or leave it out for today"
+        )
+    await work.change(number=_written_number(series, number), **await _party(work, party_id))
+
+
+def _written_number(series: str, number: int) -> str:
+    return f"{series}-{number:06d}"
 
 
 async def _party(work: Work, party_id: str) -> dict[str, object]:
@@ -72,9 +86,9 @@ def total(net_minor: int, tax_minor: int) -> int:
     return net_minor + tax_minor
 
 
-def still_open(total_minor: int, paid_minor: int) -> int:
-    """What is left to pay; negative when too much was paid."""
-    return total_minor - paid_minor
+def still_open(total_minor: int, paid_minor: int, state: str) -> int:
+    """What is left to pay; negative when too much was paid. Nothing is to be paid of a cancelled invoice."""
+    return 0 if state == "cancelled" else total_minor - paid_minor
 
 
 def net_of(quantity: int, unit_price_minor: int) -> int:
@@ -82,7 +96,12 @@ def net_of(quantity: int, unit_price_minor: int) -> int:
     return quantity * unit_price_minor
 
 
-class Invoice(Model, shown_as="number", locked=(NOT_DRAFT,)):
+class Invoice(
+    Model,
+    shown_as="number",
+    locked=(NOT_DRAFT,),
+    rules=(where("due", gte=FieldOf("issued"), remedy="change due in the draft, or give an earlier issued"),),
+):
     """What a party owes us, line by line."""
 
     number = Text(readonly=True, unique=True, longest=20)
@@ -114,10 +133,17 @@ class Invoice(Model, shown_as="number", locked=(NOT_DRAFT,)):
             to="posted",
             needs_approval=True,
             needs_records=("invoice_line",),
+            rules=(
+                where("issued", lte=TODAY),
+                where("total_minor", ne=0, remedy="add a line with a price, or cancel the invoice"),
+                where("party.is_active", eq=True, remedy="activate the party first"),
+            ),
+            optional={"issued": TODAY},
             effect=number_and_date,
             reads=("party", "address"),
             help="Gives the invoice its number and date, keeps name, address and tax number of the party as they are, "
-            "and locks it.",
+            "and locks it. issued is today or, for an invoice that is entered late, a day before that is not before "
+            "the invoice with the number before.",
         ),
         settle=Move(
             "posted",
@@ -148,7 +174,11 @@ class InvoiceLine(Model, shown_as="description", locked_with="invoice"):
     """One line of an invoice."""
 
     invoice = Ref("invoice", required=True, on_delete="cascade")
-    product = Ref("product")
+    product = Ref(
+        "product",
+        fills={"description": "name", "unit_price_minor": "unit_price_minor", "tax_bp": "tax_bp"},
+        help="Fills description, unit price and tax where these are left out",
+    )
     description = Text(required=True)
     quantity = Number(required=True, default=1, least=-1_000_000, most=1_000_000)
     unit_price_minor = Money(required=True, least=-1_000_000_000, most=1_000_000_000)

@@ -16,10 +16,11 @@ class Payment(
     ),
     needs_approval=("create", "update"),
 ):
-    """A payment towards an invoice; a negative amount is paid back."""
+    """A payment towards an invoice; a negative amount is paid back. A reference is on an invoice once, and on several
+    invoices only of one party, as of one transfer."""
 
     invoice = Ref("invoice", required=True)
     amount_minor = Money(required=True)
     paid_on = Date(required=True, default=TODAY, index=True)
     method = Select("transfer", "card", "cash", "other", required=True, default="transfer")
-    reference = Text(personal="REFERENCE", format="reference", unique_with="invoice")
+    reference = Text(personal="REFERENCE", format="reference", unique_with="invoice", shared_by="party")

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
-from countersign.declare import Declared, Move
+from countersign.declare import TODAY, Declared, Move
 from countersign.declare.fields.field import Stored
 from countersign.declare.rules.computed import refs_to
 from countersign.records.access.view import ModelView
-from countersign.records.commands import bounds, effects, guard, incoming, locks, proposals, writing
+from countersign.records.commands import bounds, effects, guard, incoming, locks, proposals, record_rules, writing
+from countersign.records.commands.conditions import today
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput, unknown_field
@@ -45,21 +46,26 @@ async def check_move(
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
     _require_known(view, move, fields, allowed)
     seen = await incoming.as_seen(run, view, record)
-    given = incoming.to_change(view, seen, await incoming.values(run, view, fields, inputs=frozenset(move.inputs)))
+    given = incoming.to_change(view, seen, await incoming.values(run, view, fields, inputs=frozenset(move.taken)))
     values = {**seen.values, **{name: each.stored for name, each in given.items()}}
     if not run.is_touched(record.id):
-        await _require_allowed(run, view, record, move, values)
+        await _require_allowed(run, view, record, move, values, given)
     if run.caller.is_agent and sets_more(move, given):
         await proposals.require_changeable(run, view, record, given, f"{view.model.name}.update")
     return Prepared(view.model.name, move.name, record.id, record.revision, given)
 
 
 async def _require_allowed(
-    run: Run, view: ModelView, record: StoredRecord, move: Move, values: Mapping[str, Stored]
+    run: Run,
+    view: ModelView,
+    record: StoredRecord,
+    move: Move,
+    values: Mapping[str, Stored],
+    given: Mapping[str, Given],
 ) -> None:
     """Insist on what must be known of the record before the action is done or proposed."""
     if run.caller.is_agent:
-        await _require_as_seen(run, view, record, move, values)
+        await _require_as_seen(run, view, record, move, values, given)
     else:
         _require_state(view.model, view, record, move)
         _require_inputs(view.model, view, move, values)
@@ -68,32 +74,52 @@ async def _require_allowed(
 
 
 async def _require_as_seen(
-    run: Run, view: ModelView, record: StoredRecord, move: Move, values: Mapping[str, Stored]
+    run: Run,
+    view: ModelView,
+    record: StoredRecord,
+    move: Move,
+    values: Mapping[str, Stored],
+    given: Mapping[str, Given],
 ) -> None:
-    """Insist on what the caller sees by itself of the state, the inputs and the records that the action needs: it is
-    offered no plan that can only fail."""
+    """Insist on what the caller sees by itself of the state, the inputs, the records that the action needs and its
+    rules: it is offered no plan that can only fail."""
     if view.model.workflow is not None and view.sees_in_clear(view.model.workflow.field):
         _require_state(view.model, view, record, move)
     if all(name in view.fields for name in move.inputs):
         _require_inputs(view.model, view, move, values)
     if _sees_records(run, view, move):
         await _require_records(run, view.model, record, move)
+    left = {**values, **{name: each.stored for name, each in _left_out(view.model, move, given).items()}}
+    known = [*given, *(name for name in move.optional if name in view.fields)]
+    await record_rules.require_as_seen(run, view, left, known, f"{view.model.name}.{move.name}", move.rules)
+
+
+def _left_out(model: Declared, move: Move, given: Mapping[str, Given]) -> dict[str, Given]:
+    """The values of the optional fields that are not given, or given as null."""
+    found: dict[str, Given] = {}
+    for name, value in move.optional.items():
+        if name not in given or given[name].stored is None:
+            stored = None if value is None else model.fields[name].read(today() if value is TODAY else value)
+            found[name] = Given(stored, is_default=True)
+    return found
 
 
 def _require_known(view: ModelView, move: Move, fields: Mapping[str, object], allowed: frozenset[str]) -> None:
     for name in fields:
-        if name not in move.inputs and name not in allowed:
+        if name not in move.taken and name not in allowed:
             if name in view.fields:
                 raise BadInput(f"unknown key {name} in {view.model.name}.{move.name}")
             raise unknown_field(view.model.name, name)
 
 
 def is_readable(run: Run, view: ModelView, move: Move) -> bool:
-    """Whether the caller can see by itself if the action is allowed: the state, the guards' fields, which of its inputs
-    are there already, and the records that it needs."""
+    """Whether the caller can see by itself if the action is allowed: the state, the fields of guards and rules, which
+    of its inputs are there already, and the records that it needs."""
     workflow = view.model.workflow
     sees_state = workflow is not None and view.sees_in_clear(workflow.field)
     sees_inputs = all(name in view.fields for name in move.inputs)
+    rules = (*move.rules, *record_rules.named_by(view.model, move.optional))
+    sees_inputs = sees_inputs and all(record_rules.is_readable(run, view, each, ()) for each in rules)
     return sees_state and sees_inputs and guard.are_readable(view, move.guards) and _sees_records(run, view, move)
 
 
@@ -154,7 +180,7 @@ async def apply(run: Run, prepared: Prepared) -> str:
 
 def sets_more(move: Move, given: Mapping[str, object]) -> bool:
     """Whether fields are set beside the action's inputs, as an update that moves the record may."""
-    return not given.keys() <= set(move.inputs)
+    return not given.keys() <= set(move.taken)
 
 
 async def _require_changeable(run: Run, model: Declared, record: StoredRecord, prepared: Prepared) -> None:
@@ -176,7 +202,10 @@ async def perform(run: Run, model: Declared, record: StoredRecord, move: Move, i
     values = {**record.values, **{name: each.stored for name, each in inputs.items()}}
     guard.require(model, view, move.guards, values, command)
     await _require_records(run, model, record, move)
-    given = dict(inputs) | {name: Given(None) for name in move.clears}
+    given = dict(inputs) | _left_out(model, move, inputs)
+    values |= {name: each.stored for name, each in given.items()}
+    await record_rules.require_all(run, model, values, move.rules, given, command)
+    given |= {name: Given(None) for name in move.clears}
     if model.workflow is not None and move.to is not None:
         given[model.workflow.field] = Given(move.to)
     if move.effect is not None:

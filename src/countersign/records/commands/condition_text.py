@@ -26,6 +26,11 @@ def clause(condition: Where) -> str:
     return f"{field} {_RELATIONS[condition.operator]} {_text(value)}"
 
 
+def refusal(condition: Where) -> str:
+    """What a refusal says of a condition that is not met: what it requires, and the remedy where one is declared."""
+    return f": it requires that {clause(condition)}" + (f"; {condition.remedy}" if condition.remedy else "")
+
+
 def clauses(conditions: Sequence[Where]) -> str:
     """Several conditions, of which all must be met."""
     return joined([clause(each) for each in conditions], "and")

@@ -2,15 +2,20 @@
 
 from collections.abc import Mapping
 
-from countersign.declare import CALLER, TODAY, BadValue, Field, Select
+from countersign.declare import CALLER, TODAY, BadValue, Field, Ref, Select
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
 from countersign.records.commands import bounds, granting, incoming, locks, proposals, writing
 from countersign.records.commands.conditions import today
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.promise import step_of
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Run
+
+
+class OtherStart(BadInput):
+    """A new record is given another state than the first one of its workflow."""
 
 
 async def check(run: Run, view: ModelView, body: Body) -> Prepared:
@@ -26,8 +31,9 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
         field = view.model.fields[workflow.field]
         first = Given(first_option(field), is_default=True)
         if workflow.field in given and given[workflow.field].stored not in (None, first.stored):
-            raise BadInput(f"{view.model.name}.{workflow.field} starts at {first.stored}: leave it out on create")
+            raise OtherStart(f"{view.model.name}.{workflow.field} starts at {first.stored}: leave it out on create")
         given[workflow.field] = first
+    given |= await _filled(run, view, given)
     for name, field in view.model.fields.items():
         if name not in given and field.default is not None:
             given[name] = Given(default(run, field), is_default=True)
@@ -36,6 +42,38 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
     _require_within(view, given)
     await proposals.require_creatable(run, view, given, f"{view.model.name}.create")
     return Prepared(view.model.name, "create", given=given)
+
+
+async def _filled(run: Run, view: ModelView, given: Mapping[str, Given]) -> dict[str, Given]:
+    """The fields left out that refs of the record fill, as far as the caller reads them there in clear."""
+    found: dict[str, Given] = {}
+    for ref in (each for each in view.model.fields.values() if isinstance(each, Ref) and each.name in given):
+        missing = {name: source for name, source in ref.fills.items() if name not in given}
+        if missing:
+            found |= await _copies(run, view, ref, given[ref.name].stored, missing)
+    return found
+
+
+async def _copies(
+    run: Run, view: ModelView, ref: Ref, record_id: Stored, missing: Mapping[str, str]
+) -> dict[str, Given]:
+    above = run.caller.view.models.get(ref.target)
+    if above is None or record_id is None or step_of(record_id) is not None:
+        return {}
+    record = await writing.find(run, above.model, None, record_id)
+    shown = {
+        name: above.model.fields[source].show(stored)
+        for name, source in missing.items()
+        if above.sees_in_clear(source) and (stored := record.values[source]) is not None
+    }
+    return {name: Given(_copied(view, name, value), is_default=True) for name, value in shown.items()}
+
+
+def _copied(view: ModelView, name: str, value: object) -> Stored:
+    try:
+        return view.model.fields[name].read(value)
+    except BadValue as error:
+        raise BadInput(f"{view.model.name}.{name} {error}: it is copied where it is left out; give another") from error
 
 
 def _require_within(view: ModelView | None, given: Mapping[str, Given]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from countersign.declare import Move, Where
+from countersign.declare import TODAY, FieldOf, Move, Where
 from countersign.records.access.view import ModelView
 from countersign.records.commands.condition_text import clause, clauses, joined
 
@@ -59,11 +59,24 @@ def _with_condition(view: ModelView, name: str) -> str:
 def _of_move(view: ModelView, move: Move) -> str:
     effect = move.help or f"{move.label}: changes one {view.model.label.lower()}"
     sentences = [effect if effect.endswith(".") else f"{effect}.", *_states(view, move)]
-    if guards := [each for each in move.guards if each.field in view.fields]:
-        sentences.append(f"Requires that {clauses(guards)}.")
+    if required := _required(view, move):
+        sentences.append(f"Requires that {clauses(required)}.")
     if inputs := [each for each in move.inputs if each in view.fields]:
         sentences.append(f"Requires {joined(inputs, 'and')}, given as input or set before.")
+    if optional := [_with_default(move, each) for each in move.optional if each in view.fields]:
+        sentences.append(f"Also takes {joined(optional, 'and')}.")
     return " ".join(sentences)
+
+
+def _required(view: ModelView, move: Move) -> list[Where]:
+    """Guards, and rules on the record alone: of a rule on another record's field the caller may not know that field."""
+    own = [each for each in move.rules if not isinstance(each.value, FieldOf)]
+    return [each for each in (*move.guards, *own) if each.field in view.fields]
+
+
+def _with_default(move: Move, name: str) -> str:
+    value = move.optional[name]
+    return f"{name} ({'today' if value is TODAY else value} if left out)" if value is not None else name
 
 
 def _states(view: ModelView, move: Move) -> list[str]:

@@ -68,7 +68,7 @@ def require(
         for each in conditions:
             is_seen = view is not None and view.knows(each.field)
             if is_seen is readable and not holds(model, values, each):
-                said = f": it requires that {condition_text.clause(each)}" if readable else ""
+                said = condition_text.refusal(each) if readable else ""
                 raise BadInput(f"{command} is not allowed in this state{said}")
 
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
-from countersign.declare import Declared, Ref
+from countersign.declare import Declared, Field, Ref, Text
 from countersign.declare.computing import computed, made_from, out_of_range
 from countersign.declare.fields.field import Stored
 from countersign.declare.fields.number import LARGEST
@@ -13,6 +13,7 @@ from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
 from countersign.records.access import revoke
+from countersign.records.access.folding import folded
 from countersign.records.access.model import RULING
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import Entry
@@ -36,6 +37,7 @@ _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) V
 _FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
 MAX_LITERALS = 1_000
 """Different texts of a placeholder token's shape in one record."""
+_ONE_VALUE = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 _ADD_LITERAL = "INSERT INTO literal (text, value_id) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 _DISPLAYED = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3 AND domain_id = $4"
 
@@ -301,9 +303,9 @@ async def _require_unique(
     for name, value in values.items():
         if value is None or not model.fields[name].unique:
             continue
-        text = f'SELECT id FROM "{model.name}" WHERE "{name}" = $1'
-        row = await run.transaction.fetch_one(text, value)
-        if row is not None and row[0] != own_id:
+        column, known = _compared(model.fields[name], value)
+        text = f'SELECT id FROM "{model.name}" WHERE "{column}" = $1 AND id <> $2 LIMIT 1'
+        if await run.transaction.fetch_one(text, known, own_id or "") is not None:
             raise taken(model, name)
     await _require_unique_with(run, model, values, after, own_id)
 
@@ -316,9 +318,40 @@ async def _require_unique_with(
         if value is None or parent_id is None or not {name, field.unique_with} & values.keys():
             continue
         await _lock(run, model, field.unique_with, str(parent_id))
-        text = f'SELECT id FROM "{model.name}" WHERE "{field.unique_with}" = $1 AND "{name}" = $2 AND id <> $3 LIMIT 1'
-        if await run.transaction.fetch_one(text, parent_id, value, own_id or "") is not None:
+        column, known = _compared(field, value)
+        equal = f'"{field.unique_with}" = $1 AND "{column}" = $2'
+        text = f'SELECT id FROM "{model.name}" WHERE {equal} AND id <> $3 LIMIT 1'
+        if await run.transaction.fetch_one(text, parent_id, known, own_id or "") is not None:
             raise taken(model, name)
+        if field.shared_by:
+            await _require_shared(run, model, field, str(parent_id), known, own_id)
+
+
+def _compared(field: Field, value: Stored) -> tuple[str, Stored]:
+    """The column, and the value in it, by which two values of the field are the same."""
+    if isinstance(field, Text) and field.ignores_case:
+        return f"{field.name}__folded", folded(str(value))
+    return field.name, value
+
+
+async def _require_shared(
+    run: Run, model: Declared, field: Field, parent_id: str, known: Stored, own_id: str | None
+) -> None:
+    """Insist that other records with the value belong to the same as this one, by way of `unique_with`."""
+    if run.engine.dialect == "postgres":
+        # Two callers at once who write the same value wait for each other.
+        await run.transaction.fetch_one(_ONE_VALUE, f"{model.name}.{field.name} {known}")
+    parent = cast("Ref", model.fields[field.unique_with]).target
+    column = _compared(field, known)[0]
+    text = (
+        f'SELECT 1 FROM "{model.name}" AS t JOIN "{parent}" AS p ON p.id = t."{field.unique_with}" '
+        f'JOIN "{parent}" AS own ON own.id = $1 WHERE t."{column}" = $2 AND t.id <> $3 '
+        f'AND (p."{field.shared_by}" <> own."{field.shared_by}" '
+        f'OR (p."{field.shared_by}" IS NULL) <> (own."{field.shared_by}" IS NULL)) LIMIT 1'
+    )
+    if await run.transaction.fetch_one(text, parent_id, known, own_id or "") is not None:
+        what = f"{model.name}.{field.name} must be of one {parent}.{field.shared_by}"
+        raise BadInput(f"{what}: a record of another has this value; correct it, or add what tells them apart")
 
 
 async def _lock(run: Run, model: Declared, ref: str, record_id: str) -> None:
@@ -338,7 +371,8 @@ async def is_there(run: Run, model: Declared, rows: Rows, values: Mapping[str, S
     """Whether a record among the rows, other than the one of that id, has these values."""
     parameters = Parameters(but_id)
     seen = conditions.any_of(conditions.Scope(run.engine.dialect, parameters, "t"), model, rows)
-    equal = " AND ".join(f't."{name}" = {parameters.put(value)}' for name, value in values.items())
+    compared = (_compared(model.fields[name], value) for name, value in values.items())
+    equal = " AND ".join(f't."{column}" = {parameters.put(known)}' for column, known in compared)
     text = f'SELECT 1 FROM "{model.name}" AS t WHERE t.id <> $1 AND {equal} AND {seen} LIMIT 1'
     return await run.transaction.fetch_one(text, *parameters.values) is not None
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from countersign.declare import Field
+from countersign.declare import Declared, Field
 from countersign.records.access.view import ModelView
 from countersign.records.commands.command import moves
 from countersign.records.commands.count_by import KINDS
@@ -159,7 +159,7 @@ def _writing(view: ModelView, name: str) -> Schema:
     if name == "create":
         return _creating(view, written)
     if workflow is not None and name in workflow.moves:
-        written = [each for each in workflow.moves[name].inputs if each in view.fields]
+        written = [each for each in workflow.moves[name].taken if each in view.fields]
     return _object({"id": _ID, "revision": _REVISION, **_fields(view, written)}, ["id"])
 
 
@@ -167,11 +167,12 @@ def _creating(view: ModelView, written: list[str]) -> Schema:
     """A governed field starts at its first option, so it is not asked for."""
     governed = None if view.model.workflow is None else view.model.workflow.field
     given = [each for each in written if each != governed]
-    return _object(_fields(view, given), [each for each in given if _is_asked(view.model.fields[each])])
+    return _object(_fields(view, given), [each for each in given if _is_asked(view.model, each)])
 
 
-def _is_asked(field: Field) -> bool:
-    return field.required and field.default is None
+def _is_asked(model: Declared, name: str) -> bool:
+    field = model.fields[name]
+    return field.required and field.default is None and model.filled_by(name) is None
 
 
 def _fields(view: ModelView, names: list[str]) -> Schema:

@@ -85,13 +85,14 @@ def _model(view: ModelView, registry: Registry, approvals: Approvals) -> dict[st
 
 
 def _field(view: ModelView, name: str, registry: Registry, approvals: Approvals) -> dict[str, Any]:
-    field = view.model.fields[name]
+    field, filled_from = view.model.fields[name], view.model.filled_by(name)
     return {
         "name": name,
         "kind": field.kind,
         "label": field.label,
         "help": field.help,
         "required": field.required,
+        "filled_from": filled_from if filled_from in view.fields else None,
         "readonly": field.readonly or name not in view.writable,
         "options": list(field.options) if isinstance(field, Select) else None,
         "ref": field.target if isinstance(field, Ref) else None,
@@ -112,6 +113,7 @@ def _action(view: ModelView, name: str, approvals: Approvals) -> dict[str, Any]:
         "id": f"{view.model.name}.{name}",
         "label": move.label,
         "inputs": [each for each in move.inputs if each in view.fields],
+        "optional_inputs": [each for each in move.optional if each in view.fields],
         "from": list(move.sources) if shows_states else [],
         "to": move.to if shows_states else None,
         "needs_approval": approvals.ask_for(f"{view.model.name}.{name}"),
