@@ -1,14 +1,16 @@
 """What a module says that its commands read: a plan of such a command is bound to these records, in any module."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from countersign.declare import FieldOf, Model, Number, Ref, Text, where
+from countersign.declare import FieldOf, Grant, Model, Move, Number, Ref, Select, Text, Workflow, where
 from countersign.records.approvals import decide
 from countersign.records.approvals.propose import Proposal
+from countersign.records.commands.refusals import BadInput
 from tests.records import inside
 from tests.records.inside import Inside
 
@@ -50,10 +52,29 @@ class Parcel(Model, needs_approval=("create",), rules=(where("size", lte=FieldOf
     label = Ref("label")
 
 
+class Order(Model):
+    """Sent where there is room, which the action insists on."""
+
+    title = Text(required=True)
+    depot = Ref("depot")
+    place = Text(readonly=True)
+    state = Select("open", "sent")
+
+    workflow = Workflow(
+        "state",
+        send=Move(
+            "open",
+            to="sent",
+            rules=(where("depot.room", gt=0, remedy="make room"), where("place", ne="nowhere")),
+            optional={"place": "anywhere"},
+        ),
+    )
+
+
 @pytest.fixture
 async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
     """A service with these models."""
-    async with inside.opened(database_url, tmp_path, Depot, Shelf, Label, Crate, Parcel) as opened:
+    async with inside.opened(database_url, tmp_path, Depot, Shelf, Label, Crate, Parcel, Order) as opened:
         yield opened
 
 
@@ -98,3 +119,35 @@ async def ends(yard: Inside, person: Any, plan_id: str) -> str:
         return (await decide.approve(yard.run(person), yard.service.callers, plan_id, None, None)).state
     except decide.NotPending as ended:
         return str(ended.members["state"])
+
+
+async def test_an_action_insists_on_its_rules_and_takes_what_may_be_left_out(yard: Inside) -> None:
+    root = yard.administrator()
+    full, free = await made(yard, "depot", title="a", room=0), await made(yard, "depot", title="b")
+    refused = await made(yard, "order", title="o", depot=full)
+    with pytest.raises(BadInput, match=r"order\.send is refused: it requires that depot\.room is greater than 0; make"):
+        await yard.value(root, "order", "send", id=refused)
+    with pytest.raises(BadInput, match="place is not nowhere"):
+        await yard.value(root, "order", "send", id=await made(yard, "order", title="o", depot=free), place="nowhere")
+    for given, place in (({}, "anywhere"), ({"place": None}, "anywhere"), ({"place": "here"}, "here")):
+        sent = await yard.value(root, "order", "send", id=await made(yard, "order", title="o", depot=free), **given)
+        assert (sent["place"], sent["state"]) == (place, "sent")
+
+
+async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard: Inside) -> None:
+    everything = Grant(model="order", commands="*", clear="*", write="*")
+    member = await yard.member()
+    token, user_id = await yard.issued(member), member.user_id
+    seeing = await yard.agent("sees", everything, Grant(model="depot", clear="*"), user_id=user_id)
+    blind = await yard.agent("blind", everything, Grant(model="depot", clear=("title",)), user_id=user_id)
+    blind = replace(blind, credential_id=token)
+    for room in (0, 9):
+        depot = await made(yard, "depot", title="a", room=room)
+        order = await made(yard, "order", title="o", depot=depot)
+        proposal = (await yard.service.dispatch.run(blind, "order", "send", {"id": order}, "request")).value
+        assert isinstance(proposal, Proposal)
+        if room:
+            assert (await yard.value(seeing, "order", "send", id=order))["state"] == "sent"
+        else:
+            with pytest.raises(BadInput, match=r"depot\.room is greater than 0"):
+                await yard.value(seeing, "order", "send", id=order)

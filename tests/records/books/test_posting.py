@@ -62,7 +62,8 @@ async def test_the_day_of_an_invoice_is_real_not_to_come_and_given_by_posting_al
     assert "real calendar date" in await office.refused("carol", "invoice.post", id=invoice, issued="yesterday")
     assert "read-only" in await office.refused("carol", "invoice.update", id=invoice, issued=TODAY)
     assert "read-only" in await office.refused("carol", "invoice.create", party=None, issued=TODAY)
-    await office.value("carol", "invoice.post", id=invoice, issued=TODAY)
+    done = await office.value("carol", "invoice.post", id=invoice, issued=None)
+    assert done["issued"] == TODAY
     assert "not allowed in this state" in await office.refused("carol", "invoice.post", id=invoice, issued=TODAY)
 
 

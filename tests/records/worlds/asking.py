@@ -20,6 +20,8 @@ PLAIN: Mapping[str, tuple[object, ...]] = {
 }
 OPERATORS = ("eq", "ne", "contains", "in", "gt", "gte", "lt", "lte", "is_null")
 MODELS = ("lead", "party", "activity", "ticket", "invoice", "product")
+BOOKS = ("invoice", "payment", "invoice_line", "product", "party")
+"""What requests about the books are about."""
 ENGINE_MODELS = ("user", "session", "agent_token", "role", "grant", "setting", "token_domain", "pii_value")
 HIDDEN_MODELS = ("dossier", "dossiers")
 """A model that only world b has, and one that no world has."""
@@ -76,7 +78,7 @@ class Known:
 def made_ids() -> dict[str, list[str]]:
     """Ids of records in both worlds, in world b alone, and in none."""
     found: dict[str, list[str]] = {}
-    for model in MODELS:
+    for model in dict.fromkeys(MODELS + BOOKS):
         found[model] = [_id(model, number) for number in range(26)]
         found[model] += [_id(model, f"more {number}") for number in range(5)] + ["0" * 24, "x"]
     found["plan"] = ["0" * 24, "x"]
@@ -91,7 +93,9 @@ def _id(model: str, key: object) -> str:
 class Requests:
     """An endless row of requests."""
 
-    def __init__(self, registry: Registry, seed: int, *, is_agent: bool) -> None:
+    def __init__(
+        self, registry: Registry, seed: int, *, is_agent: bool, models: Sequence[str] = MODELS
+    ) -> None:
         """An agent only ever proposes what hidden records may stand in the way of. A person is told (a deletion
         refused, a unique value taken, a guard that does not hold), which is documented; so it is not sent into their
         way here."""
@@ -100,6 +104,7 @@ class Requests:
         # Of its own, so that what is added does not change the other requests of a seed.
         self._chance_of_files = random.Random(f"files {seed}")
         self._registry = registry
+        self._models = models
         self.known = Known(made_ids())
         self._kinds: list[tuple[int, Callable[[Declared], Asked]]] = [
             (22, self._list),
@@ -130,7 +135,7 @@ class Requests:
         """One more request."""
         weights = [weight for weight, _ in self._kinds]
         ((_, make),) = self._chance.choices(self._kinds, weights)
-        asked = make(self._registry.models[self._chance.choice(MODELS)])
+        asked = make(self._registry.models[self._chance.choice(self._models)])
         if not asked.key and asked.body is not None and self._chances(40):
             asked = replace(asked, key=str(uuid.UUID(int=self._chance.getrandbits(128))))
         self._asked.append(asked)

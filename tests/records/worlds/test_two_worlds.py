@@ -6,7 +6,7 @@ from time import perf_counter
 import pytest
 
 from tests.figures import Figures
-from tests.records.worlds.asking import Requests
+from tests.records.worlds.asking import BOOKS, Requests
 from tests.records.worlds.building import Audience
 from tests.records.worlds.carrying import MCP, REST, Carrier
 from tests.records.worlds.comparing import compare
@@ -40,6 +40,19 @@ async def test_two_worlds_answer_the_same(worlds: Pairs, audience: Audience, who
 
     assert found.carried_out > PAIRS / 10, "hardly any request was a good one"
     assert found.tokens > 20 or audience == "carol"
+
+
+@callers
+@carriers
+async def test_two_worlds_answer_the_same_about_the_books(
+    worlds: Pairs, audience: Audience, who: str, carrier: Carrier
+) -> None:
+    async with worlds.copied(audience) as (first, second):
+        requests = Requests(first.service.records.registry, seed=18, is_agent=who == "agent", models=BOOKS)
+
+        found = await compare((first, second), who, requests, PAIRS, carrier)
+
+    assert found.carried_out > PAIRS / 10, "hardly any request was a good one"
 
 
 @pytest.mark.full
