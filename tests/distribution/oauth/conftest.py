@@ -118,6 +118,18 @@ def told(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str,
     return members
 
 
+def not_sent(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
+    """What the link back to the client tells it, on a page that sends the person nowhere by itself."""
+    assert answer.status_code == 400, answer.text
+    assert "location" not in answer.headers
+    assert "refresh" not in answer.text
+    found = re.findall(r'<a rel="noreferrer" href="([^"]*)">Return to ([^<]*)</a>', answer.text)
+    assert len(found) == 1, answer.text
+    link, host = unescape(found[0][0]), unescape(found[0][1])
+    assert host == urlsplit(back).netloc
+    return told(httpx.Response(303, headers={"location": link}), back, mark)
+
+
 async def code_for(browser: Browser, client: Known, **changes: str) -> str:
     """A code, allowed by the person (now or before)."""
     page = await browser.get("/auth/authorize", asking(client, **changes))

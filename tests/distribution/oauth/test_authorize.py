@@ -18,6 +18,7 @@ from tests.distribution.oauth.conftest import (
     hidden_fields,
     new_client,
     new_person,
+    not_sent,
     refused,
     told,
 )
@@ -124,11 +125,105 @@ async def test_nobody_gives_more_than_they_hold_and_never_administration(world: 
     all_of_viewer = await exchange(world, client, await code_for(viewer, client, scope=""))
     none = await viewer.get(ASK, asking(client, scope="write:products"))
 
-    for answer in (forbidden, unknown, none):
+    for answer in (forbidden, unknown):
         assert told(answer)["error"] == "invalid_scope"
+    assert not_sent(none)["error"] == "invalid_scope"
     assert over_wide.json()["scope"] == "read:library"
     assert all_of_owner.json()["scope"] == "write:products read:library"
     assert all_of_viewer.json()["scope"] == "read:library"
+
+
+async def test_a_client_learns_what_an_account_lacks_only_when_the_person_goes_on(world: World) -> None:
+    client = await new_client(world, scope="read:library write:products")
+    await new_person(world, "viewer@example.com")
+    browser = Browser(world)
+    await browser.sign_in("viewer@example.com")
+
+    some = await browser.get(ASK, asking(client, scope="read:library write:products"))
+    none = await browser.get(ASK, asking(client, scope="write:products"))
+    token = (await exchange(world, client, told(await browser.decide(some, "allow"))["code"])).json()
+
+    granted, _, lacking = some.text.partition("Your account cannot do this")
+    assert "see your library" in granted
+    assert "publish" not in granted
+    assert "publish and edit listings" in lacking
+    assert not_sent(none)["error"] == "invalid_scope"
+    assert token["scope"] == "read:library"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"code_challenge": ""}, {"scope": "openid"}, {"response_type": "id_token"}, {"resource": "https://other.example"}],
+)
+async def test_the_person_signs_in_before_any_client_is_told_of_its_mistake(
+    world: World, browser: Browser, client: Known, changes: dict[str, str]
+) -> None:
+    wrong = asking(client, **changes)
+
+    answer = await Browser(world).get(ASK, wrong)
+
+    assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/auth/signin")
+    assert "error" in told(await browser.get(ASK, wrong))
+
+
+@pytest.mark.parametrize(
+    "change", ["role", "scope", "redirect_uri", "state", "code_challenge", "resource", "client_id"]
+)
+async def test_what_is_granted_is_what_the_person_saw(world: World, change: str) -> None:
+    client = await new_client(world, BACK, f"{BACK}/2", scope="read:library read:products write:products")
+    other = await new_client(world, BACK, scope="read:library read:products write:products")
+    await new_person(world, "pat@example.com")
+    browser = Browser(world)
+    await browser.sign_in("pat@example.com")
+    asked = asking(client, scope="read:library write:products", resource=ROOT_URL)
+    fields = hidden_fields(await browser.get(ASK, asked))
+    changes = {
+        "scope": "read:products",
+        "redirect_uri": f"{BACK}/2",
+        "state": "another",
+        "code_challenge": "A" * 43,
+        "resource": f"{ROOT_URL}/mcp",
+        "client_id": other.id,
+    }
+    if change == "role":
+        admin = await world.person("admin@north.example", north="owner")
+        await world.call("POST", "/org/members", admin, json={"email": "pat@example.com", "role": "publisher"})
+
+    sent = {**fields, **({change: changes[change]} if change in changes else {}), "decision": "allow"}
+    again = await browser.post(ASK, sent)
+    given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
+
+    assert again.status_code == 400
+    assert "This has changed since you saw it" in again.text
+    assert list(given) == []
+    allowed = await browser.post(ASK, {**hidden_fields(again), "decision": "allow"})
+    assert "code" in told(allowed, sent["redirect_uri"])
+
+
+async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser: Browser, client: Known) -> None:
+    await new_person(world, "eve@example.com")
+    eve = Browser(world)
+    await eve.sign_in("eve@example.com")
+    of_eve = hidden_fields(await eve.get(ASK, asking(client)))["shown"]
+    fields = hidden_fields(await browser.get(ASK, asking(client)))
+
+    for shown in (of_eve, "", "x", "ä", fields["csrf"]):
+        answer = await browser.post(ASK, {**fields, "shown": shown, "decision": "allow"})
+        assert (answer.status_code, "Look again" in answer.text) == (400, True)
+    assert "code" in told(await browser.post(ASK, {**fields, "decision": "allow"}))
+
+
+async def test_an_organisation_that_was_renamed_meanwhile_is_shown_again(
+    world: World, browser: Browser, client: Known
+) -> None:
+    page = await browser.get(ASK, asking(client))
+    admin = await world.person("admin@north.example", north="owner")
+    assert (await world.call("PUT", "/org", admin, json={"name": "Elsewhere"})).status_code == 200
+
+    again = await browser.decide(page, "allow")
+
+    assert again.status_code == 400
+    assert "Elsewhere" in again.text
 
 
 @pytest.mark.parametrize(

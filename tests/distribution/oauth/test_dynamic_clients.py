@@ -20,12 +20,14 @@ from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.oauth.conftest import (
     BACK,
+    STATE,
     Browser,
     Known,
     asking,
     code_for,
     exchange,
     new_client,
+    not_sent,
     refused,
     told,
 )
@@ -266,7 +268,7 @@ async def test_a_client_cannot_grow_beyond_what_it_registered_for_and_what_was_a
 
     assert "publish" not in wider.text
     assert "administer" not in wider.text
-    assert told(beyond)["error"] == "invalid_scope"
+    assert not_sent(beyond)["error"] == "invalid_scope"
     assert more.json()["scope"] == "read:library"
 
 
@@ -284,8 +286,8 @@ async def test_a_code_is_its_only_grant(world: World, browser: Browser) -> None:
 
     assert refused(credentials) == (400, "unauthorized_client")
     assert assertion.status_code == 400
-    assert told(implicit, mark="#")["error"] == "unauthorized_client"
-    assert told(without_proof)["error"] == "invalid_request"
+    assert not_sent(implicit, mark="#")["error"] == "unauthorized_client"
+    assert not_sent(without_proof)["error"] == "invalid_request"
     assert refused(await world.http.post(token, data=without_secret)) == (401, "invalid_client")
     assert refused(await exchange(world, client, code, code_verifier="w" * 43)) == (400, "invalid_grant")
 
@@ -363,6 +365,54 @@ async def test_the_page_of_connected_agents_shows_it_and_ends_it(world: World, b
     assert "A client of https://app.example that registered itself (not verified)" in page.text
     assert before == 200
     assert (await world.call("GET", "/library", token)).status_code == 401
+
+
+WRONG = [
+    {"response_type": kind, "scope": scope, "code_challenge_method": method, "resource": resource, "prompt": prompt}
+    for kind in ("code", "token", "id_token", "")
+    for scope in ("read:library", "write:products", "openid", "admin:org")
+    for method in ("S256", "plain")
+    for resource in ("", "https://other.example")
+    for prompt in ("", "none")
+]
+
+
+@pytest.mark.parametrize(
+    "back", [BACK, "http://127.0.0.1:3030/cb", "http://localhost:3030/cb?a=b", "http://[::1]:3/cb"]
+)
+async def test_a_client_that_nobody_verified_gets_no_visitor_who_has_not_decided(
+    world: World, browser: Browser, back: str
+) -> None:
+    client = await new_dynamic(world, redirect_uris=[back])
+    await browser.decide(await browser.get(ASK, asking(client, redirect_uri=back)), "allow")
+    stranger = Browser(world)
+
+    for changes in (*WRONG, {"prompt": "none"}, {"response_mode": "fragment"}, {"code_challenge": ""}):
+        asked = {**asking(client, redirect_uri=back), **changes}
+        signed_out = await stranger.get(ASK, asked)
+        signed_in = await browser.get(ASK, asked)
+        posted = await browser.post(ASK, {**asked, "decision": "deny"})
+
+        assert signed_out.headers["location"].startswith("/auth/signin?")
+        for answer in (signed_in, posted):
+            assert "location" not in answer.headers, changes
+            assert "refresh" not in answer.text
+
+
+@pytest.mark.parametrize("back", [BACK, "http://127.0.0.1:3030/cb"])
+async def test_the_page_of_a_wrong_request_names_the_host_and_leads_back_by_a_click(
+    world: World, browser: Browser, back: str
+) -> None:
+    client = await new_dynamic(world, redirect_uris=[back])
+
+    page = await browser.get(ASK, asking(client, redirect_uri=back, code_challenge=""))
+    denied = await browser.decide(await browser.get(ASK, asking(client, redirect_uri=back)), "deny")
+
+    link = not_sent(page, back)
+    assert (link["error"], link["state"], link["iss"]) == ("invalid_request", STATE, ROOT_URL)
+    assert "not verified" in page.text
+    assert "<script" not in page.text
+    assert told(denied, back)["error"] == "access_denied"
 
 
 async def test_where_the_operator_wants_none_nothing_offers_it_and_those_there_are_get_nothing(

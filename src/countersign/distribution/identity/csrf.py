@@ -2,6 +2,9 @@
 
 import base64
 import binascii
+from collections.abc import Sequence
+
+import msgspec
 
 from countersign.distribution.context import Store
 from countersign.kernel.errors import Refused
@@ -17,9 +20,19 @@ class FormExpired(Refused):
     resolution = "Open the page again and send the form from there."
 
 
-def token_of(store: Store, session_token: str) -> str:
-    """What a form for this session carries beside its own fields."""
-    return base64.urlsafe_b64encode(store.addresses.sign(_message(session_token))).rstrip(b"=").decode()
+def token_of(store: Store, session_token: str, *shown: str) -> str:
+    """What a form for this session carries beside its own fields. With `shown` it is another token, which is good for
+    a decision about these very texts alone."""
+    return base64.urlsafe_b64encode(store.addresses.sign(_message(session_token, shown))).rstrip(b"=").decode()
+
+
+def is_for(store: Store, session_token: str, given: str, *shown: str) -> bool:
+    """Whether a form was made for this session, and showed these texts."""
+    try:
+        signature = base64.urlsafe_b64decode(given + "=" * (-len(given) % 4))
+    except (ValueError, binascii.Error):
+        return False
+    return store.addresses.verify(_message(session_token, shown), signature)
 
 
 def require(store: Store, session_token: str, given: str) -> None:
@@ -28,13 +41,10 @@ def require(store: Store, session_token: str, given: str) -> None:
     Raises:
         FormExpired: it was not.
     """
-    try:
-        signature = base64.urlsafe_b64decode(given + "=" * (-len(given) % 4))
-    except (ValueError, binascii.Error):
-        signature = b""
-    if not store.addresses.verify(_message(session_token), signature):
+    if not is_for(store, session_token, given):
         raise FormExpired("this form was not made for the present sign-in")
 
 
-def _message(session_token: str) -> bytes:
-    return b"csrf\0" + secrets.digest(session_token)
+def _message(session_token: str, shown: Sequence[str]) -> bytes:
+    of_session = b"csrf\0" + secrets.digest(session_token)
+    return of_session + msgspec.json.encode(shown) if shown else of_session

@@ -14,6 +14,7 @@ from countersign.kernel.http.answer import Answer
 
 PATH = "/auth/authorize"
 LONGEST_STATE = 1_024
+NO_CLIENT = "There is no client with this client_id."
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -22,19 +23,25 @@ class NoWayBack(Exception):
 
 
 class Way(NamedTuple):
-    """How the answer reaches the client: by its registered address, in the query or, for a token, in the fragment."""
+    """How the answer reaches the client: by its registered address, in the query or, for a token, in the fragment. The
+    address `is_trusted` when an administrator registered it."""
 
     issuer: str
     redirect_uri: str
     state: str
     in_fragment: bool
+    is_trusted: bool
 
-    def back(self, members: Mapping[str, str]) -> Answer:
-        """Send the person back with these members, `state` and `iss` (RFC 9207 §2); never repeated as a POST."""
+    def address(self, members: Mapping[str, str]) -> str:
+        """The client's address with these members, `state` and `iss` (RFC 9207 §2)."""
         told = {**members, **({"state": self.state} if self.state else {}), "iss": self.issuer}
         mark = "#" if self.in_fragment else "&" if "?" in self.redirect_uri else "?"
+        return f"{self.redirect_uri}{mark}{urlencode(told)}"
+
+    def back(self, members: Mapping[str, str]) -> Answer:
+        """Send the person back with these members; never repeated as a POST."""
         headers = (
-            ("Location", f"{self.redirect_uri}{mark}{urlencode(told)}"),
+            ("Location", self.address(members)),
             ("Cache-Control", "no-store"),
             ("Pragma", "no-cache"),
             ("Referrer-Policy", "no-referrer"),
@@ -43,11 +50,24 @@ class Way(NamedTuple):
 
 
 class SentBack(Exception):
-    """A refusal that the client is told, by way of the person's browser (RFC 6749 §4.1.2.1)."""
+    """A refusal that the client is told, by way of the person's browser (RFC 6749 §4.1.2.1).
 
-    def __init__(self, way: Way, error: str, description: str) -> None:
+    The browser goes there by itself only where `is_automatic`. Without that the person is shown the refusal first, and
+    decides whether to go on: an address that nobody verified gets no visitors from us (RFC 9700 §4.11.2), nor does a
+    client learn what a person's account lacks before the person answers.
+    """
+
+    def __init__(self, way: Way, error: str, description: str, *, is_automatic: bool | None = None) -> None:
         super().__init__(error)
-        self.answer = way.back({"error": error, "error_description": description})
+        self.way = way
+        self.error = error
+        self.description = description
+        self.is_automatic = way.is_trusted if is_automatic is None else is_automatic
+
+    @property
+    def members(self) -> dict[str, str]:
+        """What the client is told."""
+        return {"error": self.error, "error_description": self.description}
 
 
 class Asked(NamedTuple):
@@ -57,6 +77,7 @@ class Asked(NamedTuple):
     way: Way
     scopes: frozenset[str]
     challenge: str | None
+    resource: str
 
 
 def target_of(sent: AuthorizeQuery) -> str:
@@ -65,27 +86,37 @@ def target_of(sent: AuthorizeQuery) -> str:
     return f"{PATH}?" + urlencode({name: value for name in names if (value := getattr(sent, name))})
 
 
-async def checked(store: Store, sent: AuthorizeQuery) -> Asked:
-    """The request, when it may be put to a person.
+async def addressed(store: Store, sent: AuthorizeQuery) -> tuple[Client, Way]:
+    """The client of a request, and how the answer reaches it.
 
     Raises:
         NoWayBack: unknown client, or an address that is not registered for it.
-        SentBack: anything else is wrong with it.
     """
     client = await queries.client(store.database, sent.client_id)
     if client is None or not dynamic_clients.is_enabled(store, client):
-        raise NoWayBack("There is no client with this client_id.")
+        raise NoWayBack(NO_CLIENT)
     # A client that registered itself has no port to choose, not even of a loopback address.
     is_exact = sent.redirect_uri in client.redirect_uris
     if not is_exact and (client.is_dynamic or not redirect_uris.is_among(sent.redirect_uri, client.redirect_uris)):
         raise NoWayBack("The redirect_uri is not one that is registered for this client.")
     if len(sent.state) > LONGEST_STATE:
         raise NoWayBack(f"The state is longer than {LONGEST_STATE} characters.")
-    way = Way(store.root_url, sent.redirect_uri, sent.state, sent.response_type == "token")
+    in_fragment = sent.response_type == "token"
+    # No exception for loopback addresses: any program of the machine may listen there, and any page of the web could
+    # have the browser call it, with a path of its choice, from this service's address.
+    return client, Way(store.root_url, sent.redirect_uri, sent.state, in_fragment, is_trusted=not client.is_dynamic)
+
+
+def checked(store: Store, sent: AuthorizeQuery, client: Client, way: Way) -> Asked:
+    """The request, when it may be put to a person.
+
+    Raises:
+        SentBack: something is wrong with it.
+    """
     challenge = _challenge(sent, client, way)
     if sent.resource and not targets.is_ours(store, sent.resource):
         raise SentBack(way, "invalid_target", "the token was asked for another service")
-    return Asked(client, way, _scopes(sent, client, way), challenge)
+    return Asked(client, way, _scopes(sent, client, way), challenge, sent.resource)
 
 
 def _challenge(sent: AuthorizeQuery, client: Client, way: Way) -> str | None:

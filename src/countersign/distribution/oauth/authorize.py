@@ -5,8 +5,16 @@ from countersign.distribution.identity import csrf, queries, sessions, tokens, v
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.visitors import Visitor
 from countersign.distribution.oauth import authorization_code, consents, dynamic_clients, pages
-from countersign.distribution.oauth.authorization_request import Asked, NoWayBack, SentBack, checked, target_of
+from countersign.distribution.oauth.authorization_request import (
+    Asked,
+    NoWayBack,
+    SentBack,
+    addressed,
+    checked,
+    target_of,
+)
 from countersign.distribution.oauth.consents import Consent
+from countersign.distribution.oauth.pages import Offer
 from countersign.distribution.oauth.schemas import AuthorizeForm, AuthorizeQuery
 from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
@@ -33,9 +41,9 @@ async def decide(call: Request[Nothing, AuthorizeForm]) -> Answer:
 
 
 def _refusal(refused: NoWayBack | SentBack) -> Answer:
-    if isinstance(refused, SentBack):
-        return refused.answer
-    return forms.message("This link does not work", f"{refused} Tell whoever runs the page you came from.", 400)
+    if isinstance(refused, NoWayBack):
+        return forms.message("This link does not work", f"{refused} Tell whoever runs the page you came from.", 400)
+    return refused.way.back(refused.members) if refused.is_automatic else pages.not_sent_back(refused)
 
 
 async def _asked(
@@ -45,28 +53,31 @@ async def _asked(
     *,
     decided: AuthorizeForm | None,
 ) -> Answer:
-    """The way of a request through the endpoint, with or without the person's decision."""
+    """The way of a request through the endpoint, with or without the person's decision. The person signs in before
+    anything is told to the client (RFC 9700 §4.11.2)."""
     await store.versions()
-    asked = await checked(store, sent)
+    client, way = await addressed(store, sent)
     visitor = await visitors.signed_in(store, call.headers, target_of(sent))
     if isinstance(visitor, Answer):
         return visitor
+    asked = checked(store, sent, client, way)
     held = await tokens.held_by_person(store.database, visitor.person.id)
     granted = asked.scopes & held
     if not granted:
-        raise SentBack(asked.way, "invalid_scope", "the person holds none of these scopes")
+        raise SentBack(way, "invalid_scope", "the person holds none of these scopes", is_automatic=False)
+    organisation = await queries.organisation(store.database, client.org_id or "")
+    offer = Offer(asked, granted, asked.scopes - held, organisation.name if organisation else "")
     if decided is not None:
         csrf.require(store, visitor.session, decided.csrf)
         if decided.decision != "allow":
-            raise SentBack(asked.way, "access_denied", "the person did not allow it")
+            raise SentBack(way, "access_denied", "the person did not allow it", is_automatic=True)
+        if not csrf.is_for(store, visitor.session, decided.shown, *offer.shown):
+            return pages.consent(store, offer, sent, visitor, has_changed=True)
     async with store.database.transaction() as transaction:
         consent = await _consent(transaction, asked, granted, visitor, is_given=decided is not None)
         if consent is not None:
             return await _sent_on(store, transaction, asked, granted, visitor, consent)
-    organisation = await queries.organisation(store.database, asked.client.org_id or "")
-    token = csrf.token_of(store, visitor.session)
-    name = organisation.name if organisation else ""
-    return pages.consent(store, asked, sent, name, granted, visitor=visitor, csrf=token)
+    return pages.consent(store, offer, sent, visitor)
 
 
 async def _consent(

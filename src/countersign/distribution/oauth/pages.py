@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 
 from countersign.distribution.agents.pages import in_words
 from countersign.distribution.context import Store
-from countersign.distribution.identity import redirect_uris
+from countersign.distribution.identity import csrf, redirect_uris, scopes
 from countersign.distribution.identity.visitors import Visitor
-from countersign.distribution.oauth.authorization_request import Asked
+from countersign.distribution.oauth.authorization_request import Asked, SentBack
 from countersign.distribution.oauth.schemas import AuthorizeQuery
 from countersign.kernel.clock import Instant
 from countersign.kernel.http import forms
@@ -27,30 +27,43 @@ class Listed(NamedTuple):
     used_at: Instant | None
 
 
-def consent(
-    store: Store,
-    asked: Asked,
-    sent: AuthorizeQuery,
-    organisation: str,
-    granted: frozenset[str],
-    *,
-    visitor: Visitor,
-    csrf: str,
-) -> Answer:
-    """The page on which a person lets a client act for them, or does not."""
-    client = asked.client
-    site = redirect_uris.lowered_site(asked.way.redirect_uri)
+class Offer(NamedTuple):
+    """What a person is asked to allow: the request, what of it their account can give and what not, and the name of the
+    client's organisation."""
+
+    asked: Asked
+    granted: frozenset[str]
+    lacking: frozenset[str]
+    organisation: str
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """What the person decides about. A decision about anything else is none: what is granted is what was seen."""
+        client, way = self.asked.client, self.asked.way
+        granted = scopes.words(self.granted)
+        challenge = self.asked.challenge or ""
+        named = (client.id, client.name, client.org_id or "", self.organisation)
+        return (*named, way.redirect_uri, way.state, challenge, self.asked.resource, granted)
+
+
+def consent(store: Store, offer: Offer, sent: AuthorizeQuery, visitor: Visitor, *, has_changed: bool = False) -> Answer:
+    """The page on which a person lets a client act for them, or does not; `has_changed`: since they saw it last."""
+    client, way = offer.asked.client, offer.asked.way
+    site = redirect_uris.lowered_site(way.redirect_uri)
     kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
-    fields = "".join(forms.hidden(name, value) for name, value in {**kept, "csrf": csrf}.items() if value)
-    who = f"<strong>{escape(client.name)}</strong>, a client of <strong>{escape(organisation)}</strong>,"
+    kept["csrf"] = csrf.token_of(store, visitor.session)
+    kept["shown"] = csrf.token_of(store, visitor.session, *offer.shown)
+    fields = "".join(forms.hidden(name, value) for name, value in kept.items() if value)
+    who = f"<strong>{escape(client.name)}</strong>, a client of <strong>{escape(offer.organisation)}</strong>,"
     title, warning = f"Allow {client.name}?", ""
     if client.is_dynamic:
         # The name is the client's own claim: the title has the host, which is what the person can check.
         title, who, warning = f"Allow {urlsplit(site).netloc}?", _unverified_name(client.name), _unverified(site)
+    changed = '<p class="error" role="alert">This has changed since you saw it. Look again, then decide.</p>'
     body = (
-        f"<p>{who} wants to act for you at {escape(store.settings.resource_name)}. "
+        f"{changed if has_changed else ''}<p>{who} wants to act for you at {escape(store.settings.resource_name)}. "
         f"You are signed in as {escape(visitor.person.email)}.</p>{warning}"
-        f"<p>It will be able to:</p>{in_words(granted)}"
+        f"<p>It will be able to:</p>{in_words(offer.granted)}{_lacking(offer.lacking)}"
         f"<p>You will be sent on to <code>{escape(site)}</code>.</p>"
         f'<form method="post" action="/auth/authorize">{fields}'
         '<div class="choice"><button name="decision" value="allow">Allow</button>'
@@ -58,8 +71,33 @@ def consent(
         '<p>What you allow you can take back at any time on <a href="/auth/agents">the page of your connected '
         "agents</a>.</p>"
     )
-    sends_to = (redirect_uris.policy_source(asked.way.redirect_uri),)
-    return forms.page(title, body, sends_to=sends_to)
+    sends_to = (redirect_uris.policy_source(way.redirect_uri),)
+    prefix = "Error: " if has_changed else ""
+    return forms.page(title, body, 400 if has_changed else 200, sends_to=sends_to, prefix=prefix)
+
+
+def _lacking(lacking: frozenset[str]) -> str:
+    if not lacking:
+        return ""
+    return f"<p>It asked for more. Your account cannot do this, so it will not be able to:</p>{in_words(lacking)}"
+
+
+def not_sent_back(refused: SentBack) -> Answer:
+    """The page on a request that cannot be put to the person, with a link to the client: they decide whether to go."""
+    site = redirect_uris.lowered_site(refused.way.redirect_uri)
+    host = escape(urlsplit(site).netloc)
+    unverified = ""
+    if not refused.way.is_trusted:
+        unverified = (
+            "<p>The client registered itself (<strong>not verified</strong>). Return only if you came from "
+            f"<strong>{escape(site)}</strong>.</p>"
+        )
+    body = (
+        f"<p>The request of <strong>{host}</strong> cannot be carried out, and nothing was allowed.</p>"
+        f"<p>{escape(refused.error)}: {escape(refused.description)}.</p>{unverified}"
+        f'<p><a rel="noreferrer" href="{escape(refused.way.address(refused.members))}">Return to {host}</a></p>'
+    )
+    return forms.page("This link does not work", body, 400)
 
 
 def _unverified_name(name: str) -> str:
@@ -79,9 +117,9 @@ def _unverified(site: str) -> str:
     )
 
 
-def connected(store: Store, listed: Iterable[Listed], email: str, csrf: str) -> Answer:
+def connected(store: Store, listed: Iterable[Listed], email: str, form_token: str) -> Answer:
     """The page of everything that may act for a person, each with a button that ends it."""
-    lines = "".join(_line(each, csrf) for each in listed)
+    lines = "".join(_line(each, form_token) for each in listed)
     place = f"for {escape(email)} at {escape(store.settings.resource_name)}"
     shown = f"<p>Nothing acts {place}.</p>"
     if lines:
@@ -89,12 +127,12 @@ def connected(store: Store, listed: Iterable[Listed], email: str, csrf: str) -> 
     return forms.page("Connected agents", shown + forms.linked((("Start page", "/"),)))
 
 
-def _line(each: Listed, csrf: str) -> str:
+def _line(each: Listed, form_token: str) -> str:
     used = f"last used {forms.moment(each.used_at)}" if each.used_at else "not used yet"
     name = escape(each.name)
     return (
         f'<li><h2>{name}</h2><p class="facts">{escape(each.what)}, since {forms.moment(each.since)}, {used}</p>'
         f"<p>It can:</p>{in_words(each.scopes)}"
-        f'<form method="post">{forms.hidden("csrf", csrf)}{forms.hidden("id", each.id)}'
+        f'<form method="post">{forms.hidden("csrf", form_token)}{forms.hidden("id", each.id)}'
         f'<button class="other" aria-label="Disconnect {name}">Disconnect</button></form></li>'
     )

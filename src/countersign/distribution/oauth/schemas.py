@@ -87,9 +87,11 @@ class AuthorizeQuery(msgspec.Struct):
 
 
 class AuthorizeForm(AuthorizeQuery):
-    """The person's decision, `allow` or `deny`, on a page made for their sign-in."""
+    """The person's decision, `allow` or `deny`, on a page made for their sign-in; `shown` is the seal of what the page
+    showed."""
 
     csrf: Text = ""
+    shown: Text = ""
     decision: Text = ""
 
 
