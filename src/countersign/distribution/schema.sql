@@ -366,7 +366,7 @@ CREATE TABLE consent (
     scopes TEXT NOT NULL,
     generation BIGINT NOT NULL,
     created_at BIGINT NOT NULL,
-    used_at BIGINT,
+    used_at BIGINT, sites TEXT NOT NULL DEFAULT '[]',
     UNIQUE (person_id, client_id)
 );
 

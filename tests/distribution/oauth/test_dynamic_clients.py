@@ -26,6 +26,7 @@ from tests.distribution.oauth.conftest import (
     asking,
     code_for,
     exchange,
+    hidden_fields,
     new_client,
     not_sent,
     refused,
@@ -361,10 +362,50 @@ async def test_the_page_of_connected_agents_shows_it_and_ends_it(world: World, b
     before = (await world.call("GET", "/library", token)).status_code
     await browser.post("/auth/agents", fields)
 
-    assert "Editor" in page.text
-    assert "A client of https://app.example that registered itself (not verified)" in page.text
+    assert "<h2>app.example</h2>" in page.text
+    assert "https://app.example that registered itself and calls itself “Editor” (not verified)" in page.text
     assert before == 200
     assert (await world.call("GET", "/library", token)).status_code == 401
+
+
+@pytest.mark.parametrize(("name", "claim"), [("GitHub", "calls itself “GitHub”"), ("", "has no name")])
+async def test_a_client_is_listed_under_the_site_it_was_allowed_for_and_no_other(
+    world: World, browser: Browser, name: str, claim: str
+) -> None:
+    good, evil = "https://github.com/cb", "https://evil.example/cb"
+    client = await new_dynamic(world, client_name=name, redirect_uris=[good, evil])
+    await code_for(browser, client, redirect_uri=evil)
+
+    of_one = (await browser.get("/auth/agents")).text
+    await code_for(browser, client, redirect_uri=good)
+    of_both = (await browser.get("/auth/agents")).text
+
+    assert "<h2>evil.example</h2>" in of_one
+    assert f"https://evil.example that registered itself and {claim} (not verified)" in of_one
+    assert "github.com" not in of_one
+    assert "<h2>evil.example, github.com</h2>" in of_both
+
+
+async def test_a_site_is_forgotten_when_the_person_takes_it_back(world: World, browser: Browser) -> None:
+    other = "https://other.example/cb"
+    client = await new_dynamic(world, redirect_uris=[BACK, other])
+    await code_for(browser, client)
+    await browser.post("/auth/agents", hidden_fields(await browser.get("/auth/agents")))
+
+    await code_for(browser, client, redirect_uri=other)
+
+    assert "<h2>other.example</h2>" in (await browser.get("/auth/agents")).text
+
+
+async def test_a_consent_from_before_sites_were_kept_names_every_site_it_may_be_for(
+    world: World, browser: Browser
+) -> None:
+    client = await new_dynamic(world, redirect_uris=["https://github.com/cb", BACK])
+    await code_for(browser, client)
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("UPDATE consent SET sites = '[]'")
+
+    assert "<h2>app.example or github.com</h2>" in (await browser.get("/auth/agents")).text
 
 
 WRONG = [

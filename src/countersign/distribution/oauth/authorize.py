@@ -1,7 +1,7 @@
 """The authorization endpoint: a person lets a client act for them, and is sent back (RFC 6749 §4.1, RFC 9207)."""
 
 from countersign.distribution.context import Store
-from countersign.distribution.identity import csrf, queries, sessions, tokens, visitors
+from countersign.distribution.identity import csrf, queries, redirect_uris, sessions, tokens, visitors
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.visitors import Visitor
 from countersign.distribution.oauth import authorization_code, consents, dynamic_clients, pages
@@ -87,7 +87,8 @@ async def _consent(
     could be anybody by now."""
     if is_given:
         await dynamic_clients.record_use(transaction, asked.client)
-        return await consents.allow(transaction, visitor.person.id, asked.client.id, granted)
+        site = redirect_uris.lowered_site(asked.way.redirect_uri)
+        return await consents.allow(transaction, visitor.person.id, asked.client.id, granted, site=site)
     if asked.client.is_dynamic:
         return None
     known = await consents.allowed(transaction, visitor.person.id, asked.client.id)

@@ -1,5 +1,7 @@
 """The page of connected agents: who may act for a person, and taking that back."""
 
+from urllib.parse import urlsplit
+
 from countersign.distribution.agents import registrations
 from countersign.distribution.agents.registrations import Registration
 from countersign.distribution.context import Store
@@ -67,6 +69,9 @@ def _agent(found: Registration) -> Listed:
 def _client(found: Connected) -> Listed:
     what, name = f"A client of {found.organisation}", found.client
     if found.redirect_uris:
-        site = redirect_uris.lowered_site(found.redirect_uris[0])
-        what, name = f"A client of {site} that registered itself (not verified)", name or "A client without a name"
+        # The name is the client's own claim: the line is titled with the site that the person was sent on to.
+        sites = found.sites or tuple(sorted({redirect_uris.lowered_site(each) for each in found.redirect_uris}))
+        name = (", " if found.sites else " or ").join(urlsplit(each).netloc for each in sites)
+        claim = f"calls itself “{found.client}”" if found.client else "has no name"
+        what = f"A client of {' '.join(sites)} that registered itself and {claim} (not verified)"
     return Listed(found.id, name, what, found.scopes, found.created_at, found.used_at)

@@ -11,7 +11,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction
 
-CONSENT = "SELECT id, scopes FROM consent WHERE person_id = $1 AND client_id = $2"
+CONSENT = "SELECT id, scopes, sites FROM consent WHERE person_id = $1 AND client_id = $2"
 # Changes nothing but holds the row, so that a revocation comes wholly before or wholly after.
 HOLD = "UPDATE consent SET used_at = used_at WHERE person_id = $1 AND client_id = $2"
 MAKE = """
@@ -20,18 +20,20 @@ MAKE = """
     ON CONFLICT DO NOTHING
 """
 WIDEN = """
-    UPDATE consent SET scopes = $2, created_at = CASE WHEN scopes = '' THEN $3 ELSE created_at END WHERE id = $1
+    UPDATE consent
+    SET scopes = $2, sites = $3, created_at = CASE WHEN scopes = '' THEN $4 ELSE created_at END
+    WHERE id = $1
 """
 REVOKE = """
-    UPDATE consent SET scopes = '', generation = generation + 1
+    UPDATE consent SET scopes = '', sites = '[]', generation = generation + 1
     WHERE id = $1 AND person_id = $2 AND scopes <> ''
 """
-REVOKE_EVERY = "UPDATE consent SET scopes = '', generation = generation + 1 WHERE scopes <> ''"
+REVOKE_EVERY = "UPDATE consent SET scopes = '', sites = '[]', generation = generation + 1 WHERE scopes <> ''"
 END_EVERY_CODE = "DELETE FROM authorization_code"
 END_CODES = "DELETE FROM authorization_code WHERE consent_id = $1"
 USED = "UPDATE consent SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
 OF_PERSON = """
-    SELECT c.id, coalesce(o.name, d.name), coalesce(n.name, ''), coalesce(d.redirect_uris, '[]'), c.scopes,
+    SELECT c.id, coalesce(o.name, d.name), coalesce(n.name, ''), coalesce(d.redirect_uris, '[]'), c.sites, c.scopes,
         c.created_at, c.used_at
     FROM consent c
     LEFT JOIN oauth_client o ON o.id = c.client_id
@@ -44,20 +46,23 @@ OF_PERSON = """
 
 
 class Consent(NamedTuple):
-    """What a person allows a client; without scopes it was taken back."""
+    """What a person allows a client, and the sites they were sent on to with it; without scopes it was taken back."""
 
     id: str
     scopes: frozenset[str]
+    sites: tuple[str, ...]
 
 
 class Connected(NamedTuple):
-    """A client that may act for a person, for the page that lists them; one that registered itself has the addresses
-    it sends people to, and no organisation."""
+    """A client that may act for a person, for the page that lists them; one that registered itself has no organisation.
+    `sites` are those that the person was sent on to, empty for a consent from before they were kept: it was for one
+    of `redirect_uris`."""
 
     id: str
     client: str
     organisation: str
     redirect_uris: tuple[str, ...]
+    sites: tuple[str, ...]
     scopes: frozenset[str]
     created_at: Instant
     used_at: Instant | None
@@ -67,11 +72,13 @@ async def allowed(transaction: Transaction, person_id: str, client_id: str) -> C
     """What the person has allowed the client so far, held until the transaction ends."""
     await transaction.run(HOLD, person_id, client_id)
     row = await transaction.fetch_one(CONSENT, person_id, client_id)
-    return None if row is None else Consent(row[0], frozenset(row[1].split()))
+    return None if row is None else Consent(row[0], frozenset(row[1].split()), _sites(row[2]))
 
 
-async def allow(transaction: Transaction, person_id: str, client_id: str, granted: frozenset[str]) -> Consent:
-    """Let a client do this for a person, beside what was allowed before."""
+async def allow(
+    transaction: Transaction, person_id: str, client_id: str, granted: frozenset[str], *, site: str
+) -> Consent:
+    """Let a client do this for a person, who is sent on to `site`, beside what was allowed before."""
     now = clock.now()
     fresh_id = queries.CONSENT_PREFIX + ids.new_uuid().replace("-", "")
     await transaction.run(MAKE, fresh_id, person_id, client_id, now)
@@ -79,8 +86,9 @@ async def allow(transaction: Transaction, person_id: str, client_id: str, grante
     if known is None:
         raise LookupError("the consent was not kept")
     held = known.scopes | granted
-    await transaction.run(WIDEN, known.id, scopes.words(held), now)
-    return Consent(known.id, held)
+    sites = tuple(sorted({*known.sites, site}))
+    await transaction.run(WIDEN, known.id, scopes.words(held), msgspec.json.encode(sites).decode(), now)
+    return Consent(known.id, held, sites)
 
 
 async def revoke(transaction: Transaction, consent_id: str, person_id: str) -> bool:
@@ -108,13 +116,18 @@ async def of_person(reader: Reader, person_id: str) -> list[Connected]:
             found,
             client,
             organisation,
-            msgspec.json.decode(uris, type=tuple[str, ...]),
+            _sites(uris),
+            _sites(sites),
             frozenset(words.split()),
             created_at,
             used_at,
         )
-        for found, client, organisation, uris, words, created_at, used_at in rows
+        for found, client, organisation, uris, sites, words, created_at, used_at in rows
     ]
+
+
+def _sites(stored: str) -> tuple[str, ...]:
+    return msgspec.json.decode(stored, type=tuple[str, ...])
 
 
 async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
