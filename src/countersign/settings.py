@@ -119,6 +119,9 @@ class Settings:
         True,
         "Let OAuth clients register themselves (RFC 7591), as MCP clients do; off: those that did get no more tokens.",
     )
+    dynamic_client_days: int = _setting(
+        180, "How long an OAuth client that registered itself lasts while nobody uses it.", "days"
+    )
     assertion_ttl_s: int = _setting(
         3600,
         "Life of the assertion an agent exchanges for access tokens, a day at most.",

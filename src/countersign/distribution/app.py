@@ -191,8 +191,8 @@ async def tended(store: Store) -> AsyncGenerator[None]:
 
 async def tend(store: Store) -> None:
     """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
-    and tokens of others, mailed links, registrations, keys, deliveries of webhooks, data sets of the sandbox; and write
-    down when agents and keys were last used."""
+    and tokens of others, mailed links, registrations, OAuth clients that registered themselves, keys, deliveries of
+    webhooks, data sets of the sandbox; and write down when agents and keys were last used."""
     # First, so that no key is forgotten that was just used.
     await _record_uses(store)
     await gc.sweep(store)
@@ -206,6 +206,7 @@ async def tend(store: Store) -> None:
         await authorization_code.forget_old(transaction)
         await registrations.forget_old(transaction)
         await dynamic_clients.forget_unused(transaction)
+        await dynamic_clients.end_idle(transaction, store.settings.dynamic_client_days)
         await links.forget_old(transaction)
         await job_table.forget_old(transaction, store.settings.job_days)
         await api_keys.forget_unused(transaction, store.settings.key_days)

@@ -369,6 +369,8 @@ CREATE TABLE consent (
     used_at BIGINT, sites TEXT NOT NULL DEFAULT '[]',
     UNIQUE (person_id, client_id)
 );
+-- Clients that registered themselves end when nobody uses them: `used_at` is when a person last let the client in.
+CREATE INDEX consent_by_client ON consent (client_id);
 
 CREATE TABLE authorization_code (
     code_hash BLOB PRIMARY KEY,
@@ -383,6 +385,7 @@ CREATE TABLE authorization_code (
     used_at BIGINT
 );
 CREATE INDEX authorization_code_by_expiry ON authorization_code (expires_at);
+CREATE INDEX authorization_code_by_client ON authorization_code (client_id);
 
 -- Access tokens that ended before their time, until they would have.
 CREATE TABLE revoked_token (
@@ -649,3 +652,4 @@ CREATE TABLE dynamic_client (
     used_at BIGINT
 );
 CREATE INDEX dynamic_client_unused ON dynamic_client (created_at, id) WHERE used_at IS NULL;
+CREATE INDEX dynamic_client_used ON dynamic_client (used_at) WHERE used_at IS NOT NULL;

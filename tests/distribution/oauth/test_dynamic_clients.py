@@ -353,6 +353,93 @@ async def test_an_unused_client_ends_after_30_days(world: World, browser: Browse
     assert await queries.client(world.store.database, old.id) is None
 
 
+async def age(world: World, client: Known, days: int) -> None:
+    """Have everything that was done with a client be done some days earlier."""
+    moved = days * DAY_S * SECOND
+    async with world.store.database.transaction() as transaction:
+        for statement in (
+            "UPDATE dynamic_client SET created_at = created_at - $2, used_at = used_at - $2 WHERE id = $1",
+            "UPDATE consent SET created_at = created_at - $2, used_at = used_at - $2 WHERE client_id = $1",
+        ):
+            await transaction.run(statement, client.id, moved)
+
+
+async def test_a_client_that_nobody_uses_ends_with_what_was_allowed_to_it(
+    world: World, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exchanged, allowed_again, used, old = [await new_dynamic(world) for _ in range(4)]
+    of_north = await new_client(world)
+    tokens_of = {
+        each.id: (await exchange(world, each, await code_for(browser, each))).json()["access_token"]
+        for each in (exchanged, allowed_again, used, old, of_north)
+    }
+    for client in (exchanged, allowed_again, used, old):
+        await age(world, client, 181)
+    await age(world, exchanged, -2)
+    await code_for(browser, allowed_again)
+    await world.call("GET", "/library", tokens_of[used.id])
+    capsys.readouterr()
+
+    await distribution.tend(world.store)
+
+    seen = [(await browser.get(ASK, asking(each))).status_code for each in (exchanged, allowed_again, used, old)]
+    assert seen == [200, 200, 200, 400]
+    logged = [line for line in capsys.readouterr().err.splitlines() if '"client ended"' in line]
+    assert [old.id in line for line in logged] == [True]
+    assert (await world.call("GET", "/library", tokens_of[old.id])).status_code == 401
+    assert (await world.call("GET", "/library", tokens_of[of_north.id])).status_code == 200
+    for table in ("consent", "authorization_code"):
+        row = await world.store.database.fetch_one(f"SELECT count(*) FROM {table} WHERE client_id = $1", old.id)
+        assert row == (0,), table
+
+
+@pytest.mark.parametrize(("days", "status"), [(29, 200), (31, 400)])
+async def test_a_client_that_everybody_took_back_ends_30_days_after_its_last_use(
+    world: World, browser: Browser, days: int, status: int
+) -> None:
+    taken_back, wanted = await new_dynamic(world), await new_dynamic(world, redirect_uris=[f"{BACK}/2"])
+    await exchange(world, taken_back, await code_for(browser, taken_back))
+    await browser.post("/auth/agents", hidden_fields(await browser.get("/auth/agents")))
+    await exchange(world, wanted, await code_for(browser, wanted, redirect_uri=f"{BACK}/2"))
+    for client in (taken_back, wanted):
+        await age(world, client, days)
+
+    await distribution.tend(world.store)
+
+    assert (await browser.get(ASK, asking(taken_back))).status_code == status
+    assert (await browser.get(ASK, asking(wanted, redirect_uri=f"{BACK}/2"))).status_code == 200
+
+
+async def test_the_operator_says_how_long_an_unused_client_lasts_by_the_clock(world: World, browser: Browser) -> None:
+    store = replace(world.store, settings=replace(world.store.settings, dynamic_client_days=7))
+    client = await new_dynamic(world)
+    await exchange(world, client, await code_for(browser, client))
+    ended: list[int] = []
+
+    for days in (6, 8):
+        with clock.fixed(clock.later(clock.now(), seconds=days * DAY_S)):
+            async with store.database.transaction() as transaction:
+                ended.append(await dynamic_clients.end_idle(transaction, store.settings.dynamic_client_days))
+
+    assert ended == [0, 1]
+
+
+async def test_a_client_that_ended_while_its_page_was_open_is_allowed_nothing(world: World, browser: Browser) -> None:
+    client = await new_dynamic(world)
+    found = await queries.client(world.store.database, client.id)
+    assert found is not None
+    page = await browser.get(ASK, asking(client))
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("DELETE FROM dynamic_client WHERE id = $1", client.id)
+        recorded = await dynamic_clients.record_use(transaction, found)
+
+    answer = await browser.decide(page, "allow")
+
+    assert not recorded
+    assert answer.status_code == 400
+    assert "location" not in answer.headers
+
+
 async def test_the_page_of_connected_agents_shows_it_and_ends_it(world: World, browser: Browser) -> None:
     client = await new_dynamic(world, client_name="Editor")
     token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]

@@ -6,6 +6,7 @@ from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.visitors import Visitor
 from countersign.distribution.oauth import authorization_code, consents, dynamic_clients, pages
 from countersign.distribution.oauth.authorization_request import (
+    NO_CLIENT,
     Asked,
     NoWayBack,
     SentBack,
@@ -84,9 +85,14 @@ async def _consent(
     transaction: Transaction, asked: Asked, granted: frozenset[str], visitor: Visitor, *, is_given: bool
 ) -> Consent | None:
     """The consent just given, or one of before that covers as much; not to a client that registered itself, which
-    could be anybody by now."""
+    could be anybody by now.
+
+    Raises:
+        NoWayBack: the client has ended meanwhile.
+    """
     if is_given:
-        await dynamic_clients.record_use(transaction, asked.client)
+        if not await dynamic_clients.record_use(transaction, asked.client):
+            raise NoWayBack(NO_CLIENT)
         site = redirect_uris.lowered_site(asked.way.redirect_uri)
         return await consents.allow(transaction, visitor.person.id, asked.client.id, granted, site=site)
     if asked.client.is_dynamic:

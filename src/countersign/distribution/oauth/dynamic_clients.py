@@ -12,6 +12,8 @@ from countersign.distribution.identity import queries, redirect_uris, scopes
 from countersign.distribution.identity.queries import Client
 from countersign.distribution.oauth.schemas import ClientMetadata, ClientRegistered
 from countersign.kernel import clock, ids, telemetry
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import versions
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.normalization import normalized
@@ -22,6 +24,7 @@ GRANT = "authorization_code"
 MAX_UNUSED = 10_000
 MAX_REDIRECT_URIS = 10
 MAX_NAME_LENGTH = 60
+MAX_ENDED_AT_ONCE = 1_000
 METHODS = ("client_secret_basic", "client_secret_post")
 
 INSERT = """
@@ -33,7 +36,21 @@ OLDEST_TO_END = """
 """
 END_OLDEST = "DELETE FROM dynamic_client WHERE used_at IS NULL AND (created_at < $1 OR (created_at = $1 AND id <= $2))"
 END_UNUSED = "DELETE FROM dynamic_client WHERE used_at IS NULL AND created_at <= $1"
-USED = "UPDATE dynamic_client SET used_at = $2 WHERE id = $1 AND used_at IS NULL"
+USED = "UPDATE dynamic_client SET used_at = $2 WHERE id = $1"
+# Used by nobody for long, or let in by nobody any more for a while.
+ENDED = """
+    SELECT d.id
+    FROM dynamic_client d
+    WHERE (d.used_at <= $1
+            AND NOT EXISTS (SELECT 1 FROM consent c WHERE c.client_id = d.id AND c.used_at > $1))
+        OR (d.used_at <= $2
+            AND NOT EXISTS (SELECT 1 FROM consent c WHERE c.client_id = d.id AND (c.scopes <> '' OR c.used_at > $2)))
+    ORDER BY d.used_at, d.id
+    LIMIT $3
+"""
+END = "DELETE FROM dynamic_client WHERE id = $1 AND used_at <= $2"
+END_CODES = "DELETE FROM authorization_code WHERE client_id = $1"
+END_CONSENTS = "DELETE FROM consent WHERE client_id = $1"
 
 # Everything else in a name is shown as a space: what is invisible or changes the direction of writing, letters that
 # look like Latin ones, quotation marks that would end the name, and what makes a host or an address of it.
@@ -104,15 +121,45 @@ async def register(store: Store, sent: ClientMetadata, address: str) -> ClientRe
     )
 
 
-async def record_use(transaction: Transaction, client: Client) -> None:
-    """Keep a client that a person lets in."""
-    if client.is_dynamic:
-        await transaction.run(USED, client.id, clock.now())
+async def record_use(transaction: Transaction, client: Client) -> bool:
+    """Keep a client that a person lets in; False when it has ended meanwhile."""
+    return not client.is_dynamic or bool(await transaction.run(USED, client.id, clock.now()))
 
 
 async def forget_unused(transaction: Transaction) -> int:
     """Remove clients that no person let in within 30 days of their registration; how many there were."""
-    return await transaction.run(END_UNUSED, clock.later(clock.now(), seconds=-queries.UNUSED_CLIENT_S))
+    ended = await transaction.run(END_UNUSED, clock.later(clock.now(), seconds=-queries.UNUSED_CLIENT_S))
+    _log_unused(ended)
+    return ended
+
+
+async def end_idle(transaction: Transaction, days: int) -> int:
+    """Remove clients that nobody used for so many days, and those that no person allows anything any more 30 days after
+    their last use, with what is left of their consents; how many there were, 1,000 at most."""
+    now = clock.now()
+    idle_since = clock.later(now, seconds=-86_400 * days)
+    unwanted_since = clock.later(now, seconds=-queries.UNUSED_CLIENT_S)
+    found = await transaction.fetch(ENDED, idle_since, unwanted_since, MAX_ENDED_AT_ONCE)
+    ended = [client_id for (client_id,) in found if await _end(transaction, client_id, max(idle_since, unwanted_since))]
+    for client_id in ended:
+        telemetry.logger("oauth").info("client ended", client=client_id, reason="nobody used it")
+    if ended:
+        await versions.bump(transaction, "identity")
+    return len(ended)
+
+
+async def _end(transaction: Transaction, client_id: str, unused_since: Instant) -> bool:
+    """Remove a client, unless a person let it in a moment ago."""
+    if not await transaction.run(END, client_id, unused_since):
+        return False
+    await transaction.run(END_CODES, client_id)
+    await transaction.run(END_CONSENTS, client_id)
+    return True
+
+
+def _log_unused(count: int) -> None:
+    if count:
+        telemetry.logger("oauth").info("unused clients ended", count=count)
 
 
 def is_enabled(store: Store, client: Client) -> bool:
@@ -130,7 +177,7 @@ async def _make_room(transaction: Transaction) -> None:
     """End the oldest unused clients, so that one more leaves MAX_UNUSED of them."""
     oldest = await transaction.fetch_one(OLDEST_TO_END, MAX_UNUSED - 1)
     if oldest is not None:
-        await transaction.run(END_OLDEST, *oldest)
+        _log_unused(await transaction.run(END_OLDEST, *oldest))
 
 
 def _redirect_uris(store: Store, sent: ClientMetadata) -> tuple[str, ...]:
