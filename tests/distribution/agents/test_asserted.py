@@ -244,6 +244,89 @@ async def test_an_anonymous_agent_of_an_existing_account_waits_for_its_person(
     assert (await register(world, provider.mint(ROOT_URL)))[1].status_code == 200
 
 
+async def taken_over(world: World, agent: Agent, assertion: str) -> httpx.Response:
+    """The answer to an anonymous agent that presents an assertion for its claim."""
+    body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": assertion}
+    return await world.http.post("/api/v1/auth/me", json=body)
+
+
+async def confirmed_claim(visitor: Visitor, answered: httpx.Response) -> str:
+    """The page of a claim that waits for its person, who allows it."""
+    link, code = (answered.json()["claim_attempt"][name] for name in ("verification_uri", "user_code"))
+    page = await visitor.get(link)
+    await visitor.decide(link, user_code=code)
+    return page.text
+
+
+async def asking_anonymously(world: World, scope: str) -> Agent:
+    """An agent of nobody that asks for these scopes."""
+    agent = Agent(world.http)
+    assert (await agent.register({"type": "anonymous", "scope": scope})).status_code == 200
+    return agent
+
+
+async def scopes_of(world: World, agent: Agent) -> tuple[str, frozenset[str]]:
+    """The status and the scopes of an agent's registration."""
+    found = await registrations.with_id(world.store.database, agent.answer["id"])
+    assert found is not None
+    return found.status, found.scopes
+
+
+ASKED = "read:products read:library write:releases"
+CARRIED = ["read:products", "read:products write:releases", None]
+
+
+@pytest.mark.parametrize("is_tied", [True, False])
+@pytest.mark.parametrize("carried", CARRIED)
+async def test_t23_a_claim_by_an_assertion_asks_the_person_for_no_more_than_agent_and_assertion_both_name(
+    world: World, provider: IdentityProvider, carried: str | None, is_tied: bool
+) -> None:
+    await provider.trust(world.store)
+    agent = await asking_anonymously(world, ASKED)
+    ann = await Visitor.signed_in(world, ANN, north="publisher")
+    if is_tied:
+        await confirmed(world, provider, ann, scope="read:products")
+    granted = frozenset((carried or ASKED).split())
+
+    answered = await taken_over(world, agent, provider.mint(ROOT_URL, **({"scope": carried} if carried else {})))
+    if answered.json()["status"] == "initiated":
+        page = await confirmed_claim(ann, answered)
+        assert ("see your library" in page) == ("read:library" in granted)
+        assert ("publish releases" in page) == ("write:releases" in granted)
+
+    assert await scopes_of(world, agent) == ("claimed", granted)
+
+
+@pytest.mark.parametrize("carried", CARRIED)
+async def test_t23_a_claim_for_a_new_account_gives_no_more_than_agent_and_assertion_both_name(
+    world: World, provider: IdentityProvider, carried: str | None
+) -> None:
+    await provider.trust(world.store)
+    agent = await asking_anonymously(world, ASKED)
+    granted = frozenset((carried or ASKED).split())
+
+    await taken_over(world, agent, provider.mint(ROOT_URL, **({"scope": carried} if carried else {})))
+
+    # What is to be written waits for the person.
+    status = "unclaimed" if "write:releases" in granted else "claimed"
+    assert await scopes_of(world, agent) == (status, granted)
+
+
+async def test_an_assertion_without_any_scope_that_the_agent_asked_for_claims_nothing_and_is_not_used_up(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    agent, other = Agent(world.http), Agent(world.http)
+    await agent.register({"type": "anonymous", "scope": "read:products"})
+    await other.register({"type": "anonymous", "scope": "read:library"})
+    assertion = provider.mint(ROOT_URL, scope="read:library")
+
+    refused = await taken_over(world, agent, assertion)
+
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_scope")
+    assert (await taken_over(world, other, assertion)).json()["status"] == "claimed"
+
+
 async def test_t42_a_security_event_ends_everything_the_provider_asserted(
     world: World, provider: IdentityProvider
 ) -> None:

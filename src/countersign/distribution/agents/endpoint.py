@@ -214,9 +214,7 @@ async def _claim_by_assertion(store: Store, registration: Registration, assertio
         raise AlreadyClaimed("only an anonymous registration is claimed by an assertion", resolution=remedy)
     if not assertion:
         raise InvalidRequest("assertion is required")
-    believed = await register.vouched(store, assertion)
-    wanted = register.asserted_scopes(believed, None) & registration.scopes
-    outcome = await register.take_over(store, believed, registration, wanted)
+    outcome = await register.take_over(store, await register.vouched(store, assertion), registration)
     if isinstance(outcome, Waiting):
         begun = outcome.begun
         ends = clock.rfc3339(begun.expires_at)

@@ -199,14 +199,28 @@ async def admit(store: Store, believed: Asserted, applicant: Applicant) -> Outco
         return await _registered(store, transaction, origin, applicant, person_id)
 
 
-async def take_over(store: Store, believed: Asserted, registration: Registration, wanted: frozenset[str]) -> Outcome:
-    """Claim an anonymous registration by a provider's assertion: at once for an account that is tied to it or new, by
-    an attempt where its person has to confirm.
+def _limited(believed: Asserted, registration: Registration) -> frozenset[str]:
+    """What an agent asked for, as far as the provider allowed it.
 
     Raises:
+        InvalidScope: nothing of it.
+    """
+    wanted = registration.scopes if believed.scope is None else registration.scopes & believed.scope
+    if not wanted:
+        raise InvalidScope("the assertion carries no scope that the registration asked for")
+    return wanted
+
+
+async def take_over(store: Store, believed: Asserted, registration: Registration) -> Outcome:
+    """Claim an anonymous registration by a provider's assertion, which limits its scopes from now on: at once for an
+    account that is tied to it or new, by an attempt where its person has to confirm.
+
+    Raises:
+        InvalidScope: the assertion carries none of the scopes that the agent asked for.
         ReplayDetected: the assertion was used before.
         AttemptOver: the registration was claimed or has ended meanwhile.
     """
+    wanted = _limited(believed, registration)
     origin = Origin(believed.issuer, believed.subject, believed.client_id)
     async with store.database.transaction() as transaction:
         await id_jag.use_once(transaction, believed)
@@ -220,10 +234,11 @@ async def take_over(store: Store, believed: Asserted, registration: Registration
             email = person.email if person else None
         if not await registrations.name_person(transaction, registration.id, email, origin):
             raise claim.AttemptOver("the registration was claimed or has ended")
-        named = registration._replace(email=email, issuer=believed.issuer, subject=believed.subject)
+        await registrations.narrow(transaction, registration.id, wanted)
+        named = registration._replace(email=email, issuer=believed.issuer, subject=believed.subject, scopes=wanted)
         if person_id is None or needs_person:
             return Waiting(named, "", await attempts.begin(store, transaction, named))
-        await claim.bind(transaction, named._replace(scopes=wanted), person_id)
+        await claim.bind(transaction, named, person_id)
         bound = await registrations.with_id(transaction, registration.id)
         if bound is None:
             raise claim.AttemptOver("the registration has ended")

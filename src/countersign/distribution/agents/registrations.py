@@ -50,6 +50,7 @@ NAME_PERSON = """
     UPDATE registration SET email = $2, issuer = $3, subject = $4, client_id = $5
     WHERE id = $1 AND status = 'unclaimed'
 """
+NARROW = "UPDATE registration SET scopes = $2 WHERE id = $1 AND status = 'unclaimed'"
 CLAIM = """
     UPDATE registration
     SET status = 'claimed', person_id = $2, scopes = $3, claimed_at = $4, generation = generation + 1, email = $5
@@ -256,6 +257,11 @@ async def name_person(transaction: Transaction, registration_id: str, email: str
     before; False when it has been claimed or ended."""
     issuer, subject, client_id = origin or (None, None, None)
     return bool(await transaction.run(NAME_PERSON, registration_id, email, issuer, subject, client_id))
+
+
+async def narrow(transaction: Transaction, registration_id: str, held: frozenset[str]) -> None:
+    """Have an unclaimed registration ask for these scopes alone from now on."""
+    await transaction.run(NARROW, registration_id, scopes.words(held))
 
 
 async def revoke(transaction: Transaction, registration_id: str) -> bool:
