@@ -18,6 +18,9 @@ SAFE = (
     "http://127.0.0.1:8000/cb",
     "http://[::1]:8000/cb",
     "http://localhost:8000/cb",
+    "https://192.0.2.1/cb",
+    "https://xn--80ak6aa92e.example/cb",
+    "https://1.example/cb",
 )
 UNSAFE = (
     "",
@@ -39,6 +42,24 @@ UNSAFE = (
     "https://app.example/\r\nX: y",
     "https://app.example/ä",
     "https://ä.example/",
+    "https://2130706433/",
+    "https://0x7f000001/",
+    "https://0x7f.0.0.1/",
+    "https://0x/",
+    "https://127.1/",
+    "https://017700000001/",
+    "https://127.0.0.01/",
+    "https://1.2.3.4.5/",
+    "https://app.127/",
+    "https://192.0.2.1./",
+    "https://256.0.0.1/",
+    "https://./",
+    "https://.example/",
+    "https://app..example/",
+    "https://app.example../",
+    "https://-app.example/",
+    f"https://{'a' * 64}.example/",
+    f"https://{'a.' * 125}example/",
     "https://app.example:0/",
     "https://app.example:65536/",
     "https://app.example:x/",
@@ -89,6 +110,24 @@ def test_what_is_registered_names_one_origin_for_a_policy(text: str) -> None:
         return
 
     assert not set(redirect_uris.policy_source(uri)) & set(" ;,'\"*\r\n")
+
+
+@pytest.mark.parametrize(
+    ("host", "is_own"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.9.1", True),
+        ("localhost", True),
+        ("a.localhost", True),
+        ("a.localhost.", True),
+        ("[::1]", True),
+        ("localhost.example", False),
+        ("192.0.2.1", False),
+    ],
+)
+def test_what_leads_to_the_persons_own_machine_is_known(host: str, is_own: bool) -> None:
+    assert redirect_uris.fault(f"https://{host}/cb") is None
+    assert redirect_uris.is_loopback(f"https://{host}/cb") is is_own
 
 
 def test_an_ipv6_address_is_named_to_people_and_its_scheme_to_the_policy() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from ipaddress import IPv4Address
 from urllib.parse import urlsplit
 
 from countersign.kernel.errors import invalid_member
@@ -10,6 +11,9 @@ _LONGEST = 2_000
 # Nothing in it that a browser, a header or a policy could read differently from us: no user information, no fragment,
 # no backslash, no wildcard.
 _ADDRESS = re.compile(r"""(https?)://([A-Za-z0-9.-]+|\[::1\])(?::([0-9]{1,5}))?(?:[/?][!"$-\[\]-~]*)?""")
+_MAX_HOST = 253
+_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 _LOOPBACK = ("127.0.0.1", "[::1]", "localhost")
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 """The hosts of the person's own machine, as a parsed address names them."""
@@ -39,11 +43,29 @@ def fault(uri: str) -> str | None:
             f"user information, fragment, backslash or wildcard, {_LONGEST} characters at most"
         )
     scheme, host, port = found.groups()
+    if not _is_canonical(host):
+        return "names no host, or an IPv4 address in another form than 192.0.2.1"
     if port is not None and not 0 < int(port) < 65_536:
         return "names a port that does not exist"
     if scheme == "http" and host not in _LOOPBACK:
         return "must be https, unless it leads to 127.0.0.1, [::1] or localhost"
     return None
+
+
+def _is_canonical(host: str) -> bool:
+    """Whether a host is read by everybody as it is written: browsers take `0x7f000001`, `2130706433` and `127.1` for
+    addresses (WHATWG URL, "ends in a number"), and show another host than the consent page would."""
+    if host == "[::1]":
+        return True
+    name = host.removesuffix(".")
+    if len(name) > _MAX_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+        return False
+    if _NUMBER.fullmatch(name.rpartition(".")[2]) is None:
+        return True
+    try:
+        return str(IPv4Address(host)) == host
+    except ValueError:
+        return False
 
 
 def is_among(given: str, registered: Sequence[str]) -> bool:
@@ -74,7 +96,15 @@ def lowered_site(uri: str) -> str:
 
 def is_loopback(uri: str) -> bool:
     """Whether an address leads to the person's own machine."""
-    return (urlsplit(uri).hostname or "") in LOOPBACK_HOSTS
+    host = (urlsplit(uri).hostname or "").removesuffix(".")
+    return host in LOOPBACK_HOSTS or host.endswith(".localhost") or _is_loopback_address(host)
+
+
+def _is_loopback_address(host: str) -> bool:
+    try:
+        return IPv4Address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def policy_source(uri: str) -> str:
