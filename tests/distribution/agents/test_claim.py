@@ -458,6 +458,21 @@ async def test_t27_of_attempts_begun_at_once_only_one_stays_open(world: World, p
     assert sorted(page.status_code for page in pages) == [200, 410, 410, 410, 410]
 
 
+async def test_t30_an_attempt_begun_while_the_agent_is_claimed_is_either_dead_or_refused(
+    world: World, pat: Visitor
+) -> None:
+    for _ in range(8):
+        agent = await Agent.by_email(world, PAT)
+        digits = digits_of(await pat.decide(agent.other_link))
+
+        completed, again = await asyncio.gather(agent.complete(digits), agent.again(PAT))
+        status = (await agent.poll()).json()["status"]
+
+        # Whichever comes first kills the other: never both.
+        assert sorted((completed.status_code, again.status_code)) in ([200, 409], [200, 410])
+        assert status == ("claimed" if completed.status_code == 200 else "pending")
+
+
 async def test_an_agent_whose_last_token_has_expired_is_no_longer_shown(world: World, pat: Visitor) -> None:
     agent = await Agent.by_email(world, PAT)
     await pat.decide(agent.link, user_code=agent.code)

@@ -190,9 +190,10 @@ async def _begin(store: Store, registration: Registration, email: str, kind: str
     if registration.email != email:
         await limits.count_naming(store, email)
     async with store.database.transaction() as transaction:
-        is_open = registration.kind == "anonymous"
-        if is_open and not await registrations.name_person(transaction, registration.id, email, None):
+        if not await registrations.hold_unclaimed(transaction, registration.id):
             raise AlreadyClaimed("the registration was claimed, declined or ended")
+        if registration.kind == "anonymous":
+            await registrations.name_person(transaction, registration.id, email, None)
         begun = await attempts.begin(store, transaction, registration)
     return Initiated(
         registration.id,

@@ -113,6 +113,7 @@ FORGET = """
         AND NOT EXISTS (SELECT 1 FROM claim_attempt a WHERE a.registration_id = registration.id)
 """
 HOLD = "UPDATE registration SET generation = generation WHERE id = $1"
+HOLD_UNCLAIMED = "UPDATE registration SET generation = generation WHERE id = $1 AND status = 'unclaimed'"
 
 
 class Registration(NamedTuple):
@@ -235,6 +236,11 @@ async def is_first_of_person(reader: Reader, person_id: str) -> bool:
 async def hold(transaction: Transaction, registration_id: str) -> None:
     """Let nobody else change the registration until the transaction ends."""
     await transaction.run(HOLD, registration_id)
+
+
+async def hold_unclaimed(transaction: Transaction, registration_id: str) -> bool:
+    """The same for a registration that can still be claimed; False when it cannot."""
+    return bool(await transaction.run(HOLD_UNCLAIMED, registration_id))
 
 
 async def of_client(reader: Reader, origin: Origin, person_id: str) -> list[Registration]:
