@@ -89,6 +89,7 @@ NAMED: Mapping[str, object] = {
     "claim_token": CLAIM_TOKEN,
     "claim_attempt_token": "cat_Wm4k9pT2vX6sQ8yN",
     "csrf": "Zr3x8vK1mQ5tYw7N",
+    "shown": "b2pTq7Lx0VnK4sRd",
     "token": "Wm4k9pT2vX6sQ8yNZr3x8vK1mQ5tYw7N",
     "signature": "c2lnbmF0dXJlb2Z0aGlzYWRkcmVzcw",
     "expires": 1772366400,

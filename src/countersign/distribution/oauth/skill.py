@@ -56,7 +56,9 @@ The same in the API's own words: `{{"method": "anonymous"}}`.
 _CLIENTS = """
 A client that opens a browser for its person (an MCP client, for one) needs none of these: it registers itself by POST
 {root}/auth/clients `{{"client_name": "…", "redirect_uris": ["http://127.0.0.1:3030/callback"]}}` (RFC 7591), and takes
-an authorization code with PKCE. There is no refresh token, and the person is asked each time.
+an authorization code with PKCE. There is no refresh token, and the person is asked each time. The page offers the
+scopes that the client registered for and the person's account holds; `scope` of the token's answer says which it was.
+A client that nobody uses for {client_days} days ends (401 `invalid_client`): register again.
 """
 _TEXT = """# auth.md
 
@@ -195,6 +197,7 @@ def text(store: Store) -> str:
         "claim_grant": settings.claim_grant,
         "revoked_event": settings.revoked_event,
         "token_ttl_s": settings.token_ttl_s,
+        "client_days": settings.dynamic_client_days,
         "assertion_ttl_s": settings.assertion_ttl_s,
         "resource_url": store.root_url + metadata.RESOURCE_PATH,
         "server_url": store.root_url + metadata.SERVER_PATH,
