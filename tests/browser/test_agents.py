@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page
@@ -20,7 +22,7 @@ from tests.browser.pages import (
     opened,
     send,
 )
-from tests.browser.shop import CUSTOMER, PASSWORD, RETURNS_TO, STRANGER, Shop
+from tests.browser.shop import CUSTOMER, PASSWORD, RETURNS_TO, STRANGER, TLS, Shop
 from tests.servers.countersign import served
 
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -37,6 +39,18 @@ async def press(page: Page, words: str) -> None:
     """Press a button and wait for the page it leads to."""
     async with page.expect_navigation():
         await page.click(f"button:text-is('{words}')")
+
+
+async def registered_itself(shop: Shop) -> str:
+    """The id of a client that nobody verified."""
+    async with httpx.AsyncClient(verify=TLS) as http:
+        answer = await http.post(f"{shop.url}/auth/clients", json={"redirect_uris": [RETURNS_TO]})
+    return str(answer.json()["client_id"])
+
+
+def wrong_request(shop: Shop, client_id: str) -> str:
+    """A request for a code without a challenge."""
+    return f"{shop.url}/auth/authorize?response_type=code&client_id={client_id}&redirect_uri={RETURNS_TO}&state=s"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -80,6 +94,7 @@ async def faults(
             asked += f"&code_challenge={CHALLENGE}&code_challenge_method=S256"
             await look("Allow Chart Room?", f"{shop.url}/auth/authorize?{asked}")
             await look("This link does not work", f"{shop.url}/auth/authorize?client_id=nobody")
+            await look("This link does not work", wrong_request(shop, await registered_itself(shop)))
             await look("Connected agents", f"{shop.url}/auth/agents")
             await press(page, "Disconnect")
             assert "Nothing acts" in await page.inner_text("main")
@@ -106,3 +121,23 @@ async def test_a_link_on_another_site_finds_the_signed_in_person(browser: Browse
             await elsewhere.set_content(f'<a href="{target}">go</a>')
             await elsewhere.click("a")
             await elsewhere.wait_for_selector(f"h1:text-is('{title}')")
+
+
+async def test_a_wrong_request_of_an_unverified_client_leaves_the_store_by_a_click_alone(
+    browser: Browser, shop: Shop
+) -> None:
+    asked = wrong_request(shop, await registered_itself(shop))
+    left: list[str] = []
+    context = await browser.new_context(java_script_enabled=False)
+    page = await context.new_page()
+    page.on("request", lambda request: left.append(request.url) if request.url.startswith(RETURNS_TO) else None)
+    await page.goto(asked)
+    await send(page, email=CUSTOMER, password=PASSWORD)
+    await page.wait_for_selector("h1:text-is('This link does not work')")
+    stayed = list(left)
+    async with page.expect_request(f"{RETURNS_TO}*"):
+        await page.click("a:text-is('Return to 127.0.0.1:9')")
+    await context.close()
+
+    assert stayed == []
+    assert [parse_qs(urlsplit(url).query)["error"] for url in left] == [["invalid_request"]]
