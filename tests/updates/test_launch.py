@@ -59,6 +59,9 @@ STARTED = [
     ("game.wasm", b"\0asm\1\0\0\0", Launch("game.wasm", "wasm", "web")),
     ("web/index.html", b"<!doctype html>", Launch("web/index.html", "html", "web")),
 ]
+PROGRAM = elf(3, 62, interpreter=True)
+FAR = PROGRAM[:32] + struct.pack("<Q", 1 << 63) + PROGRAM[40:]
+"""Its table of segments is said to lie where no offset can."""
 NOT_STARTED = [
     ("lib.so", elf(3, 62, interpreter=False), 0o755),
     ("object.o", elf(1, 62, interpreter=False), 0o644),
@@ -72,6 +75,7 @@ NOT_STARTED = [
     ("empty", b"", 0o755),
     ("cut", b"\x7fELF\2", 0o755),
     ("cut.exe", b"MZ", 0o755),
+    ("far", FAR, 0o755),
 ]
 
 

@@ -26,7 +26,7 @@ def of(path: str, mode: int, head: bytes) -> Launch | None:
         if head.startswith(magic):
             try:
                 return reads(path, mode, head)
-            except (struct.error, IndexError, UnicodeDecodeError):
+            except (struct.error, IndexError, OverflowError, UnicodeDecodeError):
                 return None
     if path.rpartition("/")[2].lower() in ("index.html", "index.htm"):
         return Launch(path, "html", "web")
