@@ -98,6 +98,14 @@ TARS: dict[str, tuple[Callable[[], bytes], Tree]] = {
         HELLO,
     ),
     "of GNU": (lambda: tars.archive(file(b"a.txt", magic=GNU)), HELLO),
+    "of a time before 1970": (
+        lambda: tars.archive(file(b"a.txt", magic=GNU, raw={"mtime": base256(-86400, 12)})),
+        HELLO,
+    ),
+    "of a time far ahead": (
+        lambda: tars.archive(file(b"a.txt", magic=GNU, raw={"mtime": base256(1 << 40, 12)})),
+        HELLO,
+    ),
     "of blocks of 10 KiB": (lambda: tars.archive(file(b"a.txt"), block=10240), HELLO),
     "empty": (lambda: bytes(1024), {}),
     "empty, of 10 KiB": (lambda: bytes(10240), {}),

@@ -18,6 +18,8 @@ _USUAL = re.compile(
 )
 # Behind GNU's two times. Some readers believe what stands there whatever the entry's type is.
 _GNU_SPARSE = 369
+# How a time before 1970 begins; times are not kept.
+_NEGATIVE = b"\xff"
 _USTAR, _GNU, _OLD = b"ustar\x0000", b"ustar  \0", bytes(8)
 
 
@@ -51,7 +53,9 @@ def parse(block: bytes, limits: Limits) -> Header:
     if _USUAL.match(block, 100, 156):
         mode, size, said = (int(fields[place].rstrip(b" \0"), 8) for place in (1, 4, 6))
     else:
-        mode, _, _, size, _, said = (_number(fields[place], name, limits) for place in range(1, 7))
+        mode, _, _, size, said = (_number(fields[place], name, limits) for place in (1, 2, 3, 4, 6))
+        if not fields[5].startswith(_NEGATIVE):
+            _number(fields[5], name, limits)
     if said != _sum(block):
         raise ArchiveRefused("tar-checksum", "its header has another checksum than it says", entry=shown(name))
     _check_form(block, fields, name, limits)
