@@ -13,6 +13,7 @@ from countersign.archives.entry import Member
 from countersign.archives.limits import Limits
 from countersign.archives.reading import read
 from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.tar_extended import RECORDS_PER_ENTRY
 from countersign.archives.tar_hardlinks import MAX_REREAD_FACTOR, LinkedFiles, Place
 from countersign.archives.tar_reading import COUNTED_FROM, MAX_EXTENSIONS
 
@@ -124,3 +125,32 @@ def test_a_chain_of_global_headers_is_refused(count: int) -> None:
 
     assert refused.value.rule == "pax-order"
     assert _read(block * MAX_EXTENSIONS + _tar([("a", b"a")]))
+
+
+def _with_records(counts: Sequence[int]) -> bytes:
+    """A tar file of empty files, each with so many PAX records."""
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for place, count in enumerate(counts):
+            entry = tarfile.TarInfo(f"f{place}")
+            entry.pax_headers = {f"SCHILY.xattr.user.{number}": "v" for number in range(count)}
+            archive.addfile(entry)
+    return held.getvalue()
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_extended_headers_cost_no_more_than_a_bound_for_each_entry(is_packed: bool) -> None:
+    """A few kB of a packed archive hold millions of records, which took minutes."""
+    data = _with_records([6_000] * 4)
+    reading = read(io.BytesIO(gzip.compress(data, 1) if is_packed else data), Limits())
+    taken: list[Member] = []
+
+    with pytest.raises(ArchiveRefused) as refused:
+        taken.extend(reading)
+
+    assert refused.value.rule == "pax-record"
+    assert len(taken) == 1
+
+
+def test_as_many_attributes_as_files_have_are_taken() -> None:
+    assert len(_read(_with_records([9_000, *[RECORDS_PER_ENTRY] * 500]))) == 501

@@ -15,6 +15,31 @@ _NO_DIGITS = bytes(ord("_") if byte in b"0123456789" else byte for byte in range
 _UTF8 = ("ISO-IR 10646 2000 UTF-8", "UTF-8")
 _NO_ROOM = 8 << 30
 """From this size on the header's own field is too short."""
+SPARE_RECORDS, RECORDS_PER_ENTRY = 10_000, 16
+"""PAX records that an archive may have: so many, and so many more for each entry."""
+
+
+class Records:
+    """How many PAX records an archive has had. They take more time than their bytes tell, and nearly none when they
+    are compressed."""
+
+    def __init__(self) -> None:
+        self._left = SPARE_RECORDS
+
+    def entry(self) -> None:
+        """Make room for those of another entry."""
+        self._left += RECORDS_PER_ENTRY
+
+    def take(self, name: str) -> None:
+        """Note one more.
+
+        Raises:
+            ArchiveRefused: `pax-record`: there are too many.
+        """
+        self._left -= 1
+        if self._left < 0:
+            detail = f"there are more than {RECORDS_PER_ENTRY} PAX records for each entry and {SPARE_RECORDS} besides"
+            raise ArchiveRefused("pax-record", detail, entry=name)
 
 
 @dataclass(slots=True)
@@ -26,7 +51,7 @@ class Extended:
     size: int | None = None
     seen: str = ""
 
-    def take(self, header: Header, payload: bytes) -> None:
+    def take(self, header: Header, payload: bytes, counted: Records) -> None:
         """Note an extended header of one entry: PAX `x`, or GNU `L` or `K`.
 
         Raises:
@@ -37,7 +62,7 @@ class Extended:
             raise ArchiveRefused("pax-order", "two extended headers speak of one entry", entry=_name(header))
         self.seen += kind
         if kind == "x":
-            records = parse_records(payload, _name(header))
+            records = parse_records(payload, _name(header), counted)
             self.path, self.link = records.get("path"), records.get("linkpath")
             self.size = _size(records.get("size"), _name(header))
             _check_meant(records, _name(header))
@@ -76,19 +101,19 @@ NO_EXTENSION = Extended()
 """Stands for an entry with nothing in front of it; never changed."""
 
 
-def check_global(header: Header, payload: bytes, limits: Limits) -> None:
+def check_global(header: Header, payload: bytes, counted: Records, limits: Limits) -> None:
     """Refuse a global header that says more than a comment, as git's archives have it, or the time of all entries.
 
     Raises:
         ArchiveRefused: `pax-global` or `pax-record`.
     """
     allowed = _COMMON if limits.profile == "strict" else (*_COMMON, *_HARMLESS)
-    for key in parse_records(payload, _name(header)):
+    for key in parse_records(payload, _name(header), counted):
         if key not in allowed:
             raise ArchiveRefused("pax-global", f"a global header says {key!a}", entry=_name(header))
 
 
-def parse_records(payload: bytes, name: str) -> dict[str, str]:
+def parse_records(payload: bytes, name: str, counted: Records) -> dict[str, str]:
     """The records `length key=value` and a line's end, each exactly as long as it says.
 
     Raises:
@@ -97,6 +122,7 @@ def parse_records(payload: bytes, name: str) -> dict[str, str]:
     records: dict[str, str] = {}
     at = 0
     while at < len(payload):
+        counted.take(name)
         space = payload.find(b" ", at, at + 10)
         digits = payload[at:space]
         if space < 0 or not digits.isdigit() or digits[:1] == b"0":

@@ -52,6 +52,7 @@ class Walk:
         self._counting = counting
         self._entries = 0
         self._peer = tar_peer.Peer()
+        self._records = tar_extended.Records()
         self._files: dict[str, Place] = {}
         self._linked = LinkedFiles(lambda: begin(None))
 
@@ -64,6 +65,7 @@ class Walk:
         while (following := self._next()) is not None:
             self._gauge.entry()
             self._entries += 1
+            self._records.entry()
             if self._entries == COUNTED_FROM:
                 tar_count.check_count(self._begin(self._counting), self._limits, self._counting)
             header, extended = following.header, following.extended
@@ -129,11 +131,11 @@ class Walk:
         if header.type == b"g":
             if extended is not NO_EXTENSION:
                 raise ArchiveRefused("pax-order", "a global header stands between another and its entry")
-            tar_extended.check_global(header, payload, self._limits)
+            tar_extended.check_global(header, payload, self._records, self._limits)
             return extended
         if extended is NO_EXTENSION:
             extended = Extended()
-        extended.take(header, payload)
+        extended.take(header, payload, self._records)
         return extended
 
     def _payload(self, header: Header) -> bytes:
