@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from backports import zstd
 
 from countersign.distribution.builds import collector
-from countersign.distribution.processing import gc, queries, removal
+from countersign.distribution.processing import gc, queries, removal, sbom
 from countersign.distribution.processing.queries import Build
 from countersign.distribution.publishing.releases import JustChanged
 from countersign.distribution.publishing.rules import OwnedProduct, OwnedRelease
@@ -19,6 +20,8 @@ from countersign.distribution.uploads import blobs
 from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 from countersign.updates import chunks
+from countersign.updates.ingest.contents import ALL_NOTED_BYTES
+from countersign.updates.ingest.records import Noted
 from countersign.updates.install.admission import ManifestRefused
 from countersign.updates.wire import ChunkPlaces
 from tests.distribution.files import Shop, open_shop
@@ -113,6 +116,38 @@ async def test_a_file_that_says_nonsense_of_its_parts_says_nothing(works: Works,
     done = await works.built(tar({name: text.encode()}))
 
     assert done["files"] == 1
+
+
+async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: Works) -> None:
+    """They are read by the process that works on the jobs of all: two hundred of a mebibyte would take its memory."""
+    files = {f"{number}/package.json": _package(number, 1 << 20) for number in range(20)}
+
+    done = await works.built(zipped(files), filename="game.zip")
+
+    assert done["files"] == 20
+    assert done["components"] == ALL_NOTED_BYTES // (1 << 20)
+
+
+def _package(number: int, size: int) -> bytes:
+    said = b'{"name":"part%d","version":"1","text":"' % number
+    return said + b"a" * (size - len(said) - 2) + b'"}'
+
+
+def test_no_more_parts_are_gathered_than_are_told() -> None:
+    """Whatever a build says: the rest of its files is not looked at."""
+    looked_at: list[int] = []
+
+    def notes() -> Iterator[Noted]:
+        for number in range(50):
+            looked_at.append(number)
+            parts = [{"name": f"{number}-{at}"} for at in range(5_000)]
+            yield Noted("bom.json", msgspec.json.encode({"bomFormat": "CycloneDX", "components": parts}))
+
+    bill = sbom.document("a", "1", notes())
+
+    assert bill is not None
+    assert bill[1] == sbom.MOST_COMPONENTS
+    assert len(looked_at) < 5
 
 
 async def test_a_listing_is_no_larger_than_an_answer_may_be(works: Works) -> None:

@@ -20,6 +20,7 @@ from countersign.archives.reading import read as read_archive
 from countersign.distribution.ask import tokens as ask_tokens
 from countersign.distribution.catalog import public, words
 from countersign.distribution.identity import redirect_uris
+from countersign.distribution.processing import sbom
 from countersign.distribution.publishing import versions
 from countersign.distribution.publishing.schemas import ProductWrite
 from countersign.distribution.redeem import codes
@@ -34,6 +35,7 @@ from countersign.kernel.traces import span
 from countersign.records.access import folding, scopes
 from countersign.records.masking.grammar import Grammar
 from countersign.updates import manifest
+from countersign.updates.ingest.records import Noted
 from tests.scaling.texts import TEXTS, repeated
 
 HEADER, BODY, RECORDS_BODY = 64 << 10, 1 << 20, 8 << 20
@@ -126,6 +128,10 @@ def _zip(size: int) -> io.BytesIO:
             archive.writestr(f"f{number}", b"")
     held.seek(0)
     return held
+
+
+def _bill(count: int) -> bytes:
+    return msgspec.json.encode({"bomFormat": "CycloneDX", "components": [{"name": f"{at:x}"} for at in range(count)]})
 
 
 def _members(size: int) -> io.BytesIO:
@@ -284,6 +290,18 @@ PARSERS: Mapping[str, Parser] = {
         manifest.decode,
         {"nested": lambda size: b"[" * size, "members": lambda size: b"{%b}" % b",".join([b'"a":1'] * (size // 6))},
     ),
+    "parts that a build names": Parser(
+        "builds",
+        "1 MiB of a file, 16 MiB of all, 10,000 parts",
+        BODY,
+        lambda note: sbom.document("a", "1", [note]),
+        {
+            "headers": lambda size: Noted("a.dist-info/METADATA", b"Name: a\n" + b"a:\n" * (size // 3)),
+            "blanks": lambda size: Noted("a.dist-info/METADATA", b"Name: a\nVersion:" + b" " * size),
+            "continued": lambda size: Noted("a.dist-info/METADATA", b"Name: a\n" + b" \n" * (size // 2)),
+            "components": lambda size: Noted("bom.json", _bill(size // 16)),
+        },
+    ),
     "tar: entries": Parser(
         "archives",
         "archive_entries, counted from the headers before more than 5,000 are worked on",
@@ -299,7 +317,11 @@ PARSERS: Mapping[str, Parser] = {
         {"packed": _tar(_alternating, "gz"), "plain": _tar(_alternating), "xz": _tar(_alternating, "xz")},
     ),
     "tar: extended headers": Parser(
-        "archives", "8 in front of one entry, 1 MiB each", 40_000, _read_all, {"globals": _globals, "records": _pax}
+        "archives",
+        "8 in front of one entry, 1 MiB each; 16 records for each entry, and 10,000 more",
+        40_000,
+        _read_all,
+        {"globals": _globals, "records": _pax},
     ),
     "tar: digits in extended headers": Parser(
         "archives",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from countersign.archives.limits import limits_of
+from countersign.archives.limits import Limits, limits_of
 from countersign.distribution.context import Store
 from countersign.distribution.jobs.kinds import Outcome, Work
 from countersign.distribution.processing import artifacts, pairs, queries, sbom
@@ -18,7 +18,7 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotFound, Unavailable
 from countersign.updates import envelope, manifest
-from countersign.updates.envelope import SignatureRefused
+from countersign.updates.envelope import SignatureRefused, SigningKey
 from countersign.updates.ingest.records import Found
 from countersign.updates.install.admission import ManifestRefused, admit
 from countersign.updates.manifest import Chunk, File, Link, Manifest
@@ -48,16 +48,11 @@ async def process(store: Store, work: Work[ProcessPayload]) -> Outcome:
 async def _kept(
     store: Store, work: Work[ProcessPayload], artifact: Artifact, contents: Contents, before: Build | None
 ) -> Outcome:
-    described = _manifest(artifact, contents)
-    # What is signed here was told by a process that read a stranger's bytes.
-    await asyncio.to_thread(admit, described, limits_of(store.settings))
-    payload = manifest.encode(described)
-    if len(payload) > LONGEST_MANIFEST:
-        raise ManifestRefused(f"the manifest would have {len(payload)} bytes, and {LONGEST_MANIFEST} are the most")
-    signed = envelope.sign(manifest.PAYLOAD_TYPE, payload, await keys.current(store, artifact.org_id))
-    said = msgspec.json.encode(signed)
+    # In threads: a manifest of many files takes seconds, in which the leases of other jobs are renewed.
+    described, payload = await asyncio.to_thread(_described, artifact, contents, limits_of(store.settings))
+    said = await asyncio.to_thread(_signed, payload, await keys.current(store, artifact.org_id))
     envelope_sha256 = await blobs.seal_whole(store.database, store.blobs, said)
-    bill = sbom.document(artifact.product, artifact.version, contents.notes)
+    bill = await asyncio.to_thread(sbom.document, artifact.product, artifact.version, contents.notes)
     summary = _summary(artifact, described, payload, contents, 0 if bill is None else bill[1])
     made = Build(
         artifact.id,
@@ -111,6 +106,26 @@ async def _keep_chunks(store: Store, transaction: Transaction, org_id: str, cont
     await queries.use_chunks(transaction, org_id, contents.places.values())
     if moves:
         await queries.move_chunks(transaction, org_id, [place for pack in contents.packs for place in pack.places])
+
+
+def _described(artifact: Artifact, contents: Contents, limits: Limits) -> tuple[Manifest, bytes]:
+    """The manifest, and its payload.
+
+    Raises:
+        ManifestRefused: no client would install it.
+    """
+    described = _manifest(artifact, contents)
+    # What is signed was told by a process that read a stranger's bytes.
+    admit(described, limits)
+    payload = manifest.encode(described)
+    if len(payload) > LONGEST_MANIFEST:
+        raise ManifestRefused(f"the manifest would have {len(payload)} bytes, and {LONGEST_MANIFEST} are the most")
+    return described, payload
+
+
+def _signed(payload: bytes, key: SigningKey) -> bytes:
+    """The envelope of the payload, as it is kept."""
+    return msgspec.json.encode(envelope.sign(manifest.PAYLOAD_TYPE, payload, key))
 
 
 def _manifest(artifact: Artifact, contents: Contents) -> Manifest:

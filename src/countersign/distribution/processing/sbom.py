@@ -1,6 +1,7 @@
 """What a build says it consists of, as one CycloneDX 1.5 document: gathered from its own files, never guessed."""
 
-from email.parser import HeaderParser
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from countersign.updates.ingest.records import Noted
 
 MOST_COMPONENTS = 10_000
 LONGEST_TEXT = 300
+_NAMED = re.compile(r"^(name|version):[ \t]*([^\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
 class Component(msgspec.Struct, omit_defaults=True, frozen=True, rename={"bom_ref": "bom-ref"}):
@@ -54,13 +56,15 @@ class _Document(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-def document(name: str, version: str, notes: list[Noted]) -> tuple[str, int] | None:
+def document(name: str, version: str, notes: Iterable[Noted]) -> tuple[str, int] | None:
     """The document as JSON and the number of its components; None when the build does not tell any.
 
     A file that cannot be read says nothing; it is part of the build, not of its safety.
     """
     found: dict[tuple[str, str], Component] = {}
     for note in notes:
+        if len(found) >= MOST_COMPONENTS:
+            break
         for component in _of(note):
             found.setdefault((component.name, component.version), component)
     if not found:
@@ -82,8 +86,10 @@ def _of(note: Noted) -> list[Component]:
 
 def _wheel(text: str) -> list[Component]:
     """Core metadata of a Python distribution (PEP 643)."""
-    headers = HeaderParser().parsestr(text, headersonly=True)
-    name, version = headers.get("Name", ""), headers.get("Version", "")
+    head = text.replace("\r\n", "\n").partition("\n\n")[0]
+    # Of a header that is given twice the first counts.
+    headers = {key.lower(): said.strip() for key, said in reversed(_NAMED.findall(head))}
+    name, version = headers.get("name", ""), headers.get("version", "")
     return [_component(name, version, f"pkg:pypi/{name.lower().replace('_', '-')}@{version}")] if name else []
 
 

@@ -20,6 +20,8 @@ WAITING_BATCHES = 2
 COMPRESSORS = 2
 NOTED_BYTES = 1 << 20
 MOST_NOTES = 200
+ALL_NOTED_BYTES = 16 << 20
+"""Of all the small files of a build that say what it consists of; those that come later are left."""
 _NOTED_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
 _NOTED_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
 
@@ -41,7 +43,7 @@ class Contents:
         self._met: set[bytes] = set()
         self._batch: _Batch = []
         self._batch_bytes = 0
-        self._notes = 0
+        self._notes = self._noted_bytes = 0
         self._waiting: Queue[_Batch | None] = Queue(WAITING_BATCHES)
         self._pool = ThreadPoolExecutor(COMPRESSORS)
         self._failure: list[BaseException] = []
@@ -60,9 +62,16 @@ class Contents:
         start = launch.of(entry.path, entry.mode, bytes(looked.head))
         sha256, name = looked.sha256.digest(), looked.blake3.digest()
         self.tell(Found(entry.path, "file", looked.size, entry.mode, "", sha256, name, found, start))
-        if looked.note is not None and self._wants_chunks and self._notes < MOST_NOTES:
-            self._notes += 1
+        if looked.note is not None and self._wants_chunks and self._may_note(len(looked.note)):
             self.tell(Noted(entry.path, bytes(looked.note)))
+
+    def _may_note(self, size: int) -> bool:
+        """Whether a note of this size is sent, too; it is counted then."""
+        if self._notes == MOST_NOTES or self._noted_bytes + size > ALL_NOTED_BYTES:
+            return False
+        self._notes += 1
+        self._noted_bytes += size
+        return True
 
     def tell(self, record: Record) -> None:
         """Send a record; several threads may."""
