@@ -270,13 +270,18 @@ async def test_t32_a_dead_assertion_of_before_the_claim_ends_nothing(world: Worl
     assert (await agent.library(token)).status_code == 200
 
 
-async def test_a_clients_name_holds_nothing_that_turns_a_line_around(world: World) -> None:
+@pytest.mark.parametrize("letter", "\u202e\u2066\u200b\u00ad\u2028\r\0\u034f\u115f\u1160\u180b\u2800\u3164\uffa0")
+@pytest.mark.parametrize("word", ["", "App"])
+async def test_the_names_of_a_consent_page_hold_nothing_that_is_unseen_or_turns_a_line_around(
+    world: World, letter: str, word: str
+) -> None:
     owner = await world.person("owner@north.example", north="owner")
-    body = {"name": "App \u202eevil", "scopes": ["read:library"]}
+    name = f"{word}{letter}{word}"
 
-    answer = await world.call("POST", "/org/clients", owner, json=body)
+    client = await world.call("POST", "/org/clients", owner, json={"name": name, "scopes": ["read:library"]})
+    organisation = await world.call("PUT", "/org", owner, json={"name": name})
 
-    assert answer.status_code == 400
+    assert (client.status_code, organisation.status_code) == (400, 400)
 
 
 @pytest.mark.parametrize("path", ["/auth/authorize?client_id=x&client_id=y&state=s", "/auth/agents?x=y"])

@@ -9,6 +9,8 @@ from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.errors import Refused, invalid_member
 
 SLUG = re.compile(r"[a-z0-9-]{1,64}")
+# Letters and signs of Unicode that print nothing: a name of them leaves the title of a consent page empty.
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0]")
 USAGE = """
     SELECT
         (SELECT count(*) FROM product WHERE org_id = $1),
@@ -82,7 +84,7 @@ def require_name(name: str) -> None:
     Raises:
         InvalidRequest: blank, over 200 characters, or with characters that are not shown.
     """
-    if not name.strip() or len(name) > 200 or not name.isprintable():
+    if not name.strip() or len(name) > 200 or not name.isprintable() or _UNSEEN.search(name) is not None:
         raise invalid_member("/name", "must be 1 to 200 characters that can be shown, and not blank")
 
 
