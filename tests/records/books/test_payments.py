@@ -116,10 +116,10 @@ async def test_a_reference_is_of_one_party(office: Office) -> None:
 
 
 async def test_of_the_same_reference_for_two_parties_at_once_one_is_booked(office: Office) -> None:
-    invoices = [(await posted(office))["id"] for _ in range(6)]
+    invoices = [(await posted(office))["id"] for _ in range(30)]
     bodies = [{"invoice": each, "amount_minor": 5, "reference": "UE-1"} for each in invoices]
     answers = await asyncio.gather(*(office.call("carol", "payment.create", each) for each in bodies))
-    assert sorted(each.status_code for each in answers) == [200, 400, 400, 400, 400, 400]
+    assert sorted(each.status_code for each in answers) == [200, *[400] * 29]
 
 
 async def test_payments_that_an_earlier_version_took_are_read_and_repaired(office: Office) -> None:
