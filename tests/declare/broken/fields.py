@@ -123,6 +123,17 @@ CASES: list[Case] = [
         "two fields of one kind",
         model("Plant", {"height": Number(), "gardener": Ref("user", fills={"height": "username"})}),
     ),
+    Case(
+        refs.refs_fill_fields,
+        (
+            nursery(
+                model("Bed", {"title": Text(), "owner": Text(personal="PERSON")}),
+                model("Plant", {"title": Text(), "bed": Ref("bed", fills={"title": "owner"})}),
+            ),
+        ),
+        "plant.bed",
+        "has other readers",
+    ),
     field(refs.refs_let_go, "correct it", Ref("user", on_delete=cast("OnDelete", "forget"))),
     field(computed.sources_are_fields, "name parameters after fields", Text(computed=first)),
     field(computed.sources_are_fields, "name the fields", Text(computed=nothing)),

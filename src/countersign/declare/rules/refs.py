@@ -31,8 +31,10 @@ def refs_fill_fields(whole: Whole) -> Iterator[str]:
             filled, other = model.fields.get(name), whole.models[field.target].fields.get(source)
             if filled is None or other is None:
                 text = f"it fills {name!r} from {source!r}: name a field of {model.name} and one of {field.target}"
-            elif filled.readonly or filled.kind != other.kind or other.personal or isinstance(filled, Ref):
-                text = f"it fills {name!r} from {source!r}: name two fields of one kind, neither readonly nor personal"
+            elif filled.readonly or filled.kind != other.kind or isinstance(filled, Ref):
+                text = f"it fills {name!r} from {source!r}: name two fields of one kind, of which this is not readonly"
+            elif other.personal or other.restricted:
+                text = f"it fills {name!r} from {source!r}: a copy of what is personal or restricted has other readers"
             else:
                 continue
             yield of_field(model, field.name, text)
