@@ -32,6 +32,18 @@ async def test_rows_that_do_not_fit_are_named_and_nothing_is_written(
         assert not alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "Fits"}])
 
 
+async def test_the_page_says_who_imports_posted_invoices(browser: Browser, desk: Desk) -> None:
+    said = "such as posted invoices, are imported by an administrator"
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "carol", "/models/invoice/import")
+        await page.wait_for_selector(f"text={said}")
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", "/models/invoice/import")
+        await page.set_input_files("#file", a_file("party\n"))
+        await page.wait_for_selector("text=posted invoices too. For administrators.")
+        assert await page.locator(f"text={said}").count() == 0
+
+
 @pytest.mark.full
 async def test_a_german_file_is_mapped_tried_and_imported(browser: Browser, desk: Desk, alice: Caller) -> None:
     async with desk.page(browser, locale="de-DE") as page:

@@ -1,5 +1,7 @@
 """The parts of a record on its page: an invoice is written, posted and paid without leaving it."""
 
+from datetime import UTC, datetime, timedelta
+
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.watched import assert_accessible
@@ -52,6 +54,46 @@ async def test_a_bookkeeper_writes_posts_and_pays_an_invoice_on_its_page(
         await act(page, "invoice.settle")
 
     assert carol.run("invoice.get", id=invoice)["state"] == "paid"
+
+
+async def test_a_bookkeeper_enters_an_invoice_of_yesterday_from_a_product(browser: Browser, desk: Desk) -> None:
+    carol = desk.caller("carol")
+    party = desk.caller("alice").run("party.create", name="Invoiced Ltd")["id"]
+    invoice = carol.run("invoice.create", party=party)["id"]
+    product = carol.run("product.create", sku="OAK", name="Oak table", unit_price_minor=1_000)["id"]
+    yesterday = (datetime.now(UTC).date() - timedelta(days=1)).isoformat()
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "carol", f"/models/invoice/records/{invoice}")
+        lines = page.locator("section:has(> h2:text-is('Invoice lines'))")
+        await lines.get_by_text("Add: Invoice line").click()
+        assert await page.get_attribute("#part-invoice_line-invoice-description", "aria-required") is None
+        carol.run("invoice_line.create", invoice=invoice, product=product)
+        await page.reload()
+        await page.click("[data-action='invoice.post']")
+        await page.fill("dialog[open] #issued", yesterday)
+        await page.click("dialog[open] .button.strong")
+        await page.wait_for_selector(".toast:has-text('Done')")
+
+    posted = carol.run("invoice.get", id=invoice)
+    assert (posted["state"], posted["issued"], posted["net_minor"]) == ("posted", yesterday, 1_000)
+
+
+async def test_a_german_page_says_that_a_refusal_in_english_is_the_servers(browser: Browser, desk: Desk) -> None:
+    party = desk.caller("alice").run("party.create", name="Invoiced Ltd")["id"]
+    invoice = desk.caller("carol").run("invoice.create", party=party)["id"]
+    desk.caller("carol").run("invoice_line.create", invoice=invoice, description="Gift", unit_price_minor=0)
+    async with desk.page(browser, locale="de-DE") as page:
+        await page.goto("/signin")
+        await page.fill("#username", "carol")
+        await page.fill("#password", "countersign-demo")
+        await page.press("#password", "Enter")
+        await page.wait_for_selector("h1:text-is('Modelle')")
+        await page.goto(f"/models/invoice/records/{invoice}")
+        await page.click("[data-action='invoice.post']")
+        await page.click("dialog[open] .button.strong")
+
+        said = page.locator("dialog[open] [role=alert] p").first
+        await expect(said).to_contain_text("Der Server hat abgelehnt: invoice.post is refused: it requires that total")
 
 
 async def test_what_belongs_to_a_record_is_declared_and_nothing_else_is_on_its_page(desk: Desk) -> None:
