@@ -69,6 +69,10 @@ async def test_an_agent_proposes_where_invoices_go(office: Office) -> None:
     place = {"street": "Low 1", "city": "Yr", "country": "FR"}
     address = (await office.value("root", "address.create", party=party, **place))["id"]
 
+    invoice = (await office.value(agent, "invoice.create", party=party))["id"]
+    alike = (await office.value(agent, "party.create", name="Ada", email="eve@x.example"))["id"]
+    await office.proposed(agent, "invoice.update", id=invoice, party=alike)
+    await office.value(agent, "invoice.update", id=invoice, party=party, notes="Thank you")
     await office.proposed(agent, "address.update", id=address, city="Riga")
     await office.proposed(agent, "address.create", party=party, label="invoice", **place | {"city": "Riga"})
     assert (await office.value("root", "address.get", id=address))["city"] == "Yr"

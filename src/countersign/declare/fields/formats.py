@@ -72,6 +72,7 @@ _URL = re.compile(
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])")
 _TAX_ID = re.compile(r"(?=[A-Z]*[0-9])[A-Z0-9]{3,20}")
 _SPACES = re.compile(r"\s+")
+_DASHES = re.compile("[\u2010-\u2015\u2043\u2212\u02d7]")
 
 
 def email(text: str) -> str:
@@ -192,11 +193,15 @@ def tax_id(text: str) -> str:
 
 
 def reference(text: str) -> str:
-    """A text on one line, without spaces around it and with single spaces in it.
+    """A text on one line, without spaces around it and with single spaces in it; with the plain form of characters that
+    look alike (NFKC, one hyphen for all), and without invisible ones, so that what reads the same is the same.
 
     Raises:
         BadValue: it is blank: two blank references of one invoice would be the same one.
     """
+    if not text.isascii():
+        text = _DASHES.sub("-", unicodedata.normalize("NFKC", text))
+        text = "".join(each for each in text if unicodedata.category(each) != "Cf")
     found = _SPACES.sub(" ", text).strip()
     if not found:
         raise BadValue("must not be blank; give null where there is no reference")

@@ -105,7 +105,7 @@ class Invoice(
     """What a party owes us, line by line."""
 
     number = Text(readonly=True, unique=True, longest=20)
-    party = Ref("party", required=True)
+    party = Ref("party", required=True, needs_approval=True)
     party_name = Text(readonly=True, personal="PERSON", linked=False, help="As it was when the invoice was posted")
     party_address = LongText(readonly=True, personal="ADDRESS", help="As it was when the invoice was posted")
     party_tax_id = Text(
