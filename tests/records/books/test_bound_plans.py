@@ -128,6 +128,26 @@ async def test_a_plan_about_a_line_is_bound_to_its_invoice(office: Office, comma
     assert await ends(office, plan) == ("executed" if change == "nothing" else "stale")
 
 
+@pytest.mark.parametrize("change", ["name", "address", "nothing"])
+async def test_a_plan_that_moves_an_invoice_and_posts_it_is_bound_to_its_new_party(office: Office, change: str) -> None:
+    agent = await office.agent("root", "*")
+    invoice = await drafted(office)
+    alike = (await office.value(agent, "party.create", name="Ada"))["id"]
+    place = {"party": alike, "street": "Low 1", "city": "Yr", "country": "FR"}
+    steps = [
+        {"command": "invoice.update", "input": {"id": invoice, "party": alike}},
+        {"command": "invoice.post", "input": {"id": invoice}},
+    ]
+    plan = await office.proposed(agent, "plan.propose", steps=steps)
+
+    if change == "name":
+        await office.value("root", "party.update", id=alike, name="Eve")
+    elif change == "address":
+        await office.value("root", "address.create", **place)
+
+    assert await ends(office, plan) == ("executed" if change == "nothing" else "stale")
+
+
 async def test_of_two_plans_for_one_invoice_the_second_is_read_again(office: Office) -> None:
     mine, other = await office.agent("root", "*", label="a"), await office.agent("root", "*", label="b")
     invoice = (await posted(office))["id"]

@@ -210,6 +210,7 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
     Raises:
         Ended: one has changed, or what hangs on it and would go along.
     """
+    known = hanging.linked(run.engine.registry, kept)
     async for step in Turns(kept):
         if step.record_id is not None:
             statement = select.existing(
@@ -218,8 +219,8 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
             row = await run.transaction.fetch_one(statement.text, *statement.values)
             if row is None or row[1] != step.revision:
                 raise Ended("stale", f"{step.model} {step.record_id} changed since it was proposed")
-        is_read = await hanging.reads(run, step, locks=True) == step.reads
-        if not is_read or await hanging.fingerprint(run, step, locks=True) != step.hanging:
+        is_read = await hanging.reads(run, step, known, locks=True) == step.reads
+        if not is_read or await hanging.fingerprint(run, step, known, locks=True) != step.hanging:
             # Which one is not said: whoever reads it here may not see that record.
             about = f"{step.id} of {step.record_id}" if step.record_id else step.id
             raise Ended("stale", f"a record that {about} depends on changed since it was proposed")

@@ -1,6 +1,6 @@
 """The records around the one that a plan is about: they must be unchanged when the plan is carried out."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -53,7 +53,22 @@ class Asked(Protocol):
         ...
 
 
-async def fingerprint(run: Run, asked: Asked, *, locks: bool = False) -> str:
+Linked: TypeAlias = Mapping[tuple[str, str], Mapping[str, Iterable[str]]]
+"""By model and id of a record, the ids that commands of one plan give to each of its refs."""
+
+
+def linked(registry: Registry, several: Iterable[Asked]) -> dict[tuple[str, str], dict[str, set[str]]]:
+    """What the commands of a plan link their records to: a later one reads what an earlier one set."""
+    found: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for asked in several:
+        for name, each in asked.given.items() if asked.record_id is not None else ():
+            if isinstance(registry.models[asked.model].fields[name], Ref) and each.stored is not None:
+                refs = found.setdefault((asked.model, asked.record_id or ""), {})
+                refs.setdefault(name, set()).add(str(each.stored))
+    return found
+
+
+async def fingerprint(run: Run, asked: Asked, known: Linked, *, locks: bool = False) -> str:
     """Another text when a record was added, changed or taken away that refers to one that the command deletes, is
     locked by it, or is read with one that it reads; empty where there is none. With `locks`, the rows are locked until
     the transaction ends."""
@@ -62,7 +77,7 @@ async def fingerprint(run: Run, asked: Asked, *, locks: bool = False) -> str:
     along: list[Row] = []
     if asked.command in commands.moves(declared) and asked.record_id is not None:
         along += await _locked_along(run, declared, asked.record_id, lock)
-    along += await _read_along(run, asked, lock)
+    along += await _read_along(run, asked, known, lock)
     found: object = along
     if asked.command == "delete" and asked.record_id is not None:
         gone = await _dependents(run, asked.model, asked.record_id, cascade=asked.cascade, locks=locks)
@@ -70,14 +85,16 @@ async def fingerprint(run: Run, asked: Asked, *, locks: bool = False) -> str:
     return run.engine.vault.keyed(msgspec.json.encode(found)).hex() if found else ""
 
 
-async def reads(run: Run, asked: Asked, *, locks: bool = False, by: Container[str] | None = None) -> list[Row]:
+async def reads(
+    run: Run, asked: Asked, known: Linked, *, locks: bool = False, by: Container[str] | None = None
+) -> list[Row]:
     """The records that the command reads beside its own, as they are: those that its refs lead to, before it and after,
     whose state, values or totals decide whether it is right. With `locks`, they are locked until the transaction
     ends; `by` leaves out what other refs lead to."""
     found: list[Row] = []
     refs = refs_read(run.engine.registry, asked.model, asked.command)
     for ref in refs if by is None else [each for each in refs if each.name in by]:
-        for target in await _targets(run, asked, ref.name):
+        for target in await _targets(run, asked, known, ref.name):
             found += await _rows(run, ref.target, "id", target, _lock(run, locks=locks))
     return found
 
@@ -122,27 +139,27 @@ async def _locked_along(run: Run, model: Declared, record_id: str, lock: str) ->
     return found
 
 
-async def _read_along(run: Run, asked: Asked, lock: str) -> list[Row]:
+async def _read_along(run: Run, asked: Asked, known: Linked, lock: str) -> list[Row]:
     """The records that the declaration names and that refer to one that the command reads."""
     registry = run.engine.registry
     named = _declared_reads(registry.models[asked.model], asked.command)
     found: list[Row] = []
     for ref in refs_read(registry, asked.model, asked.command) if named else ():
         for each in (each for each in registry.referrers[ref.target] if each.model.name in named):
-            for target in await _targets(run, asked, ref.name):
+            for target in await _targets(run, asked, known, ref.name):
                 found += await _rows(run, each.model.name, each.ref.name, target, lock)
     return found
 
 
-async def _targets(run: Run, asked: Asked, ref: str) -> list[str]:
-    """The ids that the ref has now, and once the command is done."""
-    found: list[Stored] = []
+async def _targets(run: Run, asked: Asked, known: Linked, ref: str) -> list[str]:
+    """The ids that the ref has now, and that the commands of the plan give it."""
+    found: set[Stored] = set()
     if asked.record_id is not None:
         row = await run.transaction.fetch_one(f'SELECT "{ref}" FROM "{asked.model}" WHERE id = $1', asked.record_id)
-        found += [None if row is None else row[0]]
-    if ref in asked.given:
-        found += [asked.given[ref].stored]
-    return sorted({str(each) for each in found if each is not None})
+        found |= {None if row is None else row[0], *known.get((asked.model, asked.record_id), {}).get(ref, ())}
+    elif ref in asked.given:
+        found.add(asked.given[ref].stored)
+    return sorted(str(each) for each in found if each is not None)
 
 
 async def _rows(run: Run, model: str, column: str, value: str, lock: str) -> list[Row]:

@@ -116,10 +116,11 @@ def _json(value: object) -> str:
 async def _as_seen(run: Run, prepared: Sequence[Prepared]) -> list[object]:
     """The revisions of the records as the agent sees them: hidden changes must not make another plan."""
     seen: list[object] = []
+    known = hanging.linked(run.engine.registry, prepared)
     async for each in Turns(prepared):
         if each.record_id is not None:
             seen.append(await _revision_as_seen(run, each.model, each.record_id))
-        for model, record_id, _ in await hanging.reads(run, each, by=run.view_of(each.model).fields):
+        for model, record_id, _ in await hanging.reads(run, each, known, by=run.view_of(each.model).fields):
             if await incoming.exists(run, model, record_id):
                 seen.append([model, record_id, await _revision_as_seen(run, model, record_id)])
         if each.cascade and each.record_id is not None:

@@ -65,6 +65,7 @@ def decoded(text: str) -> list[Step]:
 
 async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Step]:
     """The steps to store; personal values are held in the vault until the plan is decided."""
+    known = hanging.linked(run.engine.registry, prepared)
     return [
         Step(
             each.model,
@@ -72,9 +73,9 @@ async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Ste
             each.record_id,
             each.revision,
             {name: await _kept(run, plan_id, each.model, name, given) for name, given in each.given.items()},
-            await hanging.fingerprint(run, each),
+            await hanging.fingerprint(run, each, known),
             each.cascade,
-            await hanging.reads(run, each),
+            await hanging.reads(run, each, known),
         )
         async for each in Turns(prepared)
     ]
