@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from countersign.declare.fields.ref import OnDelete, Ref
+from countersign.declare.model import Declared
 from countersign.declare.rules.whole import Whole, of_field
 
 
@@ -25,19 +26,22 @@ def refs_lead_somewhere(whole: Whole) -> Iterator[str]:
 def refs_fill_fields(whole: Whole) -> Iterator[str]:
     """What a ref fills are fields that callers may set, from fields of the other record that fit them."""
     for model, field in whole.fields():
-        if not isinstance(field, Ref):
-            continue
-        for name, source in field.fills.items():
-            filled, other = model.fields.get(name), whole.models[field.target].fields.get(source)
-            if filled is None or other is None:
-                text = f"it fills {name!r} from {source!r}: name a field of {model.name} and one of {field.target}"
-            elif filled.readonly or filled.kind != other.kind or isinstance(filled, Ref):
-                text = f"it fills {name!r} from {source!r}: name two fields of one kind, of which this is not readonly"
-            elif other.personal or other.restricted:
-                text = f"it fills {name!r} from {source!r}: a copy of what is personal or restricted has other readers"
-            else:
-                continue
-            yield of_field(model, field.name, text)
+        if isinstance(field, Ref):
+            for name, source in field.fills.items():
+                text = _wrong_filling(model, whole.models[field.target], name, source)
+                if text:
+                    yield of_field(model, field.name, f"it fills {name!r} from {source!r}: {text}")
+
+
+def _wrong_filling(model: Declared, target: Declared, name: str, source: str) -> str | None:
+    filled, other = model.fields.get(name), target.fields.get(source)
+    if filled is None or other is None:
+        return f"name a field of {model.name} and one of {target.name}"
+    if filled.readonly or filled.kind != other.kind or isinstance(filled, Ref):
+        return "name two fields of one kind, of which this is not readonly"
+    if other.personal or other.restricted:
+        return "a copy of what is personal or restricted has other readers"
+    return None
 
 
 def refs_let_go(whole: Whole) -> Iterator[str]:
