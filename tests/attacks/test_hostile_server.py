@@ -1,11 +1,17 @@
 """Attacks on the command line: by a server that answers with malice, and by others who write to the same folder."""
 
 import hashlib
+import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from countersign.cli import connection, transport, wire
+from countersign.cli.output import Failure
+from countersign.cli.transport import Request, Unreachable
 from tests.cli.conftest import Run, Scripted, home, run, scripted
 
 __all__ = ["home", "run", "scripted"]
@@ -19,21 +25,29 @@ ARTIFACT: dict[str, object] = {
 }
 
 
+PRODUCT: dict[str, object] = {
+    "id": "p",
+    "slug": "game",
+    "title": "Game",
+    "kind": "game",
+    "platforms": [],
+    "org": "north",
+}
+
+
 def shop(script: Scripted) -> None:
     """Answer what `download` asks before it asks for the bytes."""
-    product: dict[str, object] = {
-        "id": "p",
-        "slug": "game",
-        "title": "Game",
-        "kind": "game",
-        "platforms": [],
-        "org": "north",
-    }
-    script.say(200, product)
+    script.say(200, PRODUCT)
     script.say(200, [{"version": "1.0.0", "channel": "stable", "published_at": "x", "artifacts": [ARTIFACT]}])
 
 
-@pytest.mark.parametrize("location", ["file:///etc/hostname", "ftp://127.0.0.1/game.bin", "http://[::1", "gopher://x"])
+NO_ADDRESSES = [
+    *("file:///etc/hostname", "ftp://127.0.0.1/game.bin", "http://[::1", "gopher://x", "http://127.0.0.1:99999/"),
+    *(f"http://{'a' * 70}.example/", "http://a..b/", "http://127.0.0.1/ü", "http://127.0.0.1/a b"),
+]
+
+
+@pytest.mark.parametrize("location", NO_ADDRESSES)
 def test_a_redirect_leads_to_no_other_protocol(
     run: Run, scripted: Callable[[], Scripted], tmp_path: Path, location: str
 ) -> None:
@@ -64,3 +78,78 @@ def test_a_link_laid_in_the_way_of_a_download_is_not_written_through(
     assert victim.read_bytes() == b"mine"
     assert ended.returncode == 1
     assert not (tmp_path / "game.bin").exists()
+
+
+def test_a_wait_of_thousands_of_digits_is_only_a_long_one(run: Run, scripted: Callable[[], Scripted]) -> None:
+    script = scripted()
+    script.say(503, {}, Retry_After="9" * 5_000)
+
+    ended = run("download", "north/game", "--server", script.url, COUNTERSIGN_TOKEN="token")
+
+    assert ended.returncode == 6
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("size", [-5, 1 << 63, 10**400])
+def test_a_size_that_no_file_has_is_not_understood(run: Run, scripted: Callable[[], Scripted], size: int) -> None:
+    script = scripted()
+    script.answers.append((200, {}, msgspec.json.encode(PRODUCT)))
+    listed = {"version": "1.0.0", "channel": "stable", "published_at": "x", "artifacts": [{**ARTIFACT, "size": 12345}]}
+    script.answers.append((200, {}, msgspec.json.encode([listed]).replace(b"12345", b"%d" % size)))
+
+    ended = run("download", "north/game", "--server", script.url, COUNTERSIGN_TOKEN="token")
+
+    assert ended.returncode == 1
+    assert "not understood" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("interval", [-1, 10**30])
+def test_a_pause_that_nobody_can_make_is_not_understood(interval: int) -> None:
+    claim = {"user_code": "a", "verification_uri": "b", "expires_in": 600, "interval": interval}
+    reply = connection.Reply(200, {}, msgspec.json.encode({"claim_token": "c", "claim": claim}))
+
+    with pytest.raises(Failure, match="cannot sign in"):
+        connection.decoded(reply, wire.Registered, "cannot sign in")
+
+
+def test_a_server_that_asks_for_no_pause_is_not_asked_for_ever(run: Run, scripted: Callable[[], Scripted]) -> None:
+    script = scripted()
+    claim = {"user_code": "a", "verification_uri": "b", "expires_in": 3, "interval": 0}
+    script.say(200, {"claim_token": "c", "claim": claim})
+    script.answers += [(200, {}, b'{"sub": "x", "status": "pending"}')] * 50
+
+    ended = run("login", "--email", "a@example.com", "--server", script.url)
+
+    assert ended.returncode == 4
+    assert "in time" in ended.stderr
+    assert len(script.seen) < 10
+
+
+SENT_AT_MOST = 64 << 20
+
+
+def test_a_chunk_of_minus_one_byte_is_not_all_that_is_still_to_come() -> None:
+    """An answer is as long as a command takes one to be, whatever lengths the server tells."""
+    sent: list[int] = []
+
+    def answer(listening: socket.socket) -> None:
+        connected, _ = listening.accept()
+        with connected:
+            connected.recv(1 << 16)
+            try:
+                connected.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n")
+                while sum(sent) < SENT_AT_MOST:
+                    sent.append(connected.send(bytes(1 << 20)))
+            except ConnectionError:
+                return
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer, args=(listening,))
+        thread.start()
+        response = transport.send(Request("GET", f"http://127.0.0.1:{listening.getsockname()[1]}/"))
+        with pytest.raises(Unreachable):
+            connection.whole(response)
+        thread.join()
+
+    assert sum(sent) < SENT_AT_MOST

@@ -285,3 +285,25 @@ def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Call
     assert dry_pull(state_of([first, second, third], third), first) == ""
     assert dry_pull(state_of([first, second, third], third), second) == ""
     assert dry_pull(state_of([first, second, third], third), third) == ""
+
+
+@pytest.mark.parametrize("address", ["http://[::1", f"http://{'a' * 70}.example/", "file:///etc/hostname", "http://a/ü"])
+def test_an_address_that_is_none_is_said_to_be_none(
+    run: Run, scripted: Callable[[], Scripted], tmp_path: Path, address: str
+) -> None:
+    """The addresses of the bytes are signed by nobody."""
+    script, publisher = scripted(), envelope.new_signing_key()
+    offered(script, SIGNED, state_of([publisher], publisher), publisher)
+    places = Shelf(SIGNED).places()
+    packs = [msgspec.structs.replace(pack, url=address) for pack in places.packs]
+    script.answers.pop()
+    script.say(200, msgspec.to_builtins(msgspec.structs.replace(places, packs=packs, artifact_url=address)))
+
+    ended = run(
+        *("pull", "toolsmith/bench", tmp_path / "app", "--server", script.url),
+        *("--version", "1.0", "--platform", "linux"),
+    )
+
+    assert ended.returncode == 1
+    assert "none of HTTP" in ended.stderr
+    assert "Traceback" not in ended.stderr

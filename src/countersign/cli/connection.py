@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from http.client import HTTPException
 from itertools import count
 from typing import TypeVar
 from urllib.parse import quote, quote_plus, urljoin, urlsplit
@@ -15,7 +14,7 @@ import msgspec
 
 from countersign.cli import credentials, target, wire
 from countersign.cli.output import Exit, Failure, exit_of, reasoned, timed, waited
-from countersign.cli.transport import Request, Response, Unreachable, explain, send
+from countersign.cli.transport import Request, Response, Unreachable, read, send
 from countersign.kernel import clock, ids
 
 AnswerT = TypeVar("AnswerT")
@@ -23,6 +22,7 @@ AnswerT = TypeVar("AnswerT")
 ATTEMPTS = 4
 LONGEST_WAIT_S = 60
 LONGEST_ANSWER = 256 << 20
+PIECE_BYTES = 64 << 10
 REDIRECTS = 5
 
 AT_RECORDS = "Set COUNTERSIGN_TOKEN to a token of the records service, of a sign-in or of an agent."
@@ -33,6 +33,7 @@ PUBLISHING = f"{READING} write:products write:releases"
 
 _NEEDED = re.compile(r'error="insufficient_scope", scope="([a-z:]+)"')
 _NOTHING_HERE = (404, 405)
+_SENDABLE = re.compile(r"[!-~]+")
 _NEXT = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
 _AGAIN = {429, 502, 503, 504}
 _REDIRECTED = {301, 302, 303, 307, 308}
@@ -109,9 +110,17 @@ class Server:
 
     def reached(self, url: str) -> str:
         """An address of the API as it is reached from here: a server that is reached by another address than the one
-        it gives out (a tunnel, another port) writes its own into its answers."""
+        it gives out (a tunnel, another port) writes its own into its answers.
+
+        Raises:
+            Failure: it is malformed, or of another protocol than HTTP.
+        """
         before, found, after = url.partition("/api/v1/")
-        return f"{self.base}/{after}" if found and "?" not in before else url
+        reached = f"{self.base}/{after}" if found and "?" not in before else url
+        if not _is_address(reached):
+            why = "its answer names an address that is none of HTTP"
+            raise Failure(f"cannot go on with {self.root}", why=why, remedy="Tell whoever runs the server.")
+        return reached
 
     def next_page(self, reply: Reply) -> str | None:
         """The address of the page after this one (Link with rel=next, RFC 8288), or None."""
@@ -242,14 +251,13 @@ def whole(response: Response) -> Reply:
     Raises:
         Unreachable: the connection ended before it was whole.
     """
-    try:
-        with response:
-            body = response.read(LONGEST_ANSWER)
-            if response.length:
-                raise Unreachable("the answer was cut off")
-            return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, body)
-    except (OSError, HTTPException) as error:
-        raise Unreachable(explain(error)) from error
+    with response:
+        body = bytearray()
+        while piece := read(response, min(PIECE_BYTES, LONGEST_ANSWER - len(body))):
+            body += piece
+        if response.length:
+            raise Unreachable("the answer was cut off")
+        return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, bytes(body))
 
 
 def decoded(reply: Reply, kind: type[AnswerT], doing: str) -> AnswerT:
@@ -343,7 +351,8 @@ def _wider(root: str, scope: str) -> str:
 def _asked_s(headers: Mapping[str, str]) -> int:
     """The seconds in Retry-After; 0 without any."""
     asked = headers.get("retry-after", "")
-    return int(asked) if asked.isascii() and asked.isdigit() else 0
+    # More digits are more than anybody waits, and too many of them are no number here.
+    return int(asked[:9]) if asked.isascii() and asked.isdigit() else 0
 
 
 def _worth_repeating(reply: Reply) -> bool:
@@ -359,13 +368,23 @@ def _redirected(url: str, location: str, doing: str) -> str:
     why = "the server redirects to an address that is none of HTTP"
     try:
         target = urljoin(url, location)
-        parts = urlsplit(target)
-        is_http = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError as error:
         raise Failure(doing, why=why) from error
-    if not is_http:
+    if not _is_address(target):
         raise Failure(doing, why=why)
     return target
+
+
+def _is_address(url: str) -> bool:
+    """Whether a request can be sent there: an address of HTTP with a host whose name can be one, and a path that can
+    stand in a request line."""
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna")
+        is_http = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
+    except ValueError:
+        return False
+    return is_http and _SENDABLE.fullmatch(f"{parts.path}?{parts.query}") is not None
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

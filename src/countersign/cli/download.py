@@ -3,7 +3,6 @@
 import hashlib
 import os
 from collections.abc import Callable
-from http.client import HTTPException
 from pathlib import Path
 from typing import IO
 
@@ -16,7 +15,7 @@ from countersign.cli.names import CHANNELS, PLATFORMS, Product
 from countersign.cli.output import Exit, Failure
 from countersign.cli.progress import Meter
 from countersign.cli.target import server_option
-from countersign.cli.transport import Response, Unreachable, explain
+from countersign.cli.transport import Response, Unreachable, read
 from countersign.kernel.disk_full import is_disk_full
 
 PIECE_BYTES = 256 << 10
@@ -165,7 +164,7 @@ class Fetching:
 
     def _copy(self, response: Response, file: IO[bytes], update: Callable[[bytes], None], meter: Meter) -> None:
         done = file.tell()
-        while piece := _read(response):
+        while piece := read(response, PIECE_BYTES):
             done += len(piece)
             if done > self._artifact.size:
                 why = f"the server sends more than the {self._artifact.size} bytes that were announced"
@@ -180,15 +179,3 @@ class Fetching:
 def _without_links(path: str, flags: int) -> int:
     # In a folder that others write to, a link in the file's place would lead the bytes into a file of ours.
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
-
-
-def _read(response: Response) -> bytes:
-    """The next bytes of the answer; none at its end.
-
-    Raises:
-        Unreachable: the connection was cut.
-    """
-    try:
-        return response.read(PIECE_BYTES)
-    except (OSError, HTTPException) as error:
-        raise Unreachable(explain(error)) from error

@@ -1,13 +1,12 @@
 """What a pull needs of the store, over HTTP: places, deltas, and ranges of bytes that go on after a cut."""
 
 from collections.abc import Iterator
-from http.client import HTTPException
 from urllib.parse import urlencode
 
 from countersign.cli import connection
 from countersign.cli.connection import Server, segment
 from countersign.cli.output import Exit, Failure
-from countersign.cli.transport import Response, Unreachable, explain
+from countersign.cli.transport import Response, Unreachable, read
 from countersign.updates.wire import BEGINS, ChunkPlaces, DeltaOffer
 
 ATTEMPTS = 8
@@ -59,7 +58,7 @@ class Supply:
             before = done
             try:
                 with self._ask(url, offset + done, offset + length) as response:
-                    while piece := _read(response, min(PIECE_BYTES, length - done)):
+                    while piece := read(response, min(PIECE_BYTES, length - done)):
                         done += len(piece)
                         yield piece
                 if done < length:
@@ -118,10 +117,3 @@ def _addresses(places: ChunkPlaces | None, offer: DeltaOffer | None) -> list[str
     """Every address, in an order that stays the same while nothing is processed anew."""
     of_places = [*(pack.url for pack in places.packs), places.artifact_url] if places else []
     return [*of_places, *(delta.url for delta in offer.deltas)] if offer else of_places
-
-
-def _read(response: Response, most: int) -> bytes:
-    try:
-        return response.read(most) if most else b""
-    except (OSError, HTTPException) as error:
-        raise Unreachable(explain(error)) from error

@@ -53,6 +53,21 @@ def send(request: Request) -> Response:
         raise Unreachable(explain(error)) from error
 
 
+def read(response: Response, most: int) -> bytes:
+    """The next bytes of the body, at most `most`, whatever lengths the server tells; none at its end.
+
+    Raises:
+        Unreachable: the connection was cut.
+    """
+    room = bytearray(most)
+    try:
+        # `response.read` takes a chunk that is said to be of -1 bytes for all that is still to come.
+        count = response.readinto(room)
+    except (OSError, http.client.HTTPException) as error:
+        raise Unreachable(explain(error)) from error
+    return bytes(memoryview(room)[:count])
+
+
 def explain(error: Exception) -> str:
     """What went wrong on the connection, in words."""
     if isinstance(error, TimeoutError):

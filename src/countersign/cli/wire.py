@@ -1,10 +1,15 @@
 """What the command line reads of the server's answers; members it does not use are ignored."""
 
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
+from countersign.updates.wire import Bytes
+
 Answer = TypeVar("Answer")
+
+MOST_PATIENCE_S = 86_400
+"""Seconds that a server may let somebody wait for a person."""
 
 
 class Fault(msgspec.Struct):
@@ -37,8 +42,8 @@ class Ceremony(msgspec.Struct):
 
     user_code: str
     verification_uri: str
-    expires_in: int
-    interval: int = 5
+    expires_in: Annotated[int, msgspec.Meta(ge=0, le=MOST_PATIENCE_S)]
+    interval: Annotated[int, msgspec.Meta(ge=0, le=MOST_PATIENCE_S)] = 5
 
 
 class Registered(msgspec.Struct):
@@ -108,7 +113,7 @@ class Artifact(msgspec.Struct):
 
     id: str
     filename: str
-    size: int
+    size: Bytes
     sha256: str | None = None
     platform: str | None = None
     status: str = "ready"
@@ -135,8 +140,8 @@ class Upload(msgspec.Struct):
 class Received(msgspec.Struct):
     """The stretches of an upload that arrived, each from its first byte to its last, and the whole size."""
 
-    received: list[tuple[int, int]]
-    size: int
+    received: list[tuple[Bytes, Bytes]]
+    size: Bytes
 
 
 class Batch(msgspec.Struct):

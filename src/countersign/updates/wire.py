@@ -1,9 +1,12 @@
 """What the store answers an updating client with."""
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
+
+Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+"""A number of bytes, or a place in a file."""
 
 
 class Signature(msgspec.Struct, frozen=True):
@@ -71,8 +74,8 @@ class Pack(msgspec.Struct, frozen=True):
     (updates/chunks.py)."""
 
     url: str
-    size: int
-    chunks: list[tuple[str, int, int]]
+    size: Bytes
+    chunks: list[tuple[str, Bytes, Bytes]]
 
 
 class ChunkPlaces(msgspec.Struct, frozen=True):
@@ -81,7 +84,7 @@ class ChunkPlaces(msgspec.Struct, frozen=True):
 
     packs: list[Pack]
     artifact_url: str
-    artifact_size: int
+    artifact_size: Bytes
     artifact_sha256: str
     filename: str
 
@@ -106,11 +109,11 @@ class Delta(msgspec.Struct, frozen=True):
     `memory` is what applying it takes, in bytes."""
 
     url: str
-    size: int
+    size: Bytes
     sha256: str
     old: Stretches
     files: Stretches
-    memory: int
+    memory: Bytes
 
 
 class DeltaOffer(msgspec.Struct, frozen=True):
