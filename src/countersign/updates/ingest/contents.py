@@ -83,6 +83,7 @@ class Contents:
 
         Raises:
             BrokenPipeError: nobody reads any more.
+            MemoryError: there was too little for sending; any other failure of it is raised as well.
         """
         self._hand_over()
         self._waiting.put(None)
@@ -111,7 +112,8 @@ class Contents:
         try:
             while (batch := self._waiting.get()) is not None:
                 self._send(batch)
-        except (OSError, EOFError) as error:
+        except Exception as error:
+            # Whatever it is: a sender that ends without a word lets the reader wait for ever, or lose chunks.
             self._failure.append(error)
             while self._waiting.get() is not None:
                 continue

@@ -21,8 +21,8 @@ from countersign.updates.ingest.contents import Contents
 from countersign.updates.ingest.records import At, Ended, Failed, Order
 
 SMALLEST_BLOCK = 1 << 20
-_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What a fault of the reader raises, which has nothing to do with the machine or with who listens."""
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What a fault of the reader raises, or a thread that has no room to start; it has nothing to do with who listens."""
 MOST_BLOCKS = 4096
 _TAKEN_WHOLE = (".apk", ".aab", ".ipa", ".jar", ".war", ".msix", ".appx")
 """Archives that are started or installed as they are."""
@@ -45,6 +45,7 @@ def main() -> int:
     try:
         _read(order, source, contents)
         contents.finish()
+        records.write(told, blocks.ended())
     except ArchiveUnknown as refused:
         records.write(told, Failed("unknown", "", refused.detail, None))
     except ArchiveRefused as refused:
@@ -54,8 +55,6 @@ def main() -> int:
     except _FAULTS as fault:
         # The same bytes fail again: one refusal, and neither a second attempt nor a stack as long as the archive.
         records.write(told, Failed("refused", "unreadable", f"the reader failed: {type(fault).__name__}", None))
-    else:
-        records.write(told, blocks.ended())
     return 0
 
 
@@ -93,15 +92,28 @@ class _Blocks:
         self._size = block_size(length)
         self._digests: list[bytes] = []
         self._whole = hashlib.sha256()
+        self._failure: list[BaseException] = []
         self._thread = threading.Thread(target=self._run, args=(length,), daemon=True)
         self._thread.start()
 
     def ended(self) -> Ended:
-        """What was found, once everything was read."""
+        """What was found, once everything was read.
+
+        Raises:
+            MemoryError, OSError: the artifact's own bytes could not be read.
+        """
         self._thread.join()
+        if self._failure:
+            raise self._failure[0]
         return Ended(self._whole.digest(), self._size, self._digests)
 
     def _run(self, length: int) -> None:
+        try:
+            self._read(length)
+        except (MemoryError, OSError) as error:
+            self._failure.append(error)
+
+    def _read(self, length: int) -> None:
         for start in range(0, length, self._size):
             block = blake3.blake3()
             for place in range(start, min(start + self._size, length), SMALLEST_BLOCK):

@@ -1,0 +1,48 @@
+"""The process that reads an artifact: what fails in one of its threads is told, and nothing is lost without a word."""
+
+import io
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from countersign.archives.entry import Entry, Member
+from countersign.updates import framing
+from countersign.updates.ingest.contents import BATCH_BYTES, Contents
+
+FAILURES = [MemoryError(), ValueError("no such chunk"), RuntimeError("can't start new thread"), BrokenPipeError()]
+
+
+class _FailsBeside(io.BytesIO):
+    """A pipe on which every thread but the one that made it fails."""
+
+    def __init__(self, failure: Exception) -> None:
+        super().__init__()
+        self._failure = failure
+        self._own = threading.current_thread()
+
+    def write(self, data: object, /) -> int:
+        """Fail, or take nothing."""
+        if threading.current_thread() is not self._own:
+            raise self._failure
+        return 0
+
+
+def _member(size: int) -> Member:
+    pieces: Iterator[bytes] = (number.to_bytes(4, "big") * (1 << 14) for number in range(size >> 16))
+    return Member(Entry("a", "file", size, 0o644), pieces)
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=[type(each).__name__ for each in FAILURES])
+@pytest.mark.parametrize("size", [1 << 16, 2 * BATCH_BYTES])
+def test_a_failure_of_the_sender_ends_the_reading(failure: Exception, size: int) -> None:
+    """A sender that ended alone left chunks out of the build, or let the reader wait for ever."""
+    contents = Contents(io.BytesIO(framing.framed(b"\1" * 1_000)), _FailsBeside(failure), wants_chunks=True)
+
+    with pytest.raises(type(failure)):
+        _all_of(contents, size)
+
+
+def _all_of(contents: Contents, size: int) -> None:
+    contents.take(_member(size))
+    contents.finish()
