@@ -1,7 +1,9 @@
 """Attacks on a folder that is kept up to date: by the store it comes from, and by others who write to it meanwhile."""
 
+import hashlib
 import itertools
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -16,16 +18,20 @@ import pytest
 from countersign.archives.confined import NOBODY
 from countersign.cli import pins
 from countersign.cli.pins import Pin
-from countersign.updates import chunks, envelope, trust
+from countersign.updates import chunks, envelope, numbers, trust
 from countersign.updates import manifest as manifests
+from countersign.updates.deltas import applying, patch, streams
+from countersign.updates.deltas.applying import DeltaRefused
+from countersign.updates.deltas.reference import Held
 from countersign.updates.envelope import SigningKey
 from countersign.updates.install import installing
 from countersign.updates.install.admission import ManifestRefused
+from countersign.updates.install.building import MOST_FAILED_DELTAS
 from countersign.updates.install.fetching import ChunkFetcher, FetchedWrong
 from countersign.updates.install.installing import Report, Way
 from countersign.updates.install.place import PlaceRefused
 from countersign.updates.manifest import Chunk
-from countersign.updates.wire import ChannelState, ChunkPlaces, Pack, Statement
+from countersign.updates.wire import ChannelState, ChunkPlaces, Delta, Pack, Statement
 from tests.cli.conftest import Run, Scripted, home, run, scripted
 from tests.updates.builds import Build, Shelf, build, contents_of
 
@@ -285,6 +291,54 @@ def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Call
     assert dry_pull(state_of([first, second, third], third), first) == ""
     assert dry_pull(state_of([first, second, third], third), second) == ""
     assert dry_pull(state_of([first, second, third], third), third) == ""
+
+
+def forged(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") -> bytes:
+    """A delta whose covers and runs of differences are all of the length 0."""
+    lists = bytes(3 * covers), bytes(2 * runs), b"", b"x" * new_size, b""
+    packed = [streams.pack(each) for each in lists]
+    head = [len(old), new_size, covers, runs]
+    for each in packed:
+        head += [each.method, each.size, len(each.body)]
+    return patch.MAGIC + numbers.packed(head) + b"".join(each.body for each in packed)
+
+
+@pytest.mark.parametrize(
+    ("covers", "runs"), [(10_000_000, 0), (0, 16_000_000), (1, 0), (0, 1)], ids=["covers", "runs", "a cover", "a run"]
+)
+def test_a_delta_has_no_more_pieces_than_bytes(covers: int, runs: int) -> None:
+    """A hundred bytes of one took a client twenty seconds."""
+    blob = forged(100, covers, runs)
+
+    with pytest.raises(DeltaRefused):
+        [b"".join(pieces) for pieces in applying.contents(blob, [Held(b"old files")], [100])]
+
+
+def test_a_delta_unfolds_to_no_more_than_its_files_can_hold() -> None:
+    blob = forged(1 << 20, 0, 0)
+
+    with pytest.raises(DeltaRefused, match="more than the files hold"):
+        [b"".join(pieces) for pieces in applying.contents(blob, [Held(b"old files")], [100])]
+
+
+def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path) -> None:
+    """Nobody signed them, and each may take a client's time."""
+    old = build("1.0", {"tool": b"old " * 20_000})
+    new = build("2.0", {f"file{number}": random.Random(number).randbytes(5_000) for number in range(10)})
+    pull(tmp_path / "app", Shelf(old))
+    shelf = Shelf(new, old)
+    sizes = [1_000 + number for number in range(10)]
+    shelf.deltas = [
+        Delta(f"delta:{number}", size, hashlib.sha256(bytes(size)).hexdigest(), [(0, 1)], [(number, number + 1)], 0)
+        for number, size in enumerate(sizes)
+    ]
+    shelf.blobs |= {f"delta:{number}": bytes(size) for number, size in enumerate(sizes)}
+
+    report = pull(tmp_path / "app", shelf)
+
+    assert contents_of(tmp_path / "app") == dict(new.contents)
+    assert shelf.served["delta"] == sum(sizes[:MOST_FAILED_DELTAS])
+    assert report.built.detours[-1] == "the other deltas were left"
 
 
 @pytest.mark.parametrize("address", ["http://[::1", f"http://{'a' * 70}.example/", "file:///etc/hostname", "http://a/ü"])

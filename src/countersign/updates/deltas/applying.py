@@ -19,7 +19,7 @@ from countersign.updates.deltas.reference import Piece, Reference
 from countersign.updates.deltas.streams import Stream
 from countersign.updates.numbers import LONGEST, Malformed, Reader, unsigned
 from countersign.updates.unfold import folding
-from countersign.updates.unfold.spans import BIGGEST_FILE, TOTAL_BYTES, Budget
+from countersign.updates.unfold.spans import BIGGEST_FILE, DEFLATE_RATIO, LEVELS, TOTAL_BYTES, Budget
 
 
 class DeltaRefused(Refused):
@@ -76,8 +76,7 @@ def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterato
         reference = Reference(old, Budget())
         if reference.size != taken.old_size:
             raise Malformed("the delta is for other old files")
-        if taken.new_size > sum(sizes) + TOTAL_BYTES:
-            raise Malformed("the delta makes more than the files hold")
+        _check_size(taken, sum(sizes))
         recipes = _recipes(taken, len(sizes))
         rebuilt = _Rebuilt(taken, reference)
     except Malformed as error:
@@ -86,6 +85,18 @@ def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterato
         yield _file(rebuilt, size, recipes.get(place))
     if not rebuilt.is_at_end:
         raise DeltaRefused("the delta makes more than the files hold")
+
+
+def _check_size(taken: patch.Patch, size: int) -> None:
+    """Refuse a delta that takes more work than files of so many bytes altogether can give.
+
+    Raises:
+        Malformed: it makes more bytes, or says more pieces of them than there are.
+    """
+    if taken.new_size > size + min(TOTAL_BYTES, LEVELS * DEFLATE_RATIO * size):
+        raise Malformed("the delta makes more than the files hold")
+    if taken.covers > taken.new_size or taken.runs > taken.new_size:
+        raise Malformed("the delta has more pieces than bytes")
 
 
 def _file(rebuilt: "_Rebuilt", size: int, recipe: tuple[int, bytes] | None) -> Iterator[bytes]:
@@ -201,8 +212,8 @@ def _covers(taken: patch.Patch) -> Iterator[Cover]:
     for step, gap, length in zip(steps, gaps, lengths, strict=True):
         cover = Cover(old_end + unsigned(step), new_end + gap, length)
         old_end, new_end = cover.old + length, cover.new + length
-        if new_end > taken.new_size:
-            raise Malformed("a cover lies outside of the new files")
+        if new_end > taken.new_size or not length:
+            raise Malformed("a cover lies outside of the new files, or has no bytes")
         yield cover
 
 
@@ -211,6 +222,8 @@ def _runs(taken: patch.Patch) -> Iterator[tuple[int, int]]:
     gaps, lengths = _columns(taken.run_lengths, taken.runs, 2, taken.new_size)
     at = 0
     for gap, length in zip(gaps, lengths, strict=True):
+        if not length:
+            raise Malformed("a run of differences has no bytes")
         yield at + gap, at + gap + length
         at += gap + length
 

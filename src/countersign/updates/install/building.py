@@ -24,6 +24,8 @@ from countersign.updates.manifest import File, Manifest
 from countersign.updates.planner import Local, Plan, positions
 from countersign.updates.wire import ChunkPlaces, Delta
 
+MOST_FAILED_DELTAS = 3
+
 
 @dataclass(slots=True)
 class Built:
@@ -58,11 +60,20 @@ class Building:
         for folder in (self._place.made, self._place.parts):
             folder.mkdir(mode=0o700, exist_ok=True)
         lacking = self._lacking(plan)
-        for delta in plan.deltas if lacking else ():
-            self._otherwise("a delta", lambda delta=delta: self._by_delta(delta))
+        self._by_deltas(plan.deltas if lacking else ())
         if plan.artifact and lacking:
             self._otherwise("the artifact", lambda: self._by_artifact(places))
         self._by_chunks([file for file in lacking if not self.path(file).exists()], places)
+
+    def _by_deltas(self, deltas: Sequence[Delta]) -> None:
+        """Make what the deltas make. Applying one takes time, and nobody signed them: after a few that did not serve
+        the others are left."""
+        failed = 0
+        for delta in deltas:
+            if failed == MOST_FAILED_DELTAS:
+                self.built.detours.append("the other deltas were left")
+                return
+            failed += not self._otherwise("a delta", lambda delta=delta: self._by_delta(delta))
 
     def _lacking(self, plan: Plan) -> list[File]:
         """The files that are neither in the installation nor left by an earlier try."""
@@ -76,15 +87,18 @@ class Building:
         """Where the whole file lies once it is made."""
         return self._place.made / file.sha256
 
-    def _otherwise(self, name: str, attempt: Callable[[], None]) -> None:
+    def _otherwise(self, name: str, attempt: Callable[[], None]) -> bool:
+        """Whether the attempt served; where it did not, it is noted why."""
         try:
             attempt()
+            return True
         except (DeltaRefused, FetchedWrong, ArchiveRefused, extracting.TargetTaken) as error:
             self.built.detours.append(f"{name} did not serve: {error.detail}")
         except Refused as error:
             if error.code != "archive_unknown":
                 raise
             self.built.detours.append(f"{name} did not serve: {error.detail}")
+        return False
 
     def _is_made(self, file: File) -> bool:
         """Whether an earlier try left the file, whole."""

@@ -14,6 +14,8 @@ BIGGEST_FILE = 192 << 20
 """Bytes of a file that is looked into; a larger one stays as it is."""
 TOTAL_BYTES = 256 << 20
 """Bytes that all streams of one delta's old files, or of its new ones, may hold."""
+DEFLATE_RATIO = 1032
+"""Bytes that a byte of a deflate stream can hold at most."""
 HEAD_BYTES = 262
 """Bytes at the front that tell an archive from other files."""
 SMALLEST_STREAM = 32
