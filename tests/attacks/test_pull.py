@@ -256,6 +256,23 @@ def state_of(chain: list[SigningKey], signs: SigningKey) -> ChannelState:
     return ChannelState(trust.state(said, signs), chain[0].public, rotations)
 
 
+def test_folders_in_folders_beyond_any_use_are_refused_before_anything_is_changed(app: Path) -> None:
+    deep = app
+    for _ in range(1_200):
+        deep /= "a"
+        deep.mkdir()
+    (deep / "mine").write_bytes(b"mine")
+    try:
+        with pytest.raises(PlaceRefused, match="folders"):
+            pull(app, Shelf(NEW, OLD))
+
+        assert (deep / "mine").read_bytes() == b"mine"
+        assert (app / "text").read_bytes() == OLD.contents["text"]
+    finally:
+        # Some versions of Python remove no folders as deep.
+        subprocess.run(["rm", "-r", app], check=True)
+
+
 @pytest.fixture
 def dry_pull(run: Run, scripted: Callable[[], Scripted], tmp_path: Path) -> Callable[..., str]:
     """Pull SIGNED by its name, without doing it; what was said of failing, nothing where it would be done."""

@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from countersign.updates.install.admission import OWN
+from countersign.updates.install.place import PlaceRefused
+
+DEEPEST = 256
+"""Folders in folders of an installation that are looked into."""
 
 
 @dataclass(slots=True)
@@ -30,15 +34,18 @@ def scan(root: Path) -> Tree:
 
     Raises:
         OSError: a folder of it cannot be read.
+        PlaceRefused: folders of it lie too deep in one another.
     """
     tree = Tree()
     if not root.is_symlink() and root.is_dir():
-        for path, entry in _walk(root, ""):
+        for path, entry in _walk(root, "", DEEPEST):
             _note(tree, path, entry)
     return tree
 
 
-def _walk(root: Path, above: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _walk(root: Path, above: str, levels: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    if levels < 0:
+        raise PlaceRefused(f"{root / above} lies in more than {DEEPEST} folders of the installation: move it elsewhere")
     with os.scandir(root / above) as entries:
         listed = sorted(entries, key=lambda entry: entry.name)
     for entry in listed:
@@ -47,7 +54,7 @@ def _walk(root: Path, above: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
             continue
         yield path, entry
         if entry.is_dir(follow_symlinks=False):
-            yield from _walk(root, path)
+            yield from _walk(root, path, levels - 1)
 
 
 def _note(tree: Tree, path: str, entry: os.DirEntry[str]) -> None:
