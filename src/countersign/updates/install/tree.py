@@ -45,7 +45,8 @@ def scan(root: Path) -> Tree:
 
 def _walk(root: Path, above: str, levels: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
     if levels < 0:
-        raise PlaceRefused(f"{root / above} lies in more than {DEEPEST} folders of the installation: move it elsewhere")
+        top = root / above.partition("/")[0]
+        raise PlaceRefused(f"{top} has folders in more than {DEEPEST} others: move them elsewhere")
     with os.scandir(root / above) as entries:
         listed = sorted(entries, key=lambda entry: entry.name)
     for entry in listed:
