@@ -1,5 +1,6 @@
 """Deltas between made-up trees: what they make is what was wanted, and what was tampered with makes nothing."""
 
+import gzip
 import hashlib
 import random
 from pathlib import Path
@@ -130,6 +131,13 @@ def test_an_archive_as_shipped_costs_little_more_than_what_changed_in_it() -> No
 
     assert applied([delta], {"app.zip": old}, {"app.zip": new}) == {"app.zip": new}
     assert len(delta.blob) < 400
+
+
+def test_archives_in_archives_that_hold_next_to_nothing_are_made_exactly() -> None:
+    """A client refuses what unfolds to more than files of that size can hold."""
+    old, new = ({"a.gz": gzip.compress(gzip.compress(bytes(size), mtime=0), mtime=0)} for size in (4 << 20, 5 << 20))
+
+    assert applied(made(old, new), old, new) == new
 
 
 def test_what_was_moved_into_another_file_is_found() -> None:

@@ -19,7 +19,7 @@ from countersign.updates.deltas.reference import Piece, Reference
 from countersign.updates.deltas.streams import Stream
 from countersign.updates.numbers import LONGEST, Malformed, Reader, unsigned
 from countersign.updates.unfold import folding
-from countersign.updates.unfold.spans import BIGGEST_FILE, DEFLATE_RATIO, LEVELS, TOTAL_BYTES, Budget
+from countersign.updates.unfold.spans import BIGGEST_FILE, TOTAL_BYTES, Budget, most_unfolded
 
 
 class DeltaRefused(Refused):
@@ -93,7 +93,7 @@ def _check_size(taken: patch.Patch, size: int) -> None:
     Raises:
         Malformed: it makes more bytes, or says more pieces of them than there are.
     """
-    if taken.new_size > size + min(TOTAL_BYTES, LEVELS * DEFLATE_RATIO * size):
+    if taken.new_size > most_unfolded(size):
         raise Malformed("the delta makes more than the files hold")
     if taken.covers > taken.new_size or taken.runs > taken.new_size:
         raise Malformed("the delta has more pieces than bytes")

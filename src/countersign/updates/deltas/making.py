@@ -12,7 +12,8 @@ from countersign.updates.deltas.windows import all_covers
 from countersign.updates.manifest import File
 from countersign.updates.numbers import packed
 from countersign.updates.unfold import folding
-from countersign.updates.unfold.spans import Budget
+from countersign.updates.unfold.folding import Unfolded
+from countersign.updates.unfold.spans import Budget, most_unfolded
 from countersign.updates.wire import Stretches, stretches
 
 GROUP_BYTES = 256 << 20
@@ -66,6 +67,8 @@ def _made(olds: Sequence[Held], news: Sequence[bytes], group: Group, group_bytes
     old = reference.joined()
     budget = Budget()
     unfolded = [folding.unfold(data, budget) for data in news]
+    if sum(len(content) for content, _ in unfolded) > most_unfolded(sum(map(len, news))):
+        unfolded = [Unfolded(data, b"") for data in news]
     new = unfolded[0].content if len(unfolded) == 1 else b"".join(content for content, _ in unfolded)
     blob = patch.encode(old, new, all_covers(old, new, group_bytes + group_bytes // 2), _recipes(unfolded))
     memory = _ALWAYS + len(blob) + reference.unfolded + _memory_of(patch.decode(blob), len(old))

@@ -27,6 +27,12 @@ _DESCRIPTOR = 24
 """Bytes of the longest data descriptor (APPNOTE 4.3.9)."""
 
 
+def most_unfolded(size: int) -> int:
+    """What files of so many bytes altogether may be when they are unfolded: more cannot come of honest ones, but of
+    archives in archives that hold next to nothing."""
+    return size + min(TOTAL_BYTES, LEVELS * DEFLATE_RATIO * size)
+
+
 class Span(NamedTuple):
     """A deflate stream: from `start` up to `end`, and what it holds."""
 
