@@ -220,21 +220,23 @@ def _choices(shape: type[msgspec.Struct], steps: list[str]) -> list[str]:
 
 def _names(hint: Any) -> list[str]:
     """The members of a struct, by the names that are sent."""
-    is_struct = isinstance(hint, type) and issubclass(hint, msgspec.Struct)
-    return [field.encode_name for field in msgspec.structs.fields(hint)] if is_struct else []
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return [field.encode_name for field in msgspec.structs.fields(hint)]
+    return []
 
 
 def _hint(shape: type[msgspec.Struct], steps: list[str]) -> Any:
     """The type of the field that the path leads to."""
-    hint: Any = shape
+    found: Any = shape
     for step in steps:
+        hint: Any = found
         if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             hints = typing.get_type_hints(hint, include_extras=True)
             names = {field.encode_name: field.name for field in msgspec.structs.fields(hint)}
-            hint = _bare(hints.get(names.get(step, step)))
+            found = _bare(hints.get(names.get(step, step)))
         elif typing.get_origin(hint) is list:
-            hint = _bare(typing.get_args(hint)[0])
-    return hint
+            found = _bare(typing.get_args(hint)[0])
+    return found
 
 
 def _needs(shape: type[msgspec.Struct], words: str) -> str:
