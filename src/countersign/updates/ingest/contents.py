@@ -8,6 +8,7 @@ from queue import Queue
 from typing import BinaryIO
 
 import blake3
+from backports import zstd
 
 from countersign.archives.entry import Entry, Member
 from countersign.updates import chunks, framing, launch
@@ -24,6 +25,11 @@ ALL_NOTED_BYTES = 16 << 20
 """Of all the small files of a build that say what it consists of; those that come later are left."""
 _NOTED_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
 _NOTED_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
+_FAILURES = (
+    *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
+    *(TypeError, ValueError, zstd.ZstdError),
+)
+"""Whatever the sender can fail of: one that ends without a word lets the reader wait for ever, or loses chunks."""
 
 _Batch = list[tuple[bytes, Chunk]]
 
@@ -112,8 +118,7 @@ class Contents:
         try:
             while (batch := self._waiting.get()) is not None:
                 self._send(batch)
-        except Exception as error:
-            # Whatever it is: a sender that ends without a word lets the reader wait for ever, or lose chunks.
+        except _FAILURES as error:
             self._failure.append(error)
             while self._waiting.get() is not None:
                 continue
