@@ -26,6 +26,7 @@ def check(links: dict[str, str]) -> None:
     ("rule", "links"),
     [
         ("link-target", {"a": ""}),
+        ("too-deep", {"a": "d/../" * LIMITS.depth + "d/b"}),
         ("link-target", {"a": "b\\c"}),
         ("link-target", {"a": "C:x"}),
         ("link-target", {"a": "b\0c"}),
@@ -117,3 +118,9 @@ def test_each_name_is_looked_at_once_however_many_links_lead_through_it(monkeypa
     check_links(links, Gauge(Limits(), 1))
 
     assert len(seen) == sum(len(path.split("/")) + 201 for path in links)
+
+
+def test_a_link_may_lead_all_the_way_up_and_down_again() -> None:
+    up, down = "../" * LIMITS.depth, "d/" * LIMITS.depth
+
+    check({"d/" * LIMITS.depth + "a": up + down + "b"})

@@ -145,7 +145,7 @@ def _read_all(source: io.BytesIO) -> None:
 
 
 def _links(size: int) -> dict[str, str]:
-    return {f"d/l{number}": "x/" * 200 + "y" for number in range(size)}
+    return {f"d/l{number}": "x/" * 100 + "y" for number in range(size)}
 
 
 def _check_links(links: dict[str, str]) -> None:

@@ -19,7 +19,7 @@ def check_target(path: str, target: str, limits: Limits) -> None:
     """Refuse where a link points to, as far as its text tells.
 
     Raises:
-        ArchiveRefused: `link-target`, `link-absolute`, `path-too-long` or `link-escape`.
+        ArchiveRefused: `link-target`, `link-absolute`, `path-too-long`, `too-deep` or `link-escape`.
     """
     if not target:
         raise ArchiveRefused("link-target", "the link points to nothing", entry=path)
@@ -29,6 +29,9 @@ def check_target(path: str, target: str, limits: Limits) -> None:
         raise ArchiveRefused("link-target", f"the link points to {target!a}: {fault.detail}", entry=path)
     if len(target.encode()) > limits.path_bytes:
         raise ArchiveRefused("path-too-long", f"where it points to has more than {limits.path_bytes}", entry=path)
+    if target.count("/") > 2 * limits.depth:
+        # All the way up and all the way down again: more only takes time, which is next to nothing when packed.
+        raise ArchiveRefused("too-deep", f"where it points to has more than {2 * limits.depth} folders", entry=path)
     depth = path.count("/")
     for name in _names(target):
         depth += -1 if name == ".." else 1

@@ -24,7 +24,7 @@ RULES: Mapping[str, str] = {
     "trailing-dot-or-space": "No name ends with a dot or a space, which some systems drop.",
     "name-too-long": "A name keeps to the limit `archive_name_bytes`.",
     "path-too-long": "A path, or where a link points to, keeps to the limit `archive_path_bytes`.",
-    "too-deep": "An entry lies in no more folders than `archive_depth`.",
+    "too-deep": "An entry lies in no more folders than `archive_depth`, and a link names at most twice as many.",
     "duplicate-name": "A path stands in the archive once.",
     "collision": "No two paths differ only by upper and lower case or by the form of their Unicode text (NFC; unless "
     "`compatible` also NFKC).",
