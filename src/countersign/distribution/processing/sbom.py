@@ -87,9 +87,9 @@ def _of(note: Noted) -> list[Component]:
 def _wheel(text: str) -> list[Component]:
     """Core metadata of a Python distribution (PEP 643)."""
     head = text.replace("\r\n", "\n").partition("\n\n")[0]
-    # Of a header that is given twice the first counts.
-    headers = {key.lower(): said.strip() for key, said in reversed(_NAMED.findall(head))}
-    name, version = headers.get("name", ""), headers.get("version", "")
+    # Of a field that is given twice the first counts.
+    told = {key.lower(): said.strip() for key, said in reversed(_NAMED.findall(head))}
+    name, version = told.get("name", ""), told.get("version", "")
     return [_component(name, version, f"pkg:pypi/{name.lower().replace('_', '-')}@{version}")] if name else []
 
 
