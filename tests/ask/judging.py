@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 HERE = Path(__file__).parent
 UNABLE = re.compile(r"I cannot tell\b|.{1,120} has no published version ")
@@ -101,3 +101,30 @@ _JUDGES = {
     "yes_no": _by_yes_no,
     "text": _by_text,
 }
+
+
+Outcome = Literal["right", "partial", "refused", "wrong"]
+MAX_ROWS_BESIDE = 20
+"""Rows that a helpful partial answer may have beside the expected ones: as many as an answer shows."""
+
+
+def outcome(line: dict[str, Any], answer: dict[str, Any], known: Catalog) -> Outcome:
+    """What became of a question, by the rules of README.md."""
+    if is_right(line, answer, known):
+        return "right"
+    if answer["status"] == "refused" or is_cautious(answer):
+        return "refused"
+    return "partial" if answer["status"] == "partial" and is_helpful(line, answer) else "wrong"
+
+
+def is_helpful(line: dict[str, Any], answer: dict[str, Any]) -> bool:
+    """Whether the rows of a partial answer contain all that is expected, or nothing else."""
+    if line["kind"] == "text":
+        about = set(line["expect"]["about"])
+        return bool(about & _products(answer))
+    if line["kind"] not in ("products", "releases"):
+        return False
+    is_of_releases = line["kind"] == "releases"
+    rows = {(each["product"], each["release"]) if is_of_releases else each["product"] for each in answer["sources"]}
+    wanted = {tuple(each) if is_of_releases else each for each in line["expect"]}
+    return bool(rows) and (rows <= wanted or (wanted <= rows and len(rows) <= len(wanted) + MAX_ROWS_BESIDE))

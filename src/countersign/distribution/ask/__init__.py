@@ -1,1 +1,1 @@
-"""Questions in plain words, answered from the public catalog alone."""
+"""Questions about the catalog in plain words, answered from its tables."""

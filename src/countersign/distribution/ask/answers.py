@@ -1,27 +1,58 @@
-"""What an answer is made of.
+"""A question to its answer: read, run, and answered with what was not understood of it.
 
-`Answered` has, whatever was asked:
-
-kind        products  `rows` are 1-tuples of slugs: which products
-            releases  `rows` are pairs (slug, version)
-            count     `total` is the number, `rows` is empty
-            yes_no    `value` is the boolean, `rows` the products it is about (those found, for "is there …")
-            text      a description, a comparison, publishers; `rows` are the products or organisations it is about
-            refused   not understood, unknown or ambiguous; `rows` is empty, `query` None unless partly understood
-rows        in the order of the answer, the first 200; `total` is how many there are
-text        the answer in words, made of nothing but rows
-sources     product and release each statement is from, with its address
-query       the typed query that was run
-confidence  1 as asked, 0.8 where names had to be corrected or the words can be read in two ways, 0 when refused
+Three outcomes: `answered`, where every word that has a meaning was used; `partial`, the rows of what was understood with
+the words that were not; `refused`, with the reason. An answer is made of nothing but the rows that the filter finds.
 """
 
-from typing import Literal
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from countersign.distribution.ask.query import Query
+from countersign.distribution.ask import statements
+from countersign.distribution.ask.filter import Filter, Values, conditions, slot, with_slots
+from countersign.distribution.ask.parser import Reading, read
+from countersign.distribution.catalog.public import CHANNELS, PLATFORMS
+from countersign.distribution.catalog.schemas import ProductDetail
+from countersign.distribution.context import Store
+from countersign.kernel import clock
+from countersign.kernel.database.port import Database
 
-ReplyKind = Literal["products", "releases", "count", "yes_no", "text", "refused"]
+Status = Literal["answered", "partial", "refused"]
+MAX_BEFORE = 5
+"""Questions before this one that are read."""
+MAX_ROWS = 200
+MAX_SHOWN = 20
+MAX_NOTES = 600
+CORRECTED, BY_MODEL, PARTIAL = 0.8, 0.6, 0.5
+"""How sure an answer is of what was asked."""
+CAN_ANSWER = (
+    "I answer from the catalog: which products and releases there are, or how many, by kind, platform, channel, tag, "
+    "license and date; what a product is, who publishes it and what changed."
+)
+PLATFORM_NAMES = {
+    "windows": "Windows", "macos": "macOS", "linux": "Linux", "android": "Android", "ios": "iOS", "web": "the web"
+}  # fmt: skip
+_DETAIL = """
+    SELECT e.detail, o.name
+    FROM catalog_public c
+    JOIN catalog_entry e ON e.product_id = c.product_id
+    JOIN organisation o ON o.slug = c.org_slug
+    WHERE c.slug = $1
+"""
+_FILES = """
+    SELECT a.filename, a.size, a.sha256, a.platform
+    FROM catalog_public c
+    JOIN release r ON r.product_id = c.product_id
+    JOIN artifact a ON a.release_id = r.id
+    WHERE c.slug = $1 AND r.version = $2 AND r.status = 'published' AND a.status = 'ready'
+    ORDER BY a.filename
+    LIMIT 50
+"""
+_OF_RELEASES = frozenset(["versions", "published_at", "notes", "artifacts"])
+_COLUMNS = {"kind": "c.kind", "org": "c.org_slug", "license": "coalesce(c.license, 'none')"}
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -33,14 +64,342 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """A question answered; see the head of this file for its members."""
+    """A question answered. `candidates` are titles that could be meant, `unused` the words that were not used."""
 
-    kind: ReplyKind
+    status: Status
     text: str
-    rows: tuple[tuple[str, ...], ...]
-    total: int
-    value: bool | None
-    sources: tuple[Source, ...]
-    query: Query | None
-    confidence: float
+    sources: tuple[Source, ...] = ()
+    total: int = 0
+    filter: Filter | None = None
+    confidence: float = 1.0
+    suggestions: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
+
+
+class Facts(NamedTuple):
+    """What the catalog says of a product, and its publisher's name."""
+
+    detail: ProductDetail
+    publisher: str
+
+
+class Row(NamedTuple):
+    """A release."""
+
+    slug: str
+    title: str
+    version: str
+    channel: str
+    published_at: clock.Instant
+    notes: str | None
+
+
+async def answer(
+    store: Store, question: str, now: clock.Instant, previous: Sequence[str] = (), *, with_model: bool = False
+) -> Answered:
+    """The answer to the question as of `now`, out of what anybody may see in the catalog. `previous` are the questions
+    before it, the oldest first; `with_model`: the configured model reads it whatever the rules understand."""
+    at = datetime.fromtimestamp(now / 1_000_000, UTC)
+    base: Filter | None = None
+    for earlier in previous[-MAX_BEFORE:]:
+        base = (await read(store.database, earlier, at, base)).filter
+    found = await _outcome(store, await read(store.database, question, at, base), at)
+    if not store.settings.ask_model_url or (found.status == "answered" and not with_model):
+        return found
+    # Imported here: few have a model, and what speaks to it makes every start a tenth of a second longer.
+    from countersign.distribution.ask import model
+
+    filter = await model.filter_of(store, question, at)
+    return found if filter is None else replace(await run(store, filter), confidence=BY_MODEL)
+
+
+async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
+    """The answer to what was read, or why there is none."""
+    filter = reading.filter
+    unused = tuple(dict.fromkeys([*reading.guards, *reading.unused]))
+    is_empty = replace(filter, answer="list", find="products") == Filter()
+    reason = ""
+    if reading.beyond:
+        reason = f"the catalog has no {joined(list(dict.fromkeys(reading.beyond)), 'or')}"
+    elif reading.unknown:
+        reason = f'the catalog has nothing called "{reading.unknown}"'
+    elif unused and (is_empty or reading.guards or filter.answer not in ("list", "fields")):
+        reason = f"I do not know what {_quoted(unused)} means here"
+    elif filter == Filter():
+        reason = "I do not understand what is asked for"
+    if reason:
+        suggestions = await _suggestions(store, filter, at)
+        could = f"You could ask: {_quoted(suggestions, '; ')}." if suggestions else CAN_ANSWER
+        text = f"I cannot tell: {reason}. {could}"
+        return Answered("refused", text, confidence=0.0, suggestions=suggestions, unused=unused)
+    found = await run(store, filter)
+    if unused:
+        text = f"Read as: {described(filter)}. Not used: {_quoted(unused)}. {found.text}"
+        suggestions = await _suggestions(store, filter, at)
+        return replace(
+            found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused
+        )
+    if not reading.corrected:
+        return found
+    taken = [f'"{each.written}" as {each.title}' for each in reading.corrected if each.others]
+    others = [other for each in reading.corrected for other in each.others]
+    also = f" (I read {joined(taken)}; {joined(others)} would fit too.)" if others else ""
+    return replace(found, confidence=CORRECTED, text=found.text + also)
+
+
+async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:
+    """Questions about what was understood, each of which was tried and has an answer."""
+    plain = Filter(since=filter.since, until=filter.until, when=filter.when, channel=filter.channel)
+    plain = replace(plain, where=replace(filter.where, version=Values()))
+    if not any(conditions(plain)):
+        return ()
+    facts_of = [await facts(store.database, slug) for slug in plain.where.product.any]
+    titles = [each.detail.title for each in facts_of if each is not None]
+    text = described(plain)
+    could = [f"Which {text} are there?", f"How many {text} are there?"]
+    if titles:
+        about = ("What is {}?", "What is the newest version of {}?", "What changed in {}?")
+        could = [each.format(titles[0]) for each in about] if len(titles) == 1 else [f"Compare {joined(titles)}"]
+    tried: list[str] = []
+    for question in could:
+        reading = await read(store.database, question, at)
+        is_whole = not (reading.unused or reading.guards or reading.beyond or reading.unknown)
+        if is_whole and (titles or reading.filter.where == plain.where) and await total(store.database, reading.filter):
+            tried.append(question)
+    return tuple(tried)
+
+
+_NOUNS = {"game": "games", "app": "apps", "tool": "tools"}
+_PHRASES = {"platform": "on", "channel": "in", "tag": "tagged", "org": "by", "license": "licensed", "title": "titled",
+    "text": "about", "product": "called", "version": "in version"}  # fmt: skip
+_RELEASED = {"none": "with no release", "first": "first released", "last": "last released", "any": "released"}
+
+
+def described(filter: Filter) -> str:
+    """The filter in words that mean the same when they are asked."""
+    where = filter.where
+    noun = joined([_NOUNS[kind] for kind in where.kind.any], "or") or filter.find
+    text = " ".join([*where.access.any, *where.tag.any[:1], noun])
+    for name, values in conditions(filter):
+        phrase = _PHRASES.get(name, "")
+        said, denied = ([PLATFORM_NAMES.get(each, each) for each in texts] for texts in ((*values.all, *values.any), values.none))
+        is_said = name in ("kind", "access") or (name == "tag" and len(values.any) == 1)
+        text += "" if is_said or not said else f" {phrase} {joined(said, 'and' if values.all else 'or')}"
+        text += f" not {phrase} {joined(denied, 'or')}" if denied else ""
+    if filter.since or filter.until:
+        text += f" {_RELEASED[filter.when]}"
+        text += f" since {filter.since[:10]}" if filter.since else ""
+        text += f" before {filter.until[:10]}" if filter.until else ""
+    return text
+
+
+def _quoted(texts: Sequence[str], separator: str = "") -> str:
+    quoted = [f'"{text}"' for text in dict.fromkeys(texts)]
+    return separator.join(quoted) if separator else joined(quoted, "or")
+
+
+def joined(items: Sequence[str], last: str = "and") -> str:
+    """a, b and c."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""
+
+
+def _listed(names: Sequence[str], count: int) -> str:
+    return f"{', '.join(names[:MAX_SHOWN])}, and {count - MAX_SHOWN} more" if count > MAX_SHOWN else joined(names)
+
+
+def _day(at: clock.Instant) -> str:
+    return clock.rfc3339(at)[:10]
+
+
+async def facts(database: Database, slug: str) -> Facts | None:
+    """The public product with this slug."""
+    row = await database.fetch_one(_DETAIL, slug)
+    return None if row is None else Facts(msgspec.json.decode(row[0], type=ProductDetail), row[1])
+
+
+async def total(database: Database, asked: Filter) -> int:
+    """How many rows there are, whatever the limit."""
+    text, values = statements.count(asked)
+    return int((await database.scan(text, *values))[0][0])
+
+
+async def _rows(database: Database, asked: Filter) -> list[Row]:
+    text, values = statements.rows(replace(asked, find="releases"), min(asked.limit or MAX_ROWS, MAX_ROWS))
+    return [Row(*row) for row in await database.scan(text, *values)]
+
+
+async def _products(database: Database, asked: Filter) -> list[tuple[str, str]]:
+    text, values = statements.rows(replace(asked, find="products"), min(asked.limit or MAX_ROWS, MAX_ROWS))
+    return [(slug, title) for slug, title in await database.scan(text, *values)]
+
+
+def _source(store: Store, slug: str, version: str | None = None) -> Source:
+    address = f"{store.base_url}/products/{slug}"
+    return Source(slug, version, address if version is None else f"{address}/releases")
+
+
+def _of_releases(store: Store, rows: Sequence[Row]) -> tuple[Source, ...]:
+    return tuple(dict.fromkeys(_source(store, row.slug, row.version) for row in rows))
+
+
+async def run(store: Store, asked: Filter) -> Answered:
+    """The answer to the filter."""
+    ways = {"count": _count, "breakdown": _breakdown, "fields": _fields, "compare": _fields, "exists": _exists}
+    return replace(await ways.get(asked.answer, _list)(store, asked), filter=asked)
+
+
+async def _list(store: Store, asked: Filter) -> Answered:
+    if asked.find == "publishers":
+        return await _list_of_publishers(store, asked)
+    if asked.find == "releases":
+        found = await _rows(store.database, asked)
+        return Answered("answered", _releases_text(found, asked), _of_releases(store, found), len(found))
+    rows = await _products(store.database, asked)
+    count = len(rows) if asked.limit or len(rows) < MAX_ROWS else await total(store.database, asked)
+    text = f"{_listed([title for _, title in rows], count)}." if rows else "None: no product fits."
+    if count > 1 and not asked.limit:
+        text = f"{count} products: {text}"
+    return Answered("answered", text, tuple(_source(store, slug) for slug, _ in rows), count)
+
+
+async def _list_of_publishers(store: Store, asked: Filter) -> Answered:
+    text, values = statements.rows(asked, min(asked.limit or MAX_ROWS, MAX_ROWS))
+    found = [(name, count) for _, name, count in await store.database.scan(text, *values)]
+    names = [f"{name} ({count})" if asked.order == "products" else name for name, count in found]
+    text = f"{_listed(names, len(names))}." if names else "None: no publisher has such a product."
+    return Answered("answered", text, total=len(names))
+
+
+def _releases_text(rows: Sequence[Row], asked: Filter) -> str:
+    if not rows:
+        return "None: no published release fits."
+    if len(rows) == 1 and asked.order in ("newest", "oldest"):
+        row, which = rows[0], "latest" if asked.order == "newest" else "first"
+        return f"The {which} release is {row.title} {row.version} ({row.channel}), published on {_day(row.published_at)}."
+    names = [f"{row.title} {row.version} ({row.channel}, {_day(row.published_at)})" for row in rows]
+    return f"{len(rows)} releases: {_listed(names, len(rows))}."
+
+
+async def _count(store: Store, asked: Filter) -> Answered:
+    count = await total(store.database, asked)
+    noun = asked.find if count != 1 else asked.find[:-1]
+    rows = await _products(store.database, asked) if asked.find == "products" else []
+    return Answered("answered", f"{count} {noun}.", tuple(_source(store, slug) for slug, _ in rows), count)
+
+
+async def _exists(store: Store, asked: Filter) -> Answered:
+    """Yes or no: whether there is one; of named products, whether all of them are so."""
+    where = asked.where
+    if asked.order in ("newest", "oldest") and where.version:
+        return await _is_extreme(store, asked)
+    named = (*where.product.any, *where.product.all)
+    is_of_releases = asked.find == "releases"
+    wanted = asked if is_of_releases else replace(asked, find="products", limit=None, order="title")
+    found = await _list(store, wanted)
+    if found.total >= (1 if is_of_releases else max(1, len(named))):
+        return replace(found, text=f"Yes: {found.text}")
+    if not named:
+        return replace(found, text="No: there is none.", sources=())
+    rows = [each for slug in named if (each := await facts(store.database, slug)) is not None]
+    sources = tuple(_source(store, each.detail.slug) for each in rows)
+    return replace(found, text=f"No. {'; '.join(_about(each, ()) for each in rows)}", sources=sources)
+
+
+async def _is_extreme(store: Store, asked: Filter) -> Answered:
+    """Whether the version is the newest or oldest of those that fit otherwise."""
+    rows = await _rows(store.database, replace(with_slots(asked, version=Values()), limit=1))
+    versions = [text.lower().removeprefix("v") for text in asked.where.version.any]
+    is_so = any(row.version.lower().removeprefix("v") in versions for row in rows)
+    text = f"{'Yes' if is_so else 'No'}. {_releases_text(rows, asked)}"
+    return Answered("answered", text, _of_releases(store, rows), len(rows))
+
+
+async def _breakdown(store: Store, asked: Filter) -> Answered:
+    database, by = store.database, asked.by or "kind"
+    counts: list[tuple[str, int]] = []
+    if by in _COLUMNS:
+        text, values = statements.breakdown(asked, _COLUMNS[by])
+        counts = [(str(value), int(count)) for value, count in await database.scan(text, *values)]
+    else:
+        for value in PLATFORMS if by == "platform" else CHANNELS:
+            name = "platform" if by == "platform" else "channel"
+            held = slot(asked, name)
+            narrowed = with_slots(asked, **{name: replace(held, all=(*held.all, value))})
+            counts.append((value, await total(database, narrowed)))
+    text = ", ".join(f"{PLATFORM_NAMES.get(value, value)}: {count}" for value, count in counts if count)
+    return Answered("answered", f"{text or 'None'}.", total=len(counts))
+
+
+async def _fields(store: Store, asked: Filter) -> Answered:
+    """What is asked of each product: of its releases where versions, dates, notes or files are."""
+    where = replace(asked.where, version=Values(), text=Values() if asked.where.product.any else asked.where.text)
+    wanted = replace(asked, where=where, channel=Values(), since=None, until=None, when="any", order="title", limit=MAX_SHOWN)
+    products = await _products(store.database, wanted)
+    texts: list[str] = []
+    sources: list[Source] = []
+    for slug, _ in products:
+        each = await facts(store.database, slug)
+        if each is None:
+            continue
+        text, of = await _fields_of(store, asked, each)
+        if len(products) > 1 and _OF_RELEASES & {*asked.fields} and all(source.release is None for source in of):
+            continue
+        texts.append(text)
+        sources += of
+    if not products:
+        return Answered("answered", "None: no product fits.")
+    return Answered("answered", " ".join(texts), tuple(sources), len(products))
+
+
+async def _fields_of(store: Store, asked: Filter, product: Facts) -> tuple[str, list[Source]]:
+    slug, title = product.detail.slug, product.detail.title
+    if not _OF_RELEASES & {*asked.fields} or asked.answer == "compare":
+        return _about(product, asked.fields if asked.answer == "fields" else ()), [_source(store, slug)]
+    wanted = with_slots(asked, product=Values(any=(slug,)))
+    is_open = not (wanted.where.version or wanted.where.text or asked.since or asked.until)
+    order, limit = ("oldest" if asked.order == "oldest" else "newest"), asked.limit or (1 if is_open else 50)
+    rows = await _rows(store.database, replace(wanted, limit=limit, order=order))
+    if not rows:
+        versions = ", ".join((*asked.where.version.any, *asked.where.version.all))
+        what = f"version {versions}" if versions else "such release"
+        return f"{title} has no published {what}.", [_source(store, slug)]
+    parts: list[str] = []
+    for row in rows:
+        part = f"{row.title} {row.version} ({row.channel}) was published on {_day(row.published_at)}"
+        if "notes" in asked.fields:
+            head = f"{row.title} {row.version} ({row.channel}, {_day(row.published_at)})"
+            part = f"{head}: {(row.notes or 'no notes')[:MAX_NOTES]}"
+        if "artifacts" in asked.fields:
+            files = await store.database.fetch(_FILES, row.slug, row.version)
+            names = [f"{name} ({size} bytes, sha256 {digest}, {platform})" for name, size, digest, platform in files]
+            part += f"; files: {', '.join(names) or 'none'}"
+        parts.append(part)
+    other = [name for name in asked.fields if name not in _OF_RELEASES]
+    text = ". ".join(parts).rstrip(".") + "."
+    return f"{text} {_about(product, other)}" if other else text, [_source(store, slug, row.version) for row in rows]
+
+
+def _about(product: Facts, fields: Sequence[str]) -> str:
+    """What is said of a product: the fields, or all of them."""
+    detail = product.detail
+    newest = detail.channels[0] if detail.channels else None
+    platforms = [PLATFORM_NAMES[name] for name in detail.platforms]
+    channels = joined([f"{each.channel} ({each.version})" for each in detail.channels])
+    parts = {
+        "kind": f"is {'an' if detail.kind == 'app' else 'a'} {detail.kind}",
+        "org": f"is published by {product.publisher}",
+        "platforms": f"runs on {joined(platforms) or 'no platform'}"
+        f" ({len(platforms)} platform{'s' * (len(platforms) != 1)})",
+        "access": "is free" if detail.access == "free" else "has to be owned (entitled)",
+        "license": f"has the license {detail.license}" if detail.license else "states no license",
+        "homepage": f"has the homepage {detail.homepage}" if detail.homepage else "has no homepage",
+        "tags": f"is tagged {', '.join(detail.tags)}" if detail.tags else "has no tags",
+        "channels": f"has releases in {channels}" if channels else "has no releases",
+    }
+    if fields:
+        return f"{detail.title} {joined([parts[name] for name in fields if name in parts])}."
+    text = f"{detail.title} {joined([*parts.values()])}"
+    if newest is not None:
+        text += f"; its newest version is {newest.version} ({newest.channel}, {newest.published_at[:10]})"
+    return f"{text}. {detail.description or ''}".rstrip()

@@ -1,155 +1,274 @@
-"""Which words of a question are names of the public catalog: products, organisations, tags, licences."""
+"""Names in a question: products, publishers, tags and licences of the public catalog; exact first, then mistyped.
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any
+A mistyped name is found by the words of the catalog that are one letter away, and taken where the whole title is at
+most two letters away.
+"""
 
-from countersign.distribution.ask import budget, fuzzy, queries
-from countersign.distribution.ask.tokens import Token, span
-from countersign.distribution.ask.told import Either, Licensed
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from countersign.distribution.ask.lexicon import Token
+from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
 from countersign.distribution.catalog.public import key
-from countersign.distribution.catalog.words import words
-from countersign.kernel import ids
+from countersign.distribution.catalog.statements import Statement
+from countersign.distribution.catalog.words import shortened, words
 from countersign.kernel.database.port import Database
 
-MOST_WORDS_OF_NAME = 14
-MOST_WORDS_OF_TAG = 4
-MOST_NUMBERED = 4
-MAX_NAME_LENGTH = 200
-"""Characters of a run of words that is looked for: no title and no name has more."""
-_STEPS_PER_SPAN = 1
-"""What looking for one run of words costs, in steps of the search."""
-LAST_LETTER = "\U0010ffff"
-UNRESOLVED = "?"
-"""Before a name that is to be looked for: no slug begins so."""
-_FAMILIES = frozenset(["gpl", "agpl", "lgpl", "bsd", "apache", "mpl", "cc", "epl", "eupl", "zlib", "artistic", "ofl"])
-_MARKS = frozenset([",", ";", "(", ")", "$", "€", "£", "%", "<", ">", "=", "|", "?", "'s"])
-Names = dict[str, dict[int, list[tuple[Any, int]]]]
+MAX_WORDS_OF_NAME = 8
+MAX_SPANS = 300
+MAX_NAME_LENGTH = 100
+MAX_SPELLINGS = 6
+MAX_TAGS = 100
+LONG_NAME = 9
+"""Letters of a name that may have two typing errors in it."""
+_MAIN = re.compile(r"^(.{3,}?)\s*(?:[:(\[]| [-–—] ).*$")
+_FAMILIES = frozenset("gpl agpl lgpl bsd apache mpl cc epl eupl zlib artistic ofl".split())
+_ENDS = frozenset(",;()?=<>|")
+_SMALL = frozenset("the a an of and in on for to".split())
+_LAST_LETTER = "\U0010ffff"
+
+_PRODUCTS = """
+    SELECT c.name_key, c.slug, c.title FROM catalog_public c WHERE c.name_key IN ({keys}) OR c.slug IN ({keys}) LIMIT 500
+"""
+_BEGINNING = """
+    SELECT c.slug, c.title FROM catalog_public c WHERE c.name_key >= $1 AND c.name_key < $2
+    ORDER BY c.name_key LIMIT 6
+"""
+ORG_KEY = "replace(replace(replace(replace(replace(lower(o.name), '&', 'and'), ' ', ''), '-', ''), '.', ''), ',', '')"
+_ORGS = f"""
+    SELECT o.slug, o.name FROM organisation o
+    WHERE (o.slug IN ({{keys}}) OR {ORG_KEY} IN ({{keys}}))
+      AND EXISTS (SELECT 1 FROM catalog_public c WHERE c.org_slug = o.slug)
+    LIMIT 100
+"""
+_PUBLISHERS = """
+    SELECT o.slug, o.name FROM organisation o
+    WHERE EXISTS (SELECT 1 FROM catalog_public c WHERE c.org_slug = o.slug)
+    LIMIT 5000
+"""
+_PUBLISHER_OF = "SELECT c.org_slug FROM catalog_public c WHERE c.slug = $1"
+# The least of what an index holds in order: asked whether there is any, PostgreSQL would read the whole table for a tag
+# that nothing has.
+_TAGS = """
+    WITH wanted(value) AS (VALUES {keys})
+    SELECT w.value, (SELECT min(f.title) FROM catalog_facet f WHERE f.facet = w.value) FROM wanted w
+"""
+_VALUES = "), ("
+_TAG_SETS = "SELECT DISTINCT c.tags FROM catalog_public c LIMIT 500"
+_IS_PUBLIC_TAG = "SELECT 1 FROM catalog_public c WHERE c.tags LIKE $1 LIMIT 1"
+_LICENSES = """
+    WITH wanted(value) AS (VALUES {keys})
+    SELECT w.value, (SELECT min(c.license) FROM catalog_public c WHERE c.license_key = w.value) FROM wanted w
+"""
+_LICENSES_FROM = """
+    SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key >= $1 AND c.license_key < $2 LIMIT 50
+"""
+_TERMS_LIKE = "SELECT DISTINCT y.term FROM catalog_typo y WHERE y.shortened IN ({keys}) LIMIT 60"
+_WITH_WORDS = f"""
+    SELECT c.slug, c.title
+    FROM catalog_public c
+    JOIN (
+        SELECT t.product_id, count(*) AS hits
+        FROM catalog_term t
+        WHERE t.weight = {WEIGHT_OF_TITLE} AND t.term IN ({{keys}})
+        GROUP BY t.product_id
+    ) AS hit ON hit.product_id = c.product_id
+    ORDER BY hit.hits DESC, c.title, c.product_id
+    LIMIT 20
+"""
+_PUBLIC_TERMS = """
+    SELECT DISTINCT t.term FROM catalog_term t
+    WHERE t.term IN ({keys}) AND EXISTS (SELECT 1 FROM catalog_public c WHERE c.product_id = t.product_id)
+"""
 
 
-class Spans:
-    """Runs of words of a question, by their key."""
+class Name(NamedTuple):
+    """A name in a question: tokens `start` to `end` name this value of the slot. `others` are slugs that fit too."""
 
-    def __init__(self, question: str, tokens: list[Token]) -> None:
-        self.by_key: dict[str, list[tuple[int, int]]] = {}
-        self.texts: dict[tuple[int, int], str] = {}
-        self.joined: dict[tuple[int, int], str] = {}
-        self.by_slug: dict[str, list[tuple[int, int]]] = {}
-        spent = budget.current()
-        for start in range(len(tokens)):
-            for end in range(start + 1, min(len(tokens), start + MOST_WORDS_OF_NAME) + 1):
-                if tokens[start].word in _MARKS or tokens[end - 1].word in _MARKS:
-                    continue
-                spent.spend(_STEPS_PER_SPAN)
-                text = span(question, tokens, start, end)
-                if len(text) > MAX_NAME_LENGTH:
-                    break
-                self.texts[start, end] = text
-                joined = self.joined[start, end] = "-".join(words(text))
-                self.by_slug.setdefault(joined, []).append((start, end))
-                self.by_key.setdefault(key(text), []).append((start, end))
-
-    def of_at_most(self, count: int) -> list[tuple[int, int, str]]:
-        """The runs of so many words at most, with their words joined by dashes."""
-        return [(start, end, joined) for (start, end), joined in self.joined.items() if end - start <= count]
+    slot: str
+    value: str
+    start: int
+    end: int
+    others: tuple[str, ...] = ()
 
 
-async def names(database: Database, question: str, tokens: list[Token]) -> Names:
-    """What each run of words names, by kind and by where it begins, the longest first."""
-    spans = await budget.current().run(partial(Spans, question, tokens))
-    found: Names = {"product": {}, "org": {}, "tag": {}, "license": {}}
-    if spans.texts:
-        await _products(database, spans, tokens, found)
-        await _orgs(database, spans, found)
-        await _tags(database, spans, found)
-        await _licenses(database, spans, tokens, found)
-    for places in found.values():
-        for ways in places.values():
-            ways.sort(key=lambda way: -way[1])
-    return found
+class Span(NamedTuple):
+    """A run of words."""
+
+    start: int
+    end: int
+    text: str
 
 
-def _put(found: Names, kind: str, start: int, end: int, value: Any) -> None:
-    ways = found[kind].setdefault(start, [])
-    if (value, end) not in ways:
-        ways.append((value, end))
-
-
-async def _products(database: Database, spans: Spans, tokens: list[Token], found: Names) -> None:
-    for name_key, named in (await queries.products_named(database, [*spans.by_key])).items():
-        for start, end in spans.by_key[name_key]:
-            # Several products of one title: which is meant has to be asked.
-            value = named[0].slug if len(named) == 1 else UNRESOLVED + spans.texts[start, end]
-            _put(found, "product", start, end, value)
-    await _products_by_slug(database, spans, found)
-    await _products_by_main_part(database, spans, tokens, found)
-    await _products_by_id(database, spans, tokens, found)
-
-
-async def _products_by_main_part(database: Database, spans: Spans, tokens: list[Token], found: Names) -> None:
-    """A number after a product's name belongs to it where another product's title begins so: "Harbour 2: Open Sea"."""
-    numbered = [
-        (start, end + 1)
-        for start, ways in found["product"].items()
-        for _, end in ways
-        if end < len(tokens) and tokens[end].word.isdigit() and (start, end + 1) in spans.texts
-    ]
-    for start, end in numbered[:MOST_NUMBERED]:
-        named = await fuzzy.by_main_part(database, spans.texts[start, end])
-        if named is not None:
-            longer = [way for way in found["product"][start] if way[1] > end]
-            found["product"][start] = [*longer, (named.slug, end)]
-
-
-async def _products_by_slug(database: Database, spans: Spans, found: Names) -> None:
-    for slug in await queries.products_called(database, [slug for slug in spans.by_slug if slug]):
-        for start, end in spans.by_slug[slug]:
-            if not any(end == known for _, known in found["product"].get(start, ())):
-                _put(found, "product", start, end, slug)
-
-
-async def _products_by_id(database: Database, spans: Spans, tokens: list[Token], found: Names) -> None:
-    for start, token in enumerate(tokens):
-        text = spans.texts.get((start, start + 1), token.word)
-        if ids.is_uuid(text.lower()) and (slug := await queries.product_of_id(database, text.lower())):
-            _put(found, "product", start, start + 1, slug)
-
-
-async def _orgs(database: Database, spans: Spans, found: Names) -> None:
-    keys = list(dict.fromkeys([*spans.by_key, *spans.by_slug]))
-    for slug, name in await queries.orgs_named(database, [each for each in keys if each]):
-        for start, end in (*spans.by_key.get(key(name), ()), *spans.by_slug.get(slug, ())):
-            _put(found, "org", start, end, slug)
-
-
-async def _tags(database: Database, spans: Spans, found: Names) -> None:
-    wanted: dict[str, list[tuple[int, int]]] = {}
-    for start, end, joined in spans.of_at_most(MOST_WORDS_OF_TAG):
-        singular = [joined[:-1]] if joined.endswith("s") and len(joined) > 3 else []
-        for tag in (joined, joined.replace("-", ""), *singular):
-            if tag and (start, end) not in wanted.setdefault(tag, []):
-                wanted[tag].append((start, end))
-    for tag in sorted(await queries.tags_named(database, list(wanted))):
-        for start, end in wanted[tag]:
-            _put(found, "tag", start, end, tag)
-
-
-async def _licenses(database: Database, spans: Spans, tokens: Sequence[Token], found: Names) -> None:
-    for license_key, name in await queries.licenses_named(database, [*spans.by_key]):
-        for start, end in spans.by_key.get(license_key, ()):
-            _put(found, "license", start, end, Licensed(name))
-    for start, token in enumerate(tokens):
-        if token.word in _FAMILIES:
-            await _family(database, spans, start, found)
-
-
-async def _family(database: Database, spans: Spans, start: int, found: Names) -> None:
-    """A licence without its version, "GPL", is any of its versions."""
-    for end in (start + 2, start + 1):
-        if (start, end) not in spans.texts:
+def spans(question: str, tokens: Sequence[Token]) -> list[Span]:
+    """Runs of words that could be a name, the longest first; a bounded number of them."""
+    runs: list[Span] = []
+    for start, first in enumerate(tokens):
+        if first.is_mark:
             continue
-        begin = key(spans.texts[start, end])
-        meant = await queries.licenses_from(database, begin, begin + LAST_LETTER)
-        if meant:
-            value = Licensed(meant[0]) if len(meant) == 1 else Either(tuple(Licensed(each) for each in sorted(meant)))
-            _put(found, "license", start, end, value)
+        for end in range(start + 1, min(len(tokens), start + MAX_WORDS_OF_NAME) + 1):
+            last = tokens[end - 1]
+            if last.word in _ENDS or last.end - first.start > MAX_NAME_LENGTH:
+                break
+            if not last.is_mark:
+                runs.append(Span(start, end, question[first.start : last.end]))
+    runs.sort(key=lambda run: run.start - run.end)
+    return runs[-MAX_SPANS:]
+
+
+async def exact(database: Database, runs: Sequence[Span]) -> list[Name]:
+    """What the runs name exactly, but for case, accents and punctuation; the longest first."""
+    places: dict[str, list[Span]] = {}
+    for span in runs:
+        for form in {key(span.text), "-".join(words(span.text))} - {""}:
+            places.setdefault(form, []).append(span)
+    found: list[Name] = []
+    for name_key, slug, _ in await _rows(database, _PRODUCTS, list(places)):
+        found += _named("product", slug, places, name_key, slug)
+    for slug, name in await _rows(database, _ORGS, list(places)):
+        found += _named("org", slug, places, key(name), slug)
+    for license_key, name in {*await _rows(database, _LICENSES, list(places), separator=_VALUES)}:
+        found += _named("license", name, places, license_key) if name else []
+    for span in runs:
+        if span.end - span.start <= 2 and span.text.split()[0].lower() in _FAMILIES:
+            begin = key(span.text)
+            rows = await database.scan(_LICENSES_FROM, begin, begin + _LAST_LETTER)
+            found += [Name("license", "|".join(sorted(name for (name,) in rows)), span.start, span.end)] if rows else []
+    return _by_place([*found, *await _tags(database, places)])
+
+
+def _named(slot: str, value: str, places: dict[str, list[Span]], *forms: str) -> Iterable[Name]:
+    spans = {span for form in forms for span in places.get(form, ())}
+    return [Name(slot, value, span.start, span.end) for span in spans]
+
+
+def _by_place(found: list[Name]) -> list[Name]:
+    """One name for each run and slot; several products of one title are told apart by their slugs."""
+    kept: dict[tuple[str, int, int], Name] = {}
+    for each in found:
+        before = kept.setdefault((each.slot, each.start, each.end), each)
+        if each.slot == "product" and each.value != before.value:
+            kept[each.slot, each.start, each.end] = before._replace(others=(*before.others, each.value))
+    return sorted(kept.values(), key=lambda each: each.start - each.end)
+
+
+async def _tags(database: Database, places: dict[str, list[Span]]) -> list[Name]:
+    """Tags with a hyphen, without it, and in the plural."""
+    wanted: dict[str, list[Span]] = {}
+    for form, runs in places.items():
+        if form.count("-") <= 3:
+            for tag in {form, form.replace("-", ""), form[:-1] if form.endswith("s") and len(form) > 3 else form}:
+                wanted.setdefault(tag, []).extend(runs)
+    keys = [f"tag:{tag}" for tag in wanted]
+    rows = await _rows(database, _TAGS, keys, separator=_VALUES)
+    known = sorted({facet.removeprefix("tag:") for facet, title in rows if title is not None})
+    # A tag of drafts alone is none; what a tag is made of means nothing to LIKE.
+    public = [tag for tag in known if await database.scan(_IS_PUBLIC_TAG, f"% {tag} %")]
+    return [Name("tag", tag, span.start, span.end) for tag in public for span in wanted[tag]]
+
+
+async def products_like(database: Database, text: str, *, is_known: bool = True) -> list[tuple[str, str]]:
+    """Products that the text may name with a typing error or without its end, the likest first: slug, title.
+    `is_known`: its words are words of the catalog, which may well be no name."""
+    asked = [word for word in words(text) if word not in _SMALL][:MAX_SPELLINGS]
+    terms = [spelling for word in asked for spelling in (word, *await _spellings(database, word))]
+    near = [(slug, title) for slug, title in await _rows(database, _WITH_WORDS, terms)]
+    likest = _likest(text, near)
+    if likest or len(text) < 4 or (is_known and " " not in text):
+        return likest
+    begin = key(text)
+    rows = await database.fetch(_BEGINNING, begin, begin + _LAST_LETTER)
+    longer = [(slug, title) for slug, title in rows]
+    main = [each for each in longer if (match := _MAIN.match(each[1])) and key(match[1]) == begin]
+    return main if len(main) == 1 else longer
+
+
+async def publishers_like(database: Database, text: str) -> list[tuple[str, str]]:
+    """Publishers that a mistyped name may mean, the likest first: slug, name."""
+    return _likest(text, [(slug, name) for slug, name in await database.scan(_PUBLISHERS)])
+
+
+async def publisher_of(database: Database, slug: str) -> str:
+    """The slug of the organisation that publishes the product."""
+    row = await database.fetch_one(_PUBLISHER_OF, slug)
+    return "" if row is None else str(row[0])
+
+
+async def resolved(database: Database, slot: str, text: str) -> str | None:
+    """The value of the slot product, org or tag that this text names, mistyped or not; None: nothing has that name."""
+    for each in await exact(database, [Span(0, 1, text)]):
+        if each.slot == slot:
+            return each.value
+    like = {"product": products_like, "org": publishers_like}.get(slot)
+    near = await like(database, text) if like else []
+    return near[0][0] if near else None
+
+
+async def public_tags(database: Database) -> list[str]:
+    """Some of the tags of public products."""
+    rows = await database.scan(_TAG_SETS)
+    return sorted({tag for (tags,) in rows for tag in tags.split()})[:MAX_TAGS]
+
+
+async def public_terms(database: Database, terms: Sequence[str]) -> set[str]:
+    """Which of the words a public product has in its title, tags or description."""
+    return {term for (term,) in await _rows(database, _PUBLIC_TERMS, terms)}
+
+
+async def _spellings(database: Database, word: str) -> list[str]:
+    """Words of the catalog that are one typing error away, two for long ones; the likest first."""
+    if len(word) < 4 or word.isdigit():
+        return []
+    found = await _rows(database, _TERMS_LIKE, sorted(shortened(word)))
+    near = {term: far for (term,) in found if (far := distance(word, term, 1 + (len(word) > 7))) is not None}
+    return sorted(near, key=lambda term: (near[term], term))[:MAX_SPELLINGS]
+
+
+def _likest(text: str, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those whose names are the text but for typing errors and small words; numbers have to agree."""
+    wanted, numbers = _plain(text)
+    far: dict[tuple[str, str], int] = {}
+    for each in named:
+        name, others = _plain(each[1])
+        size = max(len(wanted), len(name))
+        away = distance(wanted, name, 2 if size >= LONG_NAME else int(size > 4)) if numbers == others else None
+        if away is not None:
+            far[each] = away
+    return sorted(far, key=lambda each: (far[each], each))[:3]
+
+
+def _plain(text: str) -> tuple[str, list[str]]:
+    found = words(text)
+    return "".join(word for word in found if word not in _SMALL), [word for word in found if word.isdigit()]
+
+
+def distance(one: str, other: str, limit: int) -> int | None:
+    """How many letters are added, lost, changed or swapped with their neighbour; None when more than the limit."""
+    if abs(len(one) - len(other)) > limit or len({*one} ^ {*other}) > 2 * limit:
+        return None
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        older, before, row = before, row, [place]
+        for column, target in enumerate(other, 1):
+            cost = min(before[column] + 1, row[-1] + 1, before[column - 1] + (letter != target))
+            if place > 1 and column > 1 and letter == other[column - 2] and one[place - 2] == target:
+                cost = min(cost, older[column - 2] + 1)
+            row.append(cost)
+        if min(row) > limit:
+            return None
+    return row[-1] if row[-1] <= limit else None
+
+
+async def _rows(database: Database, text: str, keys: Sequence[str], separator: str = ", ") -> list[tuple[str, ...]]:
+    """The rows of a statement about several keys; the last key is repeated, so that few statements differ."""
+    if not keys:
+        return []
+    wanted = 16
+    while wanted < len(keys):
+        wanted *= 4
+    statement = Statement()
+    values = statement.list([*keys, *([keys[-1]] * (wanted - len(keys)))]).replace(", ", separator)
+    sql = text.format(keys=values if separator == ", " else f"({values})")
+    return [tuple(row) for row in await database.scan(sql, *statement.values)]

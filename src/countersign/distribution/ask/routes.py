@@ -6,20 +6,20 @@ from collections.abc import AsyncGenerator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from countersign.distribution.ask import nlweb, stream
-from countersign.distribution.ask.schemas import (
+from countersign.distribution.ask import wire
+from countersign.distribution.ask.wire import (
     AskAnswer,
     AskBody,
-    Asked,
-    Asking,
+    AskOptions,
+    AskQuery,
     Mode,
-    Nested,
+    NestedQuestion,
     NlwebAnswer,
-    NlwebAsked,
     NlwebBody,
-    Preferred,
+    NlwebQuery,
+    Outcome,
+    Preferences,
 )
-from countersign.distribution.ask.stream import Told
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
 from countersign.kernel import clock, ids
@@ -29,7 +29,7 @@ from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.route import Nothing, OneOf, Options, route
 
 EVENTS = "text/event-stream"
-_READER = "countersign.distribution.ask.asking"
+_ENGINE = "countersign.distribution.ask.answers"
 
 
 class ModeNotSupported(Refused):
@@ -41,118 +41,109 @@ class ModeNotSupported(Refused):
     resolution = "Ask with mode=list or mode=summarize, or without a mode."
 
 
-class _Wanted(NamedTuple):
-    """A question and the form its answer is to have."""
+class _Asked(NamedTuple):
+    """A question, and the form of its answer."""
 
     question: str
+    previous: list[str]
     query_id: str
     mode: Mode
     form: str
     is_streamed: bool
 
+def _asked(given: AskQuery | NlwebQuery | AskBody | NlwebBody, question: str, *, is_streamed: bool) -> _Asked:
+    """The question in the flat form. A question in words that need none before it replaces those before it."""
+    standalone = (given.decontextualized_query or "").strip()
+    previous = [] if standalone else wire.previous_questions(given.prev)
+    mode = given.mode or (None if isinstance(given, AskQuery) else given.generate_mode) or "list"
+    form = "flat" if is_streamed and not isinstance(given, AskQuery) else "documented"
+    return _Asked(standalone or question, previous, given.query_id or ids.new_uuid(), mode, form, is_streamed)
 
-async def ask(call: Request[Asking, AskBody]) -> Answer:
-    """Ask about products and releases in plain words. `stream=true` tells the answer as server-sent events: `start`,
+
+async def ask(call: Request[AskOptions, AskBody]) -> Answer:
+    """Ask about products and releases in plain words. `stream=true` sends the answer as server-sent events: `start`,
     a `source` each, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
-    wanted = _plain(call.body, call.body.query)
-    if call.query.stream:
-        wanted = wanted._replace(is_streamed=True, form="documented")
-    return await _told(call, wanted)
+    _require_text(call.body.query, "/query")
+    asked = _asked(call.body, call.body.query, is_streamed=bool(call.body.streaming))
+    return await _answer(call, asked._replace(is_streamed=True, form="documented") if call.query.stream else asked)
+
+
+async def ask_by_query(call: Request[AskQuery, Nothing]) -> Answer:
+    """Ask about products and releases in plain words, in the address."""
+    _require_text(call.query.q, "q")
+    return await _answer(call, _asked(call.query, call.query.q, is_streamed=call.query.stream))
 
 
 async def ask_for_nlweb(call: Request[Nothing, NlwebBody]) -> Answer:
     """Ask about products and releases in plain words, in the forms of NLWeb's clients."""
     body = call.body
-    wanted = _nested(body, body.query.text) if isinstance(body.query, Nested) else _plain(body, body.query)
-    return await _told(call, wanted)
+    if not isinstance(body.query, NestedQuestion):
+        _require_text(body.query, "/query")
+        return await _answer(call, _asked(body, body.query, is_streamed=bool(body.streaming)))
+    _require_text(body.query.text, "/query/text")
+    preferred = body.prefer or Preferences()
+    asked = _asked(body, body.query.text, is_streamed=preferred.streaming)._replace(form="nested", mode=preferred.mode)
+    if body.context is not None and not body.decontextualized_query:
+        asked = asked._replace(previous=wire.previous_questions(body.context.prev) or asked.previous)
+    return await _answer(call, asked)
 
 
-def _nested(body: NlwebBody, question: str) -> _Wanted:
-    preferred = body.prefer or Preferred()
-    return _Wanted(question, body.query_id or ids.new_uuid(), preferred.mode, "nested", preferred.streaming)
-
-
-def _plain(body: AskBody | NlwebBody, question: str) -> _Wanted:
-    is_streamed = bool(body.streaming)
-    mode = body.mode or body.generate_mode or "list"
-    return _Wanted(
-        question, body.query_id or ids.new_uuid(), mode, "flat" if is_streamed else "documented", is_streamed
-    )
-
-
-async def ask_by_query(call: Request[Asked, Nothing]) -> Answer:
-    """Ask about products and releases in plain words, in the address."""
-    asked = call.query
-    _require_said(asked.q, "q")
-    query_id = asked.query_id or ids.new_uuid()
-    return await _told(call, _Wanted(asked.q, query_id, asked.mode or "list", "documented", asked.stream))
-
-
-async def ask_as_nlweb(call: Request[NlwebAsked, Nothing]) -> Answer:
+async def ask_as_nlweb(call: Request[NlwebQuery, Nothing]) -> Answer:
     """Ask about products and releases in plain words, with the parameters of NLWeb's clients."""
-    asked = call.query
-    _require_said(asked.query, "query")
-    is_streamed = bool(asked.streaming)
-    form = "flat" if is_streamed else "documented"
-    mode = asked.mode or asked.generate_mode or "list"
-    return await _told(call, _Wanted(asked.query, asked.query_id or ids.new_uuid(), mode, form, is_streamed))
+    _require_text(call.query.query, "query")
+    return await _answer(call, _asked(call.query, call.query.query, is_streamed=bool(call.query.streaming)))
 
 
-def _require_said(question: str, name: str) -> None:
+def _require_text(question: str, place: str) -> None:
     if not question.strip():
-        raise invalid_parameter(name, "must not be blank")
+        refusal = invalid_member if place.startswith("/") else invalid_parameter
+        raise refusal(place, "must not be blank")
 
 
-def _require_text(wanted: _Wanted) -> None:
-    if not wanted.question.strip():
-        place = "/query/text" if wanted.form == "nested" else "/query"
-        raise invalid_member(place, "must not be blank")
-
-
-async def _told(call: Request[Any, Any], wanted: _Wanted) -> Answer:
+async def _answer(call: Request[Any, Any], asked: _Asked) -> Answer:
     store = call.context
-    _require_text(wanted)
-    is_streamed = wanted.is_streamed or _accepts_events_alone(call.headers.get("accept"))
+    is_streamed = asked.is_streamed or (call.headers.get("accept") or "").split(";")[0].strip() == EVENTS
     if is_streamed and call.headers.get("last-event-id") is not None:
-        # A stream is not taken up again: 204 has the client stop asking.
+        # A stream is not resumed: 204 has the client stop asking.
         return answer.no_content()
-    if wanted.mode == "generate" and not store.settings.ask_model_url:
-        if wanted.form == "nested":
-            return answer.json(nlweb.not_supported(wanted.query_id))
+    if asked.mode == "generate" and not store.settings.ask_model_url:
+        if asked.form == "nested":
+            return answer.json(wire.not_supported(asked.query_id))
         raise ModeNotSupported("mode=generate needs a model, and none is configured here")
 
-    async def answering() -> Told:
-        return await _answer(store, wanted)
+    async def outcome() -> Outcome:
+        return await _outcome(store, asked)
 
     if not is_streamed:
-        told = await answering()
-        return answer.json(nlweb.nested(told.answered, told.answer) if wanted.form == "nested" else told.answer)
+        found = await outcome()
+        return answer.json(wire.nested(found) if asked.form == "nested" else found.answer)
     headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
-    return Answer(200, _events(call, wanted, answering), EVENTS, headers)
+    return Answer(200, _events(call, asked, outcome), EVENTS, headers)
 
 
-def _events(call: Request[Any, Any], wanted: _Wanted, answering: stream.Answering) -> AsyncGenerator[bytes]:
-    if wanted.form == "nested":
-        return stream.nested(wanted.query_id, answering)
-    if wanted.form == "flat":
-        return stream.flat(wanted.query_id, answering)
-    return stream.documented(wanted.query_id, answering, call.context.problems_root, call.target)
+def _events(call: Request[Any, Any], asked: _Asked, outcome: wire.Answering) -> AsyncGenerator[bytes]:
+    if asked.form == "documented":
+        return wire.documented_events(asked.query_id, outcome, call.context.problems_root, call.target)
+    return (wire.nested_events if asked.form == "nested" else wire.flat_events)(asked.query_id, outcome)
 
 
-def _accepts_events_alone(accept: str | None) -> bool:
-    return accept is not None and accept.split(";")[0].strip() == EVENTS
+async def _outcome(store: Store, asked: _Asked) -> Outcome:
+    # The engine takes a fifth of a start to load: the first question waits for it, and no other request does.
+    if _ENGINE not in sys.modules:
+        await asyncio.to_thread(import_module, _ENGINE)
+    from countersign.distribution.ask import answers
 
-
-async def _answer(store: Store, wanted: _Wanted) -> Told:
-    # What reads questions takes a fifth of a start to load: the first question waits for it, beside everybody else.
-    if _READER not in sys.modules:
-        await asyncio.to_thread(import_module, _READER)
-    from countersign.distribution.ask import asking
-
-    found = await asking.answer(store, wanted.question, clock.now(), is_reworded=wanted.mode == "generate")
-    results = await nlweb.results(store, found)
-    told = AskAnswer(found.text, [*found.sources], found.query, found.confidence, wanted.query_id, results)
-    return Told(found, told)
+    found = await answers.answer(
+        store, asked.question, clock.now(), asked.previous, with_model=asked.mode == "generate"
+    )
+    rows = await wire.results(store, found)
+    return Outcome(
+        found,
+        AskAnswer(
+            found.text, found.status, [*found.sources], found.filter, found.confidence, [*found.suggestions],
+            [*found.unused], asked.query_id, rows,
+        ),
+    )  # fmt: skip
 
 
 _OPTIONS: Options = {
@@ -160,15 +151,13 @@ _OPTIONS: Options = {
     "produces": ("application/json", EVENTS),
     "reads": ("Last-Event-ID",),
 }
-_DOCUMENTED: Options = {**_OPTIONS, "documented": True}
-_AT_ROOT: Options = {**_OPTIONS, "at_root": True}
-_TOLD: Mapping[int, object] = {200: AskAnswer, 204: None}
-_TOLD_IN_EITHER_FORM: Mapping[int, object] = {200: OneOf((AskAnswer, NlwebAnswer)), 204: None}
+_FLAT: Mapping[int, object] = {200: AskAnswer, 204: None}
+_EITHER: Mapping[int, object] = {200: OneOf((AskAnswer, NlwebAnswer)), 204: None}
 
 ROUTES = (
-    route("POST", "/ask", ask, query=Asking, body=AskBody, answers=_TOLD, **_DOCUMENTED),
-    route("GET", "/ask", ask_by_query, query=Asked, answers=_TOLD, **_DOCUMENTED),
+    route("POST", "/ask", ask, query=AskOptions, body=AskBody, answers=_FLAT, documented=True, **_OPTIONS),
+    route("GET", "/ask", ask_by_query, query=AskQuery, answers=_FLAT, documented=True, **_OPTIONS),
     # Where NLWeb's clients look for it.
-    route("POST", "/ask", ask_for_nlweb, body=NlwebBody, answers=_TOLD_IN_EITHER_FORM, **_AT_ROOT),
-    route("GET", "/ask", ask_as_nlweb, query=NlwebAsked, answers=_TOLD, **_AT_ROOT),
+    route("POST", "/ask", ask_for_nlweb, body=NlwebBody, answers=_EITHER, at_root=True, **_OPTIONS),
+    route("GET", "/ask", ask_as_nlweb, query=NlwebQuery, answers=_FLAT, at_root=True, **_OPTIONS),
 )

@@ -1,230 +1,200 @@
-"""Statements of the typed query, put together from fixed fragments; values are parameters only.
+"""The filter in SQL: fixed fragments, with values as parameters only.
 
 They read the table of public products and published releases alone, so that nothing else can be found, counted or
 guessed at, whatever is asked.
 """
 
 import re
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
 
-from countersign.distribution.ask.query import Products, Publishers, Releases
-from countersign.distribution.ask.told import (
-    AnyCondition,
-    By,
-    Either,
-    Every,
-    Free,
-    Licensed,
-    MakerOf,
-    Mentioning,
-    Named,
-    Not,
-    OfKind,
-    On,
-    OnlyChannel,
-    OnlyOn,
-    Released,
-    StartingWith,
-    Tagged,
-    Titled,
-)
+from countersign.distribution.ask.filter import Filter, Values, conditions, moment
+from countersign.distribution.ask.names import ORG_KEY
 from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
 from countersign.distribution.catalog.public import CHANNELS, PLATFORMS, bits, key
 from countersign.distribution.catalog.statements import Statement
 from countersign.distribution.catalog.words import words
 from countersign.distribution.publishing.versions import sort_key
-from countersign.kernel import clock
 from countersign.kernel.database.port import Value
 
+OPEN, NO_LICENSE = "open", "none"
+"""Of licences: any but a proprietary one; none at all."""
 _TAG = re.compile(r"[a-z0-9-]{1,40}")
-LAST_LETTER = "\U0010ffff"
-BY_TITLE = "c.title, c.product_id"
-ORDERS = {
-    "title": BY_TITLE,
-    "newest": f"c.last_at DESC, {BY_TITLE}",
-    "oldest": f"c.last_at, {BY_TITLE}",
-    "debut_first": f"c.first_at, {BY_TITLE}",
-    "debut_last": f"c.first_at DESC, {BY_TITLE}",
+_BY_TITLE = "c.title, c.product_id"
+_RELEASES = "(SELECT count(*) FROM release r WHERE r.product_id = c.product_id AND r.status = 'published')"
+_ORDERS = {
+    "title": _BY_TITLE,
+    "newest": f"c.last_at DESC, {_BY_TITLE}",
+    "oldest": f"c.first_at, {_BY_TITLE}",
+    "releases": f"{_RELEASES} DESC, {_BY_TITLE}",
+    "platforms": "(c.platforms & 1) + (c.platforms & 2) / 2 + (c.platforms & 4) / 4 + (c.platforms & 8) / 8"
+    f" + (c.platforms & 16) / 16 + (c.platforms & 32) / 32 DESC, {_BY_TITLE}",
+    "products": _BY_TITLE,
 }
-RELEASES_NEWEST = "r.published_at DESC, r.sort_key DESC, r.id DESC"
-RELEASES_OLDEST = "r.published_at, r.sort_key, r.id"
-HAS_TERM = (
+_FROM = {
+    "products": "catalog_public c",
+    "publishers": "catalog_public c JOIN organisation o ON o.slug = c.org_slug",
+    "releases": "catalog_public c JOIN release r ON r.product_id = c.product_id",
+}
+_HAS_TERM = (
     "c.product_id IN (SELECT t.product_id FROM catalog_term t WHERE t.term IN ({terms}) AND t.weight >= {weight})"
 )
-
-_BY_TERM, _IN_ORDER = "c.product_id IN (SELECT t.", "(c.product_id || '') IN (SELECT t."
-"""Written the second way, SQLite walks the catalog in its order and stops early, and does not sort all that have it."""
-
+_COMPARISON = re.compile(r"(>=|<=|>|<)\s*v?(.+)", re.DOTALL)
+_BITS = {"platform": PLATFORMS, "channel": CHANNELS}
 Built = tuple[str, list[Value]]
 
 
-def products(asked: Products, limit: int) -> Built:
-    """The first products: slug, title."""
+def rows(asked: Filter, limit: int) -> Built:
+    """The first rows. Products: slug, title. Releases: slug, title, version, channel, published_at, notes. Publishers:
+    slug, name, how many of the products they publish."""
     statement = Statement()
-    conditions = [condition(statement, asked.where)]
-    if asked.order != "title":
-        conditions.append("c.last_at IS NOT NULL")
-    text = f"""
-        SELECT c.slug, c.title
-        FROM catalog_public c
-        WHERE {" AND ".join(conditions)}
-        ORDER BY {ORDERS[asked.order]}
-        LIMIT {statement.value(limit)}
-    """
-    return text.replace(_BY_TERM, _IN_ORDER), statement.values
-
-
-def count_products(asked: Products) -> Built:
-    """How many products there are."""
-    statement = Statement()
-    text = f"SELECT count(*) FROM catalog_public c WHERE {condition(statement, asked.where)}"
+    where = _where(statement, asked)
+    columns, order = "c.slug, c.title", _ORDERS[asked.order]
+    if asked.find == "releases":
+        columns += ", r.version, r.channel, r.published_at, r.notes"
+        sign = "" if asked.order == "oldest" else " DESC"
+        order = f"r.published_at{sign}, r.sort_key{sign}, r.id{sign}"
+    elif asked.find == "publishers":
+        columns, where = "o.slug, o.name, count(*) AS products", f"{where} GROUP BY o.slug, o.name"
+        order = f"{'products DESC, ' if asked.order == 'products' else ''}o.name, o.slug"
+    elif asked.order in ("newest", "oldest"):
+        where += " AND c.last_at IS NOT NULL"
+    text = f"SELECT {columns} FROM {_FROM[asked.find]} WHERE {where} ORDER BY {order} LIMIT {statement.value(limit)}"
     return text, statement.values
 
 
-def releases(asked: Releases, limit: int) -> Built:
-    """The first releases: slug, title, version, channel, published_at."""
+def count(asked: Filter) -> Built:
+    """How many there are."""
     statement = Statement()
-    text = f"""
-        SELECT c.slug, c.title, r.version, r.channel, r.published_at
-        FROM catalog_public c
-        JOIN release r ON r.product_id = c.product_id
-        WHERE {_of_releases(statement, asked)}
-        ORDER BY {RELEASES_NEWEST if asked.order == "newest" else RELEASES_OLDEST}
-        LIMIT {statement.value(limit)}
-    """
-    return text, statement.values
+    what = "count(DISTINCT c.org_slug)" if asked.find == "publishers" else "count(*)"
+    return f"SELECT {what} FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}", statement.values
 
 
-def count_releases(asked: Releases) -> Built:
-    """How many releases there are."""
+def breakdown(asked: Filter, value: str) -> Built:
+    """How many products there are for each value of a column of theirs: value, number."""
     statement = Statement()
-    text = f"""
-        SELECT count(*)
-        FROM catalog_public c
-        JOIN release r ON r.product_id = c.product_id
-        WHERE {_of_releases(statement, asked)}
-    """
-    return text, statement.values
+    text = f"SELECT {value}, count(*) FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
+    return f"{text} GROUP BY {value} ORDER BY 2 DESC, 1 LIMIT 50", statement.values
 
 
-def publishers(asked: Publishers, limit: int) -> Built:
-    """The first organisations: slug, name."""
-    statement = Statement()
-    text = f"""
-        SELECT o.slug, o.name
-        FROM organisation o
-        WHERE {_publishes(statement, asked)}
-        ORDER BY o.name, o.slug
-        LIMIT {statement.value(limit)}
-    """
-    return text, statement.values
+def _where(statement: Statement, asked: Filter) -> str:
+    found = _of_releases(statement, asked) if asked.find == "releases" else _of_products(statement, asked)
+    return " AND ".join(found) or "1 = 1"
 
 
-def count_publishers(asked: Publishers) -> Built:
-    """How many organisations there are."""
-    statement = Statement()
-    text = f"SELECT count(*) FROM organisation o WHERE {_publishes(statement, asked)}"
-    return text, statement.values
-
-
-def _publishes(statement: Statement, asked: Publishers) -> str:
-    held = f"o.slug IN (SELECT c.org_slug FROM catalog_public c WHERE {condition(statement, asked.where)})"
-    return f"o.slug IN (SELECT c.org_slug FROM catalog_public c) AND NOT {held}" if asked.none else held
-
-
-def _of_releases(statement: Statement, asked: Releases) -> str:
-    conditions = ["r.status = 'published'", *_range(statement, "r.published_at", asked.since, asked.until)]
-    if asked.channel is not None:
-        conditions.append(f"r.channel = {statement.value(asked.channel)}")
-    conditions += [f"r.channel <> {statement.value(each)}" for each in asked.barred]
-    if asked.above is not None:
-        conditions.append(f"r.sort_key > {statement.value(sort_key(asked.above))}")
-    if asked.below is not None:
-        conditions.append(f"r.sort_key < {statement.value(sort_key(asked.below))}")
-    conditions.append(condition(statement, asked.where))
-    return " AND ".join(conditions)
-
-
-def instant(moment: str) -> int:
-    """A moment of the typed query as the database stores it."""
-    return clock.from_datetime(datetime.fromisoformat(moment))
-
-
-def _range(statement: Statement, column: str, since: str | None, until: str | None) -> list[str]:
-    found: list[str] = []
-    if since is not None:
-        found.append(f"{column} >= {statement.value(instant(since))}")
-    if until is not None:
-        found.append(f"{column} < {statement.value(instant(until))}")
+def _of_products(statement: Statement, asked: Filter) -> list[str]:
+    dated = asked.since is not None or asked.until is not None
+    found = _conditions(statement, asked, without=("channel",) if dated and asked.when == "any" else ())
+    if asked.when in ("first", "last"):
+        column = f"c.{asked.when}_at"
+        found += [f"{column} IS NOT NULL", *_range(statement, column, asked)]
+    elif dated or asked.when == "none":
+        ranged = [*_channels(statement, asked.channel), *_range(statement, "r.published_at", asked)]
+        found.append(_has_release(ranged, "NOT IN" if asked.when == "none" else "IN"))
+    if asked.where.version:
+        found.append(_has_release(_of_version(statement, asked.where.version)))
     return found
 
 
-def condition(statement: Statement, told: AnyCondition) -> str:
-    """The condition in SQL, true or false of every row of `catalog_public c`, never NULL."""
-    if isinstance(told, Every):
-        return _joined(statement, told.of, " AND ", "1 = 1")
-    if isinstance(told, Either):
-        return _joined(statement, told.of, " OR ", "1 = 0")
-    if isinstance(told, Not):
-        return f"NOT {condition(statement, told.of)}"
-    if isinstance(told, Released):
-        return _released(statement, told)
-    return _of_product(statement, told) or _of_words(statement, told)
+def _has_release(tests: Sequence[str], sign: str = "IN") -> str:
+    tests = ["r.status = 'published'", *tests]
+    return f"c.product_id {sign} (SELECT r.product_id FROM release r WHERE {' AND '.join(tests)})"
 
 
-def _joined(statement: Statement, of: Sequence[AnyCondition], joint: str, empty: str) -> str:
-    return f"({joint.join(condition(statement, each) for each in of) or empty})"
+def _of_releases(statement: Statement, asked: Filter) -> list[str]:
+    is_of_product = bool(asked.where.product.any)
+    found = ["r.status = 'published'"]
+    found += _conditions(statement, asked, without=("channel", "text") if is_of_product else ("channel",))
+    found += _joined(statement, _notes, asked.where.text) if is_of_product else []
+    found += _channels(statement, asked.channel) + _range(statement, "r.published_at", asked)
+    return found + _of_version(statement, asked.where.version)
 
 
-def _of_product(statement: Statement, told: AnyCondition) -> str:
-    match told:
-        case OfKind(value):
-            return f"c.kind = {statement.value(value)}"
-        case On(value):
-            return f"(c.platforms & {statement.value(bits(PLATFORMS, [value]))}) <> 0"
-        case OnlyOn(values):
-            return f"c.platforms = {statement.value(bits(PLATFORMS, [*values]))}"
-        case By(value):
-            return f"c.org_slug = {statement.value(value)}"
-        case Free():
-            return "c.is_free = 1"
-        case Named(value):
-            return f"c.slug = {statement.value(value)}"
-        case OnlyChannel(value):
-            return f"c.channels = {statement.value(bits(CHANNELS, [value]))}"
-        case Licensed(value):
-            return _licensed(statement, value)
-        case _:
-            return ""
+def _range(statement: Statement, column: str, asked: Filter) -> list[str]:
+    ends = ((">=", asked.since), ("<", asked.until))
+    return [f"{column} {sign} {statement.value(moment(end))}" for sign, end in ends if end is not None]
 
 
-def _licensed(statement: Statement, name: str | None) -> str:
-    if name is None:
-        return "c.license IS NULL"
-    return f"(c.license IS NOT NULL AND lower(c.license) = lower({statement.value(name)}))"
+def _channels(statement: Statement, wanted: Values) -> list[str]:
+    held = (*wanted.any, *wanted.all)
+    found = [f"r.channel IN ({statement.list(held)})"] if held else []
+    return found + ([f"r.channel NOT IN ({statement.list(wanted.none)})"] if wanted.none else [])
 
 
-def _of_words(statement: Statement, told: AnyCondition) -> str:
-    match told:
-        case Tagged(value):
-            # Other letters no tag has, and two of them would mean something to LIKE.
-            return f"c.tags LIKE {statement.value(f'% {value} %')}" if _TAG.fullmatch(value) else "1 = 0"
-        case Titled(texts):
-            return _terms(statement, [[word] for word in _words(texts)], WEIGHT_OF_TITLE)
-        case Mentioning(texts):
-            return _terms(statement, [forms(word) for word in _words(texts)], 0)
-        case MakerOf(value):
-            return f"c.org_slug IN (SELECT d.org_slug FROM catalog_public d WHERE d.slug = {statement.value(value)})"
-        case StartingWith(value):
-            begin, end = statement.value(key(value)), statement.value(key(value) + LAST_LETTER)
-            return f"(c.name_key >= {begin} AND c.name_key < {end})"
-        case _:
-            raise TypeError(f"no condition of one product: {told}")
+def _of_version(statement: Statement, wanted: Values) -> list[str]:
+    """Conditions of releases: versions are compared in their order, and are alike with `v` before or `.0` after."""
+    either: list[str] = []
+    for text in wanted.any:
+        plain = text.lower().removeprefix("v")
+        either.append(f"lower(r.version) IN ({statement.list([plain, f'v{plain}', f'{plain}.0'])})")
+    found = [f"({' OR '.join(either)})"] if either else []
+    for text in wanted.all:
+        match = _COMPARISON.fullmatch(text)
+        found += [f"r.sort_key {match[1]} {statement.value(sort_key(match[2]))}"] if match else []
+    return found + [f"lower(r.version) <> {statement.value(text.lower())}" for text in wanted.none]
 
 
-def _words(texts: Sequence[str]) -> list[str]:
-    return [word for text in texts for word in words(text)]
+def _conditions(statement: Statement, asked: Filter, without: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for slot, wanted in conditions(asked):
+        if slot in without or slot == "version":
+            continue
+        found += _of_bits(statement, slot, wanted) if slot in _BITS else _joined(statement, _TESTS[slot], wanted)
+    return found
+
+
+def _of_bits(statement: Statement, slot: str, wanted: Values) -> list[str]:
+    found: list[str] = []
+    for values, test in ((wanted.any, "<> 0"), (wanted.none, "= 0")):
+        if values:
+            found.append(f"(c.{slot}s & {statement.value(bits(_BITS[slot], [*values]))}) {test}")
+    if wanted.all:
+        held = bits(_BITS[slot], [*wanted.all])
+        found.append(f"(c.{slot}s & {statement.value(held)}) = {statement.value(held)}")
+    return found
+
+
+def _joined(statement: Statement, test: Callable[[Statement, str], str], wanted: Values) -> list[str]:
+    found = [test(statement, value) for value in wanted.all]
+    if wanted.any:
+        found.append(f"({' OR '.join(test(statement, value) for value in wanted.any)})")
+    return found + [f"NOT {test(statement, value)}" for value in wanted.none]
+
+
+def _tag(statement: Statement, value: str) -> str:
+    # Other letters no tag has, and two of them would mean something to LIKE.
+    plain = value.lower().replace(" ", "-")
+    return f"c.tags LIKE {statement.value(f'% {plain} %')}" if _TAG.fullmatch(plain) else "1 = 0"
+
+
+def _org(statement: Statement, value: str) -> str:
+    named = f"SELECT o.slug FROM organisation o WHERE {ORG_KEY} = {statement.value(key(value))}"
+    return f"(c.org_slug = {statement.value(value)} OR c.org_slug IN ({named}))"
+
+
+def _license(statement: Statement, value: str) -> str:
+    if value == NO_LICENSE:
+        return "(c.license IS NULL)"
+    if value == OPEN:
+        return "(c.license_key NOT IN ('-', 'proprietary'))"
+    return f"(c.license_key = {statement.value(key(value))})"
+
+
+def _notes(statement: Statement, value: str) -> str:
+    # Words have neither of the characters that mean something to LIKE.
+    held = [f"lower(coalesce(r.notes, '')) LIKE {statement.value(f'%{word}%')}" for word in words(value)]
+    return f"({' AND '.join(held) or '1 = 0'})"
+
+
+_TESTS: dict[str, Callable[[Statement, str], str]] = {
+    "kind": lambda statement, value: f"c.kind = {statement.value(value)}",
+    "access": lambda _, value: f"c.is_free = {int(value == 'free')}",
+    "tag": _tag,
+    "org": _org,
+    "license": _license,
+    "product": lambda statement, value: f"(c.slug = {statement.value(value)} OR c.name_key = {statement.value(key(value))})",
+    "title": lambda statement, value: _terms(statement, [[word] for word in words(value)], WEIGHT_OF_TITLE),
+    "text": lambda statement, value: _terms(statement, [forms(word) for word in words(value)], 0),
+}
 
 
 def forms(word: str) -> list[str]:
@@ -236,30 +206,11 @@ def forms(word: str) -> list[str]:
         found.append(f"{word[:-3]}y")
     if word.endswith("y"):
         found.append(f"{word[:-1]}ies")
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        found.append(word[:-2])
     return found
 
 
-def _terms(statement: Statement, wanted: list[list[str]], weight: int) -> str:
-    found = [HAS_TERM.format(terms=statement.list(terms), weight=weight) for terms in wanted]
+def _terms(statement: Statement, wanted: Sequence[list[str]], weight: int) -> str:
+    found = [_HAS_TERM.format(terms=statement.list(terms), weight=weight) for terms in wanted]
     return f"({' AND '.join(found) or '1 = 0'})"
-
-
-def _released(statement: Statement, told: Released) -> str:
-    if told.channel is None and (told.first or told.since is None or told.until is None):
-        # The row itself knows its first and its newest release.
-        late = "c.first_at" if told.first else "c.last_at"
-        conditions = _range(statement, late, told.since, None) + _range(statement, "c.first_at", None, told.until)
-        return f"({' AND '.join(['c.first_at IS NOT NULL', *conditions])})"
-    if told.channel is not None and told.since is None and told.until is None:
-        return f"(c.channels & {statement.value(bits(CHANNELS, [told.channel]))}) <> 0"
-    return _released_of_all(statement, told)
-
-
-def _released_of_all(statement: Statement, told: Released) -> str:
-    conditions = ["r.status = 'published'"]
-    if told.channel is not None:
-        conditions.append(f"r.channel = {statement.value(told.channel)}")
-    ranged = _range(statement, "min(r.published_at)" if told.first else "r.published_at", told.since, told.until)
-    grouped = f" GROUP BY r.product_id HAVING {' AND '.join(ranged)}" if told.first else ""
-    where = " AND ".join(conditions if told.first else conditions + ranged)
-    return f"c.product_id IN (SELECT r.product_id FROM release r WHERE {where}{grouped})"

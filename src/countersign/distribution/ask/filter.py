@@ -1,0 +1,180 @@
+"""The filter object: what a question means, what agents and models send, and all that is ever looked up.
+
+Times are RFC 3339 texts in UTC; `since` belongs to the range, `until` does not. The same filter can be written as text,
+`kind=game; platform!=windows; since=2026-10-01`, which is a question with exactly that meaning.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeAlias, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from countersign.distribution.catalog.schemas import Access, ChannelName, Kind, Platform
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+
+MAX_VALUES = 12
+FieldName: TypeAlias = Literal[
+    "org", "kind", "platforms", "channels", "tags", "versions", "published_at", "notes", "license", "access", "homepage",
+    "artifacts",
+]  # fmt: skip
+By: TypeAlias = Literal["kind", "platform", "channel", "org", "license", "tag"]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+Texts = Annotated[tuple[Text, ...], msgspec.Meta(max_length=MAX_VALUES)]
+Moment = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?Z)?(?!\n)$")]
+KNOWN: dict[str, tuple[str, ...]] = {
+    "kind": get_args(Kind),
+    "platform": get_args(Platform),
+    "channel": get_args(ChannelName),
+    "access": get_args(Access),
+}
+"""The slots whose values are fixed."""
+
+
+class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename={"none": "not"}):
+    """One of `any`, each of `all`, none of `not`."""
+
+    any: Texts = ()
+    all: Texts = ()
+    none: Texts = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.any or self.all or self.none)
+
+
+class Where(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """kind: game, app, tool. platform: windows, macos, linux, android, ios, web. access: free, entitled. license: a name,
+    `open` or `none`. product, org: name or slug. title: words of the title. text: words of title, tags or description.
+    version: 1.2.0, >1.0, <=2.0."""
+
+    kind: Values = Values()
+    platform: Values = Values()
+    access: Values = Values()
+    tag: Values = Values()
+    org: Values = Values()
+    license: Values = Values()
+    product: Values = Values()
+    title: Values = Values()
+    text: Values = Values()
+    version: Values = Values()
+
+
+class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """channel: stable, beta, nightly, alpha. `since`, `until`: of releases. `when`: a product has any release in the
+    range, its first or last one, or none. `by`: what a breakdown counts by."""
+
+    find: Literal["products", "releases", "publishers"] = "products"
+    where: Where = Where()
+    channel: Values = Values()
+    when: Literal["any", "first", "last", "none"] = "any"
+    since: Moment | None = None
+    until: Moment | None = None
+    order: Literal["title", "newest", "oldest", "releases", "platforms", "products"] = "title"
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] | None = None
+    answer: Literal["list", "count", "exists", "fields", "compare", "breakdown"] = "list"
+    fields: Annotated[tuple[FieldName, ...], msgspec.Meta(max_length=MAX_VALUES)] = ()
+    by: By | None = None
+
+
+SLOTS = (*Where.__struct_fields__, "channel")
+
+
+def slot(asked: Filter, name: str) -> Values:
+    """What the filter says of a slot."""
+    found: Values = getattr(asked if name == "channel" else asked.where, name)
+    return found
+
+
+def with_slots(asked: Filter, **slots: Values) -> Filter:
+    """The filter with other values in these slots."""
+    channel = slots.pop("channel", asked.channel)
+    return replace(asked, channel=channel, where=replace(asked.where, **slots))
+
+
+def conditions(asked: Filter) -> Iterator[tuple[str, Values]]:
+    """The slots that say something."""
+    return ((name, values) for name in SLOTS if (values := slot(asked, name)))
+
+
+def moment(text: str) -> Instant:
+    """A moment of the filter as the database has it.
+
+    Raises:
+        ValueError: there is no such day.
+    """
+    return clock.from_datetime(datetime.fromisoformat(text if "T" in text else f"{text}T00:00:00Z"))
+
+
+def fault(asked: Filter) -> str | None:
+    """What is wrong with a filter of the right form: a value that its slot does not have, a day that does not exist."""
+    for name, values in conditions(asked):
+        known = KNOWN.get(name)
+        unknown = [each for each in (*values.any, *values.all, *values.none) if known and each not in known]
+        if known and unknown:
+            return f"{name} must be one of {', '.join(known)}; {unknown[0]} is not"
+    try:
+        for text in (asked.since, asked.until):
+            if text is not None and moment(text) < 0:
+                return f"{text} must not be before 1970"
+    except ValueError:
+        return "since and until must be days or moments that exist"
+    return None
+
+
+def as_text(asked: Filter) -> str:
+    """The filter as a question: `kind=game|app; platform=linux&macos; platform!=windows; order=newest`."""
+    members: dict[str, Any] = msgspec.to_builtins(asked)
+    pieces: list[str] = []
+    for name, values in conditions(asked):
+        members.pop(name, None)
+        for sign, separator, texts in (("=", "|", values.any), ("=", "&", values.all), ("!=", "|", values.none)):
+            if texts:
+                pieces.append(f"{name}{sign}{separator.join(map(_quoted, texts))}")
+    members.pop("where", None)
+    pieces += [f"{name}={'|'.join(value) if name == 'fields' else value}" for name, value in members.items()]
+    return "; ".join(pieces)
+
+
+def _quoted(text: str) -> str:
+    return text if text.replace("-", "").replace(".", "").isalnum() else '"{}"'.format(text.replace('"', "'"))
+
+
+_OPENINGS = frozenset("and or what how only just but also same now then instead ok okay cool great thanks without not no any".split())
+_BACKWARD = frozenset("it its it's they them their those these that ones one same instead there else more others other rest".split())
+_ASKING = frozenset("which what who when list show how is are does do".split())
+
+
+def is_onward(words: Sequence[str], slots: set[str]) -> bool:
+    """Whether the question makes sense only after another: it points back, begins in the middle, or names nothing."""
+    first = next((word for word in words if word.isalpha() or "'" in word), "")
+    is_fragment = first in _OPENINGS and (first not in ("what", "how") or words[1:2] == ["about"])
+    names_nothing = not slots & {"kind", "product", "find", "org"}
+    return bool(_BACKWARD & {*words}) or is_fragment or names_nothing
+
+
+def merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
+    """The base with what the new question says of it."""
+    found = base
+    for name, values in conditions(asked):
+        before = slot(base, name)
+        is_denial = not values.any and not values.all
+        changed = replace(before, none=tuple(dict.fromkeys((*before.none, *values.none)))) if is_denial else values
+        found = with_slots(found, **{name: changed})
+    if asked.where.product.any and asked.where.product != base.where.product and base.answer == "list":
+        found = replace(found, where=asked.where, channel=asked.channel)
+    changes: dict[str, Any] = {}
+    if asked.since or asked.until or asked.when != "any":
+        changes |= {"since": asked.since, "until": asked.until, "when": asked.when}
+    if asked.order != "title" or asked.limit is not None:
+        changes |= {"order": asked.order, "limit": asked.limit}
+    is_about = words[:2] in (["what", "about"], ["how", "about"]) or words[:1] == ["and"]
+    asks = asked.answer != "list" or (bool(_ASKING & {*words[:3]}) and not is_about)
+    if asks and not (is_about and asked.answer in ("exists", "fields") and not asked.fields and base.answer != "list"):
+        changes |= {"answer": asked.answer, "fields": asked.fields, "by": asked.by}
+        if asked.answer == "count":
+            changes |= {"order": "title", "limit": None}
+    if asked.find != "products" or (asks and base.find == "publishers"):
+        changes["find"] = asked.find
+    return replace(found, **changes)

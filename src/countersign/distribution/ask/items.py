@@ -1,0 +1,372 @@
+"""What the words of a question are: names of the catalog, times, phrases of the lexicon, words of the catalog's texts.
+
+Each word belongs to the longest item that begins with it or before it. A word that is none of these is looked for with a
+typing error in it; what is still unknown is kept, since an answer has to say what it does not use.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, NamedTuple, get_args
+
+from countersign.distribution.ask import dates, names
+from countersign.distribution.ask.filter import KNOWN, SLOTS, By, FieldName, Filter
+from countersign.distribution.ask.lexicon import KEYS, KNOWN_WORDS, IGNORED, MAX_PHRASE, WORDS, Meaning, Token, respelled
+from countersign.distribution.ask.names import Name
+from countersign.distribution.ask.statements import forms
+from countersign.distribution.catalog.words import words as terms_of
+from countersign.kernel.database.port import Database
+
+MAX_UNKNOWN = 12
+"""Words of a question that are looked up when nothing else is known of them."""
+MAX_WORDS_OF_VALUE = 6
+SENTENCE_ENDS = frozenset([".", ";", "?", "!"])
+_BEFORE_TOPICS = frozenset(
+    "about with featuring involving mention mentions mentioning containing contain contains on for of word to".split()
+)
+_PRIORITY = {"product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0, "beyond": -1, "number": -2}
+"""What a run of words is, where it could be several things: the higher."""
+_OPERATORS = frozenset(["=", ":", "!=", ">", "<", ">=", "<="])
+_JOINTS = {"|": "or", "or": "or", "&": "and", "&&": "and", "||": "or", "and": "and", "+": "and", ",": "or", "/": "or"}
+_BRACKETS = frozenset("[](){}")
+_MEMBERS: dict[str, tuple[str, ...]] = {
+    "find": ("products", "releases", "publishers"),
+    "answer": ("list", "count", "exists", "fields", "compare", "breakdown"),
+    "order": ("title", "newest", "oldest", "releases", "platforms", "products"),
+    "by": get_args(By),
+    "when": ("any", "first", "last", "none"),
+    "fields": get_args(FieldName),
+}
+_CLASSES = {"fields": "field", "order": "order"}
+"""The classes of the lexicon that have the values of a member, where it is called otherwise."""
+
+
+@dataclass(slots=True)
+class Item:
+    """Something that was recognised: tokens `start` to `end` mean a value of a slot or class. `is_pair`: it was written
+    as key=value."""
+
+    slot: str
+    value: Any
+    start: int
+    end: int
+    is_negated: bool = False
+    joint: str = ""
+    is_pair: bool = False
+
+
+class Corrected(NamedTuple):
+    """A name that was read as another: as written, as read, and the other titles that fit too."""
+
+    written: str
+    title: str
+    others: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Recognition:
+    """The items from left to right; the words that are none, the name of nothing in the catalog, corrected names."""
+
+    items: list[Item]
+    unused: list[str] = field(default_factory=list[str])
+    unknown: str = ""
+    corrected: list[Corrected] = field(default_factory=list[Corrected])
+
+
+class Sentence(NamedTuple):
+    """Tokens `start` to `end`."""
+
+    start: int
+    end: int
+
+    def has(self, item: Item) -> bool:
+        """Whether the item begins in it."""
+        return self.start <= item.start < self.end
+
+
+async def recognize(database: Database, question: str, tokens: Sequence[Token], now: datetime) -> Recognition:
+    """What the tokens of the question are."""
+    exact = await names.exact(database, names.spans(question, tokens))
+    recognition = Recognition(known_items(question, tokens, exact, now))
+    await _Unknown(database, question, tokens, recognition).look_up()
+    recognition.items.sort(key=lambda item: item.start)
+    return recognition
+
+
+def known_items(question: str, tokens: Sequence[Token], exact: Sequence[Name], now: datetime) -> list[Item]:
+    """The items that need no guess, from left to right."""
+    return _Known(question, tokens, exact, now).items
+
+
+Candidate = tuple[int, Item]
+
+
+class _Known:
+    def __init__(self, question: str, tokens: Sequence[Token], exact: Sequence[Name], now: datetime) -> None:
+        self._question, self._tokens, self._now = question, tokens, now
+        self._words = [token.word for token in tokens]
+        self._names: dict[int, list[Name]] = {}
+        self.items: list[Item] = []
+        for name in exact:
+            self._names.setdefault(name.start, []).append(name)
+        at = 0
+        while at < len(tokens):
+            at = self._pair(at) or self._longest(at)
+
+    def _longest(self, at: int) -> int:
+        candidates = [*self._named(at), *self._of_lexicon(at), *self._time(at)]
+        if not candidates:
+            return at + 1
+        self.items.append(max(candidates, key=lambda candidate: (candidate[1].end, candidate[0]))[1])
+        return self.items[-1].end
+
+    def _named(self, at: int) -> Iterable[Candidate]:
+        follows_tags = bool(self.items) and (self.items[-1].value, self.items[-1].end) == ("tags", at)
+        for name in self._names.get(at, ()):
+            priority = _PRIORITY[name.slot]
+            following = WORDS.get(tuple(self._words[name.end : name.end + 1]))
+            if name.slot == "tag" and (follows_tags or (following is not None and following.slot == "kind")):
+                priority = 5
+            is_capital = at > 0 and self._question[self._tokens[at].start].isupper()
+            if name.slot == "product" and name.end == at + 1 and self._words[at] in KNOWN_WORDS and not is_capital:
+                # A title that is an ordinary word: meant as the word.
+                priority = -1
+            yield priority, Item(name.slot, name.value, at, name.end)
+
+    def _of_lexicon(self, at: int) -> Iterable[Candidate]:
+        token = self._tokens[at]
+        if token.is_quoted:
+            yield _PRIORITY["quoted"], Item("quoted", self._question[token.start : token.end], at, at + 1)
+            return
+        meaning, end = self._meaning(at)
+        if meaning is not None:
+            yield _PRIORITY.get(meaning.slot, _PRIORITY["word"]), Item(meaning.slot, meaning.value, at, end)
+
+    def _meaning(self, at: int) -> tuple[Meaning | None, int]:
+        """The meaning of the longest phrase that begins here, and where it ends."""
+        for size in range(min(MAX_PHRASE, len(self._words) - at), 0, -1):
+            meaning = WORDS.get(tuple(self._words[at : at + size]))
+            if meaning is not None:
+                return meaning, at + size
+        return None, at
+
+    def _time(self, at: int) -> Iterable[Candidate]:
+        time = dates.found(self._words, at, self._now)
+        if time is not None:
+            yield _PRIORITY["time"], Item("time", time.range, at, time.end)
+        elif self._words[at].removeprefix("v")[:1].isdigit():
+            yield _PRIORITY["number"], Item("number", self._words[at], at, at + 1)
+
+    def _key(self, at: int) -> tuple[str, int]:
+        """The key that is written here, and the place of the operator after it."""
+        for size in (3, 2, 1):
+            key = KEYS.get(tuple(self._words[at : at + size]))
+            if key and at + size < len(self._words) and self._words[at + size] in _OPERATORS:
+                is_end_of_text = at + size == len(self._words) - 1
+                return ("", at) if is_end_of_text else (key, at + size)
+        return "", at
+
+    def _pair(self, at: int) -> int:
+        """Take `key=value` where it begins here; the place after it, or 0."""
+        key, place = self._key(at)
+        if not key or (self._words[place] == ":" and self._tokens[at].start > 0 and not self._is_terse(place)):
+            return 0
+        if key in ("since", "until", "dated"):
+            return self._dated_pair(key, at, place)
+        found: list[Item] = []
+        joint, start = "", place + 1
+        while start < len(self._words):
+            start += self._words[start] in _BRACKETS
+            value, end = self._value(key, start, is_first=not found)
+            if end == start:
+                break
+            found.append(Item(key, value, at, end, self._words[place] == "!=", joint, is_pair=True))
+            joint = _JOINTS.get(self._words[end], "") if end < len(self._words) else ""
+            start = end + 1
+            if not joint or self._key(start)[0]:
+                break
+        if not found:
+            return 0
+        end = found[-1].end
+        for item in found:
+            item.is_pair, item.joint = True, found[-1].joint or item.joint
+        self.items += found
+        return end + (end < len(self._words) and self._words[end] in _BRACKETS)
+
+    def _is_terse(self, place: int) -> bool:
+        """Whether the colon at the place is written as agents do, with no sentence after it."""
+        return self._tokens[place].start == self._tokens[place - 1].end
+
+    def _value(self, key: str, at: int, *, is_first: bool) -> tuple[Any, int]:
+        """The value of the key that is written here, and where it ends; the place itself where there is none."""
+        if at >= len(self._words) or self._tokens[at].is_mark:
+            return self._compared(key, at)
+        if key == "limit":
+            return (int(self._words[at]), at + 1) if self._words[at].isdigit() and len(self._words[at]) < 4 else ("", at)
+        meaning, end = self._meaning(at)
+        if key in _MEMBERS:
+            # "published_at" is two words.
+            for size in (2, 1):
+                text = "_".join(self._words[at : at + size])
+                if text in _MEMBERS[key]:
+                    return text, at + size
+            fits = meaning is not None and meaning.slot == _CLASSES.get(key, key) and meaning.value in _MEMBERS[key]
+            return (meaning.value, end) if meaning and fits else ("", at)
+        if key in KNOWN or (key == "license" and meaning is not None and meaning.slot == "license"):
+            return (meaning.value, end) if meaning is not None and meaning.slot == key else ("", at)
+        return self._open_value(key, at, is_first=is_first)
+
+    def _compared(self, key: str, at: int) -> tuple[Any, int]:
+        if key == "version" and at + 1 < len(self._words) and self._words[at] in (">", "<", ">=", "<="):
+            return self._words[at] + self._words[at + 1], at + 2
+        return "", at
+
+    def _open_value(self, key: str, at: int, *, is_first: bool) -> tuple[str, int]:
+        token = self._tokens[at]
+        name = next((each for each in self._names.get(at, ()) if each.slot == key), None)
+        if name is not None:
+            return name.value, name.end
+        if token.is_quoted or key == "version":
+            return self._question[token.start : token.end], at + 1
+        if key in ("org", "product") or not is_first:
+            return "", at
+        end = at
+        while end < min(len(self._words), at + MAX_WORDS_OF_VALUE) and not self._ends_value(end):
+            end += 1
+        text = self._question[token.start : self._tokens[end - 1].end] if end > at else ""
+        return ("-".join(terms_of(text)) if key == "tag" else text), end
+
+    def _ends_value(self, at: int) -> bool:
+        return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])
+
+    def _dated_pair(self, key: str, at: int, place: int) -> int:
+        value = self._words[place + 1]
+        sign = {"since": ">=", "until": "<="}.get(key, self._words[place])
+        if self._words[place] in (">", "<", ">=", "<="):
+            sign = self._words[place]
+        if sign == "<=" and "t" in value[9:12]:
+            sign = "<"
+        time = dates.found([sign, *self._words[place + 1 : place + dates.MAX_WORDS]], 0, self._now)
+        if time is None:
+            return 0
+        self.items.append(Item("time", time.range, at, place + time.end, is_pair=True))
+        return place + time.end
+
+
+def question_in(tokens: Sequence[Token], items: Sequence[Item]) -> Sentence:
+    """The sentence that asks: the last with a question mark, or else the last that says more than thanks. What is
+    around it is about the asker. Of key=value pairs all belong together."""
+    if any(item.is_pair for item in items):
+        return Sentence(0, len(tokens))
+    within = {place for item in items for place in range(item.start, item.end)}
+    sentences: list[Sentence] = []
+    start = 0
+    for at, token in enumerate(tokens):
+        is_last = at == len(tokens) - 1
+        ends = token.word in SENTENCE_ENDS and at not in within and (is_last or tokens[at + 1].start > token.end)
+        if ends or is_last:
+            sentences.append(Sentence(start, at + 1))
+            start = at + 1
+    marked = [each for each in sentences if tokens[each.end - 1].word == "?"]
+    long = [each for each in sentences if each.end - each.start > 3 and any(map(each.has, items))]
+    start, end = (marked or long or sentences or [Sentence(0, 0)])[-1]
+    colons = [
+        at + 1
+        for at in range(start, end - 3)
+        if tokens[at].word == ":" and at not in within and tokens[at + 1].start > tokens[at].end
+    ]
+    return Sentence(colons[-1] if colons else start, end)
+
+
+def _unknown(tokens: Sequence[Token], items: Sequence[Item]) -> list[int]:
+    """The places of the question's words that are nothing known; of all words where the question has no condition."""
+    used = {place for item in items for place in range(item.start, item.end)}
+    sentence = question_in(tokens, items)
+    if not any(sentence.has(item) and item.slot in SLOTS for item in items):
+        sentence = Sentence(0, len(tokens))
+    return [
+        at for at in range(*sentence) if at not in used and not tokens[at].is_mark and tokens[at].word not in IGNORED
+    ]
+
+
+class _Unknown:
+    """Looks up words that are nothing known: in titles, tags and descriptions, then with a typing error in them."""
+
+    def __init__(
+        self, database: Database, question: str, tokens: Sequence[Token], recognition: Recognition
+    ) -> None:
+        self._database, self._question, self._tokens, self._recognition = database, question, tokens, recognition
+        self._nouns = {item.start for item in recognition.items if item.slot in ("kind", "find")} or {len(tokens)}
+        self._in_texts: dict[int, str] = {}
+
+    async def look_up(self) -> None:
+        """Add the items that the words are; keep the others as unused."""
+        places = _unknown(self._tokens, self._recognition.items)
+        terms = {at: "".join(terms_of(self._tokens[at].word)) for at in places[:MAX_UNKNOWN]}
+        every_form = [form for term in terms.values() if term for form in forms(term)]
+        known = await names.public_terms(self._database, every_form)
+        self._in_texts = {at: term for at, term in terms.items() if term and known & {*forms(term)}}
+        for run in _runs(places[:MAX_UNKNOWN]):
+            if not await self._is_mistyped_name(run):
+                self._each_word(run)
+        self._recognition.unused += [self._tokens[at].word for at in places[MAX_UNKNOWN:]]
+
+    def _text(self, start: int, end: int) -> str:
+        return self._question[self._tokens[start].start : self._tokens[end - 1].end]
+
+    def _is_capital(self, at: int) -> bool:
+        return at > 0 and self._question[self._tokens[at].start].isupper()
+
+    async def _is_mistyped_name(self, run: Sequence[int]) -> bool:
+        is_known = all(at in self._in_texts for at in run)
+        if is_known and not any(map(self._is_capital, run)):
+            return False
+        first, last = run[0], run[-1] + 1
+        # With the words around it, since a title may have words that mean something else too.
+        for start, end in ((first - 1, last + 1), (first, last + 1), (first - 1, last), (first, last)):
+            if start < 0 or end > len(self._tokens) or self._tokens[start].is_mark or self._tokens[end - 1].is_mark:
+                continue
+            products = await names.products_like(self._database, self._text(start, end), is_known=is_known)
+            if products:
+                self._correct("product", products, start, end)
+                return True
+        publishers = await names.publishers_like(self._database, self._text(first, last))
+        if publishers:
+            self._correct("org", publishers, first, last)
+        return bool(publishers)
+
+    def _correct(self, slot: str, meant: Sequence[tuple[str, str]], start: int, end: int) -> None:
+        (value, title), *others = meant
+        corrected = Corrected(self._text(start, end), title, tuple(other for _, other in others))
+        self._recognition.corrected.append(corrected)
+        self._recognition.items.append(Item(slot, value, start, end))
+
+    def _each_word(self, run: Sequence[int]) -> None:
+        for at in run:
+            meaning = Meaning("text", self._in_texts[at]) if self._is_topic(at) else respelled(self._tokens[at].word)
+            if meaning is not None:
+                self._recognition.items.append(Item(meaning.slot, meaning.value, at, at + 1))
+                continue
+            self._recognition.unused.append(self._tokens[at].word)
+            if self._is_capital(at) and not self._recognition.unknown:
+                self._recognition.unknown = self._text(run[0], run[-1] + 1)
+
+    def _is_topic(self, at: int) -> bool:
+        """Whether the word says what a product is about: it is beside the kind, or after "about" and the like."""
+        if at not in self._in_texts:
+            return False
+        before = {token.word for token in self._tokens[max(0, at - 3) : at]}
+        is_beside = bool({at + 1, at + 2} & self._nouns)
+        return is_beside or bool(_BEFORE_TOPICS & before) or self._is_capital(at) or len(self._tokens) < 5
+
+
+def _runs(places: Sequence[int]) -> list[list[int]]:
+    """Neighbours together."""
+    runs = [[at] for at in places[:1]]
+    for before, at in pairwise(places):
+        if at == before + 1:
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    return runs

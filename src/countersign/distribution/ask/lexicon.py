@@ -1,0 +1,230 @@
+"""What words mean in a question, and how a question is split into words.
+
+One table has a line for each meaning, with the words and phrases that have it. `slot value` puts a value into a slot
+of the filter (`a|b`: any of them); the other classes are in `parser.py`. A phrase is matched before the words in it.
+"""
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+from countersign.distribution.catalog.words import shortened
+from countersign.kernel.normalization import normalized
+
+MAX_PHRASE = 5
+"""Words of a phrase at most."""
+MAX_TOKENS = 400
+MAX_TOKEN_LENGTH = 100
+_TOKEN = re.compile(
+    r"""(?P<quoted>"[^"]{1,100}"|“[^”]{1,100}”|«[^»]{1,100}»|`[^`]{1,100}`|(?<!\w)'[^']{1,100}'(?!\w))
+    |(?P<number>v?\d[0-9A-Za-z]*(?:[._+:/-][0-9A-Za-z]+)*)
+    |(?P<joint>(?<=[^\W_])[-_](?=[^\W_]))
+    |(?P<word>[^\W\d_][^\W_]*(?:['’.][^\W_]+)*)
+    |(?P<mark>!=|<=|>=|&&|\|\||[,;:?!()\[\]{}&=<>|$€£\#/+.-])""",
+    re.VERBOSE,
+)
+_MEANT = {"dont": "don't", "doesnt": "doesn't", "isnt": "isn't", "arent": "aren't", "cant": "can't", "whats": "what's",
+    "havent": "haven't", "hasnt": "hasn't", "didnt": "didn't", "wont": "won't", "cannot": "can't", "im": "i'm",
+    "ive": "i've", "u": "you", "ur": "your", "r": "are", "n": "and", "wich": "which"}  # fmt: skip
+_FOLDED = str.maketrans({"’": "'", "‘": "'", "–": "-", "—": "-", "\u00a0": " "})
+_WHOLE = frozenset("what's who's where's when's it's that's there's how's let's he's she's here's".split())
+
+
+class Token(NamedTuple):
+    """A word of the question: as it is compared, and where it stands. The possessive is left out of both."""
+
+    word: str
+    start: int
+    end: int
+    is_quoted: bool = False
+    is_mark: bool = False
+
+
+def tokens_of(question: str) -> list[Token]:
+    """The tokens of a question, the first four hundred. A compound of a hyphen is its words."""
+    found: list[Token] = []
+    for match in _TOKEN.finditer(question.translate(_FOLDED)):
+        start, end = match.span()
+        if match["quoted"]:
+            found.append(Token(folded(match[0][1:-1]), start + 1, end - 1, is_quoted=True))
+        elif match["word"]:
+            word = folded(match[0])
+            word = _MEANT.get(word, word)
+            if word.endswith("'s") and word not in _WHOLE:
+                word, end = word[:-2], end - 2
+            found.append(Token(word, start, end))
+        elif not match["joint"]:
+            found.append(Token(match[0].lower(), start, end, is_mark=match["mark"] is not None))
+        if len(found) == MAX_TOKENS:
+            break
+    return found
+
+
+def folded(text: str) -> str:
+    """The text as words are compared: in lower case, without accents."""
+    return "".join(each for each in normalized("NFKD", text) if not unicodedata.combining(each)).lower()
+
+
+_TABLE = """
+kind game            : game, games, videogame, videogames, video game, video games, gaming
+kind app             : app, apps, application, applications
+kind tool            : tool, tools, utility, utilities, tooling
+platform windows     : windows, win, win10, win11, win64, windows 10, windows 11, windows pc, windows pcs, pc, pcs, windows laptop
+platform macos       : macos, mac, macs, mac os, os x, osx, macbook, macbooks, imac, macintosh, apple computer, mac mini
+platform linux       : linux, ubuntu, debian, fedora, gnu/linux, arch linux, steam deck, tux
+platform android     : android, androids, android phone, android phones, android tablet, android device, android devices
+platform ios         : ios, iphone, iphones, ipad, ipads, ipod, apple phone
+platform web         : web, browser, browsers, web browser, web browsers, online in a browser, in-browser, webapp, chromebook
+platform android|ios : phone, phones, mobile, mobiles, smartphone, smartphones, handset, tablet, tablets, mobile phone, mobile phones, mobile devices, mobile device, cell phone, handheld
+platform windows|macos|linux : desktop, desktops, desktop computer, desktop computers, desktop pc
+channel stable       : stable, stables, stable channel, production ready, finished
+channel beta         : beta, betas, beta channel, public beta, beta test
+channel nightly      : nightly, nightlies, nightly channel
+channel alpha        : alpha, alphas, alpha channel
+channel beta|nightly|alpha : prerelease, prereleases, pre-release, pre-releases, preview, previews, test version, test versions, testing version
+access free          : free, free of charge, for free, for nothing, costs nothing, cost nothing, costing nothing, costs no money, no cost, gratis, without paying, without buying, without payment, at no cost, at no charge, no charge, zero cost, freeware, don't have to pay, do not have to pay, not have to pay, without having to pay, without a purchase, without buying it, does not cost anything, doesn't cost anything, doesn't cost me anything, won't cost me anything, won't cost anything, don't cost anything, doesn't cost, don't cost a penny, don't have money, have no money, no budget, mustn't cost anything, must not cost anything, given away, giving away, cost a penny, costs me nothing, no money, costless
+access entitled      : paid, entitled, to buy, have to buy, need to buy, must buy, commercial, purchase, purchased, to purchase, to own, for sale, for money, costs money, cost money, pay for, to pay, paying, be bought, buyable, must be bought, need a purchase, requires purchase, cost something, costs something, cost anything, one must buy, one has to buy, one has to own, has to be bought, has to be owned, entitlement, entitlements, not free
+license open         : open source, open-source, opensource, foss, oss, libre, free software, openly licensed
+license Proprietary  : proprietary, closed source, closed-source, closed
+answer count         : how many, number of, count, count of, total number, how much
+answer compare       : compare, comparison, vs, vs., versus, difference between, differences between, differ, compared, compares
+find releases        : version number, release, releases, version, versions, build, builds, update, updates, patch, patches, changelog entries
+find publishers      : publisher, publishers, studio, studios, company, companies, vendor, vendors, organisation, organisations, organization, organizations, developers, makers, maker, supplier, suppliers, firms, firm, orgs, org, who makes, who publishes, brands
+find products        : product, products, program, programs, programme, programmes, software, title, titles, package, packages, portfolio, catalogue entries
+find any            : thing, things, stuff, anything, everything, something, item, items, nothing, entries, goods, range, lineup, line-up
+field org            : who made, who makes, who is behind, who publishes, who published, who created, who develops, who developed, who wrote, who owns, made by whom, publisher of, maker of, makers of, developer of, developers of, developed, who did, people who did, people who made, people behind, responsible for, whose, author, creator, creators, developed by whom, by whom, who built, who sells, who puts out, who put out, who brought out, behind
+field platforms      : platform, platforms, operating system, operating systems, os, oses, devices, device, systems, run on, runs on, available on, where can i, what can i, what does it run on, which computers, works on
+field channels       : channel, channels, release channel, release channels, tracks
+field tags           : tag, tags, tagged, labels, genre, genres, categories, category, topics, keywords, labelled, tagged with, tagged as
+field license        : licence, license, licences, licenses, licensed, licensing, licence terms, license terms, under which terms, spdx
+field access         : access, pricing model, business model
+field versions       : history, version history, release history, version numbers
+field notes          : what changed, different, what would i get, what will i gain, what do i get, what's new, what is new, what was new, changes, change, changed, changelog, release notes, patch notes, notes, news, what was fixed, fixes, fixed, fix, added, adds, add, bring, brought, brings, improved, improvements, what was added, what was in, what is in, what's in, introduce, introduced, introduces, features, contain, contains, contained, contents, include, includes, included, new in, differences, said, say, says
+field published_at   : when, what date, which date, release date, what day, on what day, which day, publication date, published_at, date of, dated, date, what year, which year, in what year, in which year, which month, what month, how old, how long ago, timestamp
+field artifacts      : file, files, filename, filenames, checksum, checksums, sha256, hash, hashes, download size, artifact, artifacts, installer, installers, file size
+field homepage       : homepage, website, web site, home page, url, site, web address
+field kind           : what kind, which kind, what type, what sort of thing, kind, type, kinds, sort
+order newest         : newest, latest, most recent, recent, most recently, recently, most recently updated, most recently released, most recently published, last, current, currently, up-to-date, up to date, freshest, most current, youngest, lastest, newly, brand new, just released
+sort newest          : newest first, latest first, most recent first, newest to oldest, descending, desc, reverse chronological
+sort oldest          : oldest first, earliest first, chronological, chronologically, ascending, asc, oldest to newest
+order oldest         : oldest, earliest, first, longest ago, very first, original, initial, inaugural
+order releases       : most releases, has had the most releases, most versions, most updates, most often updated, most frequently updated, updated most often, most builds, the most often
+order platforms      : most platforms, most systems, most operating systems, most devices, widest platform support
+order products       : makes the most, make the most, publishes the most, published the most, has the most, have the most, with the most, offers the most, most products, most titles, biggest catalogue, largest catalogue, biggest catalog, longest list, largest number, most prolific, biggest range
+order title          : alphabetical, alphabetically, a-z, by title, by name, alphabetical order, sorted by title
+when first           : for the first time, first time, debuting, make its debut, debut, debuted, debuts, first released, first published, first appeared, first appear, first come out, first came out, launched, launch, premiered, premiere, introduced in, new games, new apps, new tools, first release, first version
+when last            : last updated, last released, last published, last touched, latest release was, last update was
+when any             : released, published, came out, come out, comes out, updated, shipped, ship, put out, appeared, appear, issued, brought out, new version, bring out, dropped, publish, update, coming out, gone out, went out, pushed, out, landed, arrived, uploaded, refreshed, touched, made available, ships, releasing, got, saw
+not .                : not, no, without, except, excluding, exclude, excludes, never, neither, nor, isn't, aren't, doesn't, don't, didn't, hasn't, haven't, wasn't, can't, won't, cannot, lacks, lack, lacking, apart from, other than, besides, minus, but not, except for, and not, none, aside from, rather than, missing, avoid, avoids, non, n't, free of, hate, weren't, couldn't, hadn't, shouldn't, outside of, ignoring, leave out, leaving out, skip, nothing but not, all but, everything but, anything but, devoid of, sans, waiting for, still waiting for, yet to, yet to see, instead of, anyone but, anybody but, everyone but, someone other than, anyone other than, no one but, nothing to do with, everybody but, out of
+only .               : only, exclusively, exclusive, just, solely, nothing but, nowhere else, alone, no other, no others, nothing else, purely
+or .                 : or, either, "|", "||", and/or, as well as either, any of, at least one of, one of
+and .                : and, both, also, plus, "&", "&&", as well as, too, together with, along with, all of
+but .                : but, however, though, although, yet, while, whereas, that, which, who, whose, where
+number 2             : two
+number 3             : three
+number 4             : four
+number 5             : five
+number 6             : six
+number 7             : seven
+number 8             : eight
+number 9             : nine
+number 10            : ten
+guard .              : just one, different publishers, different makers, different companies, no other kind, right before, right after, than, unless, instead, less, fewer, least, average, median, sum, twice, percent, percentage, ratio, share, same, identical, similar, alternative, alternatives, alternative to, games like, apps like, something like, anything like, tools like, resembling, replace, replacement, newer, older, higher, lower, bigger, smaller, longest, shortest, second, third, previous, before, after, next, every other, consecutive, majority
+each .               : per, for each, by each, each, for every, broken down by, grouped by, group by, breakdown, break down, breakdown by, split by, per each
+all .                : tell me about, something about, more about, about it, never heard of, describe, what is, what's, whats, what are, details, details of, info, information, explain, overview, summary, summarise, summarize, gist of, gist, introduce me to, heard of, do, does, what for, good for, description, purpose, sort of
+title .              : in the title, in its title, in their title, in their titles, in its name, in their name, in their names, in the name, in the titles, title contains, titles containing, title includes, called, named, title with, titles with, has title, in title, word in the title, whose title, whose titles, whose name, whose names
+"""
+
+_IGNORED = """
+a an the of to in on at for by from with into onto is are was were be been being am do does did has have had having can
+could will would should may might shall must i me my mine we us our you your yours it its it's he she they them their
+there here this that these those what which who whom whose where when why how show list find give get tell search look
+looking see want wants wanted need needs please kindly could thanks thank hi hello hey so well ok okay any some all
+every each as if then just really very quite actually currently now today's available exist exists existing got let
+let's know run runs running work works working use uses used using play plays played playing made make makes making
+publish publishes published publishing offer offers offered offering support supports supported supporting create
+created develop developed write wrote written provide provides provided sell sells carry carries carried hold holds
+come comes came put puts out up via under within about upon against across through among such kind kinds sort type
+types also still already ever yet even only i'm i'd i've i'll you've you'd we've that's there's who's where's how's
+say says said name names display return print enumerate fetch query catalog catalogue store shop collection database
+entries whole entire complete full offerings question wondering wonder curious possible able interested heard like
+likes love loves prefer something anything everything someone anybody anyone people person user users customer
+customers us kids child children friend friends own owns owned laptop computer computers machine machines box device
+devices hardware install installed download downloads downloaded downloadable get gets go goes going been thing things stuff
+exactly precisely right moment time day date dates dated current present long far many much bit lot lots e.g. etc i.e. regards
+cheers dear sir madam hereby kindly urgently asap pls plz plss gimme wanna gonna gotta lemme yo dude bro m8 mate hmm
+um uh oh lol haha anyway actually basically literally simply specific particular given certain different various
+respective respectively following below above regarding concerning respect terms relation based according side
+compatible test try between grab live lives deal deals colleague mentioned happen responsible catalogue catalog qualify fits fit belong bring brings brought mean means meant thinking gain going missed believe case fact true currently seen waiting still office allowed supposed looks tell us play about more if total point left reached reach hit days number together most half like before after new another other others more same main both whether he's she's they're we're it'll which's what've does're
+result results output answer answers reply respond response check checking confirm verify say ready choose choice pick
+picks select selected options option range listed carried comes put try trying tried need needed
+"""
+IGNORED = frozenset(_IGNORED.split())
+"""Words without a meaning of their own here."""
+
+_KEYS = """
+kind     : kind, type, product type, kinds
+platform : platform, platforms, os, operating system, system, device, runs on, on, supports
+channel  : channel, channels, track, release channel, stage
+access   : access, price, cost, pricing
+tag      : tag, tags, genre, genres, category, categories, topic, theme, keyword, keywords, tagged
+org      : org, publisher, publishers, studio, vendor, maker, developer, company, organisation, organization, author, supplier, from, by
+license  : license, licence, licenses, licences, spdx
+product  : product, slug, id, app, game, tool, software, product name
+title    : title, title contains, name contains
+text     : text, about, q, query, search, description, contains, mentions
+version  : version, versions, release
+find     : find, entity, target, want, select, get, list, return type, object, resource
+answer   : answer, output, mode, return, task, intent, action
+order    : order, sort, order by, sort by, ordering, sorted
+limit    : limit, top, max, n, first, count, max results, page size, size, number
+by       : group by, by, breakdown, per
+when     : when
+fields   : field, fields, show, include, attributes, attribute, columns, need, info, details
+since    : since, after, released after, published after, updated after, released since, updated since, published since, from date, start, start date, date from, min date
+until    : until, before, released before, published before, updated before, to date, end, end date, date to, max date
+dated    : released, published, updated, date, release date, published at, last updated, updated at, released at, period, range, released in, last release, when
+"""
+
+_BEYOND = """
+prices                    : price, prices, cost, costs, dollars, dollar, euro, euros, cheap, cheapest, cheaper, expensive, discount, discounts, sale, refund, refunds, subscription, bucks, pricing, "$", "€", "£", pounds, usd, eur, vat, invoice, budget, money back, trial period, deal, bargain, payment methods
+ratings and opinions      : rating, ratings, rated, stars, review, reviews, reviewed, best, better, worst, good, bad, great, recommend, recommended, recommendation, recommendations, popular, popularity, favourite, favorite, top, nicest, beautiful, prettiest, fun, funniest, coolest, cool, boring, scary, trustworthy, reliable, safe, safest, quality, worth, hardest, easiest, easy, addictive, famous, award, awards, fastest, most fun, awesome, underrated, overrated, should i buy, bestselling, bestseller, worthwhile, hottest, trending
+numbers of users and downloads : downloads, downloaded most, most downloaded, players, players online, users, installs, sold, sales, revenue, turnover, leaderboard, high score, highscore, subscribers, market share, concurrent
+requirements and sizes    : ram, memory, cpu, gpu, disk space, disk, megabytes, mb, gb, gigabytes, requirements, graphics card, system requirements, directx, resolution, fps, battery
+the future                : will be, will come, will get, will have, will there, when will, will it, next year, next month, next week, tomorrow, roadmap, upcoming, planned, plans, plan, future, soon, coming soon, next one, one coming, coming, forthcoming, eventually, expect, scheduled, eta
+people and accounts       : phone number, email, e-mail, address, contact, ceo, employees, staff, headquarters, password, redeemed, bought, my library, my account, my orders, order history, wishlist, codes, promo codes, coupon, coupons, who bought, salary, founded, founder, based in
+how products are made and used : programming language, written in, source code repository, github, engine, levels, hours, how long does it take, gamepad, controller, achievements, cheats, walkthrough, tutorial, manual, soundtrack, composer, voice actors, languages, language, translated, german, french, spanish, japanese, multilingual, localised, age rating, age, pegi, bugs, bug reports, issues, support contact, security holes, vulnerabilities, cve, encryption, gdpr, privacy, plugins, api, screenshots, trailer, save games, hints, dlc, expansion
+"""
+
+
+class Meaning(NamedTuple):
+    """What a word or phrase means: a slot or a class of words, and a value of it."""
+
+    slot: str
+    value: str
+
+
+def _entries(table: str, slot: str = "") -> dict[tuple[str, ...], Meaning]:
+    found: dict[tuple[str, ...], Meaning] = {}
+    for line in table.strip().splitlines():
+        head, phrases = line.split(" : ", 1)
+        meaning = Meaning(slot, head.strip()) if slot else Meaning(*head.split())
+        for phrase in phrases.split(", "):
+            found.setdefault(tuple(token.word for token in tokens_of(phrase.strip().strip('"'))), meaning)
+    return found
+
+
+WORDS = _entries(_BEYOND, "beyond") | _entries(_TABLE)
+KEYS = {phrase: meaning.value for phrase, meaning in _entries(_KEYS, "key").items()}
+KNOWN_WORDS = frozenset(word for phrase in WORDS for word in phrase) | IGNORED
+_SHORTENED: dict[str, list[str]] = {}
+for _phrase, _meaning in WORDS.items():
+    if len(_phrase) == 1 and len(_phrase[0]) > 3 and _meaning.slot != "beyond":
+        for _form in shortened(_phrase[0]):
+            _SHORTENED.setdefault(_form, []).append(_phrase[0])
+
+
+def respelled(word: str) -> Meaning | None:
+    """The meaning of a mistyped word, which has one letter more, less or other."""
+    near = [each for form in sorted(shortened(word)) for each in _SHORTENED.get(form, ()) if each[0] == word[0]]
+    return WORDS[(near[0],)] if near and word not in IGNORED else None

@@ -1,0 +1,306 @@
+"""What questions and answers are on the wire: the documented forms, NLWeb's beside them, and streams of events.
+
+NLWeb has two generations: flat members with unnamed events that carry `message_type`, and questions nested in an object
+with the `_meta` form (specification 0.54). Streams are server-sent events (WHATWG HTML §9.2).
+"""
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+
+from countersign.distribution.ask.answers import Answered, Source, Status, facts
+from countersign.distribution.ask.filter import Filter
+from countersign.distribution.context import Store
+from countersign.kernel.errors import Refused
+from countersign.kernel.http.answer import encode
+from countersign.kernel.http.problems import problem
+
+MAX_QUESTION = 2_000
+MAX_RESULTS = 20
+API_VERSION = "0.54"
+_TYPES = {"game": "VideoGame", "app": "SoftwareApplication", "tool": "SoftwareApplication"}
+_PIECE = re.compile(r".{1,80}(?:\s|$)|\S+\s?", re.DOTALL)
+Question = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=MAX_QUESTION,
+        description="A question in plain words about products and their releases.",
+        examples=["Which games run on Linux?"],
+    ),
+]
+Short = Annotated[str, msgspec.Meta(max_length=MAX_QUESTION)]
+Mode = Annotated[
+    Literal["list", "summarize", "generate"],
+    msgspec.Meta(
+        description="`list` and `summarize` answer from the catalog; `generate` has a model read the question, where "
+        "one is configured."
+    ),
+]
+Streamed = Annotated[bool, msgspec.Meta(description="Whether the answer is a stream of server-sent events.")]
+QueryId = Annotated[str, msgspec.Meta(max_length=200, description="An id of the caller's for the question.")]
+Unused = Annotated[Short, msgspec.Meta(description="NLWeb; accepted, without effect.")]
+Previous = Annotated[Short, msgspec.Meta(description="The questions before this one, the oldest first.")]
+Standalone = Annotated[Short, msgspec.Meta(description="The question in words that need none before it.")]
+
+
+class AskOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """How POST /ask is to answer: as a stream of events, or as one object."""
+
+    stream: Streamed = False
+
+
+class AskQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The parameters of GET /ask."""
+
+    q: Question
+    stream: Streamed = False
+    mode: Mode | None = None
+    query_id: QueryId | None = None
+    prev: Previous | None = None
+    decontextualized_query: Standalone | None = None
+
+
+class NlwebQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What clients of NLWeb send to the /ask at a site's root."""
+
+    query: Question
+    site: Unused | None = None
+    prev: Previous | None = None
+    decontextualized_query: Standalone | None = None
+    streaming: Streamed | None = None
+    mode: Mode | None = None
+    generate_mode: Mode | None = None
+    query_id: QueryId | None = None
+
+
+class NestedQuestion(msgspec.Struct):
+    """A question as NLWeb 0.5 nests it."""
+
+    text: Question
+
+
+class Preferences(msgspec.Struct, forbid_unknown_fields=True):
+    """What an NLWeb client prefers; language, form and agent change nothing."""
+
+    streaming: bool = False
+    mode: Mode = "list"
+    response_format: Short | None = None
+    accept_language: Short | None = msgspec.field(default=None, name="accept-language")
+    user_agent: Short | None = msgspec.field(default=None, name="user-agent")
+
+
+class Context(msgspec.Struct, forbid_unknown_fields=True):
+    """What was said before, as NLWeb sends it: `prev` are the questions, the oldest first."""
+
+    type: Short | None = msgspec.field(default=None, name="@type")
+    prev: Short | list[Short] | None = None
+    text: Short | None = None
+    memory: Any = None
+
+
+class ClientVersion(msgspec.Struct, forbid_unknown_fields=True):
+    """Which NLWeb a client speaks."""
+
+    version: Short | None = None
+    api_version: Short | None = None
+    session_context: dict[str, Any] | None = None
+
+
+class AskBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A question, in plain words; the members beside `query` are NLWeb's."""
+
+    query: Question
+    prev: Previous | list[Short] | None = None
+    decontextualized_query: Standalone | None = None
+    streaming: Streamed | None = None
+    mode: Mode | None = None
+    generate_mode: Mode | None = None
+    query_id: QueryId | None = None
+
+
+class NlwebBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A question as clients of NLWeb send it to the /ask at a site's root: flat, or nested in an object."""
+
+    query: Question | NestedQuestion
+    site: Short | None = None
+    prev: Previous | list[Short] | None = None
+    decontextualized_query: Standalone | None = None
+    streaming: Streamed | None = None
+    mode: Mode | None = None
+    generate_mode: Mode | None = None
+    query_id: QueryId | None = None
+    context: Context | None = None
+    prefer: Preferences | None = None
+    meta: ClientVersion | None = None
+
+
+class Result(msgspec.Struct):
+    """A product or release of an answer, as NLWeb lists it; `schema_object` is of schema.org, `score` 0…100."""
+
+    url: str
+    name: str
+    site: str
+    score: int
+    description: str
+    schema_object: dict[str, Any]
+
+
+class AskAnswer(msgspec.Struct):
+    """An answer, what it is from, and the filter that was run (null: the question was not understood). `status` is
+    `partial` where words of the question were not used, which are `unused`; `suggestions` are questions that have
+    answers."""
+
+    answer: str
+    status: Status
+    sources: list[Source]
+    query: Filter | None
+    confidence: float
+    suggestions: list[str]
+    unused: list[str]
+    query_id: str
+    results: list[Result]
+
+
+class AnswerMeta(msgspec.Struct):
+    """What kind of NLWeb answer this is."""
+
+    response_type: Literal["answer", "elicitation", "failure"]
+    version: str = API_VERSION
+
+
+class NlwebAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """The answer to a nested question."""
+
+    meta: AnswerMeta = msgspec.field(name="_meta")
+    query_id: str
+    results: list[dict[str, Any]] = []
+    answer: str | None = None
+    elicitation: dict[str, Any] | None = None
+    error: dict[str, str] | None = None
+
+
+class Outcome(NamedTuple):
+    """An answer: as the engine has it, and as the wire has it."""
+
+    answered: Answered
+    answer: AskAnswer
+
+
+Answering = Callable[[], Awaitable[Outcome]]
+
+
+def previous_questions(given: str | list[str] | None) -> list[str]:
+    """The questions before this one. NLWeb's first generation separates them by commas, which questions have too: a
+    text is one question for each line."""
+    return given if isinstance(given, list) else [line for line in (given or "").splitlines() if line.strip()]
+
+
+async def results(store: Store, answered: Answered) -> list[Result]:
+    """The first twenty products and releases an answer is from."""
+    rows: list[Result] = []
+    for place, source in enumerate(answered.sources[:MAX_RESULTS]):
+        product = await facts(store.database, source.product)
+        if product is None:
+            continue
+        detail, newest = product.detail, product.detail.channels[0] if product.detail.channels else None
+        described: dict[str, Any] = {
+            "@context": "https://schema.org",
+            "@type": _TYPES[detail.kind],
+            "name": detail.title,
+            "url": f"{store.base_url}/products/{detail.slug}",
+            "operatingSystem": ", ".join(detail.platforms),
+            "publisher": {"@type": "Organization", "name": product.publisher},
+            "keywords": ", ".join(detail.tags),
+            "isAccessibleForFree": detail.access == "free",
+        }
+        if source.release is not None:
+            described["softwareVersion"] = source.release
+        elif newest is not None:
+            described |= {"softwareVersion": newest.version, "datePublished": newest.published_at}
+        described |= {name: value for name in ("description", "license") if (value := getattr(detail, name))}
+        name = detail.title if source.release is None else f"{detail.title} {source.release}"
+        rows.append(Result(source.url, name, store.root_url, 100 - place, detail.description or "", described))
+    return rows
+
+
+def nested(outcome: Outcome) -> NlwebAnswer:
+    """The answer in the `_meta` form: an elicitation where it asks back, a failure where it cannot tell."""
+    answered, answer = outcome
+    if answered.status != "refused":
+        rows = [
+            {**each.schema_object, "name": each.name, "grounding": {"source_urls": [each.url]}}
+            for each in answer.results
+        ]
+        return NlwebAnswer(meta=AnswerMeta("answer"), query_id=answer.query_id, answer=answer.answer, results=rows)
+    if answered.candidates:
+        question = {"id": "1", "text": answered.text, "type": "single_select", "options": [*answered.candidates]}
+        asked = {"text": answered.text, "questions": [question]}
+        return NlwebAnswer(meta=AnswerMeta("elicitation"), query_id=answer.query_id, elicitation=asked)
+    error = {"code": "NO_RESULTS", "message": answered.text}
+    return NlwebAnswer(meta=AnswerMeta("failure"), query_id=answer.query_id, error=error)
+
+
+def not_supported(query_id: str) -> NlwebAnswer:
+    """The failure of a mode that this service does not have."""
+    error = {"code": "NOT_SUPPORTED", "message": "mode=generate needs a model, and none is configured here"}
+    return NlwebAnswer(meta=AnswerMeta("failure"), query_id=query_id, error=error)
+
+
+def event(name: str, value: object) -> bytes:
+    """A named event; '' for one without a name."""
+    head = b"event: %b\n" % name.encode() if name else b""
+    return b"%bdata: %b\n\n" % (head, encode(value))
+
+
+async def documented_events(
+    query_id: str, answering: Answering, root_url: str, target: str
+) -> AsyncGenerator[bytes]:
+    """`start`, a `source` each, the text in `delta`s, and `done` with the whole answer; or `error`, a problem."""
+    yield event("start", {"id": query_id})
+    try:
+        _, answer = await answering()
+    except Refused as refused:
+        # The head is sent: the refusal can only be in the stream.
+        body = problem(refused, root_url, target).body
+        yield b"event: error\ndata: %b\n\n" % (body if isinstance(body, bytes) else b"{}")
+        return
+    for source in answer.sources:
+        yield event("source", source)
+    for piece in _PIECE.findall(answer.answer):
+        yield event("delta", {"text": piece})
+    yield event("done", answer)
+
+
+async def flat_events(query_id: str, answering: Answering) -> AsyncGenerator[bytes]:
+    """Unnamed messages of NLWeb's first generation, each with its `message_type`."""
+    yield event("", {"message_type": "api_version", "api_version": API_VERSION, "query_id": query_id})
+    try:
+        answered, answer = await answering()
+    except Refused as refused:
+        # The head is sent: the refusal can only be in the stream.
+        yield event("", {"message_type": "error", "error": refused.detail, "status": refused.status})
+        return
+    if answer.results:
+        yield event("", {"message_type": "result_batch", "results": answer.results, "query_id": query_id})
+    kind = "ask_user" if answered.candidates else "summary"
+    yield event("", {"message_type": kind, "message": answer.answer, "query_id": query_id})
+    yield event("", {"message_type": "complete", "query_id": query_id})
+
+
+async def nested_events(query_id: str, answering: Answering) -> AsyncGenerator[bytes]:
+    """`start`, `result`, `complete`: fragments of the `_meta` form."""
+    begun: dict[str, Any] = {"message_type": "api_version", "api_version": API_VERSION, "query_id": query_id}
+    yield event("start", {**begun, "_meta": {"version": API_VERSION}})
+    try:
+        whole = nested(await answering())
+    except Refused as refused:
+        # The head is sent: the refusal can only be in the stream.
+        yield event("complete", {"message_type": "error", "error": {"code": refused.code, "message": refused.detail}})
+        return
+    if whole.results:
+        yield event("result", {"message_type": "result_batch", "results": whole.results, "query_id": query_id})
+    rest = {name: value for name in ("answer", "elicitation", "error") if (value := getattr(whole, name)) is not None}
+    yield event("complete", {"message_type": "complete", "_meta": whole.meta, "query_id": query_id, **rest})
