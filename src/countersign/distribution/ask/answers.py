@@ -118,15 +118,14 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
     """The answer to what was read, or why there is none."""
     filter = reading.filter
     unused = tuple(dict.fromkeys([*reading.guards, *reading.unused]))
-    is_empty = replace(filter, answer="list", find="products") == Filter()
     reason = ""
     if reading.beyond:
         reason = f"the catalog has no {joined(list(dict.fromkeys(reading.beyond)), 'or')}"
     elif reading.unknown:
         reason = f'the catalog has nothing called "{reading.unknown}"'
-    elif unused and (is_empty or reading.guards or filter.answer not in ("list", "fields")):
+    elif unused and (reading.guards or not _is_worth_telling(filter)):
         reason = f"I do not know what {_quoted(unused)} means here"
-    elif filter == Filter():
+    elif replace(filter, limit=None) == Filter():
         reason = "I do not understand what is asked for"
     if reason:
         suggestions = await _suggestions(store, filter, at)
@@ -146,6 +145,14 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
     others = [other for each in reading.corrected for other in each.others]
     also = f" (I read {joined(taken)}; {joined(others)} would fit too.)" if others else ""
     return replace(found, confidence=CORRECTED, text=found.text + also)
+
+
+def _is_worth_telling(filter: Filter) -> bool:
+    """Whether the rows of a reading that did not use every word are of use: there are two conditions at least, and it
+    is not one product of which something else was asked."""
+    strong = [name for name, _ in conditions(filter) if name not in ("text", "version", "title")]
+    strong += ["dated"] * bool(filter.since or filter.until) + ["find"] * (filter.find != "products")
+    return len(strong) > 1 and filter.answer in ("list", "fields") and len(filter.where.product.any) != 1
 
 
 async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:
@@ -349,18 +356,25 @@ async def _fields(store: Store, asked: Filter) -> Answered:
         sources += of
     if not products:
         return Answered("answered", "None: no product fits.")
+    if not any(texts):
+        words = _quoted((*asked.where.text.any, *asked.where.text.all))
+        return Answered("refused", f"I cannot tell: no release notes mention {words}.", confidence=0.0)
     return Answered("answered", " ".join(texts), tuple(sources), len(products))
 
 
 async def _fields_of(store: Store, asked: Filter, product: Facts) -> tuple[str, list[Source]]:
     slug, title = product.detail.slug, product.detail.title
     if not _OF_RELEASES & {*asked.fields} or asked.answer == "compare":
+        if asked.fields == ("channels",):
+            return _newest_of_channels(store, asked, product)
         return _about(product, asked.fields if asked.answer == "fields" else ()), [_source(store, slug)]
     wanted = with_slots(asked, product=Values(any=(slug,)))
     is_open = not (wanted.where.version or wanted.where.text or asked.since or asked.until)
     order, limit = ("oldest" if asked.order == "oldest" else "newest"), asked.limit or (1 if is_open else 50)
     rows = await _rows(store.database, replace(wanted, limit=limit, order=order))
     if not rows:
+        if wanted.where.text:
+            return "", []
         versions = ", ".join((*asked.where.version.any, *asked.where.version.all))
         what = f"version {versions}" if versions else "such release"
         return f"{title} has no published {what}.", [_source(store, slug)]
@@ -378,6 +392,14 @@ async def _fields_of(store: Store, asked: Filter, product: Facts) -> tuple[str, 
     other = [name for name in asked.fields if name not in _OF_RELEASES]
     text = ". ".join(parts).rstrip(".") + "."
     return f"{text} {_about(product, other)}" if other else text, [_source(store, slug, row.version) for row in rows]
+
+
+def _newest_of_channels(store: Store, asked: Filter, product: Facts) -> tuple[str, list[Source]]:
+    wanted = (*asked.channel.any, *asked.channel.all)
+    found = [each for each in product.detail.channels if not wanted or each.channel in wanted]
+    names = [f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in found]
+    text = f"{product.detail.title} has releases in {len(found)} channel{'s' * (len(found) != 1)}: {joined(names) or 'none'}."
+    return text, [_source(store, product.detail.slug, each.version) for each in found]
 
 
 def _about(product: Facts, fields: Sequence[str]) -> str:

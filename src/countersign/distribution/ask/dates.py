@@ -28,7 +28,7 @@ _WAYS: tuple[tuple[str, str], ...] = (
     ("in", "throughout|from|during|within|inside|around|from|in|on|of|for|at|=|:"),
 )
 _OPENING = re.compile(
-    "(?:" + "|".join(f"(?P<{kind}>{ways})" for kind, ways in _WAYS) + ") (?:the (?:start|beginning|end) of )?"
+    "(?:" + "|".join(f"(?P<{kind}>{ways})" for kind, ways in _WAYS) + ") (?:(?:the )?(?:start|beginning|begin|end) of )?"
 )
 _LINKS = re.compile(r"(?P<to>to|until|till|through|-|and) |(?P<or>or) |(?P<on>onwards?|on|or later|or newer|and later)(?= |$)")
 
@@ -171,6 +171,12 @@ def _weekday(match: re.Match[str], now: datetime) -> Range:
     return _days(now.date() - timedelta((now.weekday() - day - 1) % 7 + 1))
 
 
+def _whole_year(match: re.Match[str], now: datetime) -> Range | None:
+    """A number beyond next year is no year."""
+    year = int(match["y"])
+    return _months(year, 1, 12) if year <= now.year + 1 else None
+
+
 _Reader = Callable[[re.Match[str], datetime], Range | None]
 _DATED = rf"(?:(?:{'|'.join(WEEKDAYS)})(?: ,| the)* )?"
 _PERIODS: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
@@ -188,7 +194,7 @@ _PERIODS: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
         (rf"{_DATED}{_MONTH}(?: the)? {_DAY}{_YEAR}", _of_month),
         (rf"{_MONTH}(?P<day>){_YEAR}", _of_month),
         (rf"(?:last )?(?P<weekday>{'|'.join(WEEKDAYS)})(?: of)?(?: (?P<week>this|last) week)?", _weekday),
-        (r"(?:year )?(?P<y>(?:19|20)\d\d)", lambda match, _: _months(int(match["y"]), 1, 12)),
+        (r"(?:year )?(?P<y>(?:19|20)\d\d)", _whole_year),
     )
 )  # fmt: skip
 _BEFORE_MAY = frozenset("in since during until of before after from to and or last this by between till through".split())

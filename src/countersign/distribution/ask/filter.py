@@ -161,7 +161,7 @@ def merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
         before = slot(base, name)
         is_denial = not values.any and not values.all
         changed = replace(before, none=tuple(dict.fromkeys((*before.none, *values.none)))) if is_denial else values
-        found = with_slots(found, **{name: changed})
+        found = with_slots(found, **{name: values if name == "product" else changed})
     if asked.where.product.any and asked.where.product != base.where.product and base.answer == "list":
         found = replace(found, where=asked.where, channel=asked.channel)
     changes: dict[str, Any] = {}

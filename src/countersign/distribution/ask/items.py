@@ -21,6 +21,8 @@ from countersign.kernel.database.port import Database
 MAX_UNKNOWN = 12
 """Words of a question that are looked up when nothing else is known of them."""
 MAX_WORDS_OF_VALUE = 6
+MIN_TAG = 5
+"""Letters of a mistyped tag."""
 SENTENCE_ENDS = frozenset([".", ";", "?", "!"])
 _BEFORE_TOPICS = frozenset(
     "about with featuring involving mention mentions mentioning containing contain contains on for of word to".split()
@@ -132,7 +134,9 @@ class _Known:
             if name.slot == "product" and name.end == at + 1 and self._words[at] in KNOWN_WORDS and not is_capital:
                 # A title that is an ordinary word: meant as the word.
                 priority = -1
-            yield priority, Item(name.slot, name.value, at, name.end)
+            mark = self._words[name.end] if name.end < len(self._words) else ""
+            ends_in_mark = mark in ("?", "!") and name.title.endswith(mark) and name.end + 1 < len(self._words)
+            yield priority, Item(name.slot, name.value, at, name.end + ends_in_mark)
 
     def _of_lexicon(self, at: int) -> Iterable[Candidate]:
         token = self._tokens[at]
@@ -179,7 +183,7 @@ class _Known:
         while start < len(self._words):
             start += self._words[start] in _BRACKETS
             value, end = self._value(key, start, is_first=not found)
-            if end == start:
+            if end == start or self._key(start)[0]:
                 break
             found.append(Item(key, value, at, end, self._words[place] == "!=", joint, is_pair=True))
             joint = _JOINTS.get(self._words[end], "") if end < len(self._words) else ""
@@ -227,9 +231,9 @@ class _Known:
         name = next((each for each in self._names.get(at, ()) if each.slot == key), None)
         if name is not None:
             return name.value, name.end
-        if token.is_quoted or key == "version":
+        if token.is_quoted or (key == "version" and self._words[at].removeprefix("v")[:1].isdigit()):
             return self._question[token.start : token.end], at + 1
-        if key in ("org", "product") or not is_first:
+        if key in ("org", "product", "version") or not is_first:
             return "", at
         end = at
         while end < min(len(self._words), at + MAX_WORDS_OF_VALUE) and not self._ends_value(end):
@@ -241,17 +245,21 @@ class _Known:
         return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])
 
     def _dated_pair(self, key: str, at: int, place: int) -> int:
-        value = self._words[place + 1]
+        value = self._words[place + 1] if place + 1 < len(self._words) else ""
         sign = {"since": ">=", "until": "<="}.get(key, self._words[place])
         if self._words[place] in (">", "<", ">=", "<="):
             sign = self._words[place]
         if sign == "<=" and "t" in value[9:12]:
             sign = "<"
         time = dates.found([sign, *self._words[place + 1 : place + dates.MAX_WORDS]], 0, self._now)
-        if time is None:
-            return 0
-        self.items.append(Item("time", time.range, at, place + time.end, is_pair=True))
-        return place + time.end
+        if time is not None:
+            self.items.append(Item("time", time.range, at, place + time.end, is_pair=True))
+            return place + time.end
+        if value.removeprefix("v")[:1].isdigit() and key != "dated":
+            version = f"{'>' if key == 'since' else '<='}{value}"
+            self.items.append(Item("version", version, at, place + 2, is_pair=True))
+            return place + 2
+        return 0
 
 
 def question_in(tokens: Sequence[Token], items: Sequence[Item]) -> Sentence:
@@ -309,7 +317,7 @@ class _Unknown:
         self._in_texts = {at: term for at, term in terms.items() if term and known & {*forms(term)}}
         for run in _runs(places[:MAX_UNKNOWN]):
             if not await self._is_mistyped_name(run):
-                self._each_word(run)
+                await self._each_word(run)
         self._recognition.unused += [self._tokens[at].word for at in places[MAX_UNKNOWN:]]
 
     def _text(self, start: int, end: int) -> str:
@@ -340,17 +348,31 @@ class _Unknown:
         (value, title), *others = meant
         corrected = Corrected(self._text(start, end), title, tuple(other for _, other in others))
         self._recognition.corrected.append(corrected)
-        self._recognition.items.append(Item(slot, value, start, end))
+        kept = [item for item in self._recognition.items if item.end <= start or item.start >= end]
+        self._recognition.items = [*kept, Item(slot, value, start, end)]
 
-    def _each_word(self, run: Sequence[int]) -> None:
+    async def _each_word(self, run: Sequence[int]) -> None:
         for at in run:
-            meaning = Meaning("text", self._in_texts[at]) if self._is_topic(at) else respelled(self._tokens[at].word)
+            meaning = Meaning("text", self._in_texts[at]) if self._is_topic(at) else await self._respelled(at)
             if meaning is not None:
                 self._recognition.items.append(Item(meaning.slot, meaning.value, at, at + 1))
                 continue
             self._recognition.unused.append(self._tokens[at].word)
             if self._is_capital(at) and not self._recognition.unknown:
                 self._recognition.unknown = self._text(run[0], run[-1] + 1)
+
+    async def _respelled(self, at: int) -> Meaning | None:
+        """The meaning of a mistyped word of the lexicon, or the tag that it is."""
+        word = self._tokens[at].word
+        meaning = respelled(word)
+        if meaning is not None or at in self._in_texts or len(word) < MIN_TAG:
+            return meaning
+        for spelling in await names.spellings(self._database, word):
+            tag = await names.resolved(self._database, "tag", spelling)
+            if tag is not None:
+                self._recognition.corrected.append(Corrected(word, tag, ()))
+                return Meaning("tag", tag)
+        return None
 
     def _is_topic(self, at: int) -> bool:
         """Whether the word says what a product is about: it is beside the kind, or after "about" and the like."""

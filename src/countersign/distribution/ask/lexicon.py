@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     |(?P<mark>!=|<=|>=|&&|\|\||[,;:?!()\[\]{}&=<>|$€£\#/+.-])""",
     re.VERBOSE,
 )
+_KEY_WORD = re.compile(r"[^\W_]+")
 _MEANT = {"dont": "don't", "doesnt": "doesn't", "isnt": "isn't", "arent": "aren't", "cant": "can't", "whats": "what's",
     "havent": "haven't", "hasnt": "hasn't", "didnt": "didn't", "wont": "won't", "cannot": "can't", "im": "i'm",
     "ive": "i've", "u": "you", "ur": "your", "r": "are", "n": "and", "wich": "which"}  # fmt: skip
@@ -43,9 +44,12 @@ class Token(NamedTuple):
 def tokens_of(question: str) -> list[Token]:
     """The tokens of a question, the first four hundred. A compound of a hyphen is its words."""
     found: list[Token] = []
-    for match in _TOKEN.finditer(question.translate(_FOLDED)):
+    text = question.translate(_FOLDED)
+    for match in _TOKEN.finditer(text):
         start, end = match.span()
-        if match["quoted"]:
+        if match["quoted"] and text[end : end + 1] == ":":
+            found += [Token(folded(word), start + 1, end - 1) for word in _KEY_WORD.findall(match[0])]
+        elif match["quoted"]:
             found.append(Token(folded(match[0][1:-1]), start + 1, end - 1, is_quoted=True))
         elif match["word"]:
             word = folded(match[0])
@@ -83,16 +87,16 @@ channel nightly      : nightly, nightlies, nightly channel
 channel alpha        : alpha, alphas, alpha channel
 channel beta|nightly|alpha : prerelease, prereleases, pre-release, pre-releases, preview, previews, test version, test versions, testing version
 access free          : free, free of charge, for free, for nothing, costs nothing, cost nothing, costing nothing, costs no money, no cost, gratis, without paying, without buying, without payment, at no cost, at no charge, no charge, zero cost, freeware, don't have to pay, do not have to pay, not have to pay, without having to pay, without a purchase, without buying it, does not cost anything, doesn't cost anything, doesn't cost me anything, won't cost me anything, won't cost anything, don't cost anything, doesn't cost, don't cost a penny, don't have money, have no money, no budget, mustn't cost anything, must not cost anything, given away, giving away, cost a penny, costs me nothing, no money, costless
-access entitled      : paid, entitled, to buy, have to buy, need to buy, must buy, commercial, purchase, purchased, to purchase, to own, for sale, for money, costs money, cost money, pay for, to pay, paying, be bought, buyable, must be bought, need a purchase, requires purchase, cost something, costs something, cost anything, one must buy, one has to buy, one has to own, has to be bought, has to be owned, entitlement, entitlements, not free
+access entitled      : paid, entitled, to buy, have to buy, need to buy, must buy, commercial, purchase, purchased, to purchase, to own, for sale, for money, costs money, cost money, pay for, to pay, paying, be bought, buyable, must be bought, need a purchase, requires purchase, cost something, costs something, cost anything, one must buy, one has to buy, one has to own, has to be bought, has to be owned, entitlement, entitlements, not free, charge, a charge, fee, a fee, not free of charge
 license open         : open source, open-source, opensource, foss, oss, libre, free software, openly licensed
 license Proprietary  : proprietary, closed source, closed-source, closed
-answer count         : how many, number of, count, count of, total number, how much
-answer compare       : compare, comparison, vs, vs., versus, difference between, differences between, differ, compared, compares
-find releases        : version number, release, releases, version, versions, build, builds, update, updates, patch, patches, changelog entries
+answer count         : how many, number of, count, count of, total number, how much, how many different, amount of, total of, quantity of
+answer compare       : compare, comparison, vs, vs., versus, difference between, differences between, differ, compared, compares, difference of, difference, how do they differ, side by side, up against
+find releases        : version number, release, releases, version, versions, build, builds, update, updates, patch, patches, changelog entries, which number, what number, version numbers, vershun
 find publishers      : publisher, publishers, studio, studios, company, companies, vendor, vendors, organisation, organisations, organization, organizations, developers, makers, maker, supplier, suppliers, firms, firm, orgs, org, who makes, who publishes, brands
 find products        : product, products, program, programs, programme, programmes, software, title, titles, package, packages, portfolio, catalogue entries
-find any            : thing, things, stuff, anything, everything, something, item, items, nothing, entries, goods, range, lineup, line-up
-field org            : who made, who makes, who is behind, who publishes, who published, who created, who develops, who developed, who wrote, who owns, made by whom, publisher of, maker of, makers of, developer of, developers of, developed, who did, people who did, people who made, people behind, responsible for, whose, author, creator, creators, developed by whom, by whom, who built, who sells, who puts out, who put out, who brought out, behind
+find any             : thing, things, stuff, anything, everything, something, item, items, nothing, entries, goods, range, lineup, line-up
+field org            : who made, who makes, who is behind, who stands behind, company behind, people behind it, who publishes, who published, who created, who develops, who developed, who wrote, who owns, made by whom, publisher of, maker of, makers of, developer of, developers of, developed, who did, people who did, people who made, people behind, responsible for, whose, author, creator, creators, developed by whom, by whom, who built, who sells, who puts out, who put out, who brought out
 field platforms      : platform, platforms, operating system, operating systems, os, oses, devices, device, systems, run on, runs on, available on, where can i, what can i, what does it run on, which computers, works on
 field channels       : channel, channels, release channel, release channels, tracks
 field tags           : tag, tags, tagged, labels, genre, genres, categories, category, topics, keywords, labelled, tagged with, tagged as
@@ -104,18 +108,18 @@ field published_at   : when, what date, which date, release date, what day, on w
 field artifacts      : file, files, filename, filenames, checksum, checksums, sha256, hash, hashes, download size, artifact, artifacts, installer, installers, file size
 field homepage       : homepage, website, web site, home page, url, site, web address
 field kind           : what kind, which kind, what type, what sort of thing, kind, type, kinds, sort
-order newest         : newest, latest, most recent, recent, most recently, recently, most recently updated, most recently released, most recently published, last, current, currently, up-to-date, up to date, freshest, most current, youngest, lastest, newly, brand new, just released
+order newest         : newest, latest, most recent, recent, most recently, recently, most recently updated, most recently released, most recently published, last, current, currently, up-to-date, up to date, freshest, most current, youngest, lastest, newly, brand new, just released, more recent, most recently, more recently
 sort newest          : newest first, latest first, most recent first, newest to oldest, descending, desc, reverse chronological
 sort oldest          : oldest first, earliest first, chronological, chronologically, ascending, asc, oldest to newest
-order oldest         : oldest, earliest, first, longest ago, very first, original, initial, inaugural
-order releases       : most releases, has had the most releases, most versions, most updates, most often updated, most frequently updated, updated most often, most builds, the most often
-order platforms      : most platforms, most systems, most operating systems, most devices, widest platform support
-order products       : makes the most, make the most, publishes the most, published the most, has the most, have the most, with the most, offers the most, most products, most titles, biggest catalogue, largest catalogue, biggest catalog, longest list, largest number, most prolific, biggest range
+order oldest         : oldest, earliest, first, longest ago, very first, original, initial, inaugural, earlier, came out earlier, oldest first release
+order releases       : most releases, has had the most releases, most versions, most updates, most often updated, most frequently updated, updated most often, most builds, the most often, more releases, more updates, more versions
+order platforms      : most platforms, most systems, most operating systems, most devices, widest platform support, more platforms, more systems
+order products       : makes the most, make the most, publishes the most, published the most, has the most, have the most, with the most, offers the most, most products, most titles, biggest catalogue, largest catalogue, biggest catalog, longest list, largest number, most prolific, biggest range, biggest of your publishers, biggest publisher, largest publisher, largest publishers, biggest publishers, biggest of
 order title          : alphabetical, alphabetically, a-z, by title, by name, alphabetical order, sorted by title
 when first           : for the first time, first time, debuting, make its debut, debut, debuted, debuts, first released, first published, first appeared, first appear, first come out, first came out, launched, launch, premiered, premiere, introduced in, new games, new apps, new tools, first release, first version
 when last            : last updated, last released, last published, last touched, latest release was, last update was
 when any             : released, published, came out, come out, comes out, updated, shipped, ship, put out, appeared, appear, issued, brought out, new version, bring out, dropped, publish, update, coming out, gone out, went out, pushed, out, landed, arrived, uploaded, refreshed, touched, made available, ships, releasing, got, saw
-not .                : not, no, without, except, excluding, exclude, excludes, never, neither, nor, isn't, aren't, doesn't, don't, didn't, hasn't, haven't, wasn't, can't, won't, cannot, lacks, lack, lacking, apart from, other than, besides, minus, but not, except for, and not, none, aside from, rather than, missing, avoid, avoids, non, n't, free of, hate, weren't, couldn't, hadn't, shouldn't, outside of, ignoring, leave out, leaving out, skip, nothing but not, all but, everything but, anything but, devoid of, sans, waiting for, still waiting for, yet to, yet to see, instead of, anyone but, anybody but, everyone but, someone other than, anyone other than, no one but, nothing to do with, everybody but, out of
+not .                : not, no, without, except, excluding, exclude, excludes, never, neither, nor, isn't, aren't, doesn't, don't, didn't, hasn't, haven't, wasn't, can't, won't, cannot, lacks, lack, lacking, apart from, other than, besides, minus, but not, except for, and not, none, aside from, rather than, missing, avoid, avoids, non, n't, free of, hate, weren't, couldn't, hadn't, shouldn't, outside of, ignoring, leave out, leaving out, skip, nothing but not, all but, everything but, anything but, devoid of, sans, waiting for, still waiting for, yet to, yet to see, instead of, anyone but, anybody but, everyone but, someone other than, anyone other than, no one but, nothing to do with, everybody but, out of, to the exclusion of, exclusion of, exclusive of, to exclude, exclude the, other systems than
 only .               : only, exclusively, exclusive, just, solely, nothing but, nowhere else, alone, no other, no others, nothing else, purely
 or .                 : or, either, "|", "||", and/or, as well as either, any of, at least one of, one of
 and .                : and, both, also, plus, "&", "&&", as well as, too, together with, along with, all of
@@ -129,7 +133,11 @@ number 7             : seven
 number 8             : eight
 number 9             : nine
 number 10            : ten
-guard .              : just one, different publishers, different makers, different companies, no other kind, right before, right after, than, unless, instead, less, fewer, least, average, median, sum, twice, percent, percentage, ratio, share, same, identical, similar, alternative, alternatives, alternative to, games like, apps like, something like, anything like, tools like, resembling, replace, replacement, newer, older, higher, lower, bigger, smaller, longest, shortest, second, third, previous, before, after, next, every other, consecutive, majority
+answer exists        : exists, yes/no, yes or no, true or false, true/false
+when none            : nothing new, no news, untouched, abandoned, dormant
+newer .              : outdated, out of date, superseded, behind, anything newer, something newer, newer version, newer release, newer one, obsolete, newer versions, newer releases
+skip .               : before i can, before downloading, before using it, before using, to date, for the file, by the way, in the file, of all, as of today
+guard .              : just one, no other kind, right before, right after, than, unless, instead, less, fewer, least, average, median, sum, twice, percent, percentage, ratio, share, same, identical, similar, alternative, alternatives, alternative to, games like, apps like, something like, anything like, tools like, resembling, replace, replacement, newer, older, higher, lower, bigger, smaller, longest, shortest, second, third, previous, before, after, next, every other, consecutive, majority
 each .               : per, for each, by each, each, for every, broken down by, grouped by, group by, breakdown, break down, breakdown by, split by, per each
 all .                : tell me about, something about, more about, about it, never heard of, describe, what is, what's, whats, what are, details, details of, info, information, explain, overview, summary, summarise, summarize, gist of, gist, introduce me to, heard of, do, does, what for, good for, description, purpose, sort of
 title .              : in the title, in its title, in their title, in their titles, in its name, in their name, in their names, in the name, in the titles, title contains, titles containing, title includes, called, named, title with, titles with, has title, in title, word in the title, whose title, whose titles, whose name, whose names
@@ -156,6 +164,8 @@ cheers dear sir madam hereby kindly urgently asap pls plz plss gimme wanna gonna
 um uh oh lol haha anyway actually basically literally simply specific particular given certain different various
 respective respectively following below above regarding concerning respect terms relation based according side
 compatible test try between grab live lives deal deals colleague mentioned happen responsible catalogue catalog qualify fits fit belong bring brings brought mean means meant thinking gain going missed believe case fact true currently seen waiting still office allowed supposed looks tell us play about more if total point left reached reach hit days number together most half like before after new another other others more same main both whether he's she's they're we're it'll which's what've does're
+identify distributed nevertheless nonetheless hear keep ah yes measured bear bears requirement requirements op request pleeease
+frends friend's avaliable state states stated listing lists enumerate provide overview kindly regards firm's whether item works work's
 result results output answer answers reply respond response check checking confirm verify say ready choose choice pick
 picks select selected options option range listed carried comes put try trying tried need needed
 """
@@ -168,32 +178,32 @@ platform : platform, platforms, os, operating system, system, device, runs on, o
 channel  : channel, channels, track, release channel, stage
 access   : access, price, cost, pricing
 tag      : tag, tags, genre, genres, category, categories, topic, theme, keyword, keywords, tagged
-org      : org, publisher, publishers, studio, vendor, maker, developer, company, organisation, organization, author, supplier, from, by
+org      : org, publisher, publishers, studio, vendor, maker, developer, company, organisation, organization, author, supplier, made by, published by
 license  : license, licence, licenses, licences, spdx
-product  : product, slug, id, app, game, tool, software, product name
+product  : product, products, slug, id, app, game, tool, software, product name
 title    : title, title contains, name contains
 text     : text, about, q, query, search, description, contains, mentions
 version  : version, versions, release
-find     : find, entity, target, want, select, get, list, return type, object, resource
-answer   : answer, output, mode, return, task, intent, action
+find     : find, find products, entity, target, want, select, get, list, return type, object, resource
+answer   : op, operation, answer, output, mode, return, task, intent, action
 order    : order, sort, order by, sort by, ordering, sorted
 limit    : limit, top, max, n, first, count, max results, page size, size, number
 by       : group by, by, breakdown, per
 when     : when
 fields   : field, fields, show, include, attributes, attribute, columns, need, info, details
-since    : since, after, released after, published after, updated after, released since, updated since, published since, from date, start, start date, date from, min date
-until    : until, before, released before, published before, updated before, to date, end, end date, date to, max date
-dated    : released, published, updated, date, release date, published at, last updated, updated at, released at, period, range, released in, last release, when
+since    : from, start from, since, after, released after, published after, updated after, released since, updated since, published since, from date, start, start date, date from, min date
+until    : to, until, before, released before, published before, updated before, to date, end, end date, date to, max date
+dated    : year, month, day, released, published, updated, date, release date, published at, last updated, updated at, released at, period, range, released in, last release, when
 """
 
 _BEYOND = """
-prices                    : price, prices, cost, costs, dollars, dollar, euro, euros, cheap, cheapest, cheaper, expensive, discount, discounts, sale, refund, refunds, subscription, bucks, pricing, "$", "€", "£", pounds, usd, eur, vat, invoice, budget, money back, trial period, deal, bargain, payment methods
-ratings and opinions      : rating, ratings, rated, stars, review, reviews, reviewed, best, better, worst, good, bad, great, recommend, recommended, recommendation, recommendations, popular, popularity, favourite, favorite, top, nicest, beautiful, prettiest, fun, funniest, coolest, cool, boring, scary, trustworthy, reliable, safe, safest, quality, worth, hardest, easiest, easy, addictive, famous, award, awards, fastest, most fun, awesome, underrated, overrated, should i buy, bestselling, bestseller, worthwhile, hottest, trending
-numbers of users and downloads : downloads, downloaded most, most downloaded, players, players online, users, installs, sold, sales, revenue, turnover, leaderboard, high score, highscore, subscribers, market share, concurrent
-requirements and sizes    : ram, memory, cpu, gpu, disk space, disk, megabytes, mb, gb, gigabytes, requirements, graphics card, system requirements, directx, resolution, fps, battery
-the future                : will be, will come, will get, will have, will there, when will, will it, next year, next month, next week, tomorrow, roadmap, upcoming, planned, plans, plan, future, soon, coming soon, next one, one coming, coming, forthcoming, eventually, expect, scheduled, eta
-people and accounts       : phone number, email, e-mail, address, contact, ceo, employees, staff, headquarters, password, redeemed, bought, my library, my account, my orders, order history, wishlist, codes, promo codes, coupon, coupons, who bought, salary, founded, founder, based in
-how products are made and used : programming language, written in, source code repository, github, engine, levels, hours, how long does it take, gamepad, controller, achievements, cheats, walkthrough, tutorial, manual, soundtrack, composer, voice actors, languages, language, translated, german, french, spanish, japanese, multilingual, localised, age rating, age, pegi, bugs, bug reports, issues, support contact, security holes, vulnerabilities, cve, encryption, gdpr, privacy, plugins, api, screenshots, trailer, save games, hints, dlc, expansion
+prices                    : price, prices, cost, costs, dollars, dollar, euro, euros, cheap, cheapest, cheaper, expensive, discount, discounts, discounted, sale, refund, refunds, subscription, bucks, pricing, "$", "€", "£", pounds, usd, eur, vat, invoice, budget, money back, trial period, a deal, deals, bargain, payment methods, seats, unit price
+ratings and opinions      : do you think, your opinion, opinion, opinions, upgrade to, rating, ratings, rated, stars, review, reviews, reviewed, best, better, worst, good, bad, great, recommend, recommended, recommendation, recommendations, popular, popularity, favourite, favorite, top, nicest, beautiful, prettiest, fun, funniest, coolest, cool, boring, scary, trustworthy, reliable, safe, safest, quality, worth, hardest, easiest, easy, addictive, famous, award, awards, fastest, most fun, awesome, underrated, overrated, should i buy, bestselling, bestseller, worthwhile, hottest, trending
+numbers of users and downloads : downloads, downloaded most, most downloaded, players, players online, how many people, how many users, number of users, users does, users has, installs, sold, sales, revenue, turnover, leaderboard, high score, highscore, subscribers, market share, concurrent, customers of, the customers, users of
+requirements and sizes    : ram, memory, cpu, gpu, disk space, disk, megabytes, mb, gb, gigabytes, how big, how large, how long does, minimum requirements, hardware requirements, graphics card, system requirements, directx, resolution, fps, battery
+the future                : will ever, beta end, will be, will come, will get, will have, will there, when will, will it, next year, next month, next week, tomorrow, roadmap, upcoming, planned, plans, plan, future, soon, coming soon, next one, one coming, coming, forthcoming, eventually, expect, scheduled, eta
+people and accounts       : licence key, license key, serial number, lead developer, who founded, phone number, email, e-mail, address, contact, ceo, employees, staff, headquarters, password, redeemed, bought, my library, my account, my orders, order history, wishlist, codes, promo codes, coupon, coupons, who bought, salary, founded, founder, based in
+how products are made and used : crash, crashes, crashed, cheat, cheat code, composed, music of, story of, how do i beat, beat the, offline play, played offline, play offline, programming language, written in, source code repository, github, engine, levels, hours, how long does it take, gamepad, controller, achievements, cheats, walkthrough, tutorial, manual, soundtrack, composer, voice actors, languages, language, translated, german, french, spanish, japanese, multilingual, localised, age rating, age, pegi, bugs, bug reports, issues, support contact, security holes, vulnerabilities, cve, encryption, gdpr, privacy, plugins, api, screenshots, trailer, save games, hints, dlc, expansion
 """
 
 
@@ -218,13 +228,37 @@ WORDS = _entries(_BEYOND, "beyond") | _entries(_TABLE)
 KEYS = {phrase: meaning.value for phrase, meaning in _entries(_KEYS, "key").items()}
 KNOWN_WORDS = frozenset(word for phrase in WORDS for word in phrase) | IGNORED
 _SHORTENED: dict[str, list[str]] = {}
-for _phrase, _meaning in WORDS.items():
-    if len(_phrase) == 1 and len(_phrase[0]) > 3 and _meaning.slot != "beyond":
-        for _form in shortened(_phrase[0]):
-            _SHORTENED.setdefault(_form, []).append(_phrase[0])
+for _word in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNORED):
+    for _form in shortened(_word):
+        _SHORTENED.setdefault(_form, []).append(_word)
 
 
 def respelled(word: str) -> Meaning | None:
-    """The meaning of a mistyped word, which has one letter more, less or other."""
-    near = [each for form in sorted(shortened(word)) for each in _SHORTENED.get(form, ()) if each[0] == word[0]]
-    return WORDS[(near[0],)] if near and word not in IGNORED else None
+    """The meaning of a mistyped word: one letter more, less, swapped with its neighbour, or in a long word another one.
+    Short words that differ by one other letter are mostly words of their own."""
+    near = [each for form in sorted(shortened(word)) for each in _SHORTENED.get(form, ())]
+    for each in near:
+        is_same_letters = sorted(each) == sorted(word)
+        is_long = len(word) > 6 and len(each) == len(word)
+        if each[0] == word[0] and distance(word, each, 1) is not None and (len(each) != len(word) or is_same_letters or is_long):
+            meaning = WORDS.get((each,), Meaning("skip", each))
+            return meaning if meaning.slot != "beyond" else None
+    return None
+
+
+def distance(one: str, other: str, limit: int) -> int | None:
+    """How many letters are added, lost, changed or swapped with their neighbour; None when more than the limit."""
+    if abs(len(one) - len(other)) > limit or len({*one} ^ {*other}) > 2 * limit:
+        return None
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        older, before, row = before, row, [place]
+        for column, target in enumerate(other, 1):
+            cost = min(before[column] + 1, row[-1] + 1, before[column - 1] + (letter != target))
+            if place > 1 and column > 1 and letter == other[column - 2] and one[place - 2] == target:
+                cost = min(cost, older[column - 2] + 1)
+            row.append(cost)
+        if min(row) > limit:
+            return None
+    return row[-1] if row[-1] <= limit else None

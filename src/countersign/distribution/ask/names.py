@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from countersign.distribution.ask.lexicon import Token
+from countersign.distribution.ask.lexicon import Token, distance
 from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
 from countersign.distribution.catalog.public import key
 from countersign.distribution.catalog.statements import Statement
@@ -24,6 +24,7 @@ LONG_NAME = 9
 """Letters of a name that may have two typing errors in it."""
 _MAIN = re.compile(r"^(.{3,}?)\s*(?:[:(\[]| [-–—] ).*$")
 _FAMILIES = frozenset("gpl agpl lgpl bsd apache mpl cc epl eupl zlib artistic ofl".split())
+_LICENSE_WORDS = frozenset("the license licence version v".split())
 _ENDS = frozenset(",;()?=<>|")
 _SMALL = frozenset("the a an of and in on for to".split())
 _LAST_LETTER = "\U0010ffff"
@@ -91,6 +92,7 @@ class Name(NamedTuple):
     start: int
     end: int
     others: tuple[str, ...] = ()
+    title: str = ""
 
 
 class Span(NamedTuple):
@@ -124,15 +126,16 @@ async def exact(database: Database, runs: Sequence[Span]) -> list[Name]:
         for form in {key(span.text), "-".join(words(span.text))} - {""}:
             places.setdefault(form, []).append(span)
     found: list[Name] = []
-    for name_key, slug, _ in await _rows(database, _PRODUCTS, list(places)):
-        found += _named("product", slug, places, name_key, slug)
+    for name_key, slug, title in await _rows(database, _PRODUCTS, list(places)):
+        found += [each._replace(title=title) for each in _named("product", slug, places, name_key, slug)]
     for slug, name in await _rows(database, _ORGS, list(places)):
         found += _named("org", slug, places, key(name), slug)
     for license_key, name in {*await _rows(database, _LICENSES, list(places), separator=_VALUES)}:
         found += _named("license", name, places, license_key) if name else []
     for span in runs:
-        if span.end - span.start <= 2 and span.text.split()[0].lower() in _FAMILIES:
-            begin = key(span.text)
+        kept = [word for word in words(span.text) if word not in _LICENSE_WORDS]
+        if span.end - span.start <= 4 and kept and kept[0] in _FAMILIES and all(word.isdigit() for word in kept[1:]):
+            begin = "".join(kept)
             rows = await database.scan(_LICENSES_FROM, begin, begin + _LAST_LETTER)
             found += [Name("license", "|".join(sorted(name for (name,) in rows)), span.start, span.end)] if rows else []
     return _by_place([*found, *await _tags(database, places)])
@@ -172,7 +175,7 @@ async def products_like(database: Database, text: str, *, is_known: bool = True)
     """Products that the text may name with a typing error or without its end, the likest first: slug, title.
     `is_known`: its words are words of the catalog, which may well be no name."""
     asked = [word for word in words(text) if word not in _SMALL][:MAX_SPELLINGS]
-    terms = [spelling for word in asked for spelling in (word, *await _spellings(database, word))]
+    terms = [spelling for word in asked for spelling in (word, *await spellings(database, word))]
     near = [(slug, title) for slug, title in await _rows(database, _WITH_WORDS, terms)]
     likest = _likest(text, near)
     if likest or len(text) < 4 or (is_known and " " not in text):
@@ -216,7 +219,7 @@ async def public_terms(database: Database, terms: Sequence[str]) -> set[str]:
     return {term for (term,) in await _rows(database, _PUBLIC_TERMS, terms)}
 
 
-async def _spellings(database: Database, word: str) -> list[str]:
+async def spellings(database: Database, word: str) -> list[str]:
     """Words of the catalog that are one typing error away, two for long ones; the likest first."""
     if len(word) < 4 or word.isdigit():
         return []
@@ -241,24 +244,6 @@ def _likest(text: str, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]
 def _plain(text: str) -> tuple[str, list[str]]:
     found = words(text)
     return "".join(word for word in found if word not in _SMALL), [word for word in found if word.isdigit()]
-
-
-def distance(one: str, other: str, limit: int) -> int | None:
-    """How many letters are added, lost, changed or swapped with their neighbour; None when more than the limit."""
-    if abs(len(one) - len(other)) > limit or len({*one} ^ {*other}) > 2 * limit:
-        return None
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for place, letter in enumerate(one, 1):
-        older, before, row = before, row, [place]
-        for column, target in enumerate(other, 1):
-            cost = min(before[column] + 1, row[-1] + 1, before[column - 1] + (letter != target))
-            if place > 1 and column > 1 and letter == other[column - 2] and one[place - 2] == target:
-                cost = min(cost, older[column - 2] + 1)
-            row.append(cost)
-        if min(row) > limit:
-            return None
-    return row[-1] if row[-1] <= limit else None
 
 
 async def _rows(database: Database, text: str, keys: Sequence[str], separator: str = ", ") -> list[tuple[str, ...]]:

@@ -46,7 +46,7 @@ _SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag",
     "access": "access", "kind": "kind", "org": "org"}  # fmt: skip
 _PLATFORM_NOUNS = frozenset(["platforms", "systems", "devices", "platform"])
 _ABOVE = frozenset(["newer", "later", "higher", "above", "after", "since", "beyond"])
-_BELOW = frozenset(["older", "earlier", "lower", "below", "before", "pre", "prior"])
+_BELOW = frozenset(["older", "earlier", "lower", "below", "before", "pre", "prior", "preceded", "precedes"])
 _POLITE = tuple(
     tuple(phrase.split())
     for phrase in (
@@ -58,6 +58,10 @@ _POLITE = tuple(
 _EACH = frozenset(["every", "each", "all"])
 _WHOLE = _EACH | {"whole", "full", "entire", "complete"}
 _OTHERS = frozenset(["else", "other", "others", "besides", "also"])
+_BESIDES = frozenset(["besides", "other", "apart", "aside"])
+_SOMETHING = frozenset(["anything", "something", "else", "any", "some", "anywhere"])
+_STEPS = frozenset(["right", "just", "immediately", "directly", "preceded", "precedes"])
+"""Before "before" and "after" of versions: the next one is meant."""
 _QUESTION_WORDS = frozenset(["who", "what", "which", "when", "who's"])
 _PLURAL_CHANNELS = frozenset(["betas", "nightlies", "alphas"])
 _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
@@ -109,7 +113,7 @@ class Bound:
         self.pairs: dict[str, Any] = {}
         self.limit: int | None = None
         self.answer = self.by = self.when = self.sort = ""
-        self.wants_all = False
+        self.wants_all = self.unbound = False
         plain = [token.word for token in tokens if not token.is_mark]
         self.is_tag_question = self._ends_in_question()
         self.is_or_not = plain[-2:] == ["or", "not"]
@@ -118,7 +122,7 @@ class Bound:
         self._items = self._of_question(items)
         self._only: list[int] = []
         self._is_negated, self._negated_slot, self._joint = False, "", ""
-        self._in_title = self._counts_by = False
+        self._in_title = self._counts_by = self._is_other = self._is_unbound_not = self.is_newer = False
         self._read()
 
     def _ends_in_question(self) -> bool:
@@ -132,6 +136,9 @@ class Bound:
         slots = {item.slot for item in items if self.sentence.has(item)} & {*SLOTS} - {"version"}
         if slots:
             slots |= _ABOUT_ANSWER
+        elif any(item.slot == "product" for item in items):
+            # The question is about a product that was named before it: what else was said there is not asked.
+            slots = {*SLOTS} - {"product", "version", "channel"}
         return [item for item in items if item.slot not in slots or self.sentence.has(item)]
 
     def _read(self) -> None:
@@ -146,14 +153,17 @@ class Bound:
             self._between(self.words[end : item.start], item)
             if item.is_pair and item.slot not in (*SLOTS, "time"):
                 self.pairs.setdefault(item.slot, []).append(item.value)
-            elif item.slot in ("title", "each", "all", "sort"):
+            elif item.slot in ("each", "all", "sort", "newer", "skip") or (item.slot == "title" and item.value == "."):
                 self._in_title |= item.slot == "title"
+                self.is_newer |= item.slot == "newer"
                 self._counts_by |= item.slot == "each"
                 self.wants_all |= item.slot == "all"
                 self.sort = item.value if item.slot == "sort" else self.sort
             else:
                 handlers.get(item.slot, self._value)(item)
             end = item.end
+        if self._is_unbound_not:
+            self.unbound = True
 
     def _between(self, words: Sequence[str], item: Item) -> None:
         """What punctuation before the item ends or begins."""
@@ -175,8 +185,16 @@ class Bound:
     def _not(self, item: Item) -> None:
         # "Isn't it free?" asks whether it is.
         asks = item.start == self.sentence.start and self.words[item.start] in AUXILIARIES
-        self._is_negated = not asks and not self.is_tag_question
+        following = self.words[item.end] if item.end < len(self.words) else ","
+        last = self.values[-1] if self.values else None
+        if self.words[item.start] == "no" and following in (",", ";", ".") and last and last.end == item.start:
+            # "iOS no".
+            last.is_negated = True
+            return
+        self._is_negated = self._is_unbound_not = not asks and not self.is_tag_question
         self._negated_slot = self._joint = ""
+        before = self.words[max(0, item.start - 2) : item.start]
+        self._is_other = self.words[item.start] in _BESIDES and bool(_SOMETHING & {*before})
 
     def _only_beside(self, item: Item) -> None:
         if not _OWNERS & {*self.words[max(0, item.start - 3) : item.start]}:
@@ -196,6 +214,9 @@ class Bound:
         self.answer = self.answer or item.value
 
     def _find(self, item: Item) -> None:
+        if self._counts_by and item.value == "publishers":
+            self.by, self._counts_by = "org", False
+            return
         if item.value != "releases" or not self._is_negated:
             self.nouns.append(item)
             return
@@ -204,13 +225,17 @@ class Bound:
             # "No Linux version": the platform is denied, not its releases.
             self.denied_releases.append(item)
         elif any(value.slot == "kind" for value in self.values):
-            self.when, self._is_negated = "none", False
+            self.when, self._is_negated, self._is_unbound_not = "none", False, False
         else:
             self.nouns.append(item)
 
     def _when(self, item: Item) -> None:
-        if self._is_negated:
-            self.when, self._is_negated = "none", False
+        following = self._items[self._items.index(item) + 1 :][:1]
+        if self._is_negated and following and following[0].slot == "channel":
+            # "Never released as stable": the channel is denied.
+            return
+        if self._is_negated and not self._negated_slot:
+            self.when, self._is_negated, self._is_unbound_not = "none", False, False
         elif self.when in ("", "any"):
             self.when = item.value
 
@@ -239,6 +264,9 @@ class Bound:
         for words, sign in ((_ABOVE, ">"), (_BELOW, "<")):
             if words & {*before}:
                 self.guards = [guard for guard in self.guards if not words & {*guard.split()} and guard != "than"]
+                if _STEPS & {*before}:
+                    self.limit = 1
+                    self.orders = [Item("order", "newest" if sign == "<" else "oldest", item.start, item.start)]
                 return f"{sign}{item.value}"
         is_between = before[-1:] == ["and"] and "between" in self.words[max(0, item.start - 6) : item.start]
         if not is_between and before[-1:] not in (["to"], ["until"]):
@@ -251,13 +279,18 @@ class Bound:
     def _value(self, item: Item) -> None:
         if item.slot == "quoted" or (item.slot == "text" and self._in_title):
             item.slot = "title" if self._in_title else "text"
-        if self._counts_by and item.slot in ("kind", "platform", "channel", "org"):
-            self.by, self._counts_by = item.slot, False
-            return
         if self._is_negated and self._negated_slot not in ("", item.slot) and self._joint != "or":
             self._is_negated = False
-        if not item.is_pair:
+        if item.is_pair:
+            item.is_negated |= self._is_negated
+            self._is_negated = False
+        else:
             item.is_negated, item.joint = self._is_negated, self._joint
+        self._is_unbound_not &= not item.is_negated
+        if item.is_negated and self._is_other and item.slot in ("platform", "channel"):
+            # "Anything besides Windows": one of the others.
+            others = [each for each in KNOWN[item.slot] if each not in str(item.value).split("|")]
+            item.value, item.is_negated, self._is_negated = "|".join(others), False, False
         self._negated_slot, self._joint = item.slot, ""
         self.values.append(item)
 
@@ -339,6 +372,8 @@ class _Builder:
             self._members |= {"answer": implied} if implied else {}
         filter = with_slots(Filter(**self._members), **self._slots)
         unused = recognition.unused
+        if unused and bound.unbound:
+            bound.guards.append("not")
         return Reading(filter, unused, bound.guards, bound.beyond, recognition.unknown, recognition.corrected)
 
     def _nouns(self) -> None:
@@ -438,7 +473,15 @@ class _Builder:
     def _answer(self) -> None:
         bound = self._bound
         counted = _COUNTED_FIELDS & {*self._fields}
-        if bound.by and not bound.orders:
+        if bound.answer == "exists":
+            self._members["answer"] = "exists"
+        elif self._products and bound.orders and (bound.by == "channel" or len(bound.of("channel")) > 1):
+            self._members |= {"answer": "fields", "fields": ("channels",), "order": "title"}
+        elif bound.is_newer and self._products and bound.of("version"):
+            version = self._slots["version"]
+            self._slots["version"] = Values(all=tuple(f">{each}" for each in version.any) + version.all)
+            self._members |= {"find": "releases", "answer": "exists"}
+        elif bound.by and not bound.orders and not (self._members["find"] == "releases" and self._releases):
             self._members |= {"answer": "breakdown", "by": bound.by}
         elif bound.answer == "count" and not (self._products and counted):
             self._members["answer"] = "count"
@@ -500,7 +543,8 @@ class _Builder:
         unused, is_open = self._recognition.unused, "version" not in self._slots or self._asks_whether
         if not (self._products and unused and "notes" in self._fields and is_open):
             return
-        self._slots["text"] = Values(all=tuple(terms_of(" ".join(unused))[:6]))
+        terms = tuple(terms_of(" ".join(unused))[:6])
+        self._slots["text"] = Values(all=terms) if self._asks_whether else Values(any=terms)
         self._members |= {"find": "releases", "answer": "exists" if self._asks_whether else "fields"}
         self._members.setdefault("fields", ("notes",))
         self._recognition.unused, self._recognition.unknown = [], ""

@@ -30,6 +30,11 @@ _ORDERS = {
     f" + (c.platforms & 16) / 16 + (c.platforms & 32) / 32 DESC, {_BY_TITLE}",
     "products": _BY_TITLE,
 }
+_ORDERS_OF_PUBLISHERS = {
+    "products": "products DESC, ",
+    "newest": "max(coalesce(c.last_at, 0)) DESC, ",
+    "oldest": f"min(coalesce(c.first_at, {1 << 62})), ",
+}
 _FROM = {
     "products": "catalog_public c",
     "publishers": "catalog_public c JOIN organisation o ON o.slug = c.org_slug",
@@ -55,7 +60,7 @@ def rows(asked: Filter, limit: int) -> Built:
         order = f"r.published_at{sign}, r.sort_key{sign}, r.id{sign}"
     elif asked.find == "publishers":
         columns, where = "o.slug, o.name, count(*) AS products", f"{where} GROUP BY o.slug, o.name"
-        order = f"{'products DESC, ' if asked.order == 'products' else ''}o.name, o.slug"
+        order = f"{_ORDERS_OF_PUBLISHERS.get(asked.order, '')}o.name, o.slug"
     elif asked.order in ("newest", "oldest"):
         where += " AND c.last_at IS NOT NULL"
     text = f"SELECT {columns} FROM {_FROM[asked.find]} WHERE {where} ORDER BY {order} LIMIT {statement.value(limit)}"
