@@ -48,7 +48,7 @@ def tokens_of(question: str) -> list[Token]:
     for match in _TOKEN.finditer(text):
         start, end = match.span()
         if match["quoted"] and text[end : end + 1] == ":":
-            found += [Token(folded(word), start + 1, end - 1) for word in _KEY_WORD.findall(match[0])]
+            found += [Token(folded(word), start + 1, end) for word in _KEY_WORD.findall(match[0])]
         elif match["quoted"]:
             found.append(Token(folded(match[0][1:-1]), start + 1, end - 1, is_quoted=True))
         elif match["word"]:
@@ -136,8 +136,8 @@ number 10            : ten
 answer exists        : exists, yes/no, yes or no, true or false, true/false
 when none            : nothing new, no news, untouched, abandoned, dormant
 newer .              : outdated, out of date, superseded, behind, anything newer, something newer, newer version, newer release, newer one, obsolete, newer versions, newer releases
-skip .               : before i can, before downloading, before using it, before using, to date, for the file, by the way, in the file, of all, as of today
-guard .              : just one, no other kind, right before, right after, than, unless, instead, less, fewer, least, average, median, sum, twice, percent, percentage, ratio, share, same, identical, similar, alternative, alternatives, alternative to, games like, apps like, something like, anything like, tools like, resembling, replace, replacement, newer, older, higher, lower, bigger, smaller, longest, shortest, second, third, previous, before, after, next, every other, consecutive, majority
+skip .               : tell me more, more about, more information, more details, any more, know more, once more, most of, mostly, before i can, before downloading, before using it, before using, to date, for the file, by the way, in the file, of all, as of today
+guard .              : half, most, just one, no other kind, right before, right after, than, unless, instead, less, fewer, least, average, median, sum, twice, percent, percentage, ratio, share, same, identical, similar, alternative, alternatives, alternative to, games like, apps like, something like, anything like, tools like, resembling, replace, replacement, newer, older, higher, lower, bigger, smaller, longest, shortest, second, third, previous, before, after, next, every other, consecutive, majority
 each .               : per, for each, by each, each, for every, broken down by, grouped by, group by, breakdown, break down, breakdown by, split by, per each
 all .                : tell me about, something about, more about, about it, never heard of, describe, what is, what's, whats, what are, details, details of, info, information, explain, overview, summary, summarise, summarize, gist of, gist, introduce me to, heard of, do, does, what for, good for, description, purpose, sort of
 title .              : in the title, in its title, in their title, in their titles, in its name, in their name, in their names, in the name, in the titles, title contains, titles containing, title includes, called, named, title with, titles with, has title, in title, word in the title, whose title, whose titles, whose name, whose names

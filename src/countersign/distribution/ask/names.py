@@ -133,8 +133,9 @@ async def exact(database: Database, runs: Sequence[Span]) -> list[Name]:
     for license_key, name in {*await _rows(database, _LICENSES, list(places), separator=_VALUES)}:
         found += _named("license", name, places, license_key) if name else []
     for span in runs:
-        kept = [word for word in words(span.text) if word not in _LICENSE_WORDS]
-        if span.end - span.start <= 4 and kept and kept[0] in _FAMILIES and all(word.isdigit() for word in kept[1:]):
+        family, *rest = words(span.text) or [""]
+        kept = [family, *(word for word in rest if word not in _LICENSE_WORDS)]
+        if span.end - span.start <= 4 and family in _FAMILIES and all(word.isdigit() for word in kept[1:]):
             begin = "".join(kept)
             rows = await database.scan(_LICENSES_FROM, begin, begin + _LAST_LETTER)
             found += [Name("license", "|".join(sorted(name for (name,) in rows)), span.start, span.end)] if rows else []

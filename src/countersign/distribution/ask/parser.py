@@ -138,7 +138,7 @@ class Bound:
             slots |= _ABOUT_ANSWER
         elif any(item.slot == "product" for item in items):
             # The question is about a product that was named before it: what else was said there is not asked.
-            slots = {*SLOTS} - {"product", "version", "channel"}
+            slots = {"tag", "text", "title"}
         return [item for item in items if item.slot not in slots or self.sentence.has(item)]
 
     def _read(self) -> None:
