@@ -51,6 +51,8 @@ _FILES = """
     ORDER BY a.filename
     LIMIT 50
 """
+_WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
+"""How much a condition says of what was meant, where other words were not used."""
 _OF_RELEASES = frozenset(["versions", "published_at", "notes", "artifacts"])
 _COLUMNS = {"kind": "c.kind", "org": "c.org_slug", "license": "coalesce(c.license, 'none')"}
 
@@ -125,7 +127,7 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
         reason = f'the catalog has nothing called "{reading.unknown}"'
     elif unused and (reading.guards or not _is_worth_telling(filter)):
         reason = f"I do not know what {_quoted(unused)} means here"
-    elif replace(filter, limit=None) == Filter():
+    elif replace(with_slots(filter, version=Values()), limit=None) == Filter():
         reason = "I do not understand what is asked for"
     if reason:
         suggestions = await _suggestions(store, filter, at)
@@ -150,9 +152,10 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
 def _is_worth_telling(filter: Filter) -> bool:
     """Whether the rows of a reading that did not use every word are of use: there are two conditions at least, and it
     is not one product of which something else was asked."""
-    strong = [name for name, _ in conditions(filter) if name not in ("text", "version", "title")]
-    strong += ["dated"] * bool(filter.since or filter.until) + ["find"] * (filter.find != "products")
-    return len(strong) > 1 and filter.answer in ("list", "fields") and len(filter.where.product.any) != 1
+    weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
+    weight = sum(weights) + bool(filter.since or filter.until) + (filter.find != "products")
+    is_of_one = len(filter.where.product.any) == 1
+    return weight > 1 and (filter.answer == "fields" and bool(filter.fields) or (filter.answer == "list" and not is_of_one))
 
 
 async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:
@@ -301,6 +304,8 @@ async def _exists(store: Store, asked: Filter) -> Answered:
     if asked.order in ("newest", "oldest") and where.version:
         return await _is_extreme(store, asked)
     named = (*where.product.any, *where.product.all)
+    if len(named) > 1 and (asked.fields or asked.order != "title"):
+        return await _is_alike(store, asked, named)
     is_of_releases = asked.find == "releases"
     wanted = asked if is_of_releases else replace(asked, find="products", limit=None, order="title")
     found = await _list(store, wanted)
@@ -311,6 +316,19 @@ async def _exists(store: Store, asked: Filter) -> Answered:
     rows = [each for slug in named if (each := await facts(store.database, slug)) is not None]
     sources = tuple(_source(store, each.detail.slug) for each in rows)
     return replace(found, text=f"No. {'; '.join(_about(each, ()) for each in rows)}", sources=sources)
+
+
+async def _is_alike(store: Store, asked: Filter, named: Sequence[str]) -> Answered:
+    """Whether the named products have the same fields; with an order, whether the first of them comes first."""
+    rows = [each for slug in named if (each := await facts(store.database, slug)) is not None]
+    sources = tuple(_source(store, each.detail.slug) for each in rows)
+    if asked.order != "title":
+        first = await _products(store.database, replace(asked, limit=1))
+        is_so = [slug for slug, _ in first] == [named[0]]
+        return Answered("answered", f"{'Yes' if is_so else 'No'}: {joined([title for _, title in first])}.", sources, len(rows))
+    texts = [_about(each, asked.fields) for each in rows]
+    is_so = len({text.removeprefix(each.detail.title) for text, each in zip(texts, rows, strict=True)}) == 1
+    return Answered("answered", f"{'Yes' if is_so else 'No'}. {' '.join(texts)}", sources, len(rows))
 
 
 async def _is_extreme(store: Store, asked: Filter) -> Answered:

@@ -114,6 +114,7 @@ class Bound:
         self.limit: int | None = None
         self.answer = self.by = self.when = self.sort = ""
         self.wants_all = self.unbound = False
+        self.used: set[str] = set()
         plain = [token.word for token in tokens if not token.is_mark]
         self.is_tag_question = self._ends_in_question()
         self.is_or_not = plain[-2:] == ["or", "not"]
@@ -122,7 +123,7 @@ class Bound:
         self._items = self._of_question(items)
         self._only: list[int] = []
         self._is_negated, self._negated_slot, self._joint = False, "", ""
-        self._in_title = self._counts_by = self._is_other = self._is_unbound_not = self.is_newer = False
+        self._in_title = self._counts_by = self._is_other = self._is_unbound_not = self.is_newer = self.is_same = False
         self._read()
 
     def _ends_in_question(self) -> bool:
@@ -153,9 +154,10 @@ class Bound:
             self._between(self.words[end : item.start], item)
             if item.is_pair and item.slot not in (*SLOTS, "time"):
                 self.pairs.setdefault(item.slot, []).append(item.value)
-            elif item.slot in ("each", "all", "sort", "newer", "skip") or (item.slot == "title" and item.value == "."):
+            elif item.slot in ("each", "all", "sort", "newer", "same", "skip") or (item.slot == "title" and item.value == "."):
                 self._in_title |= item.slot == "title"
                 self.is_newer |= item.slot == "newer"
+                self.is_same |= item.slot == "same"
                 self._counts_by |= item.slot == "each"
                 self.wants_all |= item.slot == "all"
                 self.sort = item.value if item.slot == "sort" else self.sort
@@ -164,6 +166,10 @@ class Bound:
             end = item.end
         if self._is_unbound_not:
             self.unbound = True
+        if self.words[self.sentence.start : self.sentence.start + 1] == ["will"] and "you" not in self.words:
+            self.beyond.append("the future")
+        if "most" in self.words and not (self.orders or self.sort):
+            self.guards.append("most")
 
     def _between(self, words: Sequence[str], item: Item) -> None:
         """What punctuation before the item ends or begins."""
@@ -264,6 +270,7 @@ class Bound:
         for words, sign in ((_ABOVE, ">"), (_BELOW, "<")):
             if words & {*before}:
                 self.guards = [guard for guard in self.guards if not words & {*guard.split()} and guard != "than"]
+                self.used |= words & {*before}
                 if _STEPS & {*before}:
                     self.limit = 1
                     self.orders = [Item("order", "newest" if sign == "<" else "oldest", item.start, item.start)]
@@ -371,7 +378,7 @@ class _Builder:
             implied = "breakdown" if "by" in bound.pairs else "fields" if "fields" in bound.pairs else ""
             self._members |= {"answer": implied} if implied else {}
         filter = with_slots(Filter(**self._members), **self._slots)
-        unused = recognition.unused
+        unused = [word for word in recognition.unused if word not in bound.used]
         if unused and bound.unbound:
             bound.guards.append("not")
         return Reading(filter, unused, bound.guards, bound.beyond, recognition.unknown, recognition.corrected)
@@ -472,6 +479,7 @@ class _Builder:
 
     def _answer(self) -> None:
         bound = self._bound
+        self._compare()
         counted = _COUNTED_FIELDS & {*self._fields}
         if bound.answer == "exists":
             self._members["answer"] = "exists"
@@ -483,16 +491,35 @@ class _Builder:
             self._members |= {"find": "releases", "answer": "exists"}
         elif bound.by and not bound.orders and not (self._members["find"] == "releases" and self._releases):
             self._members |= {"answer": "breakdown", "by": bound.by}
-        elif bound.answer == "count" and not (self._products and counted):
+        elif bound.answer == "count" and not (self._products and counted) and self._members.get("order") != "products":
             self._members["answer"] = "count"
+            self._members["find"] = "releases" if len(self._products) == 1 else self._members["find"]
         elif bound.answer == "compare" and len(self._products) > 1:
             self._members["answer"] = "compare"
-        elif bound.answer == "count":
+            self._slots["product"] = Values(any=tuple(str(item.value) for item in self._products))
+        elif bound.answer == "count" and self._fields:
             self._members |= {"answer": "fields", "fields": tuple(self._fields)}
         elif self._products:
             self._members |= self._answer_about_products()
         elif self._asks_whether:
             self._members["answer"] = "exists"
+
+    def _compare(self) -> None:
+        """ "Are A and B by the same studio?", "Was A updated more recently than B?": Yes and No about two products."""
+        bound = self._bound
+        fields = [name for name in self._fields if name in _SLOT_OF_FIELD]
+        if len(self._products) == 2 and self._asks_whether and "than" in bound.guards and bound.orders:
+            bound.guards.remove("than")
+            bound.answer = "exists"
+        elif bound.is_same and len(self._products) > 1 and fields:
+            bound.answer = "exists"
+            self._members["fields"] = tuple(fields)
+        elif bound.is_same:
+            bound.guards.append("same")
+        if self._asks_whether and self._products and bound.times and bound.orders:
+            bound.guards.append(self._members["order"])
+        if len(self._products) > 1 and bound.of("version"):
+            bound.guards.append("versions of several products")
 
     def _answer_about_products(self) -> dict[str, Any]:
         bound, version = self._bound, self._slots.get("version")
@@ -516,7 +543,9 @@ class _Builder:
         several = len(self._products) > 1
         conditions = [item for item in bound.values if item.slot not in ("product", "version", "channel")]
         is_extreme = self._members.get("order") in ("newest", "oldest")
-        if several and (conditions or (is_extreme and self._first == "which" and not bound.nouns)):
+        order = self._members.get("order")
+        is_choice = bool(bound.orders) and any(item.joint == "or" for item in self._products)
+        if several and (conditions or is_choice or order in ("releases", "platforms") or (is_extreme and self._first == "which" and not bound.nouns)):
             return {"answer": "list", **({"limit": 1} if bound.orders else {})}
         if self._members["find"] == "releases" or bound.orders or self._fields:
             return self._releases_of_products(several=several)
@@ -540,13 +569,17 @@ class _Builder:
 
     def _in_notes(self) -> None:
         """Unknown words of a question about what changed are looked for in the notes."""
-        unused, is_open = self._recognition.unused, "version" not in self._slots or self._asks_whether
-        if not (self._products and unused and "notes" in self._fields and is_open):
+        unused = [word for word in self._recognition.unused if word not in self._bound.used]
+        is_open = "version" not in self._slots or (self._asks_whether and "notes" in self._fields)
+        is_asked = "notes" in self._fields or bool(self._releases) or "published_at" in self._fields
+        if not (len(self._products) == 1 and unused and is_asked and is_open) or self._bound.is_newer:
+            return
+        if self._asks_whether and "notes" not in self._fields:
             return
         terms = tuple(terms_of(" ".join(unused))[:6])
         self._slots["text"] = Values(all=terms) if self._asks_whether else Values(any=terms)
         self._members |= {"find": "releases", "answer": "exists" if self._asks_whether else "fields"}
-        self._members.setdefault("fields", ("notes",))
+        self._members |= {"fields": ("notes",), "order": "title", "limit": None}
         self._recognition.unused, self._recognition.unknown = [], ""
 
     def _limit(self) -> None:
