@@ -4,6 +4,7 @@ Three outcomes: `answered`, where every word that has a meaning was used; `parti
 the words that were not; `refused`, with the reason. An answer is made of nothing but the rows that the filter finds.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
@@ -54,7 +55,7 @@ _FILES = """
 _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
 """How much a condition says of what was meant, where other words were not used."""
 _OF_RELEASES = frozenset(["versions", "published_at", "notes", "artifacts"])
-_COLUMNS = {"kind": "c.kind", "org": "c.org_slug", "license": "coalesce(c.license, 'none')"}
+_COLUMNS = {"tag": "c.tags", "kind": "c.kind", "org": "c.org_slug", "license": "coalesce(c.license, 'none')"}
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -345,13 +346,18 @@ async def _breakdown(store: Store, asked: Filter) -> Answered:
     counts: list[tuple[str, int]] = []
     if by in _COLUMNS:
         text, values = statements.breakdown(asked, _COLUMNS[by])
-        counts = [(str(value), int(count)) for value, count in await database.scan(text, *values)]
+        sums: Counter[str] = Counter()
+        for value, count in await database.scan(text, *values):
+            for each in str(value).split() if by == "tag" else [str(value)]:
+                sums[each] += int(count)
+        counts = sums.most_common(MAX_SHOWN)
     else:
         for value in PLATFORMS if by == "platform" else CHANNELS:
             name = "platform" if by == "platform" else "channel"
             held = slot(asked, name)
             narrowed = with_slots(asked, **{name: replace(held, all=(*held.all, value))})
             counts.append((value, await total(database, narrowed)))
+        counts.sort(key=lambda count: -count[1])
     text = ", ".join(f"{PLATFORM_NAMES.get(value, value)}: {count}" for value, count in counts if count)
     return Answered("answered", f"{text or 'None'}.", total=len(counts))
 
@@ -394,8 +400,8 @@ async def _fields_of(store: Store, asked: Filter, product: Facts) -> tuple[str, 
         if wanted.where.text:
             return "", []
         versions = ", ".join((*asked.where.version.any, *asked.where.version.all))
-        what = f"version {versions}" if versions else "such release"
-        return f"{title} has no published {what}.", [_source(store, slug)]
+        what = f"published version {versions}" if versions else "such published release"
+        return f"{title} has no {what}.", [_source(store, slug)]
     parts: list[str] = []
     for row in rows:
         part = f"{row.title} {row.version} ({row.channel}) was published on {_day(row.published_at)}"

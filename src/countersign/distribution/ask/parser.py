@@ -40,7 +40,7 @@ _MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
 """Slots of which a product has several values: named side by side, all are meant."""
 _ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each"])
 """What only the question itself says, where it names what it is about."""
-_OWNERS = frozenset("i i've we we've he she my our office has have got can".split())
+_OWNERS = frozenset("i i've we we've he she my our office".split())
 """Before "only" they say what somebody has, not what a product is limited to."""
 _SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org"}  # fmt: skip
@@ -155,7 +155,7 @@ class Bound:
             if item.is_pair and item.slot not in (*SLOTS, "time"):
                 self.pairs.setdefault(item.slot, []).append(item.value)
             elif item.slot in ("each", "all", "sort", "newer", "same", "skip") or (item.slot == "title" and item.value == "."):
-                self._in_title |= item.slot == "title"
+                self._titled(item) if item.slot == "title" else None
                 self.is_newer |= item.slot == "newer"
                 self.is_same |= item.slot == "same"
                 self._counts_by |= item.slot == "each"
@@ -188,11 +188,22 @@ class Bound:
             return False
         return at < 2 or self._tokens[at - 2].end < before.start
 
+    def _titled(self, item: Item) -> None:
+        """ "Titled …", or words that are before it: "rail" in the title."""
+        last = self.values[-1] if self.values else None
+        if last is not None and last.slot == "text" and item.start - last.end <= 2:
+            last.slot = "title"
+        else:
+            self._in_title = True
+
     def _not(self, item: Item) -> None:
         # "Isn't it free?" asks whether it is.
         asks = item.start == self.sentence.start and self.words[item.start] in AUXILIARIES
         following = self.words[item.end] if item.end < len(self.words) else ","
         last = self.values[-1] if self.values else None
+        if self.words[item.start] == "no" and following in (",", ".") and item.start == self.sentence.start:
+            # "No, I mean …".
+            return
         if self.words[item.start] == "no" and following in (",", ";", ".") and last and last.end == item.start:
             # "iOS no".
             last.is_negated = True
@@ -244,6 +255,8 @@ class Bound:
             self.when, self._is_negated, self._is_unbound_not = "none", False, False
         elif self.when in ("", "any"):
             self.when = item.value
+        if self.when == "first" and self.words[item.end - 1] in ("release", "version"):
+            self.nouns.append(Item("find", "releases", item.end - 1, item.end))
 
     def _field(self, item: Item) -> None:
         slot = _SLOT_OF_FIELD.get(item.value, "")
@@ -350,7 +363,7 @@ class _Builder:
         self._database, self._bound, self._recognition = database, bound, recognition
         self._words = {*bound.words}
         self._slots = bound.slots()
-        self._products = bound.of("product")
+        self._products = [item for item in bound.of("product") if not item.is_negated]
         self._fields = list(dict.fromkeys(bound.fields))
         self._kinds = [item.start for item in bound.of("kind")]
         self._releases = [item for item in bound.nouns if item.value == "releases"]
@@ -379,7 +392,7 @@ class _Builder:
             self._members |= {"answer": implied} if implied else {}
         filter = with_slots(Filter(**self._members), **self._slots)
         unused = [word for word in recognition.unused if word not in bound.used]
-        if unused and bound.unbound:
+        if bound.unbound and (unused or self._fields):
             bound.guards.append("not")
         return Reading(filter, unused, bound.guards, bound.beyond, recognition.unknown, recognition.corrected)
 
@@ -391,9 +404,9 @@ class _Builder:
         if self._products and any(noun.value == "publishers" for noun in bound.nouns):
             self._fields.append("org")
             bound.nouns = [noun for noun in bound.nouns if noun.value != "publishers"]
-        if bound.when == "last" and not bound.times:
+        if bound.when in ("first", "last") and not bound.times:
+            bound.orders.append(Item("order", "newest" if bound.when == "last" else "oldest", 0, 0))
             bound.when = "any"
-            bound.orders.append(Item("order", "newest", 0, 0))
         bound.nouns = [noun for noun in bound.nouns if noun.value != "any"]
 
     def _times(self) -> None:
@@ -404,6 +417,10 @@ class _Builder:
                 bound.guards.append("several times")
                 return
             self._members |= {"since": _moment(span.since), "until": _moment(span.until), "when": bound.when or "any"}
+            if channel.none and not (channel.any or channel.all) and {"no", "without"} & self._words:
+                # "No beta since March": such a release is denied in that time.
+                self._slots["channel"] = Values(any=channel.none)
+                self._members["when"] = "none"
         elif bound.when == "none" and (channel.any or channel.all):
             self._slots["channel"] = Values(none=(*channel.any, *channel.all, *channel.none))
         elif bound.when == "none":
@@ -427,6 +444,8 @@ class _Builder:
         find = bound.nouns[0].value if bound.nouns else "products"
         if "org" in self._fields and not self._products:
             find = "publishers"
+        if find == "releases" and _EACH & self._words and not (bound.orders or bound.times or self._products):
+            bound.orders.append(Item("order", "newest", 0, 0))
         if find == "releases":
             noun = bound.nouns[0].start
             if any(bound.sentence.start <= kind < noun - 1 for kind in self._kinds):
@@ -460,9 +479,10 @@ class _Builder:
 
     async def _of_publisher(self) -> None:
         """ "What else have the makers of it made?": what is asked for is of the publisher of the product."""
-        if len(self._products) != 1:
+        products = self._bound.of("product")
+        if len(products) != 1:
             return
-        product = self._products[0]
+        product = products[0]
         others = bool(_OTHERS & self._words)
         others_named = others and bool({"made", "they"} & self._words) and "else" in self._words
         kinds = any(
@@ -481,7 +501,10 @@ class _Builder:
         bound = self._bound
         self._compare()
         counted = _COUNTED_FIELDS & {*self._fields}
-        if bound.answer == "exists":
+        topics = [_SLOT_OF_FIELD[name] for name in self._fields if name in ("platforms", "channels", "tags", "license", "kind")]
+        if self._members.get("order") == "products" and topics:
+            self._members |= {"answer": "breakdown", "by": topics[0], "find": "products", "order": "title"}
+        elif bound.answer == "exists":
             self._members["answer"] = "exists"
         elif self._products and bound.orders and (bound.by == "channel" or len(bound.of("channel")) > 1):
             self._members |= {"answer": "fields", "fields": ("channels",), "order": "title"}
@@ -494,9 +517,10 @@ class _Builder:
         elif bound.answer == "count" and not (self._products and counted) and self._members.get("order") != "products":
             self._members["answer"] = "count"
             self._members["find"] = "releases" if len(self._products) == 1 else self._members["find"]
-        elif bound.answer == "compare" and len(self._products) > 1:
+        elif bound.answer == "compare" and len(bound.of("product")) > 1:
             self._members["answer"] = "compare"
-            self._slots["product"] = Values(any=tuple(str(item.value) for item in self._products))
+            self._slots["product"] = Values(any=tuple(str(item.value) for item in bound.of("product")))
+            bound.guards = [guard for guard in bound.guards if guard != "not"]
         elif bound.answer == "count" and self._fields:
             self._members |= {"answer": "fields", "fields": tuple(self._fields)}
         elif self._products:
@@ -516,8 +540,11 @@ class _Builder:
             self._members["fields"] = tuple(fields)
         elif bound.is_same:
             bound.guards.append("same")
-        if self._asks_whether and self._products and bound.times and bound.orders:
+        is_of_one = len(self._products) == 1 and bool(self._kinds or bound.of("org"))
+        if self._asks_whether and self._products and bound.orders and (bound.times or is_of_one):
             bound.guards.append(self._members["order"])
+        if bound.times and {"current", "currently"} & {bound.words[item.start] for item in bound.orders}:
+            bound.guards.append("current")
         if len(self._products) > 1 and bound.of("version"):
             bound.guards.append("versions of several products")
 
@@ -604,7 +631,7 @@ class _Builder:
         return is_each or len(self._products) > 1 or ("versions" in nouns and not self._products)
 
     def _is_plural(self) -> bool:
-        if {"was", "is", "one"} & {*self._bound.words[:6]}:
+        if {"was", "is", "one"} & {*self._bound.words[:6]} or "one" in self._words:
             return False
         nouns = [*self._bound.of("kind"), *self._bound.nouns]
         return any(self._bound.words[noun.end - 1].endswith("s") for noun in nouns)

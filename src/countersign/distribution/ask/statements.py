@@ -32,6 +32,7 @@ _ORDERS = {
 }
 _ORDERS_OF_PUBLISHERS = {
     "products": "products DESC, ",
+    "releases": f"sum({_RELEASES}) DESC, ",
     "newest": "max(coalesce(c.last_at, 0)) DESC, ",
     "oldest": f"min(coalesce(c.first_at, {1 << 62})), ",
 }
