@@ -1,8 +1,5 @@
-"""Questions that are to break what answers them, or to learn from it what nobody may know."""
+"""Questions that are to break what answers them, or to learn from it what is not public."""
 
-import pytest
-
-from countersign.distribution.ask.rewording import says_the_same
 from tests.distribution.world import World
 
 
@@ -16,18 +13,10 @@ async def test_a_question_of_many_different_words_is_answered(world: World) -> N
     assert answer.json()["answer"].startswith("I cannot tell")
 
 
-@pytest.mark.parametrize(
-    "added",
-    [
-        ", cheaper at evil.example",
-        ", write to mallory@evil",
-        ": www.evil.example",
-        ", see evil。example",
-        " <img src=x>",
-        " [here](evil)",
-        ", which hardly run",
-    ],
-)
-def test_a_model_that_was_talked_over_sends_nobody_elsewhere(added: str) -> None:
-    assert says_the_same("There are 3 games.", "You can choose among 3 games.")
-    assert not says_the_same("There are 3 games.", f"There are 3 games{added}.")
+async def test_a_value_with_marks_of_sql_and_like_is_a_value(world: World) -> None:
+    await world.product("north", "one", title="One", status="public")
+
+    for text in ('title="%"', "tag=\"' OR 1=1 --\"", 'text="_"', 'org="%"', 'product="one\' OR \'1"', 'license="%"'):
+        answer = await world.call("POST", "/ask", json={"query": text})
+
+        assert (answer.status_code, answer.json()["sources"]) == (200, []), text

@@ -11,14 +11,8 @@ from tests.scaling.measuring import growth
 
 LONGEST = 4_000
 SHORTER = {
-    # The reader of questions applies these to questions of at most 400 characters (MAX_RESTATED_LENGTH).
-    "countersign.distribution.ask.plainer": 400,
-    "countersign.distribution.ask.restated": 400,
-    "countersign.distribution.ask.moved": 400,
-    "countersign.distribution.ask.amended": 400,
-    "countersign.distribution.ask.scenery": 400,
     # Titles have 200 characters at most.
-    "countersign.distribution.ask.fuzzy": 200,
+    "countersign.distribution.ask.names": 200,
     # Whoever writes a module writes these names.
     "countersign.declare.rules.fields": 200,
     # Statements of the source itself.

@@ -85,7 +85,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *key_routes.ROUTES,
     *sandbox.ROUTES,
 )
-ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES))
+ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES, ask.TOOLS))
 
 
 @asynccontextmanager

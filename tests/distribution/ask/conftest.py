@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution.ask import budget
 from countersign.distribution.context import Store
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL
@@ -25,9 +24,3 @@ async def other_store(settings: Settings, tmp_path: Path) -> AsyncIterator[Store
     apart = replace(settings, data=str(tmp_path / "other"), database_url="")
     async with distribution.opened(apart, ROOT_URL, is_loopback=True) as opened:
         yield opened
-
-
-@pytest.fixture(autouse=True)
-def steps_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counted steps bound a question here, so that a busy machine changes no answer."""
-    monkeypatch.setattr(budget, "MAX_CPU_S", 60.0)

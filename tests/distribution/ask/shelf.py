@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from countersign.distribution.ask.answered import answered
-from countersign.distribution.ask.answers import Answered
+from countersign.distribution.ask.answers import Answered, answer
 from countersign.distribution.catalog import projection
 from countersign.distribution.catalog.schemas import Access, ChannelName, Kind, Platform, Status
 from countersign.distribution.context import Store
@@ -300,4 +299,4 @@ async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tu
 
 async def asked(store: Store, question: str) -> Answered:
     """The answer as of the shelf's day."""
-    return await answered(store, question, NOW)
+    return await answer(store, question, NOW)

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from countersign.distribution.ask.templates import compiled
 from countersign.distribution.context import Store
 from countersign.kernel import clock
 from tests.distribution.ask.shelf import NOW
@@ -40,10 +39,8 @@ async def test_the_documented_question_has_the_documented_answer(shop: World) ->
     assert all(title in body["answer"] for title in TITLES)
     assert [source["product"] for source in body["sources"]] == ["hammer", "slow-rivers-maps", "whose-keys"]
     assert body["sources"][0]["url"].endswith("/api/v1/products/hammer")
-    assert body["query"] == {
-        "ask": "products",
-        "where": {"is": "every", "of": [{"is": "kind", "value": "tool"}, {"is": "platform", "value": "windows"}]},
-    }
+    assert body["query"] == {"where": {"kind": {"any": ["tool"]}, "platform": {"any": ["windows"]}}}
+    assert (body["status"], body["suggestions"], body["unused"]) == ("answered", [], [])
     assert body["confidence"] == 1
     assert [each["schema_object"]["@type"] for each in body["results"]] == ["SoftwareApplication"] * 3
 
@@ -70,50 +67,71 @@ async def test_without_a_question_there_is_no_answer(shop: World) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["parameter"]) == (400, "q")
 
 
-async def test_a_refusal_leads_on_by_the_words_that_a_product_mentions(shop: World) -> None:
-    refused = (await shop.call("GET", "/ask", params={"q": "barge games without zorbles"})).json()
-    led_on = (await shop.call("GET", "/ask", params={"q": "Which products mention barge?"})).json()
+async def test_a_partial_answer_says_how_it_was_read_and_what_was_not_used(shop: World) -> None:
+    answer = (await shop.call("GET", "/ask", params={"q": "Which glittering games run on Linux?"})).json()
 
-    assert (refused["confidence"], refused["sources"], refused["query"]) == (0, [], None)
-    assert 'You could ask: "Which products mention barge?"' in refused["answer"]
-    assert "mention zorble" not in refused["answer"]
-    assert len(led_on["sources"]) == 1
+    assert answer["status"] == "partial"
+    assert answer["answer"].startswith('Read as: games on Linux. Not used: "glittering".')
+    assert (answer["unused"], answer["confidence"]) == (["glittering"], 0.5)
+    assert {each["product"] for each in answer["sources"]} == {"ember-and-ash", "slow-rivers", "windows-tycoon"}
 
 
 @pytest.mark.parametrize(
-    ("text", "onward"),
-    [
-        ("Which Linux games are best for kids?", "Which games that run on Linux are there?"),
-        ("Is Quill Pro any good?", "What is the newest version of Quill Pro?"),
-    ],
+    "text",
+    ["Which glittering games run on Linux?", "Which Linux games are best for kids?", "Is Quill Pro any good?"],
 )
-async def test_a_refusal_offers_a_question_of_what_was_understood(shop: World, text: str, onward: str) -> None:
-    refused = (await shop.call("GET", "/ask", params={"q": text})).json()
-    led_on = (await shop.call("GET", "/ask", params={"q": onward})).json()
+async def test_every_suggestion_has_an_answer(shop: World, text: str) -> None:
+    suggestions = (await shop.call("GET", "/ask", params={"q": text})).json()["suggestions"]
 
-    assert (refused["confidence"], refused["sources"]) == (0, [])
-    assert f'You could ask: "{onward}"' in refused["answer"]
-    assert led_on["confidence"] >= 0.9
-
-
-async def test_patterns_are_compiled_once_and_not_for_each_question(shop: World) -> None:
-    asked = ("Which games are the best?", "What is the latest version of Hamer?", "Is anything free for Linux?")
-    for text in asked:
-        await shop.call("GET", "/ask", params={"q": text})
-    before = compiled.cache_info().misses
-
-    for text in asked:
-        await shop.call("GET", "/ask", params={"q": text})
-
-    assert compiled.cache_info().misses == before
+    assert suggestions
+    for suggestion in suggestions:
+        answer = (await shop.call("GET", "/ask", params={"q": suggestion})).json()
+        assert answer["status"] == "answered", (suggestion, answer["answer"])
 
 
-@pytest.mark.parametrize("text", ["Which games are not for kids on Linux?", "I hate games. What else is on Linux?"])
-async def test_a_refusal_offers_nothing_where_the_question_denies_something(shop: World, text: str) -> None:
-    refused = (await shop.call("GET", "/ask", params={"q": text})).json()
+async def test_a_suggestion_keeps_alternatives_and_denials(shop: World) -> None:
+    for text in ("glittering games on Linux or macOS", "glittering games not on Windows"):
+        answer = (await shop.call("GET", "/ask", params={"q": text})).json()
+        again = (await shop.call("GET", "/ask", params={"q": answer["suggestions"][0]})).json()
 
-    assert refused["sources"] == []
-    assert "You could ask" not in refused["answer"]
+        assert again["query"] == answer["query"]
+
+
+@pytest.mark.parametrize(
+    "text", ["Is Quill glittering?", "How many glittering games run on Linux?", "Which games cost less than 5 euros?"]
+)
+async def test_yes_no_and_numbers_are_refused_where_a_word_was_not_used(shop: World, text: str) -> None:
+    answer = (await shop.call("GET", "/ask", params={"q": text})).json()
+
+    assert (answer["status"], answer["confidence"], answer["sources"], answer["query"]) == ("refused", 0, [], None)
+
+
+async def test_a_filter_in_key_value_form_is_a_question_with_that_meaning(shop: World) -> None:
+    text = "kind=game|tool; platform=linux&macos; platform!=web; channel=stable; since=2025-01-01; order=newest; limit=2"
+    answer = (await shop.call("GET", "/ask", params={"q": text})).json()
+
+    assert answer["query"] == {
+        "where": {
+            "kind": {"any": ["game", "tool"]},
+            "platform": {"all": ["linux", "macos"], "not": ["web"]},
+        },
+        "channel": {"any": ["stable"]},
+        "since": "2025-01-01T00:00:00Z",
+        "order": "newest",
+        "limit": 2,
+    }
+
+
+async def test_a_follow_up_changes_the_question_before_it(shop: World) -> None:
+    for before in (["Which games run on Windows?"], "Which games run on Windows?"):
+        body = {"query": "And on macOS?", "prev": before}
+        answer = (await shop.call("POST", "/ask", json=body)).json()
+        assert answer["query"] == {"where": {"kind": {"any": ["game"]}, "platform": {"any": ["macos"]}}}
+
+    alone = {"query": "And on macOS?", "decontextualized_query": "Which tools run on macOS?", "prev": "Which games?"}
+    assert (await shop.call("POST", "/ask", json=alone)).json()["query"]["where"]["kind"] == {"any": ["tool"]}
+    nested = {"query": {"text": "And on macOS?"}, "context": {"prev": ["Which games run on Windows?"]}}
+    assert len((await shop.call("POST", f"{ROOT_URL}/ask", json=nested)).json()["results"]) == 2
 
 
 async def test_a_question_of_two_thousand_characters_is_answered(shop: World) -> None:

@@ -6,10 +6,25 @@ import pytest
 
 from countersign.distribution.context import Store
 from countersign.distribution.identity.scopes import Role
-from tests.distribution.ask import questions, questions_for_products
 from tests.distribution.ask.shelf import ITEMS, ORGS, PUBLIC, asked, stocked
 from tests.distribution.world import World
 
+ASKED = (
+    "Which games run on Linux?",
+    "free tools",
+    "Which apps have a beta?",
+    "How many products by Orrery are there?",
+    "What was released in August 2026?",
+    "What is the newest version of Quill?",
+    "What changed in Hammer 1.3.0?",
+    "Compare Quill and Quill Pro",
+    "Which publishers make tools for Linux?",
+    "How many games per platform?",
+    "Does Stargazer run on iOS?",
+    "Which glittering games run on Linux?",
+    "Which games are the best?",
+    "kind=game; platform=linux",
+)
 HIDDEN = [item for item in ITEMS if item not in PUBLIC]
 SECRETS = (
     "hidden-garden",
@@ -67,25 +82,15 @@ def everything_of(found: object) -> str:
 
 
 async def test_answers_are_the_same_whether_hidden_things_exist_or_not(
-    store: Store, other_store: Store, is_full: bool
+    store: Store, other_store: Store
 ) -> None:
     await stocked(store, ITEMS, (*ORGS, ("empty-house", "Empty House")))
     bare = tuple(
         item._replace(versions=tuple(each for each in item.versions if each.status == "published")) for item in PUBLIC
     )
     await stocked(other_store, bare, ORGS)
-    lists = (
-        questions_for_products.PRODUCTS,
-        questions.COUNTS,
-        questions.ONE_RELEASE,
-        questions.MANY_RELEASES,
-        questions.TEXTS,
-    )
-    asking = [text.split("|")[0] for each in lists for _, text in each]
-    # What is refused is read in every way there is, which takes ten times as long.
-    every = [*PROBES, *asking[:: 1 if is_full else 3], *questions.REFUSED[:: 1 if is_full else 8]]
 
-    for question in every:
+    for question in (*PROBES, *ASKED):
         assert everything_of(await asked(store, question)) == everything_of(await asked(other_store, question))
 
 
@@ -111,13 +116,13 @@ async def test_a_token_sees_no_more_than_nobody(world: World, shelf: Store, role
 
 async def test_a_product_taken_off_the_catalog_is_gone_from_the_next_answer(world: World, shelf: Store) -> None:
     token = await world.person("owner@orrery.example", orrery="owner")
-    assert (await asked(shelf, "What is Stargazer?")).kind == "text"
+    assert (await asked(shelf, "What is Stargazer?")).status == "answered"
 
     await world.call("DELETE", "/products/stargazer", token)
 
-    assert (await asked(shelf, "What is Stargazer?")).kind == "refused"
+    assert (await asked(shelf, "What is Stargazer?")).status == "refused"
     assert "Stargazer" not in (await asked(shelf, "Which apps are there?")).text
-    assert (await asked(shelf, "Which products are tagged space?")).kind == "refused"
+    assert not (await asked(shelf, "Which products are tagged space?")).sources
 
 
 HOSTILE = (
@@ -129,7 +134,7 @@ HOSTILE = (
 )
 
 
-async def test_hostile_texts_in_the_catalog_change_no_answer(store: Store) -> None:
+async def test_hostile_texts_in_the_catalog_change_no_answer(shelf: Store, other_store: Store) -> None:
     chance = random.Random(3)
     hostile = tuple(
         item._replace(
@@ -138,13 +143,11 @@ async def test_hostile_texts_in_the_catalog_change_no_answer(store: Store) -> No
         )
         for item in ITEMS
     )
-    await stocked(store, hostile)
-    for expected, text in questions.COUNTS:
-        assert (await asked(store, text.split("|")[0])).total == expected
-    for question in questions.YES:
-        assert (await asked(store, question)).value is True, question
-    for question in questions.NO:
-        assert (await asked(store, question)).value is False, question
+    await stocked(other_store, hostile)
+    plain = {question: (await asked(shelf, question)).sources for question in ASKED}
+
+    for question, sources in plain.items():
+        assert [each.product for each in (await asked(other_store, question)).sources] == [each.product for each in sources]
 
 
 async def test_a_hostile_title_is_a_title(store: Store) -> None:
@@ -153,5 +156,5 @@ async def test_a_hostile_title_is_a_title(store: Store) -> None:
 
     found = await asked(store, 'What is "Robert\'); DROP TABLE product;--"?')
 
-    assert found.rows == (("slow-rivers",),)
+    assert [each.product for each in found.sources] == ["slow-rivers"]
     assert (await asked(store, "How many products are there?")).total == len(PUBLIC)

@@ -14,7 +14,8 @@ from countersign.kernel.normalization import normalized
 MAX_PHRASE = 5
 """Words of a phrase at most."""
 MAX_TOKENS = 400
-MAX_TOKEN_LENGTH = 100
+MAX_RESPELLED = 20
+"""Letters of a word that is looked for with a typing error in it."""
 _TOKEN = re.compile(
     r"""(?P<quoted>"[^"]{1,100}"|“[^”]{1,100}”|«[^»]{1,100}»|`[^`]{1,100}`|(?<!\w)'[^']{1,100}'(?!\w))
     |(?P<number>v?\d[0-9A-Za-z]*(?:[._+:/-][0-9A-Za-z]+)*)
@@ -238,6 +239,8 @@ for _word in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNORE
 def respelled(word: str) -> Meaning | None:
     """The meaning of a mistyped word: one letter more, less, swapped with its neighbour, or in a long word another one.
     Short words that differ by one other letter are mostly words of their own."""
+    if len(word) > MAX_RESPELLED:
+        return None
     near = [each for form in sorted(shortened(word)) for each in _SHORTENED.get(form, ())]
     for each in near:
         is_same_letters = sorted(each) == sorted(word)

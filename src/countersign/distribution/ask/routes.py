@@ -1,25 +1,12 @@
 """POST and GET /ask: questions in plain words (API document; decisions 10), in NLWeb's forms as well."""
 
-import asyncio
-import sys
-from collections.abc import AsyncGenerator, Mapping
-from importlib import import_module
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from countersign.distribution.ask import wire
-from countersign.distribution.ask.wire import (
-    AskAnswer,
-    AskBody,
-    AskOptions,
-    AskQuery,
-    Mode,
-    NestedQuestion,
-    NlwebAnswer,
-    NlwebBody,
-    NlwebQuery,
-    Outcome,
-    Preferences,
-)
+from countersign.distribution.ask import answers, wire
+from countersign.distribution.ask.filter import Filter, fault
+from countersign.distribution.ask.wire import AskAnswer, AskBody, AskOptions, AskQuery, NestedQuestion, NlwebAnswer
+from countersign.distribution.ask.wire import NlwebBody, NlwebQuery, Outcome, Preferences
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
 from countersign.kernel import clock, ids
@@ -29,7 +16,7 @@ from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.route import Nothing, OneOf, Options, route
 
 EVENTS = "text/event-stream"
-_ENGINE = "countersign.distribution.ask.answers"
+_NO_MODEL = "mode=generate needs a model, and none is configured here"
 
 
 class ModeNotSupported(Refused):
@@ -47,12 +34,16 @@ class _Asked(NamedTuple):
     question: str
     previous: list[str]
     query_id: str
-    mode: Mode
+    mode: wire.Mode
     form: str
     is_streamed: bool
 
-def _asked(given: AskQuery | NlwebQuery | AskBody | NlwebBody, question: str, *, is_streamed: bool) -> _Asked:
+
+def _asked(given: AskQuery | NlwebQuery | AskBody | NlwebBody, question: str, place: str, *, is_streamed: bool) -> _Asked:
     """The question in the flat form. A question in words that need none before it replaces those before it."""
+    if not question.strip():
+        refusal = invalid_member if place.startswith("/") else invalid_parameter
+        raise refusal(place, "must not be blank")
     standalone = (given.decontextualized_query or "").strip()
     previous = [] if standalone else wire.previous_questions(given.prev)
     mode = given.mode or (None if isinstance(given, AskQuery) else given.generate_mode) or "list"
@@ -63,41 +54,39 @@ def _asked(given: AskQuery | NlwebQuery | AskBody | NlwebBody, question: str, *,
 async def ask(call: Request[AskOptions, AskBody]) -> Answer:
     """Ask about products and releases in plain words. `stream=true` sends the answer as server-sent events: `start`,
     a `source` each, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
-    _require_text(call.body.query, "/query")
-    asked = _asked(call.body, call.body.query, is_streamed=bool(call.body.streaming))
+    asked = _asked(call.body, call.body.query, "/query", is_streamed=bool(call.body.streaming))
     return await _answer(call, asked._replace(is_streamed=True, form="documented") if call.query.stream else asked)
 
 
 async def ask_by_query(call: Request[AskQuery, Nothing]) -> Answer:
     """Ask about products and releases in plain words, in the address."""
-    _require_text(call.query.q, "q")
-    return await _answer(call, _asked(call.query, call.query.q, is_streamed=call.query.stream))
+    return await _answer(call, _asked(call.query, call.query.q, "q", is_streamed=call.query.stream))
 
 
 async def ask_for_nlweb(call: Request[Nothing, NlwebBody]) -> Answer:
     """Ask about products and releases in plain words, in the forms of NLWeb's clients."""
     body = call.body
     if not isinstance(body.query, NestedQuestion):
-        _require_text(body.query, "/query")
-        return await _answer(call, _asked(body, body.query, is_streamed=bool(body.streaming)))
-    _require_text(body.query.text, "/query/text")
+        return await _answer(call, _asked(body, body.query, "/query", is_streamed=bool(body.streaming)))
     preferred = body.prefer or Preferences()
-    asked = _asked(body, body.query.text, is_streamed=preferred.streaming)._replace(form="nested", mode=preferred.mode)
+    asked = _asked(body, body.query.text, "/query/text", is_streamed=preferred.streaming)
     if body.context is not None and not body.decontextualized_query:
         asked = asked._replace(previous=wire.previous_questions(body.context.prev) or asked.previous)
-    return await _answer(call, asked)
+    return await _answer(call, asked._replace(form="nested", mode=preferred.mode))
 
 
 async def ask_as_nlweb(call: Request[NlwebQuery, Nothing]) -> Answer:
     """Ask about products and releases in plain words, with the parameters of NLWeb's clients."""
-    _require_text(call.query.query, "query")
-    return await _answer(call, _asked(call.query, call.query.query, is_streamed=bool(call.query.streaming)))
+    return await _answer(call, _asked(call.query, call.query.query, "query", is_streamed=bool(call.query.streaming)))
 
 
-def _require_text(question: str, place: str) -> None:
-    if not question.strip():
-        refusal = invalid_member if place.startswith("/") else invalid_parameter
-        raise refusal(place, "must not be blank")
+async def search_catalog(call: Request[Nothing, Filter]) -> Answer:
+    """Search products, releases and publishers with the filter object that answers to questions show as `query`."""
+    wrong = fault(call.body)
+    if wrong is not None:
+        raise invalid_member("/where", wrong)
+    found = await answers.run(call.context, call.body)
+    return answer.json(await wire.answer_of(call.context, found, ids.new_uuid()))
 
 
 async def _answer(call: Request[Any, Any], asked: _Asked) -> Answer:
@@ -108,8 +97,8 @@ async def _answer(call: Request[Any, Any], asked: _Asked) -> Answer:
         return answer.no_content()
     if asked.mode == "generate" and not store.settings.ask_model_url:
         if asked.form == "nested":
-            return answer.json(wire.not_supported(asked.query_id))
-        raise ModeNotSupported("mode=generate needs a model, and none is configured here")
+            return answer.json(wire.failure(asked.query_id, "NOT_SUPPORTED", _NO_MODEL))
+        raise ModeNotSupported(_NO_MODEL)
 
     async def outcome() -> Outcome:
         return await _outcome(store, asked)
@@ -117,33 +106,17 @@ async def _answer(call: Request[Any, Any], asked: _Asked) -> Answer:
     if not is_streamed:
         found = await outcome()
         return answer.json(wire.nested(found) if asked.form == "nested" else found.answer)
-    headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
-    return Answer(200, _events(call, asked, outcome), EVENTS, headers)
-
-
-def _events(call: Request[Any, Any], asked: _Asked, outcome: wire.Answering) -> AsyncGenerator[bytes]:
     if asked.form == "documented":
-        return wire.documented_events(asked.query_id, outcome, call.context.problems_root, call.target)
-    return (wire.nested_events if asked.form == "nested" else wire.flat_events)(asked.query_id, outcome)
+        events = wire.documented_events(asked.query_id, outcome, store.problems_root, call.target)
+    else:
+        events = (wire.nested_events if asked.form == "nested" else wire.flat_events)(asked.query_id, outcome)
+    return Answer(200, events, EVENTS, (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no")))
 
 
 async def _outcome(store: Store, asked: _Asked) -> Outcome:
-    # The engine takes a fifth of a start to load: the first question waits for it, and no other request does.
-    if _ENGINE not in sys.modules:
-        await asyncio.to_thread(import_module, _ENGINE)
-    from countersign.distribution.ask import answers
-
-    found = await answers.answer(
-        store, asked.question, clock.now(), asked.previous, with_model=asked.mode == "generate"
-    )
-    rows = await wire.results(store, found)
-    return Outcome(
-        found,
-        AskAnswer(
-            found.text, found.status, [*found.sources], found.filter, found.confidence, [*found.suggestions],
-            [*found.unused], asked.query_id, rows,
-        ),
-    )  # fmt: skip
+    is_read_by_model = asked.mode == "generate"
+    found = await answers.answer(store, asked.question, clock.now(), asked.previous, with_model=is_read_by_model)
+    return Outcome(found, await wire.answer_of(store, found, asked.query_id))
 
 
 _OPTIONS: Options = {
@@ -161,3 +134,6 @@ ROUTES = (
     route("POST", "/ask", ask_for_nlweb, body=NlwebBody, answers=_EITHER, at_root=True, **_OPTIONS),
     route("GET", "/ask", ask_as_nlweb, query=NlwebQuery, answers=_FLAT, at_root=True, **_OPTIONS),
 )
+
+TOOLS = (route("POST", "/search_catalog", search_catalog, body=Filter, answers={200: AskAnswer}),)
+"""What agents call as a tool, which has no address of its own."""

@@ -22,27 +22,18 @@ MAX_RESULTS = 20
 API_VERSION = "0.54"
 _TYPES = {"game": "VideoGame", "app": "SoftwareApplication", "tool": "SoftwareApplication"}
 _PIECE = re.compile(r".{1,80}(?:\s|$)|\S+\s?", re.DOTALL)
-Question = Annotated[
-    str,
-    msgspec.Meta(
-        min_length=1,
-        max_length=MAX_QUESTION,
-        description="A question in plain words about products and their releases.",
-        examples=["Which games run on Linux?"],
-    ),
-]
+_ASKED = "A question in plain words about products and their releases."
+_EXAMPLES = ["Which games run on Linux?"]
+Question = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_QUESTION, description=_ASKED, examples=_EXAMPLES)]
 Short = Annotated[str, msgspec.Meta(max_length=MAX_QUESTION)]
-Mode = Annotated[
-    Literal["list", "summarize", "generate"],
-    msgspec.Meta(
-        description="`list` and `summarize` answer from the catalog; `generate` has a model read the question, where "
-        "one is configured."
-    ),
-]
+_MODES = (
+    "`list` and `summarize` answer from the catalog; `generate` has a model read the question, where one is configured."
+)
+Mode = Annotated[Literal["list", "summarize", "generate"], msgspec.Meta(description=_MODES)]
 Streamed = Annotated[bool, msgspec.Meta(description="Whether the answer is a stream of server-sent events.")]
 QueryId = Annotated[str, msgspec.Meta(max_length=200, description="An id of the caller's for the question.")]
 Unused = Annotated[Short, msgspec.Meta(description="NLWeb; accepted, without effect.")]
-Previous = Annotated[Short, msgspec.Meta(description="The questions before this one, the oldest first.")]
+Previous = Annotated[Short, msgspec.Meta(description="The questions before this one, the oldest first; one a line.")]
 Standalone = Annotated[Short, msgspec.Meta(description="The question in words that need none before it.")]
 
 
@@ -52,28 +43,39 @@ class AskOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     stream: Streamed = False
 
 
-class AskQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class Asked(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What every question can have beside its text."""
+
+    decontextualized_query: Standalone | None = None
+    mode: Mode | None = None
+    query_id: QueryId | None = None
+
+
+class AskQuery(Asked):
     """The parameters of GET /ask."""
 
     q: Question
     stream: Streamed = False
-    mode: Mode | None = None
-    query_id: QueryId | None = None
     prev: Previous | None = None
-    decontextualized_query: Standalone | None = None
 
 
-class NlwebQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class NlwebQuery(Asked):
     """What clients of NLWeb send to the /ask at a site's root."""
 
     query: Question
     site: Unused | None = None
     prev: Previous | None = None
-    decontextualized_query: Standalone | None = None
     streaming: Streamed | None = None
-    mode: Mode | None = None
     generate_mode: Mode | None = None
-    query_id: QueryId | None = None
+
+
+class AskBody(Asked):
+    """A question, in plain words; the members beside `query` are NLWeb's."""
+
+    query: Question
+    prev: Previous | list[Short] | None = None
+    streaming: Streamed | None = None
+    generate_mode: Mode | None = None
 
 
 class NestedQuestion(msgspec.Struct):
@@ -109,29 +111,14 @@ class ClientVersion(msgspec.Struct, forbid_unknown_fields=True):
     session_context: dict[str, Any] | None = None
 
 
-class AskBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A question, in plain words; the members beside `query` are NLWeb's."""
-
-    query: Question
-    prev: Previous | list[Short] | None = None
-    decontextualized_query: Standalone | None = None
-    streaming: Streamed | None = None
-    mode: Mode | None = None
-    generate_mode: Mode | None = None
-    query_id: QueryId | None = None
-
-
-class NlwebBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class NlwebBody(Asked):
     """A question as clients of NLWeb send it to the /ask at a site's root: flat, or nested in an object."""
 
     query: Question | NestedQuestion
     site: Short | None = None
     prev: Previous | list[Short] | None = None
-    decontextualized_query: Standalone | None = None
     streaming: Streamed | None = None
-    mode: Mode | None = None
     generate_mode: Mode | None = None
-    query_id: QueryId | None = None
     context: Context | None = None
     prefer: Preferences | None = None
     meta: ClientVersion | None = None
@@ -198,8 +185,8 @@ def previous_questions(given: str | list[str] | None) -> list[str]:
     return given if isinstance(given, list) else [line for line in (given or "").splitlines() if line.strip()]
 
 
-async def results(store: Store, answered: Answered) -> list[Result]:
-    """The first twenty products and releases an answer is from."""
+async def answer_of(store: Store, answered: Answered, query_id: str) -> AskAnswer:
+    """The answer as the wire has it, with the first twenty products and releases that it is from."""
     rows: list[Result] = []
     for place, source in enumerate(answered.sources[:MAX_RESULTS]):
         product = await facts(store.database, source.product)
@@ -223,30 +210,28 @@ async def results(store: Store, answered: Answered) -> list[Result]:
         described |= {name: value for name in ("description", "license") if (value := getattr(detail, name))}
         name = detail.title if source.release is None else f"{detail.title} {source.release}"
         rows.append(Result(source.url, name, store.root_url, 100 - place, detail.description or "", described))
-    return rows
+    lists = [*answered.suggestions], [*answered.unused]
+    return AskAnswer(
+        answered.text, answered.status, [*answered.sources], answered.filter, answered.confidence, *lists, query_id, rows
+    )
 
 
 def nested(outcome: Outcome) -> NlwebAnswer:
     """The answer in the `_meta` form: an elicitation where it asks back, a failure where it cannot tell."""
     answered, answer = outcome
     if answered.status != "refused":
-        rows = [
-            {**each.schema_object, "name": each.name, "grounding": {"source_urls": [each.url]}}
-            for each in answer.results
-        ]
+        rows = [{**row.schema_object, "name": row.name, "grounding": {"source_urls": [row.url]}} for row in answer.results]
         return NlwebAnswer(meta=AnswerMeta("answer"), query_id=answer.query_id, answer=answer.answer, results=rows)
-    if answered.candidates:
-        question = {"id": "1", "text": answered.text, "type": "single_select", "options": [*answered.candidates]}
-        asked = {"text": answered.text, "questions": [question]}
-        return NlwebAnswer(meta=AnswerMeta("elicitation"), query_id=answer.query_id, elicitation=asked)
-    error = {"code": "NO_RESULTS", "message": answered.text}
-    return NlwebAnswer(meta=AnswerMeta("failure"), query_id=answer.query_id, error=error)
+    if not answered.candidates:
+        return failure(answer.query_id, "NO_RESULTS", answered.text)
+    question = {"id": "1", "text": answered.text, "type": "single_select", "options": [*answered.candidates]}
+    elicitation = {"text": answered.text, "questions": [question]}
+    return NlwebAnswer(meta=AnswerMeta("elicitation"), query_id=answer.query_id, elicitation=elicitation)
 
 
-def not_supported(query_id: str) -> NlwebAnswer:
-    """The failure of a mode that this service does not have."""
-    error = {"code": "NOT_SUPPORTED", "message": "mode=generate needs a model, and none is configured here"}
-    return NlwebAnswer(meta=AnswerMeta("failure"), query_id=query_id, error=error)
+def failure(query_id: str, code: str, message: str) -> NlwebAnswer:
+    """The answer to a nested question that has none."""
+    return NlwebAnswer(meta=AnswerMeta("failure"), query_id=query_id, error={"code": code, "message": message})
 
 
 def event(name: str, value: object) -> bytes:
@@ -280,7 +265,6 @@ async def flat_events(query_id: str, answering: Answering) -> AsyncGenerator[byt
     try:
         answered, answer = await answering()
     except Refused as refused:
-        # The head is sent: the refusal can only be in the stream.
         yield event("", {"message_type": "error", "error": refused.detail, "status": refused.status})
         return
     if answer.results:
@@ -292,12 +276,11 @@ async def flat_events(query_id: str, answering: Answering) -> AsyncGenerator[byt
 
 async def nested_events(query_id: str, answering: Answering) -> AsyncGenerator[bytes]:
     """`start`, `result`, `complete`: fragments of the `_meta` form."""
-    begun: dict[str, Any] = {"message_type": "api_version", "api_version": API_VERSION, "query_id": query_id}
-    yield event("start", {**begun, "_meta": {"version": API_VERSION}})
+    head: dict[str, Any] = {"message_type": "api_version", "api_version": API_VERSION, "query_id": query_id}
+    yield event("start", {**head, "_meta": {"version": API_VERSION}})
     try:
         whole = nested(await answering())
     except Refused as refused:
-        # The head is sent: the refusal can only be in the stream.
         yield event("complete", {"message_type": "error", "error": {"code": refused.code, "message": refused.detail}})
         return
     if whole.results:

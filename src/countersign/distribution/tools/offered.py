@@ -1,6 +1,7 @@
 """The tools of the store: which there are for a caller, and calling one as a request in the caller's own name."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
@@ -12,6 +13,7 @@ from countersign.distribution.identity import gate
 from countersign.distribution.identity.callers import Caller, Request
 from countersign.distribution.tools.operation import BadArgument, Operation, operation
 from countersign.kernel import json_reader
+from countersign.kernel.errors import Refused
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.route import Nothing, Route
 from countersign.kernel.mcp import tools as mcp
@@ -37,6 +39,7 @@ NAMES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("GET", "/sandbox/api/v1/health"): "get_sandbox_health",
         ("GET", "/sandbox/api/v1/telemetry"): "get_sandbox_telemetry",
         ("POST", "/ask"): "ask",
+        ("POST", "/search_catalog"): "search_catalog",
     }
 )
 """Every documented operation that is of use to an agent in the middle of its work. Keys and tokens are got before."""
@@ -47,9 +50,11 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 class StoreTools:
     """The tools made from the store's routes. Callers who may call the same ones share the encoded list."""
 
-    def __init__(self, routes: Iterable[Route[Store]]) -> None:
+    def __init__(self, routes: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> None:
         found: dict[str, Operation] = {}
-        for each in routes:
+        alone = tuple(direct)
+        self._direct = frozenset(NAMES[each.method, each.path] for each in alone)
+        for each in (*routes, *alone):
             name = NAMES.get((each.method, each.path))
             if name is not None and name not in found:
                 found[name] = operation(name, each)
@@ -87,7 +92,21 @@ class StoreTools:
             return mcp.refused(refused.detail)
         except json_reader.InvalidJson as error:
             return mcp.refused(str(error))
+        if name in self._direct:
+            return await _direct(context, wanted, request.body)
         return _outcome(await context.ask(request))
+
+
+async def _direct(context: ToolCall, wanted: Operation, body: bytes) -> Outcome:
+    """Call the handler of a tool that has no address; reads only, like the route that it is declared as."""
+    try:
+        shape = cast("type[msgspec.Struct]", wanted.route.body)
+        call = cast("Request[Any, Any]", replace(context, body=cast("Nothing", msgspec.json.decode(body, type=shape))))
+        return _outcome(await wanted.route.handler(call))
+    except msgspec.ValidationError as error:
+        return mcp.refused(str(error))
+    except Refused as refused:
+        return mcp.refused("\n".join(filter(None, (refused.detail, refused.remedy))))
 
 
 def _is_offered(context: ToolCall, route: Route[Store]) -> bool:

@@ -59,9 +59,9 @@ class ForeignOrigin(Refused):
     resolution = "Call from the store's own pages, from this machine, or from a program that is no browser."
 
 
-def routes(offered: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
-    """The endpoint whose tools are made from these routes."""
-    tools = StoreTools(offered)
+def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ()) -> tuple[Route[Store], ...]:
+    """The endpoint whose tools are made from these routes. Those of `direct` have no address: they are tools alone."""
+    tools = StoreTools(offered, direct)
 
     @lru_cache(maxsize=8)
     def server(way_in: str, *, with_2026: bool) -> Server[ToolCall]:
