@@ -1,7 +1,5 @@
 """One question takes a bounded amount of work, however it is put; tests/scaling measures the CPU time of reading it."""
 
-import asyncio
-
 import pytest
 
 from countersign.distribution.ask import items, names
@@ -29,22 +27,6 @@ async def test_only_the_first_unknown_words_are_looked_up(shelf: Store) -> None:
     assert found.status == "refused"
     assert len(found.unused) <= 100
     assert items.MAX_UNKNOWN < 100
-
-
-async def test_the_event_loop_goes_on_while_a_question_is_read(shelf: Store) -> None:
-    turns = 0
-
-    async def turn() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0.001)
-
-    turning = asyncio.create_task(turn())
-    await asked(shelf, "games and " * 200)
-    turning.cancel()
-
-    assert turns >= 3
 
 
 @pytest.mark.parametrize("text", ["w " * 61, "x" * 300, "(" * 60, "\ufdfa" * 2_000, "games and " * 200])

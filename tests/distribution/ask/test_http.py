@@ -123,12 +123,13 @@ async def test_a_filter_in_key_value_form_is_a_question_with_that_meaning(shop: 
 
 
 async def test_a_follow_up_changes_the_question_before_it(shop: World) -> None:
-    for before in (["Which games run on Windows?"], "Which games run on Windows?"):
-        body = {"query": "And on macOS?", "prev": before}
-        answer = (await shop.call("POST", "/ask", json=body)).json()
-        assert answer["query"] == {"where": {"kind": {"any": ["game"]}, "platform": {"any": ["macos"]}}}
+    before = "Which games run on Windows?"
+    posted = await shop.call("POST", "/ask", json={"query": "And on macOS?", "prev": [before]})
+    got = await shop.call("GET", "/ask", params={"q": "And on macOS?", "prev": before})
+    for answer in (posted, got):
+        assert answer.json()["query"] == {"where": {"kind": {"any": ["game"]}, "platform": {"any": ["macos"]}}}
 
-    alone = {"query": "And on macOS?", "decontextualized_query": "Which tools run on macOS?", "prev": "Which games?"}
+    alone = {"query": "And on macOS?", "decontextualized_query": "Which tools run on macOS?", "prev": ["Which games?"]}
     assert (await shop.call("POST", "/ask", json=alone)).json()["query"]["where"]["kind"] == {"any": ["tool"]}
     nested = {"query": {"text": "And on macOS?"}, "context": {"prev": ["Which games run on Windows?"]}}
     assert len((await shop.call("POST", f"{ROOT_URL}/ask", json=nested)).json()["results"]) == 2

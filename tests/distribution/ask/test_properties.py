@@ -38,7 +38,7 @@ def is_true(asked: Filter, item: Item) -> bool:
     """Whether the filter finds the item: the oracle, in plain Python."""
     dated = asked.since is not None or asked.until is not None
     for name, values in conditions(asked):
-        if name == "channel" and dated:
+        if name == "channel" and dated and asked.when in ("any", "none"):
             continue
         test = OF_ITEMS[name]
         either = not values.any or any(test(item, value) for value in values.any)

@@ -20,7 +20,7 @@ from tests.records.mcp.desk import REVISIONS, Desk, request, tool
 
 every_revision = pytest.mark.parametrize("revision", REVISIONS)
 
-PUBLIC = {"get_health", "get_info", "list_products", "get_product", "list_releases", "run_batch"}
+PUBLIC = {"get_health", "get_info", "list_products", "get_product", "list_releases", "run_batch", "search_catalog"}
 COMBINATORS = {"oneOf", "anyOf", "allOf", "not", "if", "$ref", "$defs", "enum", "const"}
 # Got before a client speaks MCP, or told in its handshake.
 NOT_OFFERED = ("/.well-known/", "/auth", "/api/keys", "/openapi", "/wiki", "/llms")
@@ -90,6 +90,7 @@ async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: Desk) -
         "run_batch": {"operations": [{"method": "GET", "path": "/products/saga/releases"}]},
         "create_job": job,
         "ask": {"query": "What is the newest release of Saga?"},
+        "search_catalog": {"where": {"kind": {"any": ["game"]}}, "answer": "count"},
     }
     listed = {each["name"]: each for each in await both.tools("alice")}
     assert listed.keys() == calls.keys() | {"get_job"}

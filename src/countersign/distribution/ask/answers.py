@@ -24,6 +24,7 @@ from countersign.kernel.database.port import Database
 Status = Literal["answered", "partial", "refused"]
 MAX_BEFORE = 5
 """Questions before this one that are read."""
+MAX_SUGGESTIONS = 3
 MAX_ROWS = 200
 MAX_SHOWN = 20
 MAX_NOTES = 600
@@ -142,12 +143,17 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
         return replace(
             found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused
         )
+    if reading.is_about_text and [name for name, _ in conditions(filter)] == ["text"] and found.total > 1:
+        # "What is Slow?": several titles could be meant.
+        near = [await facts(store.database, source.product) for source in found.sources[:MAX_SUGGESTIONS]]
+        return replace(found, confidence=CORRECTED, candidates=tuple(each.detail.title for each in near if each))
     if not reading.corrected:
         return found
     taken = [f'"{each.written}" as {each.title}' for each in reading.corrected if each.others]
     others = [other for each in reading.corrected for other in each.others]
     also = f" (I read {joined(taken)}; {joined(others)} would fit too.)" if others else ""
-    return replace(found, confidence=CORRECTED, text=found.text + also)
+    candidates = tuple(title for each in reading.corrected if each.others for title in (each.title, *each.others))
+    return replace(found, confidence=CORRECTED, text=found.text + also, candidates=candidates)
 
 
 def _is_worth_telling(filter: Filter) -> bool:

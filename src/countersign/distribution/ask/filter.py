@@ -22,8 +22,7 @@ FieldName: TypeAlias = Literal[
 ]  # fmt: skip
 By: TypeAlias = Literal["kind", "platform", "channel", "org", "license", "tag"]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
-Texts = Annotated[tuple[Text, ...], msgspec.Meta(max_length=MAX_VALUES)]
-Moment = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?Z)?(?!\n)$")]
+Moment = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\d(T[\d:.]{8,}Z)?(?!\n)$")]
 KNOWN: dict[str, tuple[str, ...]] = {
     "kind": get_args(Kind),
     "platform": get_args(Platform),
@@ -33,49 +32,52 @@ KNOWN: dict[str, tuple[str, ...]] = {
 """The slots whose values are fixed."""
 
 
-class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename={"none": "not"}):
-    """One of `any`, each of `all`, none of `not`."""
+def _about(text: str, max_length: int | None = None) -> msgspec.Meta:
+    return msgspec.Meta(description=text, max_length=max_length)
 
-    any: Texts = ()
-    all: Texts = ()
-    none: Texts = ()
+
+class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename={"none": "not"}):
+    """Of a slot."""
+
+    any: Annotated[tuple[Text, ...], _about("one of", MAX_VALUES)] = ()
+    all: Annotated[tuple[Text, ...], _about("each of", MAX_VALUES)] = ()
+    none: Annotated[tuple[Text, ...], _about("none of", MAX_VALUES)] = ()
 
     def __bool__(self) -> bool:
         return bool(self.any or self.all or self.none)
 
 
 class Where(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """kind: game, app, tool. platform: windows, macos, linux, android, ios, web. access: free, entitled. license: a name,
-    `open` or `none`. product, org: name or slug. title: words of the title. text: words of title, tags or description.
-    version: 1.2.0, >1.0, <=2.0."""
+    """Conditions."""
 
-    kind: Values = Values()
-    platform: Values = Values()
-    access: Values = Values()
-    tag: Values = Values()
-    org: Values = Values()
-    license: Values = Values()
-    product: Values = Values()
-    title: Values = Values()
-    text: Values = Values()
-    version: Values = Values()
+    kind: Annotated[Values, _about("game, app, tool")] = Values()
+    platform: Annotated[Values, _about("windows, macos, linux, android, ios, web")] = Values()
+    access: Annotated[Values, _about("free, entitled")] = Values()
+    tag: Annotated[Values, _about("tags")] = Values()
+    org: Annotated[Values, _about("name or slug")] = Values()
+    license: Annotated[Values, _about("names; open; none")] = Values()
+    product: Annotated[Values, _about("title or slug")] = Values()
+    title: Annotated[Values, _about("words of titles")] = Values()
+    text: Annotated[Values, _about("words of any text")] = Values()
+    version: Annotated[Values, _about("1.2.0, >1.0, <=2.0")] = Values()
 
 
 class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """channel: stable, beta, nightly, alpha. `since`, `until`: of releases. `when`: a product has any release in the
-    range, its first or last one, or none. `by`: what a breakdown counts by."""
+    """What to look up."""
 
-    find: Literal["products", "releases", "publishers"] = "products"
-    where: Where = Where()
-    channel: Values = Values()
-    when: Literal["any", "first", "last", "none"] = "any"
-    since: Moment | None = None
-    until: Moment | None = None
-    order: Literal["title", "newest", "oldest", "releases", "platforms", "products"] = "title"
-    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] | None = None
-    answer: Literal["list", "count", "exists", "fields", "compare", "breakdown"] = "list"
-    fields: Annotated[tuple[FieldName, ...], msgspec.Meta(max_length=MAX_VALUES)] = ()
-    by: By | None = None
+    find: Annotated[Literal["products", "releases", "publishers"], _about("rows")] = "products"
+    where: Annotated[Where, _about("of products")] = Where()
+    channel: Annotated[Values, _about("stable, beta, nightly, alpha")] = Values()
+    when: Annotated[Literal["any", "first", "last", "none"], _about("which release is in range")] = "any"
+    since: Annotated[Moment, _about("UTC")] | None = None
+    until: Annotated[Moment, _about("UTC; excluded")] | None = None
+    order: Annotated[
+        Literal["title", "newest", "oldest", "releases", "platforms", "products"], _about("most first")
+    ] = "title"
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100, description="rows")] | None = None
+    answer: Annotated[Literal["list", "count", "exists", "fields", "compare", "breakdown"], _about("form")] = "list"
+    fields: Annotated[tuple[FieldName, ...], _about("of each", MAX_VALUES)] = ()
+    by: Annotated[By, _about("counted by")] | None = None
 
 
 SLOTS = (*Where.__struct_fields__, "channel")

@@ -12,7 +12,7 @@ from countersign.distribution.ask.lexicon import Token, distance
 from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
 from countersign.distribution.catalog.public import key
 from countersign.distribution.catalog.statements import Statement
-from countersign.distribution.catalog.words import shortened, words
+from countersign.distribution.catalog.words import MAX_WORD, shortened, words
 from countersign.kernel.database.port import Database
 
 MAX_WORDS_OF_NAME = 8
@@ -222,7 +222,7 @@ async def public_terms(database: Database, terms: Sequence[str]) -> set[str]:
 
 async def spellings(database: Database, word: str) -> list[str]:
     """Words of the catalog that are one typing error away, two for long ones; the likest first."""
-    if len(word) < 4 or word.isdigit():
+    if not 4 <= len(word) <= MAX_WORD or word.isdigit():
         return []
     found = await _rows(database, _TERMS_LIKE, sorted(shortened(word)))
     near = {term: far for (term,) in found if (far := distance(word, term, 1 + (len(word) > 7))) is not None}

@@ -78,6 +78,7 @@ class Reading:
     beyond: list[str] = field(default_factory=list[str])
     unknown: str = ""
     corrected: list[Corrected] = field(default_factory=list[Corrected])
+    is_about_text: bool = False
 
 
 async def read(database: Database, question: str, now: datetime, base: Filter | None = None) -> Reading:
@@ -394,7 +395,7 @@ class _Builder:
         unused = [word for word in recognition.unused if word not in bound.used]
         if bound.unbound and (unused or self._fields):
             bound.guards.append("not")
-        return Reading(filter, unused, bound.guards, bound.beyond, recognition.unknown, recognition.corrected)
+        return Reading(filter, unused, bound.guards, bound.beyond, recognition.unknown, recognition.corrected, bound.wants_all)
 
     def _nouns(self) -> None:
         """What the nouns of the question say beside what is looked for."""

@@ -89,7 +89,7 @@ def _where(statement: Statement, asked: Filter) -> str:
 
 def _of_products(statement: Statement, asked: Filter) -> list[str]:
     dated = asked.since is not None or asked.until is not None
-    found = _conditions(statement, asked, without=("channel",) if dated and asked.when == "any" else ())
+    found = _conditions(statement, asked, without=("channel",) if dated and asked.when in ("any", "none") else ())
     if asked.when in ("first", "last"):
         column = f"c.{asked.when}_at"
         found += [f"{column} IS NOT NULL", *_range(statement, column, asked)]

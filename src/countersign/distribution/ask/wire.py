@@ -73,7 +73,7 @@ class AskBody(Asked):
     """A question, in plain words; the members beside `query` are NLWeb's."""
 
     query: Question
-    prev: Previous | list[Short] | None = None
+    prev: Annotated[list[Short], msgspec.Meta(description="The questions before this one, the oldest first.")] | None = None
     streaming: Streamed | None = None
     generate_mode: Mode | None = None
 
@@ -219,7 +219,7 @@ async def answer_of(store: Store, answered: Answered, query_id: str) -> AskAnswe
 def nested(outcome: Outcome) -> NlwebAnswer:
     """The answer in the `_meta` form: an elicitation where it asks back, a failure where it cannot tell."""
     answered, answer = outcome
-    if answered.status != "refused":
+    if answered.status != "refused" and not answered.candidates:
         rows = [{**row.schema_object, "name": row.name, "grounding": {"source_urls": [row.url]}} for row in answer.results]
         return NlwebAnswer(meta=AnswerMeta("answer"), query_id=answer.query_id, answer=answer.answer, results=rows)
     if not answered.candidates:
