@@ -74,6 +74,11 @@ def counted(found: Sequence[Judged]) -> dict[str, Counter[judging.Outcome]]:
     return voices | {"all": Counter(each.outcome for each in found)}
 
 
+def worst(found: Sequence[Judged]) -> list[Judged]:
+    """What is not right, the wrong ones first."""
+    return [each for outcome in reversed(OUTCOMES[1:]) for each in found if each.outcome == outcome]
+
+
 async def _of_file(path: Path, settings: Settings) -> list[Judged]:
     async with distribution.opened(settings, ROOT_URL, is_loopback=True) as store:
         await stock(store)
