@@ -143,7 +143,7 @@ guard .              : from different, by different, different makers, half, why
 same .               : same, identical, the same, share, shares, shared, sharing, alike in
 each .               : per, for each, by each, each, for every, broken down by, grouped by, group by, breakdown, break down, breakdown by, split by, per each
 all .                : tell me about, something about, more about, about it, never heard of, describe, what is, what's, whats, what are, details, details of, info, information, explain, overview, summary, summarise, summarize, gist of, gist, introduce me to, heard of, do, does, what for, good for, description, purpose, sort of
-title .              : in the title, in its title, in their title, in their titles, in its name, in their name, in their names, in the name, in the titles, title contains, titles containing, title includes, called, named, title with, titles with, has title, in title, word in the title, whose title, whose titles, whose name, whose names
+titled .             : in the title, in its title, in their title, in their titles, in its name, in their name, in their names, in the name, in the titles, title contains, titles containing, title includes, called, named, title with, titles with, has title, in title, word in the title, whose title, whose titles, whose name, whose names
 """
 
 _IGNORED = """

@@ -5,7 +5,7 @@ The classes of items beside the slots of the filter:
     answer, find, order, when, field, time, number    members of the filter; `limit` and `by` in key=value pairs alone
     sort                                              an order of a whole list
     not, only, or, and, but                           how values are bound
-    title                                             the next words are words of the title
+    titled                                            the next words are words of the title
     each                                              the next slot is what is counted by
     all                                               everything about a product is asked for
     guard                                             changes the meaning, and is bound to nothing here
@@ -28,6 +28,8 @@ from countersign.distribution.catalog.words import words as terms_of
 from countersign.kernel.database.port import Database
 
 MAX_NUMBER = 100
+FLAGS = ("each", "all", "sort", "newer", "same", "skip")
+"""Classes of words of which it counts whether the question has them."""
 MAX_PLURAL = 10
 """How many of "the newest games" are meant."""
 MAX_NOTES = 50
@@ -64,6 +66,7 @@ _STEPS = frozenset(["right", "just", "immediately", "directly", "preceded", "pre
 """Before "before" and "after" of versions: the next one is meant."""
 _QUESTION_WORDS = frozenset(["who", "what", "which", "when", "who's"])
 _PLURAL_CHANNELS = frozenset(["betas", "nightlies", "alphas"])
+_TOPICS = frozenset(["platforms", "channels", "tags", "license", "kind"])
 _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
 
 
@@ -79,6 +82,11 @@ class Reading:
     unknown: str = ""
     corrected: list[Corrected] = field(default_factory=list[Corrected])
     is_about_text: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every word that has a meaning was used."""
+        return not (self.unused or self.guards or self.beyond or self.unknown)
 
 
 async def read(database: Database, question: str, now: datetime, base: Filter | None = None) -> Reading:
@@ -114,7 +122,7 @@ class Bound:
         self.pairs: dict[str, Any] = {}
         self.limit: int | None = None
         self.answer = self.by = self.when = self.sort = ""
-        self.wants_all = self.unbound = False
+        self.flags: set[str] = set()
         self.used: set[str] = set()
         plain = [token.word for token in tokens if not token.is_mark]
         self.is_tag_question = self._ends_in_question()
@@ -124,8 +132,9 @@ class Bound:
         self._items = self._of_question(items)
         self._only: list[int] = []
         self._is_negated, self._negated_slot, self._joint = False, "", ""
-        self._in_title = self._counts_by = self._is_other = self._is_unbound_not = self.is_newer = self.is_same = False
+        self._is_other = self._is_unbound_not = False
         self._read()
+        self._end()
 
     def _ends_in_question(self) -> bool:
         """Whether it ends like "…, is it?": then Yes and No are of what is before, without its "not"."""
@@ -148,35 +157,36 @@ class Bound:
             "not": self._not, "only": self._only_beside, "or": self._or, "and": self._or, "but": self._but,
             "guard": self._guard, "beyond": lambda item: self.beyond.append(item.value), "answer": self._answer,
             "find": self._find, "order": self.orders.append, "when": self._when, "time": self.times.append,
-            "field": self._field, "number": self._number,
+            "field": self._field, "number": self._number, "quoted": self._value, "titled": self._titled,
+            **dict.fromkeys(FLAGS, self._flag), **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
         for item in self._items:
             self._between(self.words[end : item.start], item)
-            if item.is_pair and item.slot not in (*SLOTS, "time"):
-                self.pairs.setdefault(item.slot, []).append(item.value)
-            elif item.slot in ("each", "all", "sort", "newer", "same", "skip") or (item.slot == "title" and item.value == "."):
-                self._titled(item) if item.slot == "title" else None
-                self.is_newer |= item.slot == "newer"
-                self.is_same |= item.slot == "same"
-                self._counts_by |= item.slot == "each"
-                self.wants_all |= item.slot == "all"
-                self.sort = item.value if item.slot == "sort" else self.sort
-            else:
-                handlers.get(item.slot, self._value)(item)
+            is_member = item.is_pair and item.slot not in (*SLOTS, "time")
+            (self._pair if is_member else handlers[item.slot])(item)
             end = item.end
-        if self._is_unbound_not:
-            self.unbound = True
-        if self.words[self.sentence.start : self.sentence.start + 1] == ["will"] and "you" not in self.words:
+
+    def _pair(self, item: Item) -> None:
+        self.pairs.setdefault(item.slot, []).append(item.value)
+
+    def _flag(self, item: Item) -> None:
+        self.flags.add(item.slot)
+        self.sort = item.value if item.slot == "sort" else self.sort
+
+    def _end(self) -> None:
+        """What only the whole question tells."""
+        begin = self.words[self.sentence.start : self.sentence.start + 1]
+        if begin == ["will"] and "you" not in self.words:
             self.beyond.append("the future")
-        if "most" in self.words and not (self.orders or self.sort):
+        if "most" in self.words and not [*self.orders, *self.sort]:
             self.guards.append("most")
 
     def _between(self, words: Sequence[str], item: Item) -> None:
         """What punctuation before the item ends or begins."""
         if SENTENCE_ENDS & {*words}:
             self._but(item)
-            self._in_title = False
+            self.flags.discard("titled")
         if self._is_negated and self._negated_slot and "," in words and self._joint != "or":
             self._but(item)
         if "!=" in words or self._is_after_minus(item.start):
@@ -191,28 +201,30 @@ class Bound:
 
     def _titled(self, item: Item) -> None:
         """ "Titled …", or words that are before it: "rail" in the title."""
-        last = self.values[-1] if self.values else None
-        if last is not None and last.slot == "text" and item.start - last.end <= 2:
+        last = self.values[-1] if self.values else Item("", "", -9, -9)
+        if last.slot == "text" and item.start - last.end <= 2:
             last.slot = "title"
         else:
-            self._in_title = True
+            self.flags.add("titled")
 
     def _not(self, item: Item) -> None:
+        if self.words[item.start] == "no" and self._is_answer_no(item):
+            return
         # "Isn't it free?" asks whether it is.
         asks = item.start == self.sentence.start and self.words[item.start] in AUXILIARIES
+        self._is_negated = self._is_unbound_not = not (asks or self.is_tag_question)
+        self._negated_slot = self._joint = ""
+        before = {*self.words[max(0, item.start - 2) : item.start]}
+        self._is_other = self.words[item.start] in _BESIDES and bool(_SOMETHING & before)
+
+    def _is_answer_no(self, item: Item) -> bool:
+        """ "No, I mean …" denies nothing; "iOS no" denies what is before it."""
         following = self.words[item.end] if item.end < len(self.words) else ","
         last = self.values[-1] if self.values else None
-        if self.words[item.start] == "no" and following in (",", ".") and item.start == self.sentence.start:
-            # "No, I mean …".
-            return
-        if self.words[item.start] == "no" and following in (",", ";", ".") and last and last.end == item.start:
-            # "iOS no".
+        if last is not None and last.end == item.start and following in (",", ";", "."):
             last.is_negated = True
-            return
-        self._is_negated = self._is_unbound_not = not asks and not self.is_tag_question
-        self._negated_slot = self._joint = ""
-        before = self.words[max(0, item.start - 2) : item.start]
-        self._is_other = self.words[item.start] in _BESIDES and bool(_SOMETHING & {*before})
+            return True
+        return item.start == self.sentence.start and following in (",", ".")
 
     def _only_beside(self, item: Item) -> None:
         if not _OWNERS & {*self.words[max(0, item.start - 3) : item.start]}:
@@ -232,17 +244,20 @@ class Bound:
         self.answer = self.answer or item.value
 
     def _find(self, item: Item) -> None:
-        if self._counts_by and item.value == "publishers":
-            self.by, self._counts_by = "org", False
-            return
-        if item.value != "releases" or not self._is_negated:
+        if "each" in self.flags and item.value == "publishers":
+            self.by = "org"
+            self.flags.discard("each")
+        elif item.value == "releases" and self._is_negated:
+            self._deny_releases(item)
+        else:
             self.nouns.append(item)
-            return
-        beside = self.values[-1] if self.values and self.values[-1].end == item.start else None
-        if beside is not None and beside.slot in ("platform", "channel"):
+
+    def _deny_releases(self, item: Item) -> None:
+        beside = self.values[-1].slot if self.values and self.values[-1].end == item.start else ""
+        if beside in ("platform", "channel"):
             # "No Linux version": the platform is denied, not its releases.
             self.denied_releases.append(item)
-        elif any(value.slot == "kind" for value in self.values):
+        elif self.of("kind"):
             self.when, self._is_negated, self._is_unbound_not = "none", False, False
         else:
             self.nouns.append(item)
@@ -262,8 +277,9 @@ class Bound:
     def _field(self, item: Item) -> None:
         slot = _SLOT_OF_FIELD.get(item.value, "")
         following = self.words[item.end] if item.end < len(self.words) else ""
-        if self._counts_by and slot:
-            self.by, self._counts_by = slot, False
+        if "each" in self.flags and slot:
+            self.by = slot
+            self.flags.discard("each")
         elif following in (":", "=", "!=") and slot:
             self._is_negated = self._is_negated or following == "!="
         else:
@@ -283,23 +299,26 @@ class Bound:
         before = self.words[max(0, item.start - 4) : item.start]
         for words, sign in ((_ABOVE, ">"), (_BELOW, "<")):
             if words & {*before}:
-                self.guards = [guard for guard in self.guards if not words & {*guard.split()} and guard != "than"]
-                self.used |= words & {*before}
-                if _STEPS & {*before}:
-                    self.limit = 1
-                    self.orders = [Item("order", "newest" if sign == "<" else "oldest", item.start, item.start)]
+                self._use(words & {*before}, item, sign)
                 return f"{sign}{item.value}"
         is_between = before[-1:] == ["and"] and "between" in self.words[max(0, item.start - 6) : item.start]
         if not is_between and before[-1:] not in (["to"], ["until"]):
             return str(item.value)
         for other in self.of("version"):
-            if not other.value.startswith((">", "<")):
-                other.value = f">{other.value}"
+            other.value = f">{other.value.lstrip('<>')}"
         return f"<={item.value}"
 
+    def _use(self, words: set[str], item: Item, sign: str) -> None:
+        """Take words for a comparison of versions; of "right before" the next one is meant."""
+        self.used |= words
+        self.guards = [guard for guard in self.guards if not (words | {"than"}) & {*guard.split()}]
+        if _STEPS & {*self.words[max(0, item.start - 4) : item.start]}:
+            self.limit = 1
+            self.orders = [Item("order", "newest" if sign == "<" else "oldest", item.start, item.start)]
+
     def _value(self, item: Item) -> None:
-        if item.slot == "quoted" or (item.slot == "text" and self._in_title):
-            item.slot = "title" if self._in_title else "text"
+        if item.slot in ("quoted", "text"):
+            item.slot = "title" if "titled" in self.flags else "text"
         if self._is_negated and self._negated_slot not in ("", item.slot) and self._joint != "or":
             self._is_negated = False
         if item.is_pair:
@@ -308,12 +327,21 @@ class Bound:
         else:
             item.is_negated, item.joint = self._is_negated, self._joint
         self._is_unbound_not &= not item.is_negated
-        if item.is_negated and self._is_other and item.slot in ("platform", "channel"):
-            # "Anything besides Windows": one of the others.
-            others = [each for each in KNOWN[item.slot] if each not in str(item.value).split("|")]
-            item.value, item.is_negated, self._is_negated = "|".join(others), False, False
+        if self._is_other and item.slot in ("platform", "channel"):
+            self._one_of_the_others(item)
         self._negated_slot, self._joint = item.slot, ""
         self.values.append(item)
+
+    def _one_of_the_others(self, item: Item) -> None:
+        """ "Anything besides Windows": one of the others."""
+        others = [each for each in KNOWN[item.slot] if each not in str(item.value).split("|")]
+        item.value, item.is_negated = "|".join(others), False
+        self._is_negated = self._is_other = False
+
+    @property
+    def has_unbound_not(self) -> bool:
+        """Whether a "not" is left that denies nothing which was understood."""
+        return self._is_unbound_not
 
     def of(self, slot: str) -> list[Item]:
         """The values of a slot."""
@@ -367,12 +395,26 @@ class _Builder:
         self._products = [item for item in bound.of("product") if not item.is_negated]
         self._fields = list(dict.fromkeys(bound.fields))
         self._kinds = [item.start for item in bound.of("kind")]
-        self._releases = [item for item in bound.nouns if item.value == "releases"]
         self._members: dict[str, Any] = {}
-        words = bound.words[bound.sentence.start :]
+        self._first = self._first_word()
+        self._asks_whether = any((self._first in AUXILIARIES, bound.is_tag_question, bound.is_or_not))
+
+    def _first_word(self) -> str:
+        words = self._bound.words[self._bound.sentence.start :]
         is_polite = any(tuple(words[: len(phrase)]) == phrase for phrase in _POLITE)
-        self._first = words[0] if words and not is_polite else ""
-        self._asks_whether = self._first in AUXILIARIES or bound.is_tag_question or bound.is_or_not
+        return words[0] if words and not is_polite else ""
+
+    @property
+    def _releases(self) -> list[Item]:
+        return [item for item in self._bound.nouns if item.value == "releases"]
+
+    @property
+    def _unused(self) -> list[str]:
+        return [word for word in self._recognition.unused if word not in self._bound.used]
+
+    @property
+    def _order_of(self) -> str:
+        return str(self._members.get("order", ""))
 
     async def reading(self) -> Reading:
         """The filter, and what was not used."""
@@ -383,26 +425,31 @@ class _Builder:
             self._find()
             await self._of_publisher()
             self._order()
+            self._compare()
             self._answer()
             self._in_notes()
             self._limit()
-        for name, values in bound.pairs.items():
-            self._members[name] = tuple(values) if name == "fields" else values[0]
-        if self._members.get("answer", "list") == "list":
-            implied = "breakdown" if "by" in bound.pairs else "fields" if "fields" in bound.pairs else ""
-            self._members |= {"answer": implied} if implied else {}
-        filter = with_slots(Filter(**self._members), **self._slots)
-        unused = [word for word in recognition.unused if word not in bound.used]
-        if bound.unbound and (unused or self._fields):
+        self._pairs()
+        if bound.has_unbound_not and [*self._unused, *self._fields] and self._members.get("answer") != "compare":
             bound.guards.append("not")
-        return Reading(filter, unused, bound.guards, bound.beyond, recognition.unknown, recognition.corrected, bound.wants_all)
+        filter = with_slots(Filter(**self._members), **self._slots)
+        rest = bound.guards, bound.beyond, recognition.unknown, recognition.corrected
+        return Reading(filter, self._unused, *rest, is_about_text="all" in bound.flags)
+
+    def _pairs(self) -> None:
+        """What was written as key=value goes before what was concluded."""
+        pairs = self._bound.pairs
+        for name, values in pairs.items():
+            self._members[name] = tuple(values) if name == "fields" else values[0]
+        if self._members.get("answer", "list") == "list" and pairs.keys() & {"by", "fields"}:
+            self._members["answer"] = "breakdown" if "by" in pairs else "fields"
 
     def _nouns(self) -> None:
         """What the nouns of the question say beside what is looked for."""
         bound = self._bound
-        if bound.denied_releases and not bound.nouns and self._products:
-            bound.nouns = self._releases = bound.denied_releases
-        if self._products and any(noun.value == "publishers" for noun in bound.nouns):
+        if bound.denied_releases and self._products and not bound.nouns:
+            bound.nouns = bound.denied_releases
+        if bound.of("product") and "publishers" in [noun.value for noun in bound.nouns]:
             self._fields.append("org")
             bound.nouns = [noun for noun in bound.nouns if noun.value != "publishers"]
         if bound.when in ("first", "last") and not bound.times:
@@ -412,60 +459,66 @@ class _Builder:
 
     def _times(self) -> None:
         bound, channel = self._bound, self._slots.get("channel", Values())
-        if bound.times:
-            span = self._span()
-            if span is None:
-                bound.guards.append("several times")
-                return
+        span = self._span()
+        held = (*channel.any, *channel.all)
+        if bound.times and span is None:
+            bound.guards.append("several times")
+        elif span is not None:
             self._members |= {"since": _moment(span.since), "until": _moment(span.until), "when": bound.when or "any"}
-            if channel.none and not (channel.any or channel.all) and {"no", "without"} & self._words:
+            if all((channel.none, not held, {"no", "without"} & self._words)):
                 # "No beta since March": such a release is denied in that time.
                 self._slots["channel"] = Values(any=channel.none)
                 self._members["when"] = "none"
-        elif bound.when == "none" and (channel.any or channel.all):
-            self._slots["channel"] = Values(none=(*channel.any, *channel.all, *channel.none))
+        elif bound.when == "none" and held:
+            self._slots["channel"] = Values(none=(*held, *channel.none))
         elif bound.when == "none":
             self._members["when"] = "none"
 
     def _span(self) -> Range | None:
-        """The times as one range; neighbours joined by "or" are both in it. None where there are several apart."""
-        ranges = [item.value for item in self._bound.times]
-        closed = [item for item in self._bound.times if None not in item.value]
+        """The times as one range; neighbours joined by "or" are both in it. None where there are none, or apart."""
+        times = self._bound.times
+        closed = [item for item in times if None not in item.value]
+        since = [item.value.since for item in times if item.value.since is not None]
+        until = [item.value.until for item in times if item.value.until is not None]
         if len(closed) > 1:
-            between = self._bound.words[closed[0].end : closed[1].start]
-            if len(closed) > 2 or "or" not in between:
-                return None
-            return Range(min(each.since for each in ranges), max(each.until for each in ranges))
-        since = [each.since for each in ranges if each.since is not None]
-        until = [each.until for each in ranges if each.until is not None]
-        return Range(max(since, default=None), min(until, default=None))
+            is_joined = len(closed) == 2 and "or" in self._bound.words[closed[0].end : closed[1].start]
+            return Range(min(since), max(until)) if is_joined else None
+        return Range(max(since, default=None), min(until, default=None)) if times else None
 
     def _find(self) -> None:
         bound = self._bound
         find = bound.nouns[0].value if bound.nouns else "products"
-        if "org" in self._fields and not self._products:
+        if "org" in self._fields and not bound.of("product"):
             find = "publishers"
-        if find == "releases" and _EACH & self._words and not (bound.orders or bound.times or self._products):
-            bound.orders.append(Item("order", "newest", 0, 0))
         if find == "releases":
-            noun = bound.nouns[0].start
-            if any(bound.sentence.start <= kind < noun - 1 for kind in self._kinds):
-                find = "products"
-        if not bound.nouns and not self._kinds:
-            is_dated = bound.times and bound.when in ("", "any") and self._first not in ("who", "whose")
-            if is_dated or self._is_plural_channel() or self._is_extreme_channel():
+            find = self._find_releases()
+        if not [*bound.nouns, *self._kinds]:
+            if self._is_dated() or self._is_plural_channel() or self._is_extreme_channel():
                 find = "releases"
             if {"play", "playable"} & self._words:
                 self._slots["kind"] = Values(any=("game",))
         self._members["find"] = find
+
+    def _find_releases(self) -> str:
+        """Releases, unless the kind of product is what is asked for: "games with a release in May"."""
+        bound = self._bound
+        if _EACH & self._words and not [*bound.orders, *bound.times, *self._products]:
+            bound.orders.append(Item("order", "newest", 0, 0))
+        noun = bound.nouns[0].start
+        is_of_products = any(bound.sentence.start <= kind < noun - 1 for kind in self._kinds)
+        return "products" if is_of_products else "releases"
+
+    def _is_dated(self) -> bool:
+        bound = self._bound
+        return all((bound.times, bound.when in ("", "any"), self._first not in ("who", "whose")))
 
     def _is_plural_channel(self) -> bool:
         return any(self._bound.words[item.start] in _PLURAL_CHANNELS for item in self._bound.of("channel"))
 
     def _is_extreme_channel(self) -> bool:
         """Whether "the newest beta" is asked for."""
-        orders = self._bound.orders
-        return bool(orders) and any(item.start == orders[-1].end for item in self._bound.of("channel"))
+        ends = [item.end for item in self._bound.orders[-1:]]
+        return any(item.start in ends for item in self._bound.of("channel"))
 
     def _order(self) -> None:
         bound = self._bound
@@ -475,136 +528,164 @@ class _Builder:
             self._members |= {"order": bound.sort, "limit": MAX_NUMBER}
         elif bound.orders:
             self._members["order"] = bound.orders[0].value
-        if self._members.get("order") == "products":
+        if self._order_of == "products":
             self._members["find"] = "publishers"
 
     async def _of_publisher(self) -> None:
         """ "What else have the makers of it made?": what is asked for is of the publisher of the product."""
         products = self._bound.of("product")
-        if len(products) != 1:
+        others = bool(_OTHERS & self._words)
+        if len(products) != 1 or not self._is_of_publisher(products[0], others=others):
             return
         product = products[0]
-        others = bool(_OTHERS & self._words)
-        others_named = others and bool({"made", "they"} & self._words) and "else" in self._words
-        kinds = any(
-            self._bound.words[item.end - 1].endswith("s") and item.end != product.start
-            for item in self._bound.of("kind")
-        )
-        if not ("org" in self._fields or others_named) or not (others or kinds):
-            return
         org = await names.publisher_of(self._database, product.value)
         excluded = Values(none=(product.value,)) if others or product.is_negated else Values()
         self._slots |= {"org": Values(any=(org,)), "product": excluded}
         self._fields = [name for name in self._fields if name not in ("org", "notes")]
         self._products = []
+        self._members["find"] = "products"
 
-    def _answer(self) -> None:
-        bound = self._bound
-        self._compare()
-        counted = _COUNTED_FIELDS & {*self._fields}
-        topics = [_SLOT_OF_FIELD[name] for name in self._fields if name in ("platforms", "channels", "tags", "license", "kind")]
-        if self._members.get("order") == "products" and topics:
-            self._members |= {"answer": "breakdown", "by": topics[0], "find": "products", "order": "title"}
-        elif bound.answer == "exists":
-            self._members["answer"] = "exists"
-        elif self._products and bound.orders and (bound.by == "channel" or len(bound.of("channel")) > 1):
-            self._members |= {"answer": "fields", "fields": ("channels",), "order": "title"}
-        elif bound.is_newer and self._products and bound.of("version"):
-            version = self._slots["version"]
-            self._slots["version"] = Values(all=tuple(f">{each}" for each in version.any) + version.all)
-            self._members |= {"find": "releases", "answer": "exists"}
-        elif bound.by and not bound.orders and not (self._members["find"] == "releases" and self._releases):
-            self._members |= {"answer": "breakdown", "by": bound.by}
-        elif bound.answer == "count" and not (self._products and counted) and self._members.get("order") != "products":
-            self._members["answer"] = "count"
-            self._members["find"] = "releases" if len(self._products) == 1 else self._members["find"]
-        elif bound.answer == "compare" and len(bound.of("product")) > 1:
-            self._members["answer"] = "compare"
-            self._slots["product"] = Values(any=tuple(str(item.value) for item in bound.of("product")))
-            bound.guards = [guard for guard in bound.guards if guard != "not"]
-        elif bound.answer == "count" and self._fields:
-            self._members |= {"answer": "fields", "fields": tuple(self._fields)}
-        elif self._products:
-            self._members |= self._answer_about_products()
-        elif self._asks_whether:
-            self._members["answer"] = "exists"
+    def _is_of_publisher(self, product: Item, *, others: bool) -> bool:
+        words = self._bound.words
+        kinds = [item for item in self._bound.of("kind") if words[item.end - 1].endswith("s")]
+        is_plural = any(item.end != product.start for item in kinds)
+        is_named = all((others, {"made", "they"} & self._words, "else" in self._words))
+        return ("org" in self._fields or is_named) and (others or is_plural or product.is_negated)
 
     def _compare(self) -> None:
         """ "Are A and B by the same studio?", "Was A updated more recently than B?": Yes and No about two products."""
         bound = self._bound
         fields = [name for name in self._fields if name in _SLOT_OF_FIELD]
-        if len(self._products) == 2 and self._asks_whether and "than" in bound.guards and bound.orders:
+        is_two = len(self._products) == 2
+        if all((is_two, self._asks_whether, "than" in bound.guards, bound.orders)):
             bound.guards.remove("than")
             bound.answer = "exists"
-        elif bound.is_same and len(self._products) > 1 and fields:
+        elif "same" in bound.flags and len(self._products) > 1 and fields:
             bound.answer = "exists"
             self._members["fields"] = tuple(fields)
-        elif bound.is_same:
+        elif "same" in bound.flags:
             bound.guards.append("same")
-        is_of_one = len(self._products) == 1 and bool(self._kinds or bound.of("org"))
-        if self._asks_whether and self._products and bound.orders and (bound.times or is_of_one):
-            bound.guards.append(self._members["order"])
-        if bound.times and {"current", "currently"} & {bound.words[item.start] for item in bound.orders}:
-            bound.guards.append("current")
-        if len(self._products) > 1 and bound.of("version"):
-            bound.guards.append("versions of several products")
+        bound.guards += [guard for guard, holds in self._doubts() if holds]
 
-    def _answer_about_products(self) -> dict[str, Any]:
-        bound, version = self._bound, self._slots.get("version")
-        fields = tuple(self._fields[:4])
-        if self._first == "who" and not fields:
-            fields = ("org",)
+    def _doubts(self) -> tuple[tuple[str, bool], ...]:
+        """What could be meant in several ways."""
+        bound = self._bound
+        is_of_one = len(self._products) == 1 and bool([*self._kinds, *bound.of("org")])
+        is_of_some = self._asks_whether and bool(self._products and bound.orders)
+        orders = {bound.words[item.start] for item in bound.orders}
+        return (
+            (self._order_of, is_of_some and (bool(bound.times) or is_of_one)),
+            ("current", bool(bound.times and {"current", "currently"} & orders)),
+            ("versions of several products", len(self._products) > 1 and bool(bound.of("version"))),
+        )
+
+    def _answer(self) -> None:
+        """The form of the answer: the first rule that fits."""
+        for fits, form in _FORMS:
+            if fits(self):
+                form(self)
+                return
+
+    @property
+    def counts_by_order(self) -> list[str]:
+        """The slots that "which platform has the most games" counts by."""
+        is_ordered = self._order_of == "products"
+        return [_SLOT_OF_FIELD[name] for name in self._fields if name in _TOPICS and is_ordered]
+
+    @property
+    def wants_newest_of_channels(self) -> bool:
+        """Whether the newest release in each channel is asked for."""
+        bound = self._bound
+        is_by_channel = bound.by == "channel" or len(bound.of("channel")) > 1
+        return all((self._products, bound.orders, is_by_channel))
+
+    def is_count(self) -> bool:
+        """Whether a number is asked for that is not a number of fields of a product."""
+        counted = self._products and _COUNTED_FIELDS & {*self._fields}
+        return self._bound.answer == "count" and not counted and self._order_of != "products"
+
+    def is_newer(self) -> bool:
+        """Whether there is a release after a version."""
+        return all(("newer" in self._bound.flags, self._products, self._bound.of("version")))
+
+    def is_breakdown(self) -> bool:
+        """Whether something is counted by a slot."""
+        bound = self._bound
+        is_of_releases = self._members["find"] == "releases" and self._releases
+        return bool(bound.by) and not (bound.orders or is_of_releases)
+
+    def newer(self) -> None:
+        """Ask for releases after the version."""
+        version = self._slots["version"]
+        self._slots["version"] = Values(all=(*(f">{each}" for each in version.any), *version.all))
+        self._members |= {"find": "releases", "answer": "exists"}
+
+    def count(self) -> None:
+        """Ask for a number: of a product, how many releases it has."""
+        self._members["answer"] = "count"
+        self._members["find"] = "releases" if len(self._products) == 1 else self._members["find"]
+
+    def compare(self) -> None:
+        """Compare products, whatever words are between them."""
+        self._members["answer"] = "compare"
+        self._slots["product"] = Values(any=tuple(str(item.value) for item in self._bound.of("product")))
+
+    def about_products(self) -> None:
+        """Answer about named products."""
+        bound = self._bound
+        fields = tuple(self._fields[:4]) or (("org",) if self._first == "who" else ())
         if self._asks_whether and "notes" not in fields and not (fields and _QUESTION_WORDS & self._words):
-            is_choice = len(self._kinds) > 1 and "or" in self._words and len(self._products) == 1
-            return {"answer": "fields", "fields": ("kind",)} if is_choice else {"answer": "exists"}
-        if version and not fields and not bound.orders and not bound.nouns:
+            self._members |= self._whether_of_products()
+            return
+        if "version" in self._slots and not [*fields, *bound.orders, *bound.nouns]:
             fields = ("notes",)
-        if bound.when == "first":
-            self._members |= {"order": "oldest", "when": "any"}
         if fields and fields != ("versions",):
             is_whole = "notes" in fields and _WHOLE & self._words
-            return {"answer": "fields", "fields": fields, **({"limit": MAX_NOTES} if is_whole else {})}
-        return self._rows_of_products()
+            self._members |= {"answer": "fields", "fields": fields, **({"limit": MAX_NOTES} if is_whole else {})}
+        else:
+            self._members |= self._rows_of_products()
+
+    def _whether_of_products(self) -> dict[str, Any]:
+        is_choice = all((len(self._kinds) > 1, "or" in self._words, len(self._products) == 1))
+        return {"answer": "fields", "fields": ("kind",)} if is_choice else {"answer": "exists"}
 
     def _rows_of_products(self) -> dict[str, Any]:
         bound = self._bound
-        several = len(self._products) > 1
         conditions = [item for item in bound.values if item.slot not in ("product", "version", "channel")]
-        is_extreme = self._members.get("order") in ("newest", "oldest")
-        order = self._members.get("order")
-        is_choice = bool(bound.orders) and any(item.joint == "or" for item in self._products)
-        if several and (conditions or is_choice or order in ("releases", "platforms") or (is_extreme and self._first == "which" and not bound.nouns)):
+        if len(self._products) > 1 and (conditions or self._is_choice()):
             return {"answer": "list", **({"limit": 1} if bound.orders else {})}
-        if self._members["find"] == "releases" or bound.orders or self._fields:
-            return self._releases_of_products(several=several)
-        if (conditions or "channel" in self._slots) and not bound.wants_all:
-            return {"answer": "exists"}
-        return {"answer": "fields"}
+        if self._members["find"] == "releases" or [*bound.orders, *self._fields]:
+            return self._releases_of_products()
+        is_whether = bool(conditions or "channel" in self._slots) and "all" not in bound.flags
+        return {"answer": "exists" if is_whether else "fields"}
 
-    def _releases_of_products(self, *, several: bool) -> dict[str, Any]:
+    def _is_choice(self) -> bool:
+        """Whether one of the products is asked for: "which of A and B is newer"."""
+        is_which = all((self._order_of in ("newest", "oldest"), self._first == "which", not self._bound.nouns))
+        is_either = bool(self._bound.orders) and any(item.joint == "or" for item in self._products)
+        return any((is_which, is_either, self._order_of in ("releases", "platforms")))
+
+    def _releases_of_products(self) -> dict[str, Any]:
         bound, version = self._bound, self._slots.get("version", Values())
         if version.any and not bound.orders:
             return {"find": "releases", "answer": "fields", "fields": ("published_at",)}
-        if bound.orders and several:
+        if bound.orders and len(self._products) > 1:
             return {"find": "products", "answer": "fields", "fields": ("versions",)}
         nouns = {bound.words[noun.end - 1] for noun in self._releases}
-        is_singular = bool(nouns & {"version", "release", "build", "update", "number"})
-        is_open = not self._fields and not (_EACH | {"list"}) & self._words and not bound.times
-        is_one = is_open and not version.all and self._members.get("limit") is None
-        if is_one and (bound.orders or is_singular):
-            return {"find": "releases", "limit": 1, "order": self._members.get("order", "newest")}
+        is_singular = nouns & {"version", "release", "build", "update", "number"}
+        is_several = [*self._fields, *bound.times, *version.all, *((_EACH | {"list"}) & self._words)]
+        if (bound.orders or is_singular) and not is_several and "limit" not in self._members:
+            return {"find": "releases", "limit": 1, "order": self._order_of or "newest"}
         return {"find": "releases"}
 
     def _in_notes(self) -> None:
         """Unknown words of a question about what changed are looked for in the notes."""
-        unused = [word for word in self._recognition.unused if word not in self._bound.used]
-        is_open = "version" not in self._slots or (self._asks_whether and "notes" in self._fields)
-        is_asked = "notes" in self._fields or bool(self._releases) or "published_at" in self._fields
-        if not (len(self._products) == 1 and unused and is_asked and is_open) or self._bound.is_newer:
+        about_notes = "notes" in self._fields
+        is_asked = about_notes or (not self._asks_whether and bool(self._releases or "published_at" in self._fields))
+        is_open = "version" not in self._slots or self._asks_whether
+        if not all((self._unused, is_asked, is_open, len(self._products) == 1, "newer" not in self._bound.flags)):
             return
-        if self._asks_whether and "notes" not in self._fields:
-            return
-        terms = tuple(terms_of(" ".join(unused))[:6])
+        terms = tuple(terms_of(" ".join(self._unused))[:6])
         self._slots["text"] = Values(all=terms) if self._asks_whether else Values(any=terms)
         self._members |= {"find": "releases", "answer": "exists" if self._asks_whether else "fields"}
         self._members |= {"fields": ("notes",), "order": "title", "limit": None}
@@ -612,16 +693,16 @@ class _Builder:
 
     def _limit(self) -> None:
         """How many are meant where the question gives no number."""
-        members = self._members
-        order = members.get("order")
-        if order is None or "limit" in members:
+        members, order = self._members, self._order_of
+        if not order or "limit" in members:
             return
-        if order in ("releases", "platforms", "products") and members["find"] != "releases":
+        is_of_releases = members["find"] == "releases"
+        if order in ("releases", "platforms", "products") and not is_of_releases:
             members["limit"] = 1
         elif order == "newest" and "answer" not in members and self._is_of_each():
             members |= {"find": "products", "answer": "fields", "fields": ("versions",)}
         elif order in ("newest", "oldest") and not self._products and members.get("when") != "last":
-            members["limit"] = 1 if members["find"] == "releases" or not self._is_plural() else MAX_PLURAL
+            members["limit"] = MAX_PLURAL if self._is_plural() and not is_of_releases else 1
 
     def _is_of_each(self) -> bool:
         """Whether the newest release of each product is meant."""
@@ -629,13 +710,55 @@ class _Builder:
         if self._members["find"] != "releases":
             return is_each and self._is_extreme_channel()
         nouns = {self._bound.words[noun.end - 1] for noun in self._releases}
-        return is_each or len(self._products) > 1 or ("versions" in nouns and not self._products)
+        return any((is_each, len(self._products) > 1, "versions" in nouns and not self._products))
 
     def _is_plural(self) -> bool:
-        if {"was", "is", "one"} & {*self._bound.words[:6]} or "one" in self._words:
+        if {"was", "is"} & {*self._bound.words[:6]} or "one" in self._words:
             return False
         nouns = [*self._bound.of("kind"), *self._bound.nouns]
         return any(self._bound.words[noun.end - 1].endswith("s") for noun in nouns)
+
+    def set(self, **members: Any) -> None:
+        """Set members of the filter."""
+        self._members |= members
+
+    @property
+    def bound(self) -> Bound:
+        """What the question's words are bound to."""
+        return self._bound
+
+    @property
+    def has_products(self) -> bool:
+        """Whether the question names products."""
+        return bool(self._products)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that the question asks for."""
+        return tuple(self._fields)
+
+    @property
+    def asks_whether(self) -> bool:
+        """Whether the answer is Yes or No."""
+        return self._asks_whether
+
+
+_FORMS: tuple[tuple[Callable[[_Builder], object], Callable[[_Builder], None]], ...] = (
+    (
+        lambda it: it.counts_by_order,
+        lambda it: it.set(answer="breakdown", by=it.counts_by_order[0], find="products", order="title"),
+    ),
+    (lambda it: it.bound.answer == "exists", lambda it: it.set(answer="exists")),
+    (lambda it: it.wants_newest_of_channels, lambda it: it.set(answer="fields", fields=("channels",), order="title")),
+    (_Builder.is_newer, _Builder.newer),
+    (_Builder.is_breakdown, lambda it: it.set(answer="breakdown", by=it.bound.by)),
+    (_Builder.is_count, _Builder.count),
+    (lambda it: it.bound.answer == "compare" and len(it.bound.of("product")) > 1, _Builder.compare),
+    (lambda it: it.bound.answer == "count" and it.fields, lambda it: it.set(answer="fields", fields=it.fields)),
+    (lambda it: it.has_products, _Builder.about_products),
+    (lambda it: it.asks_whether, lambda it: it.set(answer="exists")),
+)
+"""The forms of answers, with what they are chosen by; the first that fits is taken."""
 
 
 def _moment(at: datetime | None) -> str | None:
