@@ -13,9 +13,9 @@ import msgspec
 from msgspec.structs import replace
 
 from countersign.distribution.ask import statements
-from countersign.distribution.ask.filter import Filter, Values, conditions, slot, with_slots
+from countersign.distribution.ask.filter import KNOWN, Filter, Values, conditions, slot, with_slots
 from countersign.distribution.ask.parser import Reading, read
-from countersign.distribution.catalog.public import CHANNELS, PLATFORMS
+from countersign.distribution.catalog.public import CHANNELS
 from countersign.distribution.catalog.schemas import ProductDetail
 from countersign.distribution.context import Store
 from countersign.kernel import clock
@@ -27,6 +27,7 @@ MAX_BEFORE = 5
 MAX_SUGGESTIONS = 3
 MAX_ROWS = 200
 MAX_SHOWN = 20
+MAX_OF_RANGE = 50
 MAX_NOTES = 600
 CORRECTED, BY_MODEL, PARTIAL = 0.8, 0.6, 0.5
 """How sure an answer is of what was asked."""
@@ -120,39 +121,45 @@ async def answer(
 
 async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
     """The answer to what was read, or why there is none."""
-    filter = reading.filter
-    unused = tuple(dict.fromkeys([*reading.guards, *reading.unused]))
-    reason = ""
-    if reading.beyond:
-        reason = f"the catalog has no {joined(list(dict.fromkeys(reading.beyond)), 'or')}"
-    elif reading.unknown:
-        reason = f'the catalog has nothing called "{reading.unknown}"'
-    elif unused and (reading.guards or not _is_worth_telling(filter)):
-        reason = f"I do not know what {_quoted(unused)} means here"
-    elif replace(with_slots(filter, version=Values()), limit=None) == Filter():
-        reason = "I do not understand what is asked for"
+    filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
+    reason = _reason(reading, unused)
     if reason:
         suggestions = await _suggestions(store, filter, at)
         could = f"You could ask: {_quoted(suggestions, '; ')}." if suggestions else CAN_ANSWER
         text = f"I cannot tell: {reason}. {could}"
         return Answered("refused", text, confidence=0.0, suggestions=suggestions, unused=unused)
     found = await run(store, filter)
-    if unused:
+    if unused and found.status != "refused":
         text = f"Read as: {described(filter)}. Not used: {_quoted(unused)}. {found.text}"
         suggestions = await _suggestions(store, filter, at)
-        return replace(
-            found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused
-        )
-    if reading.is_about_text and [name for name, _ in conditions(filter)] == ["text"] and found.total > 1:
+        partial = replace(found, status="partial", text=text, confidence=PARTIAL)
+        return replace(partial, suggestions=suggestions, unused=unused)
+    if reading.is_about_text and found.total > 1 and [name for name, _ in conditions(filter)] == ["text"]:
         # "What is Slow?": several titles could be meant.
         near = [await facts(store.database, source.product) for source in found.sources[:MAX_SUGGESTIONS]]
         return replace(found, confidence=CORRECTED, candidates=tuple(each.detail.title for each in near if each))
-    if not reading.corrected:
-        return found
-    taken = [f'"{each.written}" as {each.title}' for each in reading.corrected if each.others]
-    others = [other for each in reading.corrected for other in each.others]
-    also = f" (I read {joined(taken)}; {joined(others)} would fit too.)" if others else ""
-    candidates = tuple(title for each in reading.corrected if each.others for title in (each.title, *each.others))
+    return _corrected(reading, found) if reading.corrected else found
+
+
+def _reason(reading: Reading, unused: Sequence[str]) -> str:
+    """Why there is no answer; empty where there is one."""
+    plain = with_slots(reading.filter, version=Values())
+    if reading.beyond:
+        return f"the catalog has no {joined(list(dict.fromkeys(reading.beyond)), 'or')}"
+    if reading.unknown:
+        return f'the catalog has nothing called "{reading.unknown}"'
+    if unused and (reading.guards or not _is_worth_telling(reading.filter)):
+        return f"I do not know what {_quoted(unused)} means here"
+    return "I do not understand what is asked for" if replace(plain, limit=None) == Filter() else ""
+
+
+def _corrected(reading: Reading, found: Answered) -> Answered:
+    """The answer with the name that was taken, and the others that fit too."""
+    several = [each for each in reading.corrected if each.others]
+    taken = joined([f'"{each.written}" as {each.title}' for each in several])
+    others = joined([other for each in several for other in each.others])
+    also = f" (I read {taken}; {others} would fit too.)" if several else ""
+    candidates = tuple(title for each in several for title in (each.title, *each.others))
     return replace(found, confidence=CORRECTED, text=found.text + also, candidates=candidates)
 
 
@@ -161,30 +168,33 @@ def _is_worth_telling(filter: Filter) -> bool:
     is not one product of which something else was asked."""
     weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
     weight = sum(weights) + bool(filter.since or filter.until) + (filter.find != "products")
-    is_of_one = len(filter.where.product.any) == 1
-    return weight > 1 and (filter.answer == "fields" and bool(filter.fields) or (filter.answer == "list" and not is_of_one))
+    is_list = filter.answer == "list" and len(filter.where.product.any) != 1
+    return weight > 1 and (is_list or (filter.answer == "fields" and bool(filter.fields)))
 
 
 async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:
     """Questions about what was understood, each of which was tried and has an answer."""
-    plain = Filter(since=filter.since, until=filter.until, when=filter.when, channel=filter.channel)
-    plain = replace(plain, where=replace(filter.where, version=Values()))
+    plain = Filter(where=filter.where, since=filter.since, until=filter.until, when=filter.when, channel=filter.channel)
+    plain = with_slots(plain, version=Values())
     if not any(conditions(plain)):
         return ()
-    facts_of = [await facts(store.database, slug) for slug in plain.where.product.any]
-    titles = [each.detail.title for each in facts_of if each is not None]
-    text = described(plain)
-    could = [f"Which {text} are there?", f"How many {text} are there?"]
-    if titles:
-        about = ("What is {}?", "What is the newest version of {}?", "What changed in {}?")
-        could = [each.format(titles[0]) for each in about] if len(titles) == 1 else [f"Compare {joined(titles)}"]
     tried: list[str] = []
-    for question in could:
+    for question in await _questions(store, plain):
         reading = await read(store.database, question, at)
-        is_whole = not (reading.unused or reading.guards or reading.beyond or reading.unknown)
-        if is_whole and (titles or reading.filter.where == plain.where) and await total(store.database, reading.filter):
+        is_same = plain.where.product.any or reading.filter.where == plain.where
+        if reading.is_whole and is_same and await total(store.database, reading.filter):
             tried.append(question)
     return tuple(tried)
+
+
+async def _questions(store: Store, plain: Filter) -> list[str]:
+    near = [await facts(store.database, slug) for slug in plain.where.product.any]
+    titles = [each.detail.title for each in near if each is not None]
+    if len(titles) == 1:
+        about = ("What is {}?", "What is the newest version of {}?", "What changed in {}?")
+        return [each.format(titles[0]) for each in about]
+    text = described(plain)
+    return [f"Compare {joined(titles)}"] if titles else [f"Which {text} are there?", f"How many {text} are there?"]
 
 
 _NOUNS = {"game": "games", "app": "apps", "tool": "tools"}
@@ -198,17 +208,21 @@ def described(filter: Filter) -> str:
     where = filter.where
     noun = joined([_NOUNS[kind] for kind in where.kind.any], "or") or filter.find
     text = " ".join([*where.access.any, *where.tag.any[:1], noun])
-    for name, values in conditions(filter):
-        phrase = _PHRASES.get(name, "")
-        said, denied = ([PLATFORM_NAMES.get(each, each) for each in texts] for texts in ((*values.all, *values.any), values.none))
-        is_said = name in ("kind", "access") or (name == "tag" and len(values.any) == 1)
-        text += "" if is_said or not said else f" {phrase} {joined(said, 'and' if values.all else 'or')}"
-        text += f" not {phrase} {joined(denied, 'or')}" if denied else ""
+    text += "".join(_condition(name, values) for name, values in conditions(filter))
     if filter.since or filter.until:
         text += f" {_RELEASED[filter.when]}"
         text += f" since {filter.since[:10]}" if filter.since else ""
         text += f" before {filter.until[:10]}" if filter.until else ""
     return text
+
+
+def _condition(name: str, values: Values) -> str:
+    phrase = _PHRASES.get(name, "")
+    is_said = name in ("kind", "access") or (name == "tag" and len(values.any) == 1)
+    said = [] if is_said else [PLATFORM_NAMES.get(each, each) for each in (*values.all, *values.any)]
+    denied = [PLATFORM_NAMES.get(each, each) for each in values.none]
+    text = f" {phrase} {joined(said, 'and' if values.all else 'or')}" if said else ""
+    return f"{text} not {phrase} {joined(denied, 'or')}" if denied else text
 
 
 def _quoted(texts: Sequence[str], separator: str = "") -> str:
@@ -307,35 +321,30 @@ async def _count(store: Store, asked: Filter) -> Answered:
 
 async def _exists(store: Store, asked: Filter) -> Answered:
     """Yes or no: whether there is one; of named products, whether all of them are so."""
-    where = asked.where
-    if asked.order in ("newest", "oldest") and where.version:
+    named = (*asked.where.product.any, *asked.where.product.all)
+    if asked.where.version and asked.order in ("newest", "oldest"):
         return await _is_extreme(store, asked)
-    named = (*where.product.any, *where.product.all)
-    if len(named) > 1 and (asked.fields or asked.order != "title"):
-        return await _is_alike(store, asked, named)
+    rows = [each for slug in named if (each := await facts(store.database, slug)) is not None]
+    if len(rows) > 1 and (asked.fields or asked.order != "title"):
+        return await _is_alike(store, asked, rows)
     is_of_releases = asked.find == "releases"
-    wanted = asked if is_of_releases else replace(asked, find="products", limit=None, order="title")
-    found = await _list(store, wanted)
+    found = await _list(store, asked if is_of_releases else replace(asked, find="products", limit=None, order="title"))
     if found.total >= (1 if is_of_releases else max(1, len(named))):
         return replace(found, text=f"Yes: {found.text}")
-    if not named:
-        return replace(found, text="No: there is none.", sources=())
-    rows = [each for slug in named if (each := await facts(store.database, slug)) is not None]
-    sources = tuple(_source(store, each.detail.slug) for each in rows)
-    return replace(found, text=f"No. {'; '.join(_about(each, ()) for each in rows)}", sources=sources)
+    text = f"No. {'; '.join(_about(each, ()) for each in rows)}" if named else "No: there is none."
+    return replace(found, text=text, sources=tuple(_source(store, each.detail.slug) for each in rows))
 
 
-async def _is_alike(store: Store, asked: Filter, named: Sequence[str]) -> Answered:
+async def _is_alike(store: Store, asked: Filter, rows: Sequence[Facts]) -> Answered:
     """Whether the named products have the same fields; with an order, whether the first of them comes first."""
-    rows = [each for slug in named if (each := await facts(store.database, slug)) is not None]
     sources = tuple(_source(store, each.detail.slug) for each in rows)
-    if asked.order != "title":
-        first = await _products(store.database, replace(asked, limit=1))
-        is_so = [slug for slug, _ in first] == [named[0]]
-        return Answered("answered", f"{'Yes' if is_so else 'No'}: {joined([title for _, title in first])}.", sources, len(rows))
     texts = [_about(each, asked.fields) for each in rows]
     is_so = len({text.removeprefix(each.detail.title) for text, each in zip(texts, rows, strict=True)}) == 1
-    return Answered("answered", f"{'Yes' if is_so else 'No'}. {' '.join(texts)}", sources, len(rows))
+    text = " ".join(texts)
+    if asked.order != "title":
+        ((slug, title),) = await _products(store.database, replace(asked, limit=1))
+        is_so, text = slug == rows[0].detail.slug, f"{title} comes first."
+    return Answered("answered", f"{'Yes' if is_so else 'No'}. {text}", sources, len(rows))
 
 
 async def _is_extreme(store: Store, asked: Filter) -> Answered:
@@ -348,110 +357,109 @@ async def _is_extreme(store: Store, asked: Filter) -> Answered:
 
 
 async def _breakdown(store: Store, asked: Filter) -> Answered:
-    database, by = store.database, asked.by or "kind"
-    counts: list[tuple[str, int]] = []
-    if by in _COLUMNS:
-        text, values = statements.breakdown(asked, _COLUMNS[by])
-        sums: Counter[str] = Counter()
-        for value, count in await database.scan(text, *values):
-            for each in str(value).split() if by == "tag" else [str(value)]:
-                sums[each] += int(count)
-        counts = sums.most_common(MAX_SHOWN)
-    else:
-        for value in PLATFORMS if by == "platform" else CHANNELS:
-            name = "platform" if by == "platform" else "channel"
-            held = slot(asked, name)
-            narrowed = with_slots(asked, **{name: replace(held, all=(*held.all, value))})
-            counts.append((value, await total(database, narrowed)))
-        counts.sort(key=lambda count: -count[1])
-    text = ", ".join(f"{PLATFORM_NAMES.get(value, value)}: {count}" for value, count in counts if count)
-    return Answered("answered", f"{text or 'None'}.", total=len(counts))
+    by = asked.by or "kind"
+    counts = Counter(dict(await _counts_of_slot(store, asked, by)) if by in ("platform", "channel") else {})
+    if not counts:
+        text, values = statements.breakdown(asked, _COLUMNS.get(by, "c.kind"))
+        for value, count in await store.database.scan(text, *values):
+            counts.update(dict.fromkeys(str(value).split() if by == "tag" else [str(value)], int(count)))
+    shown = [f"{PLATFORM_NAMES.get(value, value)}: {count}" for value, count in counts.most_common(MAX_SHOWN) if count]
+    return Answered("answered", f"{', '.join(shown) or 'None'}.", total=len(counts))
+
+
+async def _counts_of_slot(store: Store, asked: Filter, name: str) -> list[tuple[str, int]]:
+    held = slot(asked, name)
+    narrowed = [(each, with_slots(asked, **{name: replace(held, all=(*held.all, each))})) for each in KNOWN[name]]
+    return [(each, await total(store.database, filter)) for each, filter in narrowed]
 
 
 async def _fields(store: Store, asked: Filter) -> Answered:
     """What is asked of each product: of its releases where versions, dates, notes or files are."""
     where = replace(asked.where, version=Values(), text=Values() if asked.where.product.any else asked.where.text)
-    wanted = replace(asked, where=where, channel=Values(), since=None, until=None, when="any", order="title", limit=MAX_SHOWN)
-    products = await _products(store.database, wanted)
+    products = await _products(store.database, Filter(where=where, limit=MAX_SHOWN))
+    if not products:
+        return Answered("answered", "None: no product fits.")
+    is_of_releases = len(products) > 1 and bool(_OF_RELEASES & {*asked.fields})
     texts: list[str] = []
     sources: list[Source] = []
     for slug, _ in products:
-        each = await facts(store.database, slug)
-        if each is None:
-            continue
-        text, of = await _fields_of(store, asked, each)
-        if len(products) > 1 and _OF_RELEASES & {*asked.fields} and all(source.release is None for source in of):
-            continue
-        texts.append(text)
-        sources += of
-    if not products:
-        return Answered("answered", "None: no product fits.")
+        text, of = await _fields_of(store, asked, slug)
+        if not is_of_releases or any(source.release for source in of):
+            texts.append(text)
+            sources += of
     if not any(texts):
-        words = _quoted((*asked.where.text.any, *asked.where.text.all))
+        words = _quoted((*asked.where.text.any, *asked.where.text.all)) or "this"
         return Answered("refused", f"I cannot tell: no release notes mention {words}.", confidence=0.0)
     return Answered("answered", " ".join(texts), tuple(sources), len(products))
 
 
-async def _fields_of(store: Store, asked: Filter, product: Facts) -> tuple[str, list[Source]]:
-    slug, title = product.detail.slug, product.detail.title
-    if not _OF_RELEASES & {*asked.fields} or asked.answer == "compare":
-        if asked.fields == ("channels",):
-            return _newest_of_channels(store, asked, product)
+async def _fields_of(store: Store, asked: Filter, slug: str) -> tuple[str, list[Source]]:
+    product = await facts(store.database, slug)
+    if product is None:
+        return "", []
+    if asked.fields == ("channels",):
+        return _newest_of_channels(store, asked, product)
+    if asked.answer == "compare" or not _OF_RELEASES & {*asked.fields}:
         return _about(product, asked.fields if asked.answer == "fields" else ()), [_source(store, slug)]
     wanted = with_slots(asked, product=Values(any=(slug,)))
     is_open = not (wanted.where.version or wanted.where.text or asked.since or asked.until)
-    order, limit = ("oldest" if asked.order == "oldest" else "newest"), asked.limit or (1 if is_open else 50)
-    rows = await _rows(store.database, replace(wanted, limit=limit, order=order))
+    limit = asked.limit or (1 if is_open else MAX_OF_RANGE)
+    rows = await _rows(store.database, replace(wanted, limit=limit))
     if not rows:
-        if wanted.where.text:
-            return "", []
-        versions = ", ".join((*asked.where.version.any, *asked.where.version.all))
-        what = f"published version {versions}" if versions else "such published release"
-        return f"{title} has no {what}.", [_source(store, slug)]
-    parts: list[str] = []
-    for row in rows:
-        part = f"{row.title} {row.version} ({row.channel}) was published on {_day(row.published_at)}"
-        if "notes" in asked.fields:
-            head = f"{row.title} {row.version} ({row.channel}, {_day(row.published_at)})"
-            part = f"{head}: {(row.notes or 'no notes')[:MAX_NOTES]}"
-        if "artifacts" in asked.fields:
-            files = await store.database.fetch(_FILES, row.slug, row.version)
-            names = [f"{name} ({size} bytes, sha256 {digest}, {platform})" for name, size, digest, platform in files]
-            part += f"; files: {', '.join(names) or 'none'}"
-        parts.append(part)
+        return _none_of(asked, product), [] if wanted.where.text else [_source(store, slug)]
+    text = ". ".join([await _release(store, asked, row) for row in rows]).rstrip(".") + "."
     other = [name for name in asked.fields if name not in _OF_RELEASES]
-    text = ". ".join(parts).rstrip(".") + "."
-    return f"{text} {_about(product, other)}" if other else text, [_source(store, slug, row.version) for row in rows]
+    sources = [_source(store, slug, row.version) for row in rows]
+    return f"{text} {_about(product, other)}" if other else text, sources
+
+
+def _none_of(asked: Filter, product: Facts) -> str:
+    versions = ", ".join((*asked.where.version.any, *asked.where.version.all))
+    what = f"published version {versions}" if versions else "such published release"
+    return "" if asked.where.text else f"{product.detail.title} has no {what}."
+
+
+async def _release(store: Store, asked: Filter, row: Row) -> str:
+    text = f"{row.title} {row.version} ({row.channel}) was published on {_day(row.published_at)}"
+    if "notes" in asked.fields:
+        head = f"{row.title} {row.version} ({row.channel}, {_day(row.published_at)})"
+        text = f"{head}: {(row.notes or 'no notes')[:MAX_NOTES]}"
+    if "artifacts" in asked.fields:
+        files = await store.database.fetch(_FILES, row.slug, row.version)
+        names = [f"{name} ({size} bytes, sha256 {digest}, {platform})" for name, size, digest, platform in files]
+        text += f"; files: {', '.join(names) or 'none'}"
+    return text
 
 
 def _newest_of_channels(store: Store, asked: Filter, product: Facts) -> tuple[str, list[Source]]:
     wanted = (*asked.channel.any, *asked.channel.all)
-    found = [each for each in product.detail.channels if not wanted or each.channel in wanted]
-    names = [f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in found]
-    text = f"{product.detail.title} has releases in {len(found)} channel{'s' * (len(found) != 1)}: {joined(names) or 'none'}."
+    found = [each for each in product.detail.channels if each.channel in (wanted or CHANNELS)]
+    names = joined([f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in found])
+    text = f"{product.detail.title} has releases in {len(found)} channel{'s' * (len(found) != 1)}: {names or 'none'}."
     return text, [_source(store, product.detail.slug, each.version) for each in found]
 
 
 def _about(product: Facts, fields: Sequence[str]) -> str:
     """What is said of a product: the fields, or all of them."""
     detail = product.detail
-    newest = detail.channels[0] if detail.channels else None
     platforms = [PLATFORM_NAMES[name] for name in detail.platforms]
     channels = joined([f"{each.channel} ({each.version})" for each in detail.channels])
+    tags = ", ".join(detail.tags)
     parts = {
         "kind": f"is {'an' if detail.kind == 'app' else 'a'} {detail.kind}",
         "org": f"is published by {product.publisher}",
-        "platforms": f"runs on {joined(platforms) or 'no platform'}"
-        f" ({len(platforms)} platform{'s' * (len(platforms) != 1)})",
-        "access": "is free" if detail.access == "free" else "has to be owned (entitled)",
-        "license": f"has the license {detail.license}" if detail.license else "states no license",
-        "homepage": f"has the homepage {detail.homepage}" if detail.homepage else "has no homepage",
-        "tags": f"is tagged {', '.join(detail.tags)}" if detail.tags else "has no tags",
-        "channels": f"has releases in {channels}" if channels else "has no releases",
+        "platforms": f"runs on {joined(platforms)} ({len(platforms)} platform{'s' * (len(platforms) != 1)})",
+        "access": {"free": "is free", "entitled": "has to be owned (entitled)"}[detail.access],
+        "license": _or_none("has the license {}", detail.license, "states no license"),
+        "homepage": _or_none("has the homepage {}", detail.homepage, "has no homepage"),
+        "tags": _or_none("is tagged {}", tags, "has no tags"),
+        "channels": _or_none("has releases in {}", channels, "has no releases"),
     }
     if fields:
         return f"{detail.title} {joined([parts[name] for name in fields if name in parts])}."
-    text = f"{detail.title} {joined([*parts.values()])}"
-    if newest is not None:
-        text += f"; its newest version is {newest.version} ({newest.channel}, {newest.published_at[:10]})"
-    return f"{text}. {detail.description or ''}".rstrip()
+    newest = "".join(f"; its newest version is {each.version} ({each.channel}, {each.published_at[:10]})" for each in detail.channels[:1])
+    return f"{detail.title} {joined([*parts.values()])}{newest}. {detail.description or ''}".rstrip()
+
+
+def _or_none(text: str, value: str | None, otherwise: str) -> str:
+    return text.format(value) if value else otherwise

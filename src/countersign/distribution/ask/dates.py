@@ -16,6 +16,7 @@ NUMBERS = dict(
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 _MONTH_OF = {name[:size]: place for place, name in enumerate(MONTHS, 1) for size in (3, 4, len(name))}
 _NUMBER = rf"(?P<n>\d{{1,4}}|{'|'.join(sorted(NUMBERS, key=len, reverse=True))})(?: of)?"
+_NTH = "(?P<nth>first|second|third|fourth|last|1st|2nd|3rd|4th)"
 _UNIT = r"(?P<unit>hour|day|week|fortnight|month|quarter|year)s?"
 _MONTH = rf"(?P<month>{'|'.join(sorted(_MONTH_OF, key=len, reverse=True))})\.?"
 _DAY = r"(?P<day>\d\d?)(?:st|nd|rd|th)?"
@@ -52,37 +53,38 @@ def found(words: Sequence[str], at: int, now: datetime) -> Found | None:
     text = " ".join(words[at : at + MAX_WORDS])
     is_between = text.startswith("between ")
     opening = None if is_between else _OPENING.match(text)
-    kind = (opening.lastgroup or "") if opening else ""
     begin = len("between ") if is_between else opening.end() if opening else 0
-    first = _period(text, begin, now, before=words[at - 1] if at and not begin else text[:begin].strip().rpartition(" ")[2])
+    before = " ".join([*words[max(0, at - 1) : at], text[:begin].strip()]).split()[-1:]
+    first = _period(text, begin, now, before)
     if first is None:
         return None
+    kind = "between" if is_between else (opening.lastgroup or "") if opening else ""
+    span, end = _linked(text, kind, first, now)
+    return None if kind == "between" and end == first[1] else Found(span, at + text.count(" ", 0, end) + 1)
+
+
+def _linked(text: str, kind: str, first: tuple[Range, int], now: datetime) -> tuple[Range, int]:
+    """The time with what is linked to it, "to May", "and June", "onwards", and where that ends."""
     span, end = first
     link = _LINKS.match(text, end + 1)
-    last = _period(text, link.end(), now, before="to") if link and link.lastgroup != "on" else None
-    if is_between:
-        if link is None or last is None or link[0] != "and ":
-            return None
-        return Found(_spanning(span, last[0]), at + _words(text, last[1]))
+    if link and link["on"] and kind in ("", "in", "since"):
+        return Range(span.since, None), link.end()
+    last = _period(text, link.end(), now, ["to"]) if link and not link["on"] else None
     if link and last and _joins(link, kind, span, last[0]):
-        return Found(_spanning(span, last[0]), at + _words(text, last[1]))
-    if link and link["on"] and (kind == "in" or not kind or kind == "since"):
-        return Found(Range(span.since, None), at + _words(text, link.end()))
+        return _spanning(span, last[0]), last[1]
     ends = {"since": Range(span.since, None), "after": Range(span.until, None), "before": Range(None, span.since)}
     ends["until"] = Range(None, span.until)
-    return Found(ends.get(kind, span), at + _words(text, end))
-
-
-def _words(text: str, end: int) -> int:
-    return text.count(" ", 0, end) + 1
+    return ends.get(kind, span), end
 
 
 def _joins(link: re.Match[str], kind: str, first: Range, last: Range) -> bool:
     """Whether the two times are one: "from March to May", "in September or October 2026"."""
+    if kind == "between" or link[0] == "and ":
+        return kind == "between" and link[0] == "and "
     if link["or"]:
         both = _spanning(first, last)
         return None not in both and (both.until or datetime.max) - (both.since or datetime.min) < timedelta(400)
-    return link[0] != "and " and kind in ("since", "in", "")
+    return kind in ("since", "in", "")
 
 
 def _spanning(first: Range, last: Range) -> Range:
@@ -107,7 +109,8 @@ def _before(now: datetime, count: int, unit: str) -> datetime:
     if unit in ("month", "quarter", "year"):
         months = count * {"month": 1, "quarter": 3, "year": 12}[unit]
         year, month = divmod(now.year * 12 + now.month - 1 - months, 12)
-        return datetime(1970, 1, 1, tzinfo=UTC) if year < 1970 else now.replace(year=year, month=month + 1, day=min(now.day, 28))
+        begin = datetime(1970, 1, 1, tzinfo=UTC)
+        return begin if year < 1970 else now.replace(year=year, month=month + 1, day=min(now.day, 28))
     length = {"hour": timedelta(hours=1), "day": timedelta(1), "week": timedelta(7), "fortnight": timedelta(14)}[unit]
     return now - min(count * length, timedelta(15_000))
 
@@ -123,6 +126,10 @@ def _year(text: str | None, now: datetime) -> int:
 def _iso(match: re.Match[str], _now: datetime) -> Range:
     year, month, day = int(match["y"]), int(match["m"]), int(match["d"] or 0)
     return _days(date(year, month, day)) if day else _months(year, month, 1)
+
+
+def _named_day(match: re.Match[str], now: datetime) -> Range:
+    return _days(now.date() - timedelta(sum(match[name] is not None for name in ("one", "two"))))
 
 
 def _relative(match: re.Match[str], now: datetime) -> Range | None:
@@ -179,28 +186,24 @@ def _whole_year(match: re.Match[str], now: datetime) -> Range | None:
 
 _Reader = Callable[[re.Match[str], datetime], Range | None]
 _DATED = rf"(?:(?:{'|'.join(WEEKDAYS)})(?: ,| the)* )?"
-_PERIODS: tuple[tuple[re.Pattern[str], _Reader], ...] = tuple(
-    (re.compile(rf"(?:the )?{pattern}(?= |$)"), reader)
-    for pattern, reader in (
-        (r"(?P<y>\d{4})[-/](?P<m>\d\d?)(?:[-/](?P<d>\d\d?))?(?:t\S*)?", _iso),
-        ("day before yesterday", lambda _, now: _days(now.date() - timedelta(2))),
-        ("yesterday", lambda _, now: _days(now.date() - timedelta(1))),
-        ("(?:today|tonight)", lambda _, now: _days(now.date())),
-        (rf"(?P<which>this|last|previous|current|past|same) {_UNIT}", _relative),
-        (rf"(?:more than|last|past|previous|over|than) {_NUMBER} {_UNIT}", _rolling),
-        (rf"{_NUMBER} {_UNIT} (?:ago|back)", _ago),
-        (rf"(?:q(?P<q>[1-4])|h(?P<h>[12])|(?P<nth>first|second|third|fourth|last|1st|2nd|3rd|4th) (?P<part>quarter|half)){_YEAR}", _part),
-        (rf"{_DATED}{_DAY}(?: of)? {_MONTH}{_YEAR}", _of_month),
-        (rf"{_DATED}{_MONTH}(?: the)? {_DAY}{_YEAR}", _of_month),
-        (rf"{_MONTH}(?P<day>){_YEAR}", _of_month),
-        (rf"(?:last )?(?P<weekday>{'|'.join(WEEKDAYS)})(?: of)?(?: (?P<week>this|last) week)?", _weekday),
-        (r"(?:year )?(?P<y>(?:19|20)\d\d)", _whole_year),
-    )
+_PATTERNS: tuple[tuple[str, _Reader], ...] = (
+    (r"(?P<y>\d{4})[-/](?P<m>\d\d?)(?:[-/](?P<d>\d\d?))?(?:t\S*)?", _iso),
+    ("(?:(?P<two>day before )?(?P<one>yesterday)|today|tonight)", _named_day),
+    (rf"(?P<which>this|last|previous|current|past|same) {_UNIT}", _relative),
+    (rf"(?:more than|last|past|previous|over|than) {_NUMBER} {_UNIT}", _rolling),
+    (rf"{_NUMBER} {_UNIT} (?:ago|back)", _ago),
+    (rf"(?:q(?P<q>[1-4])|h(?P<h>[12])|{_NTH} (?P<part>quarter|half)){_YEAR}", _part),
+    (rf"{_DATED}{_DAY}(?: of)? {_MONTH}{_YEAR}", _of_month),
+    (rf"{_DATED}{_MONTH}(?: the)? {_DAY}{_YEAR}", _of_month),
+    (rf"{_MONTH}(?P<day>){_YEAR}", _of_month),
+    (rf"(?:last )?(?P<weekday>{'|'.join(WEEKDAYS)})(?: of)?(?: (?P<week>this|last) week)?", _weekday),
+    (r"(?:year )?(?P<y>(?:19|20)\d\d)", _whole_year),
 )  # fmt: skip
+_PERIODS = [(re.compile(rf"(?:the )?{pattern}(?= |$)"), reader) for pattern, reader in _PATTERNS]
 _BEFORE_MAY = frozenset("in since during until of before after from to and or last this by between till through".split())
 
 
-def _period(text: str, begin: int, now: datetime, before: str) -> tuple[Range, int] | None:
+def _period(text: str, begin: int, now: datetime, before: Sequence[str]) -> tuple[Range, int] | None:
     """The day, week, month, quarter, half or year that has its name here, and where the name ends."""
     for pattern, read in _PERIODS:
         match = pattern.match(text, begin)
@@ -215,7 +218,7 @@ def _period(text: str, begin: int, now: datetime, before: str) -> tuple[Range, i
     return None
 
 
-def _is_verb(match: re.Match[str], before: str) -> bool:
+def _is_verb(match: re.Match[str], before: Sequence[str]) -> bool:
     """Whether "may" is no month; "mar", "sun" and the like alone are words too."""
-    is_bare = not match["day"] and not match["year"]
-    return is_bare and match["month"] in ("may", "mar", "dec", "jan") and before not in _BEFORE_MAY
+    is_bare = not (match["day"] or match["year"])
+    return is_bare and match["month"] in ("may", "mar", "dec", "jan") and not _BEFORE_MAY & {*before}

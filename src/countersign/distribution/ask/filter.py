@@ -111,18 +111,15 @@ def moment(text: str) -> Instant:
 
 def fault(asked: Filter) -> str | None:
     """What is wrong with a filter of the right form: a value that its slot does not have, a day that does not exist."""
-    for name, values in conditions(asked):
-        known = KNOWN.get(name)
-        unknown = [each for each in (*values.any, *values.all, *values.none) if known and each not in known]
-        if known and unknown:
-            return f"{name} must be one of {', '.join(known)}; {unknown[0]} is not"
+    given = [(name, each) for name, values in conditions(asked) for each in (*values.any, *values.all, *values.none)]
+    for name, value in given:
+        if value not in KNOWN.get(name, (value,)):
+            return f"{name} must be one of {', '.join(KNOWN[name])}; {value} is not"
     try:
-        for text in (asked.since, asked.until):
-            if text is not None and moment(text) < 0:
-                return f"{text} must not be before 1970"
+        early = [text for text in (asked.since, asked.until) if text is not None and moment(text) < 0]
     except ValueError:
         return "since and until must be days or moments that exist"
-    return None
+    return f"{early[0]} must not be before 1970" if early else None
 
 
 def as_text(asked: Filter) -> str:
@@ -150,33 +147,45 @@ _ASKING = frozenset("which what who when list show how is are does do".split())
 
 def is_onward(words: Sequence[str], slots: set[str]) -> bool:
     """Whether the question makes sense only after another: it points back, begins in the middle, or names nothing."""
-    first = next((word for word in words if word.isalpha() or "'" in word), "")
+    first = next((word for word in words if word.replace("'", "").isalpha()), "")
     is_fragment = first in _OPENINGS and (first not in ("what", "how") or words[1:2] == ["about"])
     names_nothing = not slots & {"kind", "product", "find", "org"}
-    return bool(_BACKWARD & {*words}) or is_fragment or names_nothing
+    return any((_BACKWARD & {*words}, is_fragment, names_nothing))
 
 
 def merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
     """The base with what the new question says of it."""
-    found = base
-    for name, values in conditions(asked):
-        before = slot(base, name)
-        is_denial = not values.any and not values.all
-        changed = replace(before, none=tuple(dict.fromkeys((*before.none, *values.none)))) if is_denial else values
-        found = with_slots(found, **{name: values if name == "product" else changed})
-    if asked.where.product.any and asked.where.product != base.where.product and base.answer == "list":
-        found = replace(found, where=asked.where, channel=asked.channel)
+    found = _merged_slots(base, asked)
     changes: dict[str, Any] = {}
     if asked.since or asked.until or asked.when != "any":
         changes |= {"since": asked.since, "until": asked.until, "when": asked.when}
     if asked.order != "title" or asked.limit is not None:
         changes |= {"order": asked.order, "limit": asked.limit}
-    is_about = words[:2] in (["what", "about"], ["how", "about"]) or words[:1] == ["and"]
-    asks = asked.answer != "list" or (bool(_ASKING & {*words[:3]}) and not is_about)
-    if asks and not (is_about and asked.answer in ("exists", "fields") and not asked.fields and base.answer != "list"):
+    asks = _asks_anew(base, asked, words)
+    if asks:
         changes |= {"answer": asked.answer, "fields": asked.fields, "by": asked.by}
-        if asked.answer == "count":
-            changes |= {"order": "title", "limit": None}
+        changes |= {"order": "title", "limit": None} if asked.answer == "count" else {}
     if asked.find != "products" or (asks and base.find == "publishers"):
         changes["find"] = asked.find
     return replace(found, **changes)
+
+
+def _merged_slots(base: Filter, asked: Filter) -> Filter:
+    product = asked.where.product
+    if product.any and product != base.where.product and base.answer == "list":
+        return replace(base, where=asked.where, channel=asked.channel)
+    found = base
+    for name, values in conditions(asked):
+        before = slot(base, name)
+        is_denial = not (values.any or values.all) and name != "product"
+        changed = replace(before, none=tuple(dict.fromkeys((*before.none, *values.none)))) if is_denial else values
+        found = with_slots(found, **{name: changed})
+    return found
+
+
+def _asks_anew(base: Filter, asked: Filter, words: Sequence[str]) -> bool:
+    """Whether the new question has a form of its own: "and how many", but not "and on Windows?"."""
+    is_about = words[:2] in (["what", "about"], ["how", "about"]) or words[:1] == ["and"]
+    asks = asked.answer != "list" or (not is_about and bool(_ASKING & {*words[:3]}))
+    is_same = asked.answer in ("exists", "fields") and not asked.fields and base.answer != "list"
+    return asks and not (is_about and is_same)

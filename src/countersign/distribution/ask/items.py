@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple, get_args
 
 from countersign.distribution.ask import dates, names
-from countersign.distribution.ask.filter import KNOWN, SLOTS, By, FieldName, Filter
-from countersign.distribution.ask.lexicon import KEYS, KNOWN_WORDS, IGNORED, MAX_PHRASE, WORDS, Meaning, Token, respelled
+from countersign.distribution.ask.filter import KNOWN, SLOTS, By, FieldName
+from countersign.distribution.ask.lexicon import IGNORED, KEYS, KNOWN_WORDS, MAX_PHRASE, WORDS, Meaning, Token, respelled
 from countersign.distribution.ask.names import Name
 from countersign.distribution.ask.statements import forms
 from countersign.distribution.catalog.words import words as terms_of
@@ -21,6 +21,7 @@ from countersign.kernel.database.port import Database
 MAX_UNKNOWN = 12
 """Words of a question that are looked up when nothing else is known of them."""
 MAX_WORDS_OF_VALUE = 6
+MAX_LIMIT = 100
 MIN_TAG = 5
 """Letters of a mistyped tag."""
 SENTENCE_ENDS = frozenset([".", ";", "?", "!"])
@@ -124,19 +125,23 @@ class _Known:
         return self.items[-1].end
 
     def _named(self, at: int) -> Iterable[Candidate]:
-        follows_tags = bool(self.items) and (self.items[-1].value, self.items[-1].end) == ("tags", at)
         for name in self._names.get(at, ()):
-            priority = _PRIORITY[name.slot]
-            following = WORDS.get(tuple(self._words[name.end : name.end + 1]))
-            if name.slot == "tag" and (follows_tags or (following is not None and following.slot == "kind")):
-                priority = 5
-            is_capital = at > 0 and self._question[self._tokens[at].start].isupper()
-            if name.slot == "product" and name.end == at + 1 and self._words[at] in KNOWN_WORDS and not is_capital:
-                # A title that is an ordinary word: meant as the word.
-                priority = -1
-            mark = self._words[name.end] if name.end < len(self._words) else ""
-            ends_in_mark = mark in ("?", "!") and name.title.endswith(mark) and name.end + 1 < len(self._words)
-            yield priority, Item(name.slot, name.value, at, name.end + ends_in_mark)
+            mark = self._words[name.end] if name.end + 1 < len(self._words) else ""
+            ends_in_mark = mark in ("?", "!") and name.title.endswith(mark)
+            yield self._priority(name, at), Item(name.slot, name.value, at, name.end + ends_in_mark)
+
+    def _priority(self, name: Name, at: int) -> int:
+        if name.slot == "tag":
+            last = self.items[-1] if self.items else Item("", "", -1, -1)
+            following = WORDS.get(tuple(self._words[name.end : name.end + 1]), Meaning("", ""))
+            is_meant = (last.value, last.end) == ("tags", at) or following.slot == "kind"
+            return 5 if is_meant else _PRIORITY["tag"]
+        is_word = name.end == at + 1 and self._words[at] in KNOWN_WORDS and not self._is_capital(at)
+        # A title that is an ordinary word: meant as the word.
+        return -1 if name.slot == "product" and is_word else _PRIORITY[name.slot]
+
+    def _is_capital(self, at: int) -> bool:
+        return at > 0 and self._question[self._tokens[at].start].isupper()
 
     def _of_lexicon(self, at: int) -> Iterable[Candidate]:
         token = self._tokens[at]
@@ -166,60 +171,63 @@ class _Known:
         """The key that is written here, and the place of the operator after it."""
         for size in (3, 2, 1):
             key = KEYS.get(tuple(self._words[at : at + size]))
-            if key and at + size < len(self._words) and self._words[at + size] in _OPERATORS:
-                is_end_of_text = at + size == len(self._words) - 1
-                return ("", at) if is_end_of_text else (key, at + size)
+            if key and self._words[at + size : at + size + 1] and self._words[at + size] in _OPERATORS:
+                return key, at + size
         return "", at
 
     def _pair(self, at: int) -> int:
         """Take `key=value` where it begins here; the place after it, or 0."""
         key, place = self._key(at)
-        if not key or (self._words[place] == ":" and self._tokens[at].start > 0 and not self._is_terse(place)):
+        # "Apps: …" is no pair, unless it is at the beginning or written as agents do.
+        is_sentence = self._words[place : place + 1] == [":"] and self._tokens[place].start > self._tokens[place - 1].end
+        if not key or (is_sentence and at > 0):
             return 0
-        if key in ("since", "until", "dated"):
-            return self._dated_pair(key, at, place)
+        return self._dated_pair(key, at, place) if key in ("since", "until", "dated") else self._plain_pair(key, at, place)
+
+    def _plain_pair(self, key: str, at: int, place: int) -> int:
         found: list[Item] = []
         joint, start = "", place + 1
         while start < len(self._words):
             start += self._words[start] in _BRACKETS
             value, end = self._value(key, start, is_first=not found)
-            if end == start or self._key(start)[0]:
+            if end == start:
                 break
             found.append(Item(key, value, at, end, self._words[place] == "!=", joint, is_pair=True))
             joint = _JOINTS.get(self._words[end], "") if end < len(self._words) else ""
             start = end + 1
             if not joint or self._key(start)[0]:
                 break
-        if not found:
-            return 0
-        end = found[-1].end
         for item in found:
-            item.is_pair, item.joint = True, found[-1].joint or item.joint
+            item.joint = found[-1].joint or item.joint
         self.items += found
-        return end + (end < len(self._words) and self._words[end] in _BRACKETS)
-
-    def _is_terse(self, place: int) -> bool:
-        """Whether the colon at the place is written as agents do, with no sentence after it."""
-        return self._tokens[place].start == self._tokens[place - 1].end
+        end = found[-1].end if found else 0
+        return end + (self._words[end : end + 1] in ([")"], ["]"], ["}"]) and end > 0)
 
     def _value(self, key: str, at: int, *, is_first: bool) -> tuple[Any, int]:
         """The value of the key that is written here, and where it ends; the place itself where there is none."""
-        if at >= len(self._words) or self._tokens[at].is_mark:
+        if at >= len(self._words) or self._key(at)[0]:
+            return "", at
+        if self._tokens[at].is_mark:
             return self._compared(key, at)
         if key == "limit":
-            return (int(self._words[at]), at + 1) if self._words[at].isdigit() and len(self._words[at]) < 4 else ("", at)
-        meaning, end = self._meaning(at)
+            is_number = self._words[at].isdigit() and 0 < int(self._words[at][:4]) <= MAX_LIMIT
+            return (int(self._words[at][:4]), at + 1) if is_number else ("", at)
         if key in _MEMBERS:
-            # "published_at" is two words.
-            for size in (2, 1):
-                text = "_".join(self._words[at : at + size])
-                if text in _MEMBERS[key]:
-                    return text, at + size
-            fits = meaning is not None and meaning.slot == _CLASSES.get(key, key) and meaning.value in _MEMBERS[key]
-            return (meaning.value, end) if meaning and fits else ("", at)
-        if key in KNOWN or (key == "license" and meaning is not None and meaning.slot == "license"):
-            return (meaning.value, end) if meaning is not None and meaning.slot == key else ("", at)
-        return self._open_value(key, at, is_first=is_first)
+            return self._member(key, at)
+        meaning, end = self._meaning(at)
+        if meaning is not None and meaning.slot == key and key in (*KNOWN, "license"):
+            return meaning.value, end
+        return ("", at) if key in KNOWN else self._open_value(key, at, is_first=is_first)
+
+    def _member(self, key: str, at: int) -> tuple[str, int]:
+        # "published_at" is two words.
+        for size in (2, 1):
+            text = "_".join(self._words[at : at + size])
+            if text in _MEMBERS[key]:
+                return text, at + size
+        meaning, end = self._meaning(at)
+        fits = meaning is not None and meaning.slot == _CLASSES.get(key, key)
+        return (meaning.value, end) if meaning and fits and meaning.value in _MEMBERS[key] else ("", at)
 
     def _compared(self, key: str, at: int) -> tuple[Any, int]:
         if key == "version" and at + 1 < len(self._words) and self._words[at] in (">", "<", ">=", "<="):
@@ -228,10 +236,11 @@ class _Known:
 
     def _open_value(self, key: str, at: int, *, is_first: bool) -> tuple[str, int]:
         token = self._tokens[at]
-        name = next((each for each in self._names.get(at, ()) if each.slot == key), None)
-        if name is not None:
-            return name.value, name.end
-        if token.is_quoted or (key == "version" and self._words[at].removeprefix("v")[:1].isdigit()):
+        for name in self._names.get(at, ()):
+            if name.slot == key:
+                return name.value, name.end
+        is_version = key == "version" and self._words[at].removeprefix("v")[:1].isdigit()
+        if token.is_quoted or is_version:
             return self._question[token.start : token.end], at + 1
         if key in ("org", "product", "version") or not is_first:
             return "", at
@@ -245,21 +254,20 @@ class _Known:
         return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])
 
     def _dated_pair(self, key: str, at: int, place: int) -> int:
-        value = self._words[place + 1] if place + 1 < len(self._words) else ""
-        sign = {"since": ">=", "until": "<="}.get(key, self._words[place])
-        if self._words[place] in (">", "<", ">=", "<="):
-            sign = self._words[place]
-        if sign == "<=" and "t" in value[9:12]:
-            sign = "<"
+        operator, value = self._words[place], "".join(self._words[place + 1 : place + 2])
+        sign = {"since": ">=", "until": "<="}.get(key, operator)
+        sign = operator if operator in (">", "<", ">=", "<=") else sign
+        # A moment is where the range ends; a day belongs to it.
+        sign = "<" if sign == "<=" and "t" in value[9:12] else sign
         time = dates.found([sign, *self._words[place + 1 : place + dates.MAX_WORDS]], 0, self._now)
         if time is not None:
             self.items.append(Item("time", time.range, at, place + time.end, is_pair=True))
             return place + time.end
-        if value.removeprefix("v")[:1].isdigit() and key != "dated":
-            version = f"{'>' if key == 'since' else '<='}{value}"
-            self.items.append(Item("version", version, at, place + 2, is_pair=True))
-            return place + 2
-        return 0
+        if key == "dated" or not value.removeprefix("v")[:1].isdigit():
+            return 0
+        version = f"{'>' if key == 'since' else '<='}{value}"
+        self.items.append(Item("version", version, at, place + 2, is_pair=True))
+        return place + 2
 
 
 def question_in(tokens: Sequence[Token], items: Sequence[Item]) -> Sentence:
@@ -268,34 +276,35 @@ def question_in(tokens: Sequence[Token], items: Sequence[Item]) -> Sentence:
     if any(item.is_pair for item in items):
         return Sentence(0, len(tokens))
     within = {place for item in items for place in range(item.start, item.end)}
-    sentences: list[Sentence] = []
-    start = 0
-    for at, token in enumerate(tokens):
-        is_last = at == len(tokens) - 1
-        ends = token.word in SENTENCE_ENDS and at not in within and (is_last or tokens[at + 1].start > token.end)
-        if ends or is_last:
-            sentences.append(Sentence(start, at + 1))
-            start = at + 1
+    sentences = _sentences(tokens, within)
     marked = [each for each in sentences if tokens[each.end - 1].word == "?"]
     long = [each for each in sentences if each.end - each.start > 3 and any(map(each.has, items))]
     start, end = (marked or long or sentences or [Sentence(0, 0)])[-1]
-    colons = [
-        at + 1
-        for at in range(start, end - 3)
-        if tokens[at].word == ":" and at not in within and tokens[at + 1].start > tokens[at].end
-    ]
-    return Sentence(colons[-1] if colons else start, end)
+    colons = [at for at in range(start, end - 3) if tokens[at].word == ":" and at not in within]
+    begins = [at + 1 for at in colons if tokens[at + 1].start > tokens[at].end]
+    return Sentence(begins[-1] if begins else start, end)
+
+
+def _sentences(tokens: Sequence[Token], within: set[int]) -> list[Sentence]:
+    sentences: list[Sentence] = []
+    start = 0
+    for at, token in enumerate(tokens):
+        following = tokens[at + 1].start if at + 1 < len(tokens) else token.end + 1
+        ends = token.word in SENTENCE_ENDS and at not in within and following > token.end
+        if ends or at + 1 == len(tokens):
+            sentences.append(Sentence(start, at + 1))
+            start = at + 1
+    return sentences
 
 
 def _unknown(tokens: Sequence[Token], items: Sequence[Item]) -> list[int]:
     """The places of the question's words that are nothing known; of all words where the question has no condition."""
     used = {place for item in items for place in range(item.start, item.end)}
     sentence = question_in(tokens, items)
-    if not any(sentence.has(item) and item.slot in SLOTS for item in items):
+    if not {item.slot for item in items if sentence.has(item)} & {*SLOTS}:
         sentence = Sentence(0, len(tokens))
-    return [
-        at for at in range(*sentence) if at not in used and not tokens[at].is_mark and tokens[at].word not in IGNORED
-    ]
+    words = [at for at in range(*sentence) if at not in used and not tokens[at].is_mark]
+    return [at for at in words if tokens[at].word not in IGNORED]
 
 
 class _Unknown:
@@ -312,9 +321,9 @@ class _Unknown:
         """Add the items that the words are; keep the others as unused."""
         places = _unknown(self._tokens, self._recognition.items)
         terms = {at: "".join(terms_of(self._tokens[at].word)) for at in places[:MAX_UNKNOWN]}
-        every_form = [form for term in terms.values() if term for form in forms(term)]
-        known = await names.public_terms(self._database, every_form)
-        self._in_texts = {at: term for at, term in terms.items() if term and known & {*forms(term)}}
+        terms = {at: term for at, term in terms.items() if term}
+        known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
+        self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
         for run in _runs(places[:MAX_UNKNOWN]):
             if not await self._is_mistyped_name(run):
                 await self._each_word(run)
@@ -333,16 +342,19 @@ class _Unknown:
         first, last = run[0], run[-1] + 1
         # With the words around it, since a title may have words that mean something else too.
         for start, end in ((first - 1, last + 1), (first, last + 1), (first - 1, last), (first, last)):
-            if start < 0 or end > len(self._tokens) or self._tokens[start].is_mark or self._tokens[end - 1].is_mark:
-                continue
-            products = await names.products_like(self._database, self._text(start, end), is_known=is_known)
-            if products:
-                self._correct("product", products, start, end)
-                return True
+            if self._is_run(start, end):
+                products = await names.products_like(self._database, self._text(start, end), is_known=is_known)
+                if products:
+                    self._correct("product", products, start, end)
+                    return True
         publishers = await names.publishers_like(self._database, self._text(first, last))
         if publishers:
             self._correct("org", publishers, first, last)
         return bool(publishers)
+
+    def _is_run(self, start: int, end: int) -> bool:
+        is_within = 0 <= start < end <= len(self._tokens)
+        return is_within and not (self._tokens[start].is_mark or self._tokens[end - 1].is_mark)
 
     def _correct(self, slot: str, meant: Sequence[tuple[str, str]], start: int, end: int) -> None:
         (value, title), *others = meant

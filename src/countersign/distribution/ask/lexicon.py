@@ -47,22 +47,24 @@ def tokens_of(question: str) -> list[Token]:
     found: list[Token] = []
     text = question.translate(_FOLDED)
     for match in _TOKEN.finditer(text):
+        if len(found) >= MAX_TOKENS:
+            break
         start, end = match.span()
         if match["quoted"] and text[end : end + 1] == ":":
             found += [Token(folded(word), start + 1, end) for word in _KEY_WORD.findall(match[0])]
         elif match["quoted"]:
             found.append(Token(folded(match[0][1:-1]), start + 1, end - 1, is_quoted=True))
         elif match["word"]:
-            word = folded(match[0])
-            word = _MEANT.get(word, word)
-            if word.endswith("'s") and word not in _WHOLE:
-                word, end = word[:-2], end - 2
-            found.append(Token(word, start, end))
+            found.append(_word(match[0], start, end))
         elif not match["joint"]:
             found.append(Token(match[0].lower(), start, end, is_mark=match["mark"] is not None))
-        if len(found) == MAX_TOKENS:
-            break
-    return found
+    return found[:MAX_TOKENS]
+
+
+def _word(text: str, start: int, end: int) -> Token:
+    word = _MEANT.get(folded(text), folded(text))
+    is_possessive = word.endswith("'s") and word not in _WHOLE
+    return Token(word[:-2], start, end - 2) if is_possessive else Token(word, start, end)
 
 
 def folded(text: str) -> str:
@@ -231,9 +233,9 @@ WORDS = _entries(_BEYOND, "beyond") | _entries(_TABLE)
 KEYS = {phrase: meaning.value for phrase, meaning in _entries(_KEYS, "key").items()}
 KNOWN_WORDS = frozenset(word for phrase in WORDS for word in phrase) | IGNORED
 _SHORTENED: dict[str, list[str]] = {}
-for _word in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNORED):
-    for _form in shortened(_word):
-        _SHORTENED.setdefault(_form, []).append(_word)
+for _known in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNORED):
+    for _form in shortened(_known):
+        _SHORTENED.setdefault(_form, []).append(_known)
 
 
 def respelled(word: str) -> Meaning | None:
@@ -243,12 +245,15 @@ def respelled(word: str) -> Meaning | None:
         return None
     near = [each for form in sorted(shortened(word)) for each in _SHORTENED.get(form, ())]
     for each in near:
-        is_same_letters = sorted(each) == sorted(word)
-        is_long = len(word) > 6 and len(each) == len(word)
-        if each[0] == word[0] and distance(word, each, 1) is not None and (len(each) != len(word) or is_same_letters or is_long):
+        if each[0] == word[0] and _is_typing_error(word, each):
             meaning = WORDS.get((each,), Meaning("skip", each))
-            return meaning if meaning.slot != "beyond" else None
+            return None if meaning.slot == "beyond" else meaning
     return None
+
+
+def _is_typing_error(word: str, meant: str) -> bool:
+    is_of_letters = len(meant) != len(word) or sorted(meant) == sorted(word) or len(word) > 6
+    return is_of_letters and distance(word, meant, 1) is not None
 
 
 def distance(one: str, other: str, limit: int) -> int | None:
@@ -260,10 +265,10 @@ def distance(one: str, other: str, limit: int) -> int | None:
     for place, letter in enumerate(one, 1):
         older, before, row = before, row, [place]
         for column, target in enumerate(other, 1):
-            cost = min(before[column] + 1, row[-1] + 1, before[column - 1] + (letter != target))
-            if place > 1 and column > 1 and letter == other[column - 2] and one[place - 2] == target:
-                cost = min(cost, older[column - 2] + 1)
-            row.append(cost)
+            costs = [before[column] + 1, row[-1] + 1, before[column - 1] + (letter != target)]
+            if place > 1 and column > 1 and one[place - 2 : place] == target + other[column - 2]:
+                costs.append(older[column - 2] + 1)
+            row.append(min(costs))
         if min(row) > limit:
             return None
     return row[-1] if row[-1] <= limit else None

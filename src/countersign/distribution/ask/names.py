@@ -6,7 +6,7 @@ most two letters away.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from countersign.distribution.ask.lexicon import Token, distance
 from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
@@ -132,14 +132,21 @@ async def exact(database: Database, runs: Sequence[Span]) -> list[Name]:
         found += _named("org", slug, places, key(name), slug)
     for license_key, name in {*await _rows(database, _LICENSES, list(places), separator=_VALUES)}:
         found += _named("license", name, places, license_key) if name else []
+    return _by_place([*found, *await _families(database, runs), *await _tags(database, places)])
+
+
+async def _families(database: Database, runs: Sequence[Span]) -> list[Name]:
+    """A licence without its version, "GPL", or with other words in it, "Apache License 2.0", is any that begins so."""
+    found: list[Name] = []
     for span in runs:
         family, *rest = words(span.text) or [""]
         kept = [family, *(word for word in rest if word not in _LICENSE_WORDS)]
-        if span.end - span.start <= 4 and family in _FAMILIES and all(word.isdigit() for word in kept[1:]):
-            begin = "".join(kept)
-            rows = await database.scan(_LICENSES_FROM, begin, begin + _LAST_LETTER)
-            found += [Name("license", "|".join(sorted(name for (name,) in rows)), span.start, span.end)] if rows else []
-    return _by_place([*found, *await _tags(database, places)])
+        if len(rest) > 3 or family not in _FAMILIES or not "".join(["0", *kept[1:]]).isdigit():
+            continue
+        begin = "".join(kept)
+        rows = await database.scan(_LICENSES_FROM, begin, begin + _LAST_LETTER)
+        found += [Name("license", "|".join(sorted(name for (name,) in rows)), span.start, span.end)] if rows else []
+    return found
 
 
 def _named(slot: str, value: str, places: dict[str, list[Span]], *forms: str) -> Iterable[Name]:
@@ -161,11 +168,10 @@ async def _tags(database: Database, places: dict[str, list[Span]]) -> list[Name]
     """Tags with a hyphen, without it, and in the plural."""
     wanted: dict[str, list[Span]] = {}
     for form, runs in places.items():
-        if form.count("-") <= 3:
-            for tag in {form, form.replace("-", ""), form[:-1] if form.endswith("s") and len(form) > 3 else form}:
-                wanted.setdefault(tag, []).extend(runs)
-    keys = [f"tag:{tag}" for tag in wanted]
-    rows = await _rows(database, _TAGS, keys, separator=_VALUES)
+        singular = form[:-1] if form.endswith("s") and len(form) > 3 else form
+        for tag in {form, form.replace("-", ""), singular}:
+            wanted.setdefault(tag, []).extend(runs if form.count("-") <= 3 else [])
+    rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in wanted], separator=_VALUES)
     known = sorted({facet.removeprefix("tag:") for facet, title in rows if title is not None})
     # A tag of drafts alone is none; what a tag is made of means nothing to LIKE.
     public = [tag for tag in known if await database.scan(_IS_PUBLIC_TAG, f"% {tag} %")]
@@ -177,11 +183,13 @@ async def products_like(database: Database, text: str, *, is_known: bool = True)
     `is_known`: its words are words of the catalog, which may well be no name."""
     asked = [word for word in words(text) if word not in _SMALL][:MAX_SPELLINGS]
     terms = [spelling for word in asked for spelling in (word, *await spellings(database, word))]
-    near = [(slug, title) for slug, title in await _rows(database, _WITH_WORDS, terms)]
-    likest = _likest(text, near)
-    if likest or len(text) < 4 or (is_known and " " not in text):
-        return likest
-    begin = key(text)
+    likest = _likest(text, [(slug, title) for slug, title in await _rows(database, _WITH_WORDS, terms)])
+    is_word = is_known and " " not in text
+    return likest if likest or len(text) < 4 or is_word else await _longer(database, key(text))
+
+
+async def _longer(database: Database, begin: str) -> list[tuple[str, str]]:
+    """Products whose titles go on after the text; the one of which it is the main part, or all."""
     rows = await database.fetch(_BEGINNING, begin, begin + _LAST_LETTER)
     longer = [(slug, title) for slug, title in rows]
     main = [each for each in longer if (match := _MAIN.match(each[1])) and key(match[1]) == begin]
@@ -224,8 +232,8 @@ async def spellings(database: Database, word: str) -> list[str]:
     """Words of the catalog that are one typing error away, two for long ones; the likest first."""
     if not 4 <= len(word) <= MAX_WORD or word.isdigit():
         return []
-    found = await _rows(database, _TERMS_LIKE, sorted(shortened(word)))
-    near = {term: far for (term,) in found if (far := distance(word, term, 1 + (len(word) > 7))) is not None}
+    found: list[str] = [term for (term,) in await _rows(database, _TERMS_LIKE, sorted(shortened(word)))]
+    near = {term: far for term in found if (far := distance(word, term, 1 + (len(word) > 7))) is not None}
     return sorted(near, key=lambda term: (near[term], term))[:MAX_SPELLINGS]
 
 
@@ -247,7 +255,7 @@ def _plain(text: str) -> tuple[str, list[str]]:
     return "".join(word for word in found if word not in _SMALL), [word for word in found if word.isdigit()]
 
 
-async def _rows(database: Database, text: str, keys: Sequence[str], separator: str = ", ") -> list[tuple[str, ...]]:
+async def _rows(database: Database, text: str, keys: Sequence[str], separator: str = ", ") -> list[Any]:
     """The rows of a statement about several keys; the last key is repeated, so that few statements differ."""
     if not keys:
         return []

@@ -42,12 +42,12 @@ class _Asked(NamedTuple):
 def _asked(given: AskQuery | NlwebQuery | AskBody | NlwebBody, question: str, place: str, *, is_streamed: bool) -> _Asked:
     """The question in the flat form. A question in words that need none before it replaces those before it."""
     if not question.strip():
-        refusal = invalid_member if place.startswith("/") else invalid_parameter
-        raise refusal(place, "must not be blank")
+        raise (invalid_member if place.startswith("/") else invalid_parameter)(place, "must not be blank")
     standalone = (given.decontextualized_query or "").strip()
     previous = [] if standalone else wire.previous_questions(given.prev)
-    mode = given.mode or (None if isinstance(given, AskQuery) else given.generate_mode) or "list"
-    form = "flat" if is_streamed and not isinstance(given, AskQuery) else "documented"
+    is_documented = isinstance(given, AskQuery)
+    mode = given.mode or (None if is_documented else getattr(given, "generate_mode", None)) or "list"
+    form = "documented" if is_documented or not is_streamed else "flat"
     return _Asked(standalone or question, previous, given.query_id or ids.new_uuid(), mode, form, is_streamed)
 
 
@@ -99,15 +99,18 @@ async def _answer(call: Request[Any, Any], asked: _Asked) -> Answer:
         if asked.form == "nested":
             return answer.json(wire.failure(asked.query_id, "NOT_SUPPORTED", _NO_MODEL))
         raise ModeNotSupported(_NO_MODEL)
-
-    async def outcome() -> Outcome:
-        return await _outcome(store, asked)
-
     if not is_streamed:
-        found = await outcome()
+        found = await _outcome(store, asked)
         return answer.json(wire.nested(found) if asked.form == "nested" else found.answer)
+    return _stream(call, asked)
+
+
+def _stream(call: Request[Any, Any], asked: _Asked) -> Answer:
+    async def outcome() -> Outcome:
+        return await _outcome(call.context, asked)
+
     if asked.form == "documented":
-        events = wire.documented_events(asked.query_id, outcome, store.problems_root, call.target)
+        events = wire.documented_events(asked.query_id, outcome, call.context.problems_root, call.target)
     else:
         events = (wire.nested_events if asked.form == "nested" else wire.flat_events)(asked.query_id, outcome)
     return Answer(200, events, EVENTS, (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no")))
@@ -124,15 +127,17 @@ _OPTIONS: Options = {
     "produces": ("application/json", EVENTS),
     "reads": ("Last-Event-ID",),
 }
+_DOCUMENTED: Options = {**_OPTIONS, "documented": True}
+_AT_ROOT: Options = {**_OPTIONS, "at_root": True}
 _FLAT: Mapping[int, object] = {200: AskAnswer, 204: None}
 _EITHER: Mapping[int, object] = {200: OneOf((AskAnswer, NlwebAnswer)), 204: None}
 
 ROUTES = (
-    route("POST", "/ask", ask, query=AskOptions, body=AskBody, answers=_FLAT, documented=True, **_OPTIONS),
-    route("GET", "/ask", ask_by_query, query=AskQuery, answers=_FLAT, documented=True, **_OPTIONS),
+    route("POST", "/ask", ask, query=AskOptions, body=AskBody, answers=_FLAT, **_DOCUMENTED),
+    route("GET", "/ask", ask_by_query, query=AskQuery, answers=_FLAT, **_DOCUMENTED),
     # Where NLWeb's clients look for it.
-    route("POST", "/ask", ask_for_nlweb, body=NlwebBody, answers=_EITHER, at_root=True, **_OPTIONS),
-    route("GET", "/ask", ask_as_nlweb, query=NlwebQuery, answers=_FLAT, at_root=True, **_OPTIONS),
+    route("POST", "/ask", ask_for_nlweb, body=NlwebBody, answers=_EITHER, **_AT_ROOT),
+    route("GET", "/ask", ask_as_nlweb, query=NlwebQuery, answers=_FLAT, **_AT_ROOT),
 )
 
 TOOLS = (route("POST", "/search_catalog", search_catalog, body=Filter, answers={200: AskAnswer}),)
