@@ -1,6 +1,7 @@
 """A store with the catalog that the questions are about, at the moment they are asked."""
 
 from collections.abc import Iterator
+
 import pytest
 
 from countersign.kernel import clock

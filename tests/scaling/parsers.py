@@ -71,9 +71,9 @@ _GRAMMAR = Grammar(["EMAIL", "PERSON", "PHONE", "LITERAL"])
 def read_question(text: str) -> object:
     """All that is done with a question but for what its database looks up."""
     tokens = lexicon.tokens_of(text)
-    for span in names.spans(text, tokens):
-        public.key(span.text)
-        words.words(span.text)
+    for run in names.spans(text, tokens):
+        public.key(run.text)
+        words.words(run.text)
     for token in tokens[: items.MAX_UNKNOWN]:
         lexicon.respelled(token.word)
     return parser.Bound(tokens, items.known_items(text, tokens, (), _FRIDAY))

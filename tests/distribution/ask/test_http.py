@@ -107,7 +107,8 @@ async def test_yes_no_and_numbers_are_refused_where_a_word_was_not_used(shop: Wo
 
 
 async def test_a_filter_in_key_value_form_is_a_question_with_that_meaning(shop: World) -> None:
-    text = "kind=game|tool; platform=linux&macos; platform!=web; channel=stable; since=2025-01-01; order=newest; limit=2"
+    text = "kind=game|tool; platform=linux&macos; platform!=web; channel=stable; since=2025-01-01; "
+    text += "order=newest; limit=2"
     answer = (await shop.call("GET", "/ask", params={"q": text})).json()
 
     assert answer["query"] == {

@@ -36,32 +36,33 @@ def _held(item: Item) -> set[str]:
 
 def is_true(asked: Filter, item: Item) -> bool:
     """Whether the filter finds the item: the oracle, in plain Python."""
-    dated = asked.since is not None or asked.until is not None
-    for name, values in conditions(asked):
-        if name == "channel" and dated and asked.when in ("any", "none"):
-            continue
-        test = OF_ITEMS[name]
-        either = not values.any or any(test(item, value) for value in values.any)
-        if not either or not all(test(item, value) for value in values.all):
-            return False
-        if any(test(item, value) for value in values.none):
-            return False
-    return not dated or is_released(asked, item)
+    dated = any((asked.since, asked.until))
+    left_out = ["channel"] if dated and asked.when in ("any", "none") else []
+    slots = [(OF_ITEMS[name], values) for name, values in conditions(asked) if name not in left_out]
+    fits = all(holds(test, values, item) for test, values in slots)
+    return fits and (not dated or is_released(asked, item))
+
+
+def holds(test: Test, values: Values, item: Item) -> bool:
+    """Whether one of `any`, each of `all` and none of `not` is true of the item."""
+    either = any(test(item, value) for value in values.any) if values.any else True
+    each = all(test(item, value) for value in values.all)
+    return either and each and not any(test(item, value) for value in values.none)
 
 
 def is_released(asked: Filter, item: Item) -> bool:
     """Whether any release, the first, the last or none of the item is in the range."""
     begin, end = (asked.since or "")[:10], (asked.until or "9999")[:10]
+    days = sorted(each.day for each in item.published if is_in_channel(asked, each.channel))
     if asked.when in ("first", "last"):
-        days = sorted(each.day for each in item.published)
-        return bool(days) and begin <= days[0 if asked.when == "first" else -1] < end
-    wanted = (*asked.channel.any, *asked.channel.all)
-    found = any(
-        begin <= each.day < end
-        for each in item.published
-        if (not wanted or each.channel in wanted) and each.channel not in asked.channel.none
-    )
-    return found != (asked.when == "none")
+        days = sorted(each.day for each in item.published)[slice(1) if asked.when == "first" else slice(-1, None)]
+    return any(begin <= day < end for day in days) != (asked.when == "none")
+
+
+def is_in_channel(asked: Filter, channel: str) -> bool:
+    """Whether a release in the channel is asked for."""
+    wanted = (*asked.channel.any, *asked.channel.all) or (channel,)
+    return channel in wanted and channel not in asked.channel.none
 
 
 def made(chance: random.Random) -> Filter:
@@ -78,7 +79,8 @@ def made(chance: random.Random) -> Filter:
     }
     slots: dict[str, Values] = {}
     for name in chance.sample(sorted(values), chance.randint(1, 3)):
-        part = chance.choice(("any", "any", "none", "all") if name in ("platform", "channel", "tag") else ("any", "none"))
+        is_multiple = name in ("platform", "channel", "tag")
+        part = chance.choice(("any", "any", "none", "all") if is_multiple else ("any", "none"))
         texts = tuple(dict.fromkeys(values[name]))
         slots[name] = Values(**{"any" if part == "all" and len(texts) == 1 else part: texts})
     found = with_slots(Filter(), **slots)

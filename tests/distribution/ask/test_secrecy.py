@@ -147,7 +147,8 @@ async def test_hostile_texts_in_the_catalog_change_no_answer(shelf: Store, other
     plain = {question: (await asked(shelf, question)).sources for question in ASKED}
 
     for question, sources in plain.items():
-        assert [each.product for each in (await asked(other_store, question)).sources] == [each.product for each in sources]
+        found = (await asked(other_store, question)).sources
+        assert [each.product for each in found] == [each.product for each in sources]
 
 
 async def test_a_hostile_title_is_a_title(store: Store) -> None:

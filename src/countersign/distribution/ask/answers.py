@@ -128,6 +128,12 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
         could = f"You could ask: {_quoted(suggestions, '; ')}." if suggestions else CAN_ANSWER
         text = f"I cannot tell: {reason}. {could}"
         return Answered("refused", text, confidence=0.0, suggestions=suggestions, unused=unused)
+    return await _qualified(store, reading, unused, at)
+
+
+async def _qualified(store: Store, reading: Reading, unused: tuple[str, ...], at: datetime) -> Answered:
+    """The answer, with what was not used of the question or was read as something else."""
+    filter = reading.filter
     found = await run(store, filter)
     if unused and found.status != "refused":
         text = f"Read as: {described(filter)}. Not used: {_quoted(unused)}. {found.text}"
@@ -136,8 +142,8 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
         return replace(partial, suggestions=suggestions, unused=unused)
     if reading.is_about_text and found.total > 1 and [name for name, _ in conditions(filter)] == ["text"]:
         # "What is Slow?": several titles could be meant.
-        near = [await facts(store.database, source.product) for source in found.sources[:MAX_SUGGESTIONS]]
-        return replace(found, confidence=CORRECTED, candidates=tuple(each.detail.title for each in near if each))
+        near = await _facts_of(store, [source.product for source in found.sources[:MAX_SUGGESTIONS]])
+        return replace(found, confidence=CORRECTED, candidates=tuple(each.detail.title for each in near))
     return _corrected(reading, found) if reading.corrected else found
 
 
@@ -188,8 +194,7 @@ async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str,
 
 
 async def _questions(store: Store, plain: Filter) -> list[str]:
-    near = [await facts(store.database, slug) for slug in plain.where.product.any]
-    titles = [each.detail.title for each in near if each is not None]
+    titles = [each.detail.title for each in await _facts_of(store, plain.where.product.any)]
     if len(titles) == 1:
         about = ("What is {}?", "What is the newest version of {}?", "What changed in {}?")
         return [each.format(titles[0]) for each in about]
@@ -324,15 +329,20 @@ async def _exists(store: Store, asked: Filter) -> Answered:
     named = (*asked.where.product.any, *asked.where.product.all)
     if asked.where.version and asked.order in ("newest", "oldest"):
         return await _is_extreme(store, asked)
-    rows = [each for slug in named if (each := await facts(store.database, slug)) is not None]
+    rows = await _facts_of(store, named)
     if len(rows) > 1 and (asked.fields or asked.order != "title"):
         return await _is_alike(store, asked, rows)
     is_of_releases = asked.find == "releases"
     found = await _list(store, asked if is_of_releases else replace(asked, find="products", limit=None, order="title"))
     if found.total >= (1 if is_of_releases else max(1, len(named))):
         return replace(found, text=f"Yes: {found.text}")
-    text = f"No. {'; '.join(_about(each, ()) for each in rows)}" if named else "No: there is none."
+    about = "; ".join(map(_about, rows))
+    text = f"No. {about}" if named else "No: there is none."
     return replace(found, text=text, sources=tuple(_source(store, each.detail.slug) for each in rows))
+
+
+async def _facts_of(store: Store, slugs: Sequence[str]) -> list[Facts]:
+    return [each for slug in slugs if (each := await facts(store.database, slug)) is not None]
 
 
 async def _is_alike(store: Store, asked: Filter, rows: Sequence[Facts]) -> Answered:
@@ -401,15 +411,18 @@ async def _fields_of(store: Store, asked: Filter, slug: str) -> tuple[str, list[
         return _newest_of_channels(store, asked, product)
     if asked.answer == "compare" or not _OF_RELEASES & {*asked.fields}:
         return _about(product, asked.fields if asked.answer == "fields" else ()), [_source(store, slug)]
-    wanted = with_slots(asked, product=Values(any=(slug,)))
-    is_open = not (wanted.where.version or wanted.where.text or asked.since or asked.until)
+    return await _releases_of(store, with_slots(asked, product=Values(any=(slug,))), product)
+
+
+async def _releases_of(store: Store, asked: Filter, product: Facts) -> tuple[str, list[Source]]:
+    is_open = not any((asked.where.version, asked.where.text, asked.since, asked.until))
     limit = asked.limit or (1 if is_open else MAX_OF_RANGE)
-    rows = await _rows(store.database, replace(wanted, limit=limit))
+    rows = await _rows(store.database, replace(asked, limit=limit))
     if not rows:
-        return _none_of(asked, product), [] if wanted.where.text else [_source(store, slug)]
+        return _none_of(asked, product), [] if asked.where.text else [_source(store, product.detail.slug)]
     text = ". ".join([await _release(store, asked, row) for row in rows]).rstrip(".") + "."
     other = [name for name in asked.fields if name not in _OF_RELEASES]
-    sources = [_source(store, slug, row.version) for row in rows]
+    sources = [_source(store, row.slug, row.version) for row in rows]
     return f"{text} {_about(product, other)}" if other else text, sources
 
 
@@ -439,7 +452,7 @@ def _newest_of_channels(store: Store, asked: Filter, product: Facts) -> tuple[st
     return text, [_source(store, product.detail.slug, each.version) for each in found]
 
 
-def _about(product: Facts, fields: Sequence[str]) -> str:
+def _about(product: Facts, fields: Sequence[str] = ()) -> str:
     """What is said of a product: the fields, or all of them."""
     detail = product.detail
     platforms = [PLATFORM_NAMES[name] for name in detail.platforms]
@@ -457,8 +470,9 @@ def _about(product: Facts, fields: Sequence[str]) -> str:
     }
     if fields:
         return f"{detail.title} {joined([parts[name] for name in fields if name in parts])}."
-    newest = "".join(f"; its newest version is {each.version} ({each.channel}, {each.published_at[:10]})" for each in detail.channels[:1])
-    return f"{detail.title} {joined([*parts.values()])}{newest}. {detail.description or ''}".rstrip()
+    newest = [f"{each.version} ({each.channel}, {each.published_at[:10]})" for each in detail.channels[:1]]
+    also = "".join(f"; its newest version is {each}" for each in newest)
+    return f"{detail.title} {joined([*parts.values()])}{also}. {detail.description or ''}".rstrip()
 
 
 def _or_none(text: str, value: str | None, otherwise: str) -> str:

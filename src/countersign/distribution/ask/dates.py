@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 MAX_WORDS = 14
 """Words of a time at most."""
-MONTHS = "january february march april may june july august september october november december".split()
-WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+MONTHS = str.split("january february march april may june july august september october november december")
+WEEKDAYS = str.split("monday tuesday wednesday thursday friday saturday sunday")
 NUMBERS = dict(
-    zip("one two three four five six seven eight nine ten eleven twelve".split(), range(1, 13), strict=True)
+    zip(str.split("one two three four five six seven eight nine ten eleven twelve"), range(1, 13), strict=True)
 ) | {"a": 1, "an": 1, "couple": 2, "a couple": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12, "half a": 1, "thirty": 30, "sixty": 60,
      "ninety": 90, "hundred": 100}  # fmt: skip
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
@@ -172,7 +172,7 @@ def _of_month(match: re.Match[str], now: datetime) -> Range:
 
 def _weekday(match: re.Match[str], now: datetime) -> Range:
     """The last such day before today, or that of this or last week."""
-    day = WEEKDAYS.index(match["weekday"])
+    day = WEEKDAYS.index(str(match["weekday"]))
     if match["week"]:
         return _days(now.date() - timedelta(now.weekday() + 7 * (match["week"] == "last") - day))
     return _days(now.date() - timedelta((now.weekday() - day - 1) % 7 + 1))
@@ -200,7 +200,7 @@ _PATTERNS: tuple[tuple[str, _Reader], ...] = (
     (r"(?:year )?(?P<y>(?:19|20)\d\d)", _whole_year),
 )  # fmt: skip
 _PERIODS = [(re.compile(rf"(?:the )?{pattern}(?= |$)"), reader) for pattern, reader in _PATTERNS]
-_BEFORE_MAY = frozenset("in since during until of before after from to and or last this by between till through".split())
+_BEFORE_MAY = frozenset(str.split("in since during until of before after from to and or last this by between till through"))
 
 
 def _period(text: str, begin: int, now: datetime, before: Sequence[str]) -> tuple[Range, int] | None:

@@ -140,9 +140,17 @@ def _quoted(text: str) -> str:
     return text if text.replace("-", "").replace(".", "").isalnum() else '"{}"'.format(text.replace('"', "'"))
 
 
-_OPENINGS = frozenset("and or what how only just but also same now then instead ok okay cool great thanks without not no any".split())
-_BACKWARD = frozenset("it its it's they them their those these that ones one same instead there else more others other rest".split())
-_ASKING = frozenset("which what who when list show how is are does do".split())
+_OPENINGS = frozenset(
+    str.split(
+        "and or what how only just but also same now then instead ok okay cool great thanks without not no any"
+    )
+)
+_BACKWARD = frozenset(
+    str.split(
+        "it its it's they them their those these that ones one same instead there else more others other rest"
+    )
+)
+_ASKING = frozenset(str.split("which what who when list show how is are does do"))
 
 
 def is_onward(words: Sequence[str], slots: set[str]) -> bool:
@@ -157,9 +165,9 @@ def merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
     """The base with what the new question says of it."""
     found = _merged_slots(base, asked)
     changes: dict[str, Any] = {}
-    if asked.since or asked.until or asked.when != "any":
+    if (asked.since, asked.until, asked.when) != (None, None, "any"):
         changes |= {"since": asked.since, "until": asked.until, "when": asked.when}
-    if asked.order != "title" or asked.limit is not None:
+    if (asked.order, asked.limit) != ("title", None):
         changes |= {"order": asked.order, "limit": asked.limit}
     asks = _asks_anew(base, asked, words)
     if asks:

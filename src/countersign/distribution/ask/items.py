@@ -12,7 +12,16 @@ from typing import Any, NamedTuple, get_args
 
 from countersign.distribution.ask import dates, names
 from countersign.distribution.ask.filter import KNOWN, SLOTS, By, FieldName
-from countersign.distribution.ask.lexicon import IGNORED, KEYS, KNOWN_WORDS, MAX_PHRASE, WORDS, Meaning, Token, respelled
+from countersign.distribution.ask.lexicon import (
+    IGNORED,
+    KEYS,
+    KNOWN_WORDS,
+    MAX_PHRASE,
+    WORDS,
+    Meaning,
+    Token,
+    respelled,
+)
 from countersign.distribution.ask.names import Name
 from countersign.distribution.ask.statements import forms
 from countersign.distribution.catalog.words import words as terms_of
@@ -21,14 +30,17 @@ from countersign.kernel.database.port import Database
 MAX_UNKNOWN = 12
 """Words of a question that are looked up when nothing else is known of them."""
 MAX_WORDS_OF_VALUE = 6
-MAX_LIMIT = 100
+_LIMITS = frozenset(map(str, range(1, 101)))
 MIN_TAG = 5
 """Letters of a mistyped tag."""
 SENTENCE_ENDS = frozenset([".", ";", "?", "!"])
 _BEFORE_TOPICS = frozenset(
-    "about with featuring involving mention mentions mentioning containing contain contains on for of word to".split()
+    str.split(
+        "about with featuring involving mention mentions mentioning containing contain contains on for of word to"
+    )
 )
-_PRIORITY = {"product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0, "beyond": -1, "number": -2}
+_PRIORITY = {"product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0}
+_PRIORITY |= {"beyond": -1, "number": -2}
 """What a run of words is, where it could be several things: the higher."""
 _OPERATORS = frozenset(["=", ":", "!=", ">", "<", ">=", "<="])
 _JOINTS = {"|": "or", "or": "or", "&": "and", "&&": "and", "||": "or", "and": "and", "+": "and", ",": "or", "/": "or"}
@@ -179,10 +191,11 @@ class _Known:
         """Take `key=value` where it begins here; the place after it, or 0."""
         key, place = self._key(at)
         # "Apps: …" is no pair, unless it is at the beginning or written as agents do.
-        is_sentence = self._words[place : place + 1] == [":"] and self._tokens[place].start > self._tokens[place - 1].end
-        if not key or (is_sentence and at > 0):
+        is_apart = self._tokens[place].start > self._tokens[place - 1].end
+        if not key or (is_apart and at > 0 and self._words[place] == ":"):
             return 0
-        return self._dated_pair(key, at, place) if key in ("since", "until", "dated") else self._plain_pair(key, at, place)
+        is_dated = key in ("since", "until", "dated")
+        return (self._dated_pair if is_dated else self._plain_pair)(key, at, place)
 
     def _plain_pair(self, key: str, at: int, place: int) -> int:
         found: list[Item] = []
@@ -210,12 +223,12 @@ class _Known:
         if self._tokens[at].is_mark:
             return self._compared(key, at)
         if key == "limit":
-            is_number = self._words[at].isdigit() and 0 < int(self._words[at][:4]) <= MAX_LIMIT
-            return (int(self._words[at][:4]), at + 1) if is_number else ("", at)
+            number = int(self._words[at]) if self._words[at] in _LIMITS else 0
+            return number or "", at + bool(number)
         if key in _MEMBERS:
             return self._member(key, at)
         meaning, end = self._meaning(at)
-        if meaning is not None and meaning.slot == key and key in (*KNOWN, "license"):
+        if meaning is not None and (meaning.slot, key in (*KNOWN, "license")) == (key, True):
             return meaning.value, end
         return ("", at) if key in KNOWN else self._open_value(key, at, is_first=is_first)
 
@@ -235,20 +248,22 @@ class _Known:
         return "", at
 
     def _open_value(self, key: str, at: int, *, is_first: bool) -> tuple[str, int]:
-        token = self._tokens[at]
         for name in self._names.get(at, ()):
             if name.slot == key:
                 return name.value, name.end
         is_version = key == "version" and self._words[at].removeprefix("v")[:1].isdigit()
-        if token.is_quoted or is_version:
-            return self._question[token.start : token.end], at + 1
+        if self._tokens[at].is_quoted or is_version:
+            return self._text(at, at + 1), at + 1
         if key in ("org", "product", "version") or not is_first:
             return "", at
         end = at
         while end < min(len(self._words), at + MAX_WORDS_OF_VALUE) and not self._ends_value(end):
             end += 1
-        text = self._question[token.start : self._tokens[end - 1].end] if end > at else ""
-        return ("-".join(terms_of(text)) if key == "tag" else text), end
+        text = self._text(at, end) if end > at else ""
+        return "-".join(terms_of(text)) if key == "tag" else text, end
+
+    def _text(self, start: int, end: int) -> str:
+        return self._question[self._tokens[start].start : self._tokens[end - 1].end]
 
     def _ends_value(self, at: int) -> bool:
         return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])
@@ -279,10 +294,14 @@ def question_in(tokens: Sequence[Token], items: Sequence[Item]) -> Sentence:
     sentences = _sentences(tokens, within)
     marked = [each for each in sentences if tokens[each.end - 1].word == "?"]
     long = [each for each in sentences if each.end - each.start > 3 and any(map(each.has, items))]
-    start, end = (marked or long or sentences or [Sentence(0, 0)])[-1]
+    return _after_colon(tokens, within, (marked or long or sentences or [Sentence(0, 0)])[-1])
+
+
+def _after_colon(tokens: Sequence[Token], within: set[int], sentence: Sentence) -> Sentence:
+    start, end = sentence
     colons = [at for at in range(start, end - 3) if tokens[at].word == ":" and at not in within]
     begins = [at + 1 for at in colons if tokens[at + 1].start > tokens[at].end]
-    return Sentence(begins[-1] if begins else start, end)
+    return Sentence(max(begins, default=start), end)
 
 
 def _sentences(tokens: Sequence[Token], within: set[int]) -> list[Sentence]:
@@ -301,10 +320,9 @@ def _unknown(tokens: Sequence[Token], items: Sequence[Item]) -> list[int]:
     """The places of the question's words that are nothing known; of all words where the question has no condition."""
     used = {place for item in items for place in range(item.start, item.end)}
     sentence = question_in(tokens, items)
-    if not {item.slot for item in items if sentence.has(item)} & {*SLOTS}:
-        sentence = Sentence(0, len(tokens))
-    words = [at for at in range(*sentence) if at not in used and not tokens[at].is_mark]
-    return [at for at in words if tokens[at].word not in IGNORED]
+    has_condition = {item.slot for item in items if sentence.has(item)} & {*SLOTS}
+    words = [at for at in range(*(sentence if has_condition else (0, len(tokens)))) if at not in used]
+    return [at for at in words if not tokens[at].is_mark and tokens[at].word not in IGNORED]
 
 
 class _Unknown:
@@ -321,7 +339,6 @@ class _Unknown:
         """Add the items that the words are; keep the others as unused."""
         places = _unknown(self._tokens, self._recognition.items)
         terms = {at: "".join(terms_of(self._tokens[at].word)) for at in places[:MAX_UNKNOWN]}
-        terms = {at: term for at, term in terms.items() if term}
         known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
         self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
         for run in _runs(places[:MAX_UNKNOWN]):

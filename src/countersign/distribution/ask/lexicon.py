@@ -29,7 +29,7 @@ _MEANT = {"dont": "don't", "doesnt": "doesn't", "isnt": "isn't", "arent": "aren'
     "havent": "haven't", "hasnt": "hasn't", "didnt": "didn't", "wont": "won't", "cannot": "can't", "im": "i'm",
     "ive": "i've", "u": "you", "ur": "your", "r": "are", "n": "and", "wich": "which"}  # fmt: skip
 _FOLDED = str.maketrans({"’": "'", "‘": "'", "–": "-", "—": "-", "\u00a0": " "})
-_WHOLE = frozenset("what's who's where's when's it's that's there's how's let's he's she's here's".split())
+_WHOLE = frozenset(str.split("what's who's where's when's it's that's there's how's let's he's she's here's"))
 
 
 class Token(NamedTuple):

@@ -1,7 +1,7 @@
 """An optional language model (OpenAI's chat completions) that turns a question into a filter, and nothing more.
 
-It is shown the question, the filter's schema and the tags there are, never a row. What it answers is untrusted text until
-it is a valid filter whose names are names of the public catalog; then it is run like any other.
+It is shown the question, the filter's schema and the tags there are, never a row. What it answers is untrusted text
+until it is a valid filter whose names are names of the public catalog; then it is run like any other.
 """
 
 import asyncio
@@ -78,10 +78,12 @@ async def _named(store: Store, filter: Filter) -> Filter | None:
     found = filter
     for name in NAMED:
         texts = msgspec.structs.asdict(slot(filter, name))
-        known: dict[str, Any] = {part: [await names.resolved(store.database, name, each) for each in texts[part]] for part in texts}
-        if any(each is None for part in known.values() for each in part):
-            return None
-        found = with_slots(found, **{name: Values(**{part: tuple(values) for part, values in known.items()})})
+        known: dict[str, Any] = {}
+        for part, given in texts.items():
+            known[part] = tuple([await names.resolved(store.database, name, each) for each in given])
+            if None in known[part]:
+                return None
+        found = with_slots(found, **{name: Values(**known)})
     return found
 
 

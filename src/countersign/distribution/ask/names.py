@@ -22,15 +22,18 @@ MAX_SPELLINGS = 6
 MAX_TAGS = 100
 LONG_NAME = 9
 """Letters of a name that may have two typing errors in it."""
+_PLURAL = re.compile(r"(?<=...)s$")
 _MAIN = re.compile(r"^(.{3,}?)\s*(?:[:(\[]| [-–—] ).*$")
-_FAMILIES = frozenset("gpl agpl lgpl bsd apache mpl cc epl eupl zlib artistic ofl".split())
-_LICENSE_WORDS = frozenset("the license licence version v".split())
+_FAMILIES = frozenset(str.split("gpl agpl lgpl bsd apache mpl cc epl eupl zlib artistic ofl"))
+_LICENSE_WORDS = frozenset(str.split("the license licence version v"))
 _ENDS = frozenset(",;()?=<>|")
-_SMALL = frozenset("the a an of and in on for to".split())
+_SMALL = frozenset(str.split("the a an of and in on for to"))
 _LAST_LETTER = "\U0010ffff"
 
 _PRODUCTS = """
-    SELECT c.name_key, c.slug, c.title FROM catalog_public c WHERE c.name_key IN ({keys}) OR c.slug IN ({keys}) LIMIT 500
+    SELECT c.name_key, c.slug, c.title FROM catalog_public c
+    WHERE c.name_key IN ({keys}) OR c.slug IN ({keys})
+    LIMIT 500
 """
 _BEGINNING = """
     SELECT c.slug, c.title FROM catalog_public c WHERE c.name_key >= $1 AND c.name_key < $2
@@ -168,14 +171,13 @@ async def _tags(database: Database, places: dict[str, list[Span]]) -> list[Name]
     """Tags with a hyphen, without it, and in the plural."""
     wanted: dict[str, list[Span]] = {}
     for form, runs in places.items():
-        singular = form[:-1] if form.endswith("s") and len(form) > 3 else form
-        for tag in {form, form.replace("-", ""), singular}:
-            wanted.setdefault(tag, []).extend(runs if form.count("-") <= 3 else [])
+        for tag in {form, form.replace("-", ""), _PLURAL.sub("", form)}:
+            wanted.setdefault(tag, []).extend(runs)
     rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in wanted], separator=_VALUES)
     known = sorted({facet.removeprefix("tag:") for facet, title in rows if title is not None})
     # A tag of drafts alone is none; what a tag is made of means nothing to LIKE.
     public = [tag for tag in known if await database.scan(_IS_PUBLIC_TAG, f"% {tag} %")]
-    return [Name("tag", tag, span.start, span.end) for tag in public for span in wanted[tag]]
+    return [name for tag in public for name in _named("tag", tag, wanted, tag)]
 
 
 async def products_like(database: Database, text: str, *, is_known: bool = True) -> list[tuple[str, str]]:

@@ -34,15 +34,17 @@ MAX_PLURAL = 10
 """How many of "the newest games" are meant."""
 MAX_NOTES = 50
 AUXILIARIES = frozenset(
-    "is are was were does do did has have had can could isn't aren't doesn't don't didn't hasn't haven't wasn't can't"
-    " any will would am".split()
+    str.split(
+        "is are was were does do did has have had can could isn't aren't doesn't don't didn't hasn't haven't wasn't can't"
+        " any will would am"
+    )
 )
 """What a question of Yes and No begins with."""
 _MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
 """Slots of which a product has several values: named side by side, all are meant."""
 _ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each"])
 """What only the question itself says, where it names what it is about."""
-_OWNERS = frozenset("i i've we we've he she my our office".split())
+_OWNERS = frozenset(str.split("i i've we we've he she my our office"))
 """Before "only" they say what somebody has, not what a product is limited to."""
 _SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org"}  # fmt: skip
@@ -308,7 +310,7 @@ class Bound:
             other.value = f">{other.value.lstrip('<>')}"
         return f"<={item.value}"
 
-    def _use(self, words: set[str], item: Item, sign: str) -> None:
+    def _use(self, words: frozenset[str], item: Item, sign: str) -> None:
         """Take words for a comparison of versions; of "right before" the next one is meant."""
         self.used |= words
         self.guards = [guard for guard in self.guards if not (words | {"than"}) & {*guard.split()}]
@@ -432,9 +434,9 @@ class _Builder:
         self._pairs()
         if bound.has_unbound_not and [*self._unused, *self._fields] and self._members.get("answer") != "compare":
             bound.guards.append("not")
-        filter = with_slots(Filter(**self._members), **self._slots)
+        found = with_slots(Filter(**self._members), **self._slots)
         rest = bound.guards, bound.beyond, recognition.unknown, recognition.corrected
-        return Reading(filter, self._unused, *rest, is_about_text="all" in bound.flags)
+        return Reading(found, self._unused, *rest, is_about_text="all" in bound.flags)
 
     def _pairs(self) -> None:
         """What was written as key=value goes before what was concluded."""
@@ -449,13 +451,15 @@ class _Builder:
         bound = self._bound
         if bound.denied_releases and self._products and not bound.nouns:
             bound.nouns = bound.denied_releases
+        left_out = ["any"]
         if bound.of("product") and "publishers" in [noun.value for noun in bound.nouns]:
             self._fields.append("org")
-            bound.nouns = [noun for noun in bound.nouns if noun.value != "publishers"]
-        if bound.when in ("first", "last") and not bound.times:
-            bound.orders.append(Item("order", "newest" if bound.when == "last" else "oldest", 0, 0))
+            left_out.append("publishers")
+        bound.nouns = [noun for noun in bound.nouns if noun.value not in left_out]
+        order = {"first": "oldest", "last": "newest"}.get("" if bound.times else bound.when)
+        if order:
+            bound.orders.append(Item("order", order, 0, 0))
             bound.when = "any"
-        bound.nouns = [noun for noun in bound.nouns if noun.value != "any"]
 
     def _times(self) -> None:
         bound, channel = self._bound, self._slots.get("channel", Values())
@@ -478,8 +482,8 @@ class _Builder:
         """The times as one range; neighbours joined by "or" are both in it. None where there are none, or apart."""
         times = self._bound.times
         closed = [item for item in times if None not in item.value]
-        since = [item.value.since for item in times if item.value.since is not None]
-        until = [item.value.until for item in times if item.value.until is not None]
+        since: list[datetime] = [*filter(None, (item.value.since for item in times))]
+        until: list[datetime] = [*filter(None, (item.value.until for item in times))]
         if len(closed) > 1:
             is_joined = len(closed) == 2 and "or" in self._bound.words[closed[0].end : closed[1].start]
             return Range(min(since), max(until)) if is_joined else None
@@ -633,17 +637,19 @@ class _Builder:
     def about_products(self) -> None:
         """Answer about named products."""
         bound = self._bound
-        fields = tuple(self._fields[:4]) or (("org",) if self._first == "who" else ())
-        if self._asks_whether and "notes" not in fields and not (fields and _QUESTION_WORDS & self._words):
+        by_word = ("org",) if self._first == "who" else ()
+        fields = tuple(self._fields[:4]) or by_word
+        is_open = "notes" in fields or bool(fields and _QUESTION_WORDS & self._words)
+        if self._asks_whether and not is_open:
             self._members |= self._whether_of_products()
-            return
-        if "version" in self._slots and not [*fields, *bound.orders, *bound.nouns]:
-            fields = ("notes",)
-        if fields and fields != ("versions",):
-            is_whole = "notes" in fields and _WHOLE & self._words
-            self._members |= {"answer": "fields", "fields": fields, **({"limit": MAX_NOTES} if is_whole else {})}
-        else:
+        elif "version" in self._slots and not [*fields, *bound.orders, *bound.nouns]:
+            self._members |= {"answer": "fields", "fields": ("notes",)}
+        elif fields in ((), ("versions",)):
             self._members |= self._rows_of_products()
+        else:
+            self._members |= {"answer": "fields", "fields": fields}
+        if "notes" in self._members.get("fields", ()) and _WHOLE & self._words:
+            self._members["limit"] = MAX_NOTES
 
     def _whether_of_products(self) -> dict[str, Any]:
         is_choice = all((len(self._kinds) > 1, "or" in self._words, len(self._products) == 1))
@@ -651,13 +657,13 @@ class _Builder:
 
     def _rows_of_products(self) -> dict[str, Any]:
         bound = self._bound
-        conditions = [item for item in bound.values if item.slot not in ("product", "version", "channel")]
+        conditions = {item.slot for item in bound.values} - {"product", "version", "channel"}
         if len(self._products) > 1 and (conditions or self._is_choice()):
             return {"answer": "list", **({"limit": 1} if bound.orders else {})}
         if self._members["find"] == "releases" or [*bound.orders, *self._fields]:
             return self._releases_of_products()
-        is_whether = bool(conditions or "channel" in self._slots) and "all" not in bound.flags
-        return {"answer": "exists" if is_whether else "fields"}
+        is_whether = conditions or "channel" in self._slots
+        return {"answer": "exists" if is_whether and "all" not in bound.flags else "fields"}
 
     def _is_choice(self) -> bool:
         """Whether one of the products is asked for: "which of A and B is newer"."""
@@ -671,12 +677,12 @@ class _Builder:
             return {"find": "releases", "answer": "fields", "fields": ("published_at",)}
         if bound.orders and len(self._products) > 1:
             return {"find": "products", "answer": "fields", "fields": ("versions",)}
-        nouns = {bound.words[noun.end - 1] for noun in self._releases}
-        is_singular = nouns & {"version", "release", "build", "update", "number"}
-        is_several = [*self._fields, *bound.times, *version.all, *((_EACH | {"list"}) & self._words)]
-        if (bound.orders or is_singular) and not is_several and "limit" not in self._members:
-            return {"find": "releases", "limit": 1, "order": self._order_of or "newest"}
-        return {"find": "releases"}
+        singular = {"version", "release", "build", "update", "number"}
+        is_singular = singular & {bound.words[noun.end - 1] for noun in self._releases}
+        several = [*self._fields, *bound.times, *version.all, *((_EACH | {"list"}) & self._words)]
+        is_one = not several and "limit" not in self._members
+        one = {"limit": 1, "order": self._order_of or "newest"}
+        return {"find": "releases", **(one if is_one and (bound.orders or is_singular) else {})}
 
     def _in_notes(self) -> None:
         """Unknown words of a question about what changed are looked for in the notes."""
@@ -697,11 +703,12 @@ class _Builder:
         if not order or "limit" in members:
             return
         is_of_releases = members["find"] == "releases"
-        if order in ("releases", "platforms", "products") and not is_of_releases:
+        is_by_number = order in ("releases", "platforms", "products")
+        if is_by_number and not is_of_releases:
             members["limit"] = 1
-        elif order == "newest" and "answer" not in members and self._is_of_each():
+        elif all((order == "newest", "answer" not in members, self._is_of_each())):
             members |= {"find": "products", "answer": "fields", "fields": ("versions",)}
-        elif order in ("newest", "oldest") and not self._products and members.get("when") != "last":
+        elif not any((is_by_number, order == "title", self._products, members.get("when") == "last")):
             members["limit"] = MAX_PLURAL if self._is_plural() and not is_of_releases else 1
 
     def _is_of_each(self) -> bool:

@@ -5,8 +5,18 @@ from typing import Any, NamedTuple
 
 from countersign.distribution.ask import answers, wire
 from countersign.distribution.ask.filter import Filter, fault
-from countersign.distribution.ask.wire import AskAnswer, AskBody, AskOptions, AskQuery, NestedQuestion, NlwebAnswer
-from countersign.distribution.ask.wire import NlwebBody, NlwebQuery, Outcome, Preferences
+from countersign.distribution.ask.wire import (
+    AskAnswer,
+    AskBody,
+    AskOptions,
+    AskQuery,
+    NestedQuestion,
+    NlwebAnswer,
+    NlwebBody,
+    NlwebQuery,
+    Outcome,
+    Preferences,
+)
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
 from countersign.kernel import clock, ids
@@ -39,15 +49,16 @@ class _Asked(NamedTuple):
     is_streamed: bool
 
 
-def _asked(given: AskQuery | NlwebQuery | AskBody | NlwebBody, question: str, place: str, *, is_streamed: bool) -> _Asked:
+def _asked(
+    given: AskQuery | NlwebQuery | AskBody | NlwebBody, question: str, place: str, *, is_streamed: bool
+) -> _Asked:
     """The question in the flat form. A question in words that need none before it replaces those before it."""
     if not question.strip():
         raise (invalid_member if place.startswith("/") else invalid_parameter)(place, "must not be blank")
     standalone = (given.decontextualized_query or "").strip()
     previous = [] if standalone else wire.previous_questions(given.prev)
-    is_documented = isinstance(given, AskQuery)
-    mode = given.mode or (None if is_documented else getattr(given, "generate_mode", None)) or "list"
-    form = "documented" if is_documented or not is_streamed else "flat"
+    mode: wire.Mode = given.mode or getattr(given, "generate_mode", None) or "list"
+    form = "flat" if is_streamed and not isinstance(given, AskQuery) else "documented"
     return _Asked(standalone or question, previous, given.query_id or ids.new_uuid(), mode, form, is_streamed)
 
 

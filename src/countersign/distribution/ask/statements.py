@@ -197,7 +197,7 @@ _TESTS: dict[str, Callable[[Statement, str], str]] = {
     "tag": _tag,
     "org": _org,
     "license": _license,
-    "product": lambda statement, value: f"(c.slug = {statement.value(value)} OR c.name_key = {statement.value(key(value))})",
+    "product": lambda it, value: f"(c.slug = {it.value(value)} OR c.name_key = {it.value(key(value))})",
     "title": lambda statement, value: _terms(statement, [[word] for word in words(value)], WEIGHT_OF_TITLE),
     "text": lambda statement, value: _terms(statement, [forms(word) for word in words(value)], 0),
 }

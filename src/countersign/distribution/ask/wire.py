@@ -34,6 +34,7 @@ Streamed = Annotated[bool, msgspec.Meta(description="Whether the answer is a str
 QueryId = Annotated[str, msgspec.Meta(max_length=200, description="An id of the caller's for the question.")]
 Unused = Annotated[Short, msgspec.Meta(description="NLWeb; accepted, without effect.")]
 Previous = Annotated[Short, msgspec.Meta(description="The questions before this one, the oldest first; one a line.")]
+Questions = Annotated[list[Short], msgspec.Meta(description="The questions before this one, the oldest first.")]
 Standalone = Annotated[Short, msgspec.Meta(description="The question in words that need none before it.")]
 
 
@@ -73,7 +74,7 @@ class AskBody(Asked):
     """A question, in plain words; the members beside `query` are NLWeb's."""
 
     query: Question
-    prev: Annotated[list[Short], msgspec.Meta(description="The questions before this one, the oldest first.")] | None = None
+    prev: Questions | None = None
     streaming: Streamed | None = None
     generate_mode: Mode | None = None
 
@@ -211,16 +212,17 @@ async def answer_of(store: Store, answered: Answered, query_id: str) -> AskAnswe
         name = detail.title if source.release is None else f"{detail.title} {source.release}"
         rows.append(Result(source.url, name, store.root_url, 100 - place, detail.description or "", described))
     lists = [*answered.suggestions], [*answered.unused]
-    return AskAnswer(
-        answered.text, answered.status, [*answered.sources], answered.filter, answered.confidence, *lists, query_id, rows
-    )
+    head = answered.text, answered.status, [*answered.sources], answered.filter, answered.confidence
+    return AskAnswer(*head, *lists, query_id, rows)
 
 
 def nested(outcome: Outcome) -> NlwebAnswer:
     """The answer in the `_meta` form: an elicitation where it asks back, a failure where it cannot tell."""
     answered, answer = outcome
     if answered.status != "refused" and not answered.candidates:
-        rows = [{**row.schema_object, "name": row.name, "grounding": {"source_urls": [row.url]}} for row in answer.results]
+        rows = [
+            {**row.schema_object, "name": row.name, "grounding": {"source_urls": [row.url]}} for row in answer.results
+        ]
         return NlwebAnswer(meta=AnswerMeta("answer"), query_id=answer.query_id, answer=answer.answer, results=rows)
     if not answered.candidates:
         return failure(answer.query_id, "NO_RESULTS", answered.text)
