@@ -125,7 +125,8 @@ def count(file: Path) -> None:
     for each in gauge.worst(found)[:MAX_SHOWN]:
         expected = f"{each.line.get('kind', 'refused')} {json.dumps(each.line.get('expect'))}"
         sys.stdout.write(
-            f"\n{each.outcome}: {each.line['id']} {each.line['question']}\n    filter    {json.dumps(each.answer['query'])}\n"
+            f"\n{each.outcome}: {each.line['id']} {each.line['question']}\n"
+            f"    filter    {json.dumps(each.answer['query'])}\n"
             f"    answer    {each.answer['answer'][:300]}\n    expected  {expected[:300]}\n"
         )
 

@@ -18,7 +18,7 @@ from countersign.archives.gauge import Gauge
 from countersign.archives.limits import Limits
 from countersign.archives.links import check_links, check_target
 from countersign.archives.reading import read as read_archive
-from countersign.distribution.ask import items, lexicon, names, parser
+from countersign.distribution.ask import conditions, items, lexicon, names
 from countersign.distribution.catalog import public, words
 from countersign.distribution.identity import redirect_uris
 from countersign.distribution.processing import sbom
@@ -76,7 +76,7 @@ def read_question(text: str) -> object:
         words.words(run.text)
     for token in tokens[: items.MAX_UNKNOWN]:
         lexicon.respelled(token.word)
-    return parser.Bound(tokens, items.known_items(text, tokens, (), _FRIDAY))
+    return conditions.Bound(tokens, items.known_items(text, tokens, (), _FRIDAY))
 
 
 QUESTIONS: Mapping[str, Callable[[int], str]] = {

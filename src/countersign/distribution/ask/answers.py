@@ -1,7 +1,8 @@
 """A question to its answer: read, run, and answered with what was not understood of it.
 
-Three outcomes: `answered`, where every word that has a meaning was used; `partial`, the rows of what was understood with
-the words that were not; `refused`, with the reason. An answer is made of nothing but the rows that the filter finds.
+Three outcomes: `answered`, where every word that has a meaning was used; `partial`, the rows of what was understood
+with the words that were not; `refused`, with the reason. An answer is made of nothing but the rows that the filter
+finds.
 """
 
 from collections import Counter
@@ -312,7 +313,8 @@ def _releases_text(rows: Sequence[Row], asked: Filter) -> str:
         return "None: no published release fits."
     if len(rows) == 1 and asked.order in ("newest", "oldest"):
         row, which = rows[0], "latest" if asked.order == "newest" else "first"
-        return f"The {which} release is {row.title} {row.version} ({row.channel}), published on {_day(row.published_at)}."
+        name = f"{row.title} {row.version} ({row.channel})"
+        return f"The {which} release is {name}, published on {_day(row.published_at)}."
     names = [f"{row.title} {row.version} ({row.channel}, {_day(row.published_at)})" for row in rows]
     return f"{len(rows)} releases: {_listed(names, len(rows))}."
 
@@ -332,9 +334,10 @@ async def _exists(store: Store, asked: Filter) -> Answered:
     rows = await _facts_of(store, named)
     if len(rows) > 1 and (asked.fields or asked.order != "title"):
         return await _is_alike(store, asked, rows)
-    is_of_releases = asked.find == "releases"
-    found = await _list(store, asked if is_of_releases else replace(asked, find="products", limit=None, order="title"))
-    if found.total >= (1 if is_of_releases else max(1, len(named))):
+    of_products = replace(asked, find="products", limit=None, order="title")
+    wanted, least = (asked, 1) if asked.find == "releases" else (of_products, max(1, len(named)))
+    found = await _list(store, wanted)
+    if found.total >= least:
         return replace(found, text=f"Yes: {found.text}")
     about = "; ".join(map(_about, rows))
     text = f"No. {about}" if named else "No: there is none."

@@ -7,11 +7,14 @@ from typing import NamedTuple
 
 MAX_WORDS = 14
 """Words of a time at most."""
-MONTHS = str.split("january february march april may june july august september october november december")
+MONTHS = str.split(
+    "january february march april may june july august september october november december"
+)
 WEEKDAYS = str.split("monday tuesday wednesday thursday friday saturday sunday")
 NUMBERS = dict(
     zip(str.split("one two three four five six seven eight nine ten eleven twelve"), range(1, 13), strict=True)
-) | {"a": 1, "an": 1, "couple": 2, "a couple": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12, "half a": 1, "thirty": 30, "sixty": 60,
+) | {"a": 1, "an": 1, "couple": 2, "a couple": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12, "thirty": 30,
+     "sixty": 60,
      "ninety": 90, "hundred": 100}  # fmt: skip
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 _MONTH_OF = {name[:size]: place for place, name in enumerate(MONTHS, 1) for size in (3, 4, len(name))}
@@ -29,9 +32,12 @@ _WAYS: tuple[tuple[str, str], ...] = (
     ("in", "throughout|from|during|within|inside|around|from|in|on|of|for|at|=|:"),
 )
 _OPENING = re.compile(
-    "(?:" + "|".join(f"(?P<{kind}>{ways})" for kind, ways in _WAYS) + ") (?:(?:the )?(?:start|beginning|begin|end) of )?"
+    "(?:" + "|".join(f"(?P<{kind}>{ways})" for kind, ways in _WAYS) + ") "
+    "(?:(?:the )?(?:start|beginning|begin|end) of )?"
 )
-_LINKS = re.compile(r"(?P<to>to|until|till|through|-|and) |(?P<or>or) |(?P<on>onwards?|on|or later|or newer|and later)(?= |$)")
+_LINKS = re.compile(
+    r"(?P<to>to|until|till|through|-|and) |(?P<or>or) |(?P<on>onwards?|on|or later|or newer|and later)(?= |$)"
+)
 
 
 class Range(NamedTuple):
@@ -39,6 +45,11 @@ class Range(NamedTuple):
 
     since: datetime | None
     until: datetime | None
+
+    @property
+    def length(self) -> timedelta:
+        """How long it is; without an end for ever."""
+        return timedelta.max if self.since is None or self.until is None else self.until - self.since
 
 
 class Found(NamedTuple):
@@ -82,8 +93,7 @@ def _joins(link: re.Match[str], kind: str, first: Range, last: Range) -> bool:
     if kind == "between" or link[0] == "and ":
         return kind == "between" and link[0] == "and "
     if link["or"]:
-        both = _spanning(first, last)
-        return None not in both and (both.until or datetime.max) - (both.since or datetime.min) < timedelta(400)
+        return _spanning(first, last).length < timedelta(400)
     return kind in ("since", "in", "")
 
 
@@ -200,7 +210,9 @@ _PATTERNS: tuple[tuple[str, _Reader], ...] = (
     (r"(?:year )?(?P<y>(?:19|20)\d\d)", _whole_year),
 )  # fmt: skip
 _PERIODS = [(re.compile(rf"(?:the )?{pattern}(?= |$)"), reader) for pattern, reader in _PATTERNS]
-_BEFORE_MAY = frozenset(str.split("in since during until of before after from to and or last this by between till through"))
+_BEFORE_MAY = frozenset(
+    str.split("in since during until of before after from to and or last this by between till through")
+)
 
 
 def _period(text: str, begin: int, now: datetime, before: Sequence[str]) -> tuple[Range, int] | None:

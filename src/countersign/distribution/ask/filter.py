@@ -17,8 +17,8 @@ from countersign.kernel.clock import Instant
 
 MAX_VALUES = 12
 FieldName: TypeAlias = Literal[
-    "org", "kind", "platforms", "channels", "tags", "versions", "published_at", "notes", "license", "access", "homepage",
-    "artifacts",
+    "org", "kind", "platforms", "channels", "tags", "versions", "published_at", "notes", "license", "access",
+    "homepage", "artifacts",
 ]  # fmt: skip
 By: TypeAlias = Literal["kind", "platform", "channel", "org", "license", "tag"]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]

@@ -1,7 +1,7 @@
 """What the words of a question are: names of the catalog, times, phrases of the lexicon, words of the catalog's texts.
 
-Each word belongs to the longest item that begins with it or before it. A word that is none of these is looked for with a
-typing error in it; what is still unknown is kept, since an answer has to say what it does not use.
+Each word belongs to the longest item that begins with it or before it. A word that is none of these is looked for with
+a typing error in it; what is still unknown is kept, since an answer has to say what it does not use.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,6 +30,7 @@ from countersign.kernel.database.port import Database
 MAX_UNKNOWN = 12
 """Words of a question that are looked up when nothing else is known of them."""
 MAX_WORDS_OF_VALUE = 6
+_OF_LEXICON = frozenset([*KNOWN, "license"])
 _LIMITS = frozenset(map(str, range(1, 101)))
 MIN_TAG = 5
 """Letters of a mistyped tag."""
@@ -39,8 +40,9 @@ _BEFORE_TOPICS = frozenset(
         "about with featuring involving mention mentions mentioning containing contain contains on for of word to"
     )
 )
-_PRIORITY = {"product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0}
-_PRIORITY |= {"beyond": -1, "number": -2}
+_PRIORITY = {
+    "product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0, "beyond": -1, "number": -2
+}  # fmt: skip
 """What a run of words is, where it could be several things: the higher."""
 _OPERATORS = frozenset(["=", ":", "!=", ">", "<", ">=", "<="])
 _JOINTS = {"|": "or", "or": "or", "&": "and", "&&": "and", "||": "or", "and": "and", "+": "and", ",": "or", "/": "or"}
@@ -94,6 +96,11 @@ class Sentence(NamedTuple):
 
     start: int
     end: int
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it says more than thanks."""
+        return self.end - self.start > 3
 
     def has(self, item: Item) -> bool:
         """Whether the item begins in it."""
@@ -223,12 +230,12 @@ class _Known:
         if self._tokens[at].is_mark:
             return self._compared(key, at)
         if key == "limit":
-            number = int(self._words[at]) if self._words[at] in _LIMITS else 0
-            return number or "", at + bool(number)
+            is_number = self._words[at] in _LIMITS
+            return self._words[at], at + is_number
         if key in _MEMBERS:
             return self._member(key, at)
         meaning, end = self._meaning(at)
-        if meaning is not None and (meaning.slot, key in (*KNOWN, "license")) == (key, True):
+        if key in _OF_LEXICON and meaning is not None and meaning.slot == key:
             return meaning.value, end
         return ("", at) if key in KNOWN else self._open_value(key, at, is_first=is_first)
 
@@ -256,10 +263,9 @@ class _Known:
             return self._text(at, at + 1), at + 1
         if key in ("org", "product", "version") or not is_first:
             return "", at
-        end = at
-        while end < min(len(self._words), at + MAX_WORDS_OF_VALUE) and not self._ends_value(end):
-            end += 1
-        text = self._text(at, end) if end > at else ""
+        last = min(len(self._words), at + MAX_WORDS_OF_VALUE)
+        end = next(filter(self._ends_value, range(at, last)), last)
+        text = self._text(at, end)
         return "-".join(terms_of(text)) if key == "tag" else text, end
 
     def _text(self, start: int, end: int) -> str:
@@ -288,13 +294,18 @@ class _Known:
 def question_in(tokens: Sequence[Token], items: Sequence[Item]) -> Sentence:
     """The sentence that asks: the last with a question mark, or else the last that says more than thanks. What is
     around it is about the asker. Of key=value pairs all belong together."""
-    if any(item.is_pair for item in items):
+    if True in [item.is_pair for item in items]:
         return Sentence(0, len(tokens))
-    within = {place for item in items for place in range(item.start, item.end)}
+    within = _covered(items)
     sentences = _sentences(tokens, within)
     marked = [each for each in sentences if tokens[each.end - 1].word == "?"]
-    long = [each for each in sentences if each.end - each.start > 3 and any(map(each.has, items))]
-    return _after_colon(tokens, within, (marked or long or sentences or [Sentence(0, 0)])[-1])
+    long = [each for each in sentences if each.is_long and any(map(each.has, items))]
+    asking = next(filter(None, (marked, long, sentences)), [Sentence(0, 0)])
+    return _after_colon(tokens, within, asking[-1])
+
+
+def _covered(items: Sequence[Item]) -> set[int]:
+    return {place for item in items for place in range(item.start, item.end)}
 
 
 def _after_colon(tokens: Sequence[Token], within: set[int], sentence: Sentence) -> Sentence:
@@ -318,8 +329,7 @@ def _sentences(tokens: Sequence[Token], within: set[int]) -> list[Sentence]:
 
 def _unknown(tokens: Sequence[Token], items: Sequence[Item]) -> list[int]:
     """The places of the question's words that are nothing known; of all words where the question has no condition."""
-    used = {place for item in items for place in range(item.start, item.end)}
-    sentence = question_in(tokens, items)
+    used, sentence = _covered(items), question_in(tokens, items)
     has_condition = {item.slot for item in items if sentence.has(item)} & {*SLOTS}
     words = [at for at in range(*(sentence if has_condition else (0, len(tokens)))) if at not in used]
     return [at for at in words if not tokens[at].is_mark and tokens[at].word not in IGNORED]
