@@ -18,6 +18,7 @@ from countersign.distribution.ask.filter import KNOWN, Filter, Values, condition
 from countersign.distribution.ask.parser import Reading, read
 from countersign.distribution.catalog.public import CHANNELS
 from countersign.distribution.catalog.schemas import ProductDetail
+from countersign.distribution.catalog.statements import Statement
 from countersign.distribution.context import Store
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database
@@ -44,7 +45,7 @@ _DETAIL = """
     FROM catalog_public c
     JOIN catalog_entry e ON e.product_id = c.product_id
     JOIN organisation o ON o.slug = c.org_slug
-    WHERE c.slug = $1
+    WHERE c.slug IN ({slugs})
 """
 _FILES = """
     SELECT a.filename, a.size, a.sha256, a.platform
@@ -143,7 +144,7 @@ async def _qualified(store: Store, reading: Reading, unused: tuple[str, ...], at
         return replace(partial, suggestions=suggestions, unused=unused)
     if reading.is_about_text and found.total > 1 and [name for name, _ in conditions(filter)] == ["text"]:
         # "What is Slow?": several titles could be meant.
-        near = await _facts_of(store, [source.product for source in found.sources[:MAX_SUGGESTIONS]])
+        near = await facts(store.database, [source.product for source in found.sources[:MAX_SUGGESTIONS]])
         return replace(found, confidence=CORRECTED, candidates=tuple(each.detail.title for each in near))
     return _corrected(reading, found) if reading.corrected else found
 
@@ -189,13 +190,13 @@ async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str,
     for question in await _questions(store, plain):
         reading = await read(store.database, question, at)
         is_same = plain.where.product.any or reading.filter.where == plain.where
-        if reading.is_whole and is_same and await total(store.database, reading.filter):
+        if reading.is_whole and is_same and await _has_rows(store.database, reading.filter):
             tried.append(question)
     return tuple(tried)
 
 
 async def _questions(store: Store, plain: Filter) -> list[str]:
-    titles = [each.detail.title for each in await _facts_of(store, plain.where.product.any)]
+    titles = [each.detail.title for each in await facts(store.database, plain.where.product.any)]
     if len(titles) == 1:
         about = ("What is {}?", "What is the newest version of {}?", "What changed in {}?")
         return [each.format(titles[0]) for each in about]
@@ -249,16 +250,24 @@ def _day(at: clock.Instant) -> str:
     return clock.rfc3339(at)[:10]
 
 
-async def facts(database: Database, slug: str) -> Facts | None:
-    """The public product with this slug."""
-    row = await database.fetch_one(_DETAIL, slug)
-    return None if row is None else Facts(msgspec.json.decode(row[0], type=ProductDetail), row[1])
+async def facts(database: Database, slugs: Sequence[str]) -> list[Facts]:
+    """The public products with these slugs, in their order."""
+    statement = Statement()
+    rows = await database.fetch(_DETAIL.format(slugs=statement.list(slugs)), *statement.values) if slugs else []
+    known = [Facts(msgspec.json.decode(detail, type=ProductDetail), publisher) for detail, publisher in rows]
+    by_slug = {each.detail.slug: each for each in known}
+    return [by_slug[slug] for slug in slugs if slug in by_slug]
 
 
 async def total(database: Database, asked: Filter) -> int:
     """How many rows there are, whatever the limit."""
     text, values = statements.count(asked)
     return int((await database.scan(text, *values))[0][0])
+
+
+async def _has_rows(database: Database, asked: Filter) -> bool:
+    text, values = statements.rows(asked, 1)
+    return bool(await database.scan(text, *values))
 
 
 async def _rows(database: Database, asked: Filter) -> list[Row]:
@@ -293,10 +302,11 @@ async def _list(store: Store, asked: Filter) -> Answered:
         found = await _rows(store.database, asked)
         return Answered("answered", _releases_text(found, asked), _of_releases(store, found), len(found))
     rows = await _products(store.database, asked)
-    count = len(rows) if asked.limit or len(rows) < MAX_ROWS else await total(store.database, asked)
+    count = len(rows)
     text = f"{_listed([title for _, title in rows], count)}." if rows else "None: no product fits."
     if count > 1 and not asked.limit:
-        text = f"{count} products: {text}"
+        # To count more of them would be to read all.
+        text = f"{'At least ' if count == MAX_ROWS else ''}{count} products: {text}"
     return Answered("answered", text, tuple(_source(store, slug) for slug, _ in rows), count)
 
 
@@ -322,8 +332,7 @@ def _releases_text(rows: Sequence[Row], asked: Filter) -> str:
 async def _count(store: Store, asked: Filter) -> Answered:
     count = await total(store.database, asked)
     noun = asked.find if count != 1 else asked.find[:-1]
-    rows = await _products(store.database, asked) if asked.find == "products" else []
-    return Answered("answered", f"{count} {noun}.", tuple(_source(store, slug) for slug, _ in rows), count)
+    return Answered("answered", f"{count} {noun}.", total=count)
 
 
 async def _exists(store: Store, asked: Filter) -> Answered:
@@ -331,7 +340,7 @@ async def _exists(store: Store, asked: Filter) -> Answered:
     named = (*asked.where.product.any, *asked.where.product.all)
     if asked.where.version and asked.order in ("newest", "oldest"):
         return await _is_extreme(store, asked)
-    rows = await _facts_of(store, named)
+    rows = await facts(store.database, named)
     if len(rows) > 1 and (asked.fields or asked.order != "title"):
         return await _is_alike(store, asked, rows)
     of_products = replace(asked, find="products", limit=None, order="title")
@@ -342,10 +351,6 @@ async def _exists(store: Store, asked: Filter) -> Answered:
     about = "; ".join(map(_about, rows))
     text = f"No. {about}" if named else "No: there is none."
     return replace(found, text=text, sources=tuple(_source(store, each.detail.slug) for each in rows))
-
-
-async def _facts_of(store: Store, slugs: Sequence[str]) -> list[Facts]:
-    return [each for slug in slugs if (each := await facts(store.database, slug)) is not None]
 
 
 async def _is_alike(store: Store, asked: Filter, rows: Sequence[Facts]) -> Answered:
@@ -395,8 +400,8 @@ async def _fields(store: Store, asked: Filter) -> Answered:
     is_of_releases = len(products) > 1 and bool(_OF_RELEASES & {*asked.fields})
     texts: list[str] = []
     sources: list[Source] = []
-    for slug, _ in products:
-        text, of = await _fields_of(store, asked, slug)
+    for product in await facts(store.database, [slug for slug, _ in products]):
+        text, of = await _fields_of(store, asked, product)
         if not is_of_releases or any(source.release for source in of):
             texts.append(text)
             sources += of
@@ -406,10 +411,8 @@ async def _fields(store: Store, asked: Filter) -> Answered:
     return Answered("answered", " ".join(texts), tuple(sources), len(products))
 
 
-async def _fields_of(store: Store, asked: Filter, slug: str) -> tuple[str, list[Source]]:
-    product = await facts(store.database, slug)
-    if product is None:
-        return "", []
+async def _fields_of(store: Store, asked: Filter, product: Facts) -> tuple[str, list[Source]]:
+    slug = product.detail.slug
     if asked.fields == ("channels",):
         return _newest_of_channels(store, asked, product)
     if asked.answer == "compare" or not _OF_RELEASES & {*asked.fields}:

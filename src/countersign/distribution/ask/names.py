@@ -60,7 +60,11 @@ _TAGS = """
 """
 _VALUES = "), ("
 _TAG_SETS = "SELECT DISTINCT c.tags FROM catalog_public c LIMIT 500"
-_IS_PUBLIC_TAG = "SELECT 1 FROM catalog_public c WHERE c.tags LIKE $1 LIMIT 1"
+_IS_PUBLIC_TAG = """
+    SELECT 1 FROM catalog_facet f JOIN catalog_public c ON c.title = f.title AND c.product_id = f.product_id
+    WHERE f.facet = $1
+    LIMIT 1
+"""
 _LICENSES = """
     WITH wanted(value) AS (VALUES {keys})
     SELECT w.value, (SELECT min(c.license) FROM catalog_public c WHERE c.license_key = w.value) FROM wanted w
@@ -69,18 +73,8 @@ _LICENSES_FROM = """
     SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key >= $1 AND c.license_key < $2 LIMIT 50
 """
 _TERMS_LIKE = "SELECT DISTINCT y.term FROM catalog_typo y WHERE y.shortened IN ({keys}) LIMIT 60"
-_WITH_WORDS = f"""
-    SELECT c.slug, c.title
-    FROM catalog_public c
-    JOIN (
-        SELECT t.product_id, count(*) AS hits
-        FROM catalog_term t
-        WHERE t.weight = {WEIGHT_OF_TITLE} AND t.term IN ({{keys}})
-        GROUP BY t.product_id
-    ) AS hit ON hit.product_id = c.product_id
-    ORDER BY hit.hits DESC, c.title, c.product_id
-    LIMIT 20
-"""
+_WITH_WORDS = "SELECT c.slug, c.title FROM catalog_public c WHERE c.product_id IN ({products}) LIMIT 50"
+_WITH_WORD = f"SELECT t.product_id FROM catalog_term t WHERE t.weight = {WEIGHT_OF_TITLE} AND t.term IN ({{keys}})"
 _PUBLIC_TERMS = """
     SELECT DISTINCT t.term FROM catalog_term t
     WHERE t.term IN ({keys}) AND EXISTS (SELECT 1 FROM catalog_public c WHERE c.product_id = t.product_id)
@@ -175,8 +169,8 @@ async def _tags(database: Database, places: dict[str, list[Span]]) -> list[Name]
             wanted.setdefault(tag, []).extend(runs)
     rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in wanted], separator=_VALUES)
     known = sorted({facet.removeprefix("tag:") for facet, title in rows if title is not None})
-    # A tag of drafts alone is none; what a tag is made of means nothing to LIKE.
-    public = [tag for tag in known if await database.scan(_IS_PUBLIC_TAG, f"% {tag} %")]
+    # A tag of drafts alone is none.
+    public = [tag for tag in known if await database.fetch(_IS_PUBLIC_TAG, f"tag:{tag}")]
     return [name for tag in public for name in _named("tag", tag, wanted, tag)]
 
 
@@ -184,8 +178,11 @@ async def products_like(database: Database, text: str, *, is_known: bool = True)
     """Products that the text may name with a typing error or without its end, the likest first: slug, title.
     `is_known`: its words are words of the catalog, which may well be no name."""
     asked = [word for word in words(text) if word not in _SMALL][:MAX_SPELLINGS]
-    terms = [spelling for word in asked for spelling in (word, *await spellings(database, word))]
-    likest = _likest(text, [(slug, title) for slug, title in await _rows(database, _WITH_WORDS, terms)])
+    statement = Statement()
+    found = [_WITH_WORD.format(keys=statement.list([word, *await spellings(database, word)])) for word in asked]
+    sql = _WITH_WORDS.format(products=" INTERSECT ".join(found))
+    rows = await database.scan(sql, *statement.values) if found else []
+    likest = _likest(text, [(slug, title) for slug, title in rows])
     is_word = is_known and " " not in text
     return likest if likest or len(text) < 4 or is_word else await _longer(database, key(text))
 

@@ -196,10 +196,10 @@ def previous_questions(given: str | list[str] | None) -> list[str]:
 async def answer_of(store: Store, answered: Answered, query_id: str) -> AskAnswer:
     """The answer as the wire has it, with the first twenty products and releases that it is from."""
     rows: list[Result] = []
-    for place, source in enumerate(answered.sources[:MAX_RESULTS]):
-        product = await facts(store.database, source.product)
-        if product is None:
-            continue
+    sources = answered.sources[:MAX_RESULTS]
+    products = {each.detail.slug: each for each in await facts(store.database, [each.product for each in sources])}
+    for place, source in enumerate(sources):
+        product = products[source.product]
         detail, newest = product.detail, product.detail.channels[0] if product.detail.channels else None
         described: dict[str, Any] = {
             "@context": "https://schema.org",

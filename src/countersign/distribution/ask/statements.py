@@ -173,8 +173,8 @@ def _tag(statement: Statement, value: str) -> str:
 
 
 def _org(statement: Statement, value: str) -> str:
-    named = f"SELECT o.slug FROM organisation o WHERE {ORG_KEY} = {statement.value(key(value))}"
-    return f"(c.org_slug = {statement.value(value)} OR c.org_slug IN ({named}))"
+    named = f"o.slug = {statement.value(value)} OR {ORG_KEY} = {statement.value(key(value))}"
+    return f"(c.org_slug IN (SELECT o.slug FROM organisation o WHERE {named}))"
 
 
 def _license(statement: Statement, value: str) -> str:
