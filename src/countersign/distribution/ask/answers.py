@@ -332,7 +332,8 @@ def _releases_text(rows: Sequence[Row], asked: Filter) -> str:
 async def _count(store: Store, asked: Filter) -> Answered:
     count = await total(store.database, asked)
     noun = asked.find if count != 1 else asked.find[:-1]
-    return Answered("answered", f"{count} {noun}.", total=count)
+    rows = await _products(store.database, asked) if asked.find == "products" and count else []
+    return Answered("answered", f"{count} {noun}.", tuple(_source(store, slug) for slug, _ in rows), count)
 
 
 async def _exists(store: Store, asked: Filter) -> Answered:
@@ -397,7 +398,7 @@ async def _fields(store: Store, asked: Filter) -> Answered:
     products = await _products(store.database, Filter(where=where, limit=MAX_SHOWN))
     if not products:
         return Answered("answered", "None: no product fits.")
-    is_of_releases = len(products) > 1 and bool(_OF_RELEASES & {*asked.fields})
+    is_of_releases = all((len(products) > 1, _OF_RELEASES & {*asked.fields}))
     texts: list[str] = []
     sources: list[Source] = []
     for product in await facts(store.database, [slug for slug, _ in products]):
@@ -405,10 +406,9 @@ async def _fields(store: Store, asked: Filter) -> Answered:
         if not is_of_releases or any(source.release for source in of):
             texts.append(text)
             sources += of
-    if not any(texts):
-        words = _quoted((*asked.where.text.any, *asked.where.text.all)) or "this"
-        return Answered("refused", f"I cannot tell: no release notes mention {words}.", confidence=0.0)
-    return Answered("answered", " ".join(texts), tuple(sources), len(products))
+    words = _quoted((*asked.where.text.any, *asked.where.text.all)) or "this"
+    refused = Answered("refused", f"I cannot tell: no release notes mention {words}.", confidence=0.0)
+    return Answered("answered", " ".join(texts), tuple(sources), len(products)) if any(texts) else refused
 
 
 async def _fields_of(store: Store, asked: Filter, product: Facts) -> tuple[str, list[Source]]:

@@ -112,7 +112,8 @@ class Bound:
             end = item.end
 
     def _pair(self, item: Item) -> None:
-        self.pairs.setdefault(item.slot, []).append(item.value)
+        value = int(item.value) if item.slot == "limit" else item.value
+        self.pairs.setdefault(item.slot, []).append(value)
 
     def _flag(self, item: Item) -> None:
         self.flags.add(item.slot)

@@ -30,6 +30,7 @@ from countersign.kernel.database.port import Database
 MAX_UNKNOWN = 12
 """Words of a question that are looked up when nothing else is known of them."""
 MAX_WORDS_OF_VALUE = 6
+MAX_MORE_WORDS = 4
 _OF_LEXICON = frozenset([*KNOWN, "license"])
 _LIMITS = frozenset(map(str, range(1, 101)))
 MIN_TAG = 5
@@ -368,7 +369,8 @@ class _Unknown:
             return False
         first, last = run[0], run[-1] + 1
         # With the words around it, since a title may have words that mean something else too.
-        for start, end in ((first - 1, last + 1), (first, last + 1), (first - 1, last), (first, last)):
+        far = self._end_of_name(last)
+        for start, end in ((first - 1, far), (first, far), (first - 1, last), (first, last)):
             if self._is_run(start, end):
                 products = await names.products_like(self._database, self._text(start, end), is_known=is_known)
                 if products:
@@ -378,6 +380,12 @@ class _Unknown:
         if publishers:
             self._correct("org", publishers, first, last)
         return bool(publishers)
+
+    def _end_of_name(self, last: int) -> int:
+        """Where a name that begins before may end: after the words in capitals and numbers that follow."""
+        limit = min(len(self._tokens), last + MAX_MORE_WORDS)
+        following = [at for at in range(last, limit) if not (self._is_capital(at) or self._tokens[at].word.isdigit())]
+        return max(min(following, default=limit), last + 1)
 
     def _is_run(self, start: int, end: int) -> bool:
         is_within = 0 <= start < end <= len(self._tokens)

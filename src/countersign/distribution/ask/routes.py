@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from countersign.distribution.ask import answers
-from countersign.distribution.ask.answers import Answered, Source, Status, facts
+from countersign.distribution.ask.answers import Answered, Facts, Source, Status, facts
 from countersign.distribution.ask.filter import Filter, fault
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
@@ -195,32 +195,33 @@ def previous_questions(given: str | list[str] | None) -> list[str]:
 
 async def answer_of(store: Store, answered: Answered, query_id: str) -> AskAnswer:
     """The answer as the wire has it, with the first twenty products and releases that it is from."""
-    rows: list[Result] = []
     sources = answered.sources[:MAX_RESULTS]
     products = {each.detail.slug: each for each in await facts(store.database, [each.product for each in sources])}
-    for place, source in enumerate(sources):
-        product = products[source.product]
-        detail, newest = product.detail, product.detail.channels[0] if product.detail.channels else None
-        described: dict[str, Any] = {
-            "@context": "https://schema.org",
-            "@type": _TYPES[detail.kind],
-            "name": detail.title,
-            "url": f"{store.base_url}/products/{detail.slug}",
-            "operatingSystem": ", ".join(detail.platforms),
-            "publisher": {"@type": "Organization", "name": product.publisher},
-            "keywords": ", ".join(detail.tags),
-            "isAccessibleForFree": detail.access == "free",
-        }
-        if source.release is not None:
-            described["softwareVersion"] = source.release
-        elif newest is not None:
-            described |= {"softwareVersion": newest.version, "datePublished": newest.published_at}
-        described |= {name: value for name in ("description", "license") if (value := getattr(detail, name))}
-        name = detail.title if source.release is None else f"{detail.title} {source.release}"
-        rows.append(Result(source.url, name, store.root_url, 100 - place, detail.description or "", described))
-    lists = [*answered.suggestions], [*answered.unused]
+    rows = [_result(store, products[each.product], each, 100 - place) for place, each in enumerate(sources)]
     head = answered.text, answered.status, [*answered.sources], answered.filter, answered.confidence
-    return AskAnswer(*head, *lists, query_id, rows)
+    return AskAnswer(*head, [*answered.suggestions], [*answered.unused], query_id, rows)
+
+
+def _result(store: Store, product: Facts, source: Source, score: int) -> Result:
+    detail = product.detail
+    described: dict[str, Any] = {
+        "@context": "https://schema.org",
+        "@type": _TYPES[detail.kind],
+        "name": detail.title,
+        "url": f"{store.base_url}/products/{detail.slug}",
+        "operatingSystem": ", ".join(detail.platforms),
+        "publisher": {"@type": "Organization", "name": product.publisher},
+        "keywords": ", ".join(detail.tags),
+        "isAccessibleForFree": detail.access == "free",
+    }
+    if source.release is not None:
+        described["softwareVersion"] = source.release
+    elif detail.channels:
+        newest = detail.channels[0]
+        described |= {"softwareVersion": newest.version, "datePublished": newest.published_at}
+    described |= {name: value for name in ("description", "license") if (value := getattr(detail, name))}
+    name = detail.title if source.release is None else f"{detail.title} {source.release}"
+    return Result(source.url, name, store.root_url, score, detail.description or "", described)
 
 
 def nested(outcome: Outcome) -> NlwebAnswer:
