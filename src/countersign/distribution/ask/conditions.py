@@ -202,7 +202,7 @@ class Bound:
         if beside in ("platform", "channel"):
             # "No Linux version": the platform is denied, not its releases.
             self.denied_releases.append(item)
-        elif self.of("kind"):
+        elif self.of("kind") or "products" in [noun.value for noun in self.nouns]:
             self.when, self._is_negated, self._is_unbound_not = "none", False, False
         else:
             self.nouns.append(item)

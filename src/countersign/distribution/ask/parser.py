@@ -257,12 +257,16 @@ class _Builder:
         """What could be meant in several ways."""
         bound = self._bound
         is_of_one = len(self._products) == 1 and bool([*self._kinds, *bound.of("org")])
-        is_of_some = self._asks_whether and bool(self._products and bound.orders)
+        is_of_some = all((self._asks_whether, self._products, bound.orders))
         orders = {bound.words[item.start] for item in bound.orders}
+        begin = bound.sentence.start + 1
+        is_of_all = bool(_EACH & {*bound.words[begin : begin + 1]})
         return (
-            (self._order_of, is_of_some and (bool(bound.times) or is_of_one)),
-            ("current", bool(bound.times and {"current", "currently"} & orders)),
-            ("versions of several products", len(self._products) > 1 and bool(bound.of("version"))),
+            (self._order_of, is_of_some and any((bound.times, is_of_one))),
+            ("all", all((self._asks_whether, not self._products, is_of_all))),
+            ("only", all(("only" in self._words, self._members["find"] == "publishers"))),
+            ("current", all((bound.times, {"current", "currently"} & orders))),
+            ("versions of several products", all((len(self._products) > 1, bound.of("version")))),
         )
 
     def _answer(self) -> None:
@@ -426,6 +430,12 @@ class _Builder:
         return tuple(self._fields)
 
     @property
+    def fields_of_each(self) -> tuple[str, ...]:
+        """The fields that are asked for of each product of a list."""
+        is_each = _EACH & self._words and self._members["find"] == "products"
+        return tuple(name for name in self._fields if is_each and name in SLOT_OF_FIELD)
+
+    @property
     def asks_whether(self) -> bool:
         """Whether the answer is Yes or No."""
         return self._asks_whether
@@ -445,6 +455,7 @@ _FORMS: tuple[tuple[Callable[[_Builder], object], Callable[[_Builder], None]], .
     (lambda it: it.bound.answer == "count" and it.fields, lambda it: it.set(answer="fields", fields=it.fields)),
     (lambda it: it.has_products, _Builder.about_products),
     (lambda it: it.asks_whether, lambda it: it.set(answer="exists")),
+    (lambda it: it.fields_of_each, lambda it: it.set(answer="fields", fields=it.fields_of_each)),
 )
 """The forms of answers, with what they are chosen by; the first that fits is taken."""
 
