@@ -77,7 +77,14 @@ function Pressed() {
         <Button disabled>Not now</Button>
         <Button busy>Working</Button>
         <LinkButton href="/design">Link</LinkButton>
-        <Menu label={say("options")} items={[{ label: "Rename", does: () => tell("Renamed.") }, { label: "Home", does: "/" }]} />
+        <Menu
+          label={say("options")}
+          items={[
+            { label: "Rename", does: () => tell("Renamed.") },
+            { label: "Home", does: "/" },
+            { label: "Move", does: [{ label: "To the archive", does: () => tell("Archived.") }] },
+          ]}
+        />
         <Copy text="DEMO0-LICEN-SE000-00001" of="the code" />
       </div>
       <Dialog

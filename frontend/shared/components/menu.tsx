@@ -1,30 +1,48 @@
 // A button that opens a list of actions (ARIA authoring practices, menu button).
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface Item {
   label: string;
-  /** What happens, or where it leads. */
-  does: (() => void) | string;
+  /** What happens, where it leads, or the list that takes the place of this one. */
+  does: (() => void) | string | readonly Item[];
 }
 
-export function Menu({ label, items }: { label: string; items: readonly Item[] }) {
-  const [isOpen, setOpen] = useState(false);
+interface Props {
+  label: string;
+  items: readonly Item[];
+  tight?: boolean;
+}
+
+const MARGIN_PX = 8;
+
+export function Menu({ label, items, tight = false }: Props) {
+  const [open, setOpen] = useState<readonly Item[] | null>(null);
+  const isOpen = open !== null;
   const box = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const opener = useRef<HTMLButtonElement>(null);
   const entries = () => [...(box.current?.querySelectorAll<HTMLElement>('[role="menuitem"]') ?? [])];
   const close = (backTo: HTMLElement | null = opener.current) => {
-    setOpen(false);
+    setOpen(null);
     backTo?.focus();
   };
   useEffect(() => {
     if (!isOpen) {
       return undefined;
     }
-    entries()[0]?.focus();
     const away = (event: Event) => box.current?.contains(event.target as Node) || close(null);
     document.addEventListener("pointerdown", away);
     return () => document.removeEventListener("pointerdown", away);
   }, [isOpen]);
+  useLayoutEffect(() => {
+    if (list.current) {
+      // It begins below its button, and moves to the left where the window ends.
+      list.current.style.translate = "";
+      const beyond = list.current.getBoundingClientRect().right + MARGIN_PX - document.documentElement.clientWidth;
+      list.current.style.translate = beyond > 0 ? `${-beyond}px` : "";
+    }
+    entries()[0]?.focus();
+  }, [open]);
   const keyed = (event: KeyboardEvent) => {
     const all = entries();
     const at = all.indexOf(document.activeElement as HTMLElement);
@@ -32,34 +50,45 @@ export function Menu({ label, items }: { label: string; items: readonly Item[] }
     if (event.key === "Escape") {
       close();
     } else if (event.key === "Tab") {
-      setOpen(false);
+      setOpen(null);
+    } else if (event.key === "ArrowLeft") {
+      setOpen(items);
+    } else if (event.key === "ArrowRight") {
+      const more = open?.[at]?.does;
+      setOpen(Array.isArray(more) ? more : open);
     } else if (to !== undefined) {
       event.preventDefault();
       all.at(to >= all.length ? 0 : to)?.focus();
     }
   };
+  // The keyboard is elsewhere now; entries that gave way to others had it for a moment.
+  const left = () => setTimeout(() => box.current?.contains(document.activeElement) || setOpen(null));
   return (
-    <div class="menu" ref={box}>
+    <div class="menu" ref={box} onFocusOut={left}>
       <button
         type="button"
-        class="button"
+        class={tight ? "button tight" : "button"}
         ref={opener}
         aria-haspopup="menu"
         aria-expanded={isOpen}
-        onClick={() => setOpen(!isOpen)}
+        onClick={() => setOpen(isOpen ? null : items)}
       >
         {label} <span aria-hidden="true">▾</span>
       </button>
-      {isOpen && (
-        <div class="menu-list" role="menu" aria-label={label} onKeyDown={keyed}>
-          {items.map(({ label: words, does }) =>
+      {open && (
+        <div class="menu-list" role="menu" aria-label={label} ref={list} onKeyDown={keyed}>
+          {open.map(({ label: words, does }) =>
             typeof does === "string" ? (
-              <a key={words} href={does} role="menuitem" tabIndex={-1} onClick={() => setOpen(false)}>
+              <a key={words} href={does} role="menuitem" tabIndex={-1} onClick={() => setOpen(null)}>
                 {words}
               </a>
-            ) : (
+            ) : typeof does === "function" ? (
               <button key={words} type="button" role="menuitem" tabIndex={-1} onClick={() => (close(), does())}>
                 {words}
+              </button>
+            ) : (
+              <button key={words} type="button" role="menuitem" aria-haspopup="menu" tabIndex={-1} onClick={() => setOpen(does)}>
+                {words} <span aria-hidden="true">▸</span>
               </button>
             ),
           )}
