@@ -207,6 +207,7 @@ def _result(store: Store, product: Facts, source: Source, score: int) -> Result:
     described: dict[str, Any] = {
         "@context": "https://schema.org",
         "@type": _TYPES[detail.kind],
+        "applicationCategory": detail.kind,
         "name": detail.title,
         "url": f"{store.base_url}/products/{detail.slug}",
         "operatingSystem": ", ".join(detail.platforms),
