@@ -8,18 +8,21 @@ import { say } from "./say";
 type Product = Schemas["Product"];
 
 interface Props {
-  product: Product;
+  product: Pick<Product, "slug" | "title" | "description" | "kind" | "platforms">;
+  /** A line about it in this place. */
+  note?: string | undefined;
   /** The whole card leads to the product, unless there is more to press in it. */
   children?: ComponentChildren;
 }
 
-export function Card({ product, children }: Props) {
+export function Card({ product, note, children }: Props) {
   return (
     <li class={children ? "card plain" : "card"}>
       <h2>
         <a href={`/products/${product.slug}`}>{product.title}</a>
       </h2>
       <p>{product.description}</p>
+      {note && <span class="small">{note}</span>}
       <span class="row">
         <Chip>{say(`kind.${product.kind}`)}</Chip>
         <span class="small quiet">{product.platforms.map((name) => PLATFORMS[name]).join(", ")}</span>

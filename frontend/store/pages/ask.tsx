@@ -1,73 +1,135 @@
-// A question in plain words, and an answer from the catalog alone, told as it comes, with where it is from.
-import { useEffect, useRef, useState } from "preact/hooks";
+// A question in plain words, how it was read, and an answer from the catalog alone. The address has the question.
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { send, target } from "../../shared/client";
 import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { TextField } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
-import { Failed } from "../../shared/components/states";
+import { Failed, Loading } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { ask as keep, query } from "../../shared/router";
 import { say as shared } from "../../shared/say";
 import { shortcut } from "../../shared/shortcuts";
-import { events } from "../../shared/stream";
+import type { Schemas } from "../api";
+import { Reply, Results, titles, type Answer } from "../ask/answer";
+import { Chips } from "../ask/chips";
+import { asText, conditions, type Conditions } from "../ask/filter";
+import { say } from "../ask/say";
 import { Curl } from "../curl";
-import { say } from "../say";
+import { say as store } from "../say";
 
-interface Source {
-  product: string;
-  release: string | null;
-}
-
-interface Told {
+interface State {
+  state: "idle" | "coming" | "answered" | "stopped" | Problem;
+  /** The last answer, which stays until the next one is there. */
+  answer: Answer | null;
+  /** The question it answers. */
   question: string;
-  text: string;
-  sources: readonly Source[];
-  state: "coming" | "answered" | "refused" | "stopped" | Problem;
+  conditions: Conditions;
 }
 
-const OFFERED = ["ask.offer.1", "ask.offer.2", "ask.offer.3", "ask.offer.4"] as const;
+const OFFERED = ["offer.1", "offer.2", "offer.3", "offer.4"] as const;
+const MOST_EARLIER = 5;
+const LONGEST_EARLIER = 1000;
+const LONGEST_NEWS = 300;
+const QUICK_MS = 300;
+const IDLE: State = { state: "idle", answer: null, question: "", conditions: [] };
+
+const input = () => document.getElementById("query");
 
 export function Ask() {
-  const [typed, setTyped] = useState(query.value.get("query") ?? query.value.get("q") ?? "");
-  const [told, setTold] = useState<Told | null>(null);
+  const asked = query.value.get("q") ?? query.value.get("query") ?? "";
+  const before = query.value.get("prev") ?? "";
+  const [typed, setTyped] = useState(asked);
+  const [round, setRound] = useState(0);
+  const [now, setNow] = useState(IDLE);
+  const [news, setNews] = useState("");
   const running = useRef<AbortController | null>(null);
-  const ask = async (question: string) => {
-    running.current?.abort();
-    if (!question.trim()) {
-      return;
+  const dropped = useRef("");
+  const focus = useRef<HTMLDivElement>(null);
+  const isPressed = useRef(false);
+  const go = (q: string, prev: readonly string[] = []) => keep({ q, prev: prev.join("\n"), query: "" }, { replaces: false });
+
+  useEffect(() => {
+    setTyped(asked);
+    if (!asked.trim()) {
+      setNow(IDLE);
+      setNews("");
+      return undefined;
     }
     const controller = new AbortController();
-    running.current = controller;
-    setTyped(question);
-    keep({ query: question, q: "" });
-    await listen(question, controller.signal, (change) => {
-      if (running.current === controller) {
-        setTold(change);
+    let isLeft = false;
+    const end = (changes: Partial<State>, words: string) => {
+      if (!isLeft) {
+        setNow((last) => ({ ...last, ...changes }));
+        setNews(words.trim());
+        dropped.current = "";
       }
-    });
-  };
-  useEffect(() => {
-    if (typed) {
-      void ask(typed);
+    };
+    running.current = controller;
+    setNow((last) => ({ ...last, state: "coming" }));
+    request(asked, before, controller.signal).then(
+      (answer) => {
+        const words = `${dropped.current} ${say(`status.${answer.status}`)}: ${answer.answer.slice(0, LONGEST_NEWS)}`;
+        end({ state: "answered", answer, question: asked, conditions: conditions(answer.query) }, words);
+      },
+      (error: unknown) => {
+        const isStopped = controller.signal.aborted;
+        end({ state: isStopped ? "stopped" : Problem.from(error) }, isStopped ? say("status.stopped") : "");
+      },
+    );
+    return () => {
+      isLeft = true;
+      controller.abort();
+    };
+  }, [asked, before, round]);
+  useLayoutEffect(() => shortcut({ key: "/", does: shared("keyboard.search"), run: () => input()?.focus() }), []);
+  useLayoutEffect(() => {
+    // What was pressed may be gone: the keyboard goes on at the answer.
+    if (isPressed.current && now.state !== "coming") {
+      isPressed.current = false;
+      focus.current?.focus();
     }
-    const forget = shortcut({ key: "/", does: shared("keyboard.search"), run: () => document.getElementById("query")?.focus() });
-    return () => (forget(), running.current?.abort());
-  }, []);
+  }, [now.state]);
+
+  const again = () => setRound(round + 1);
+  const thread = earlier(before, asked, now);
+  const submit = (question: string) => {
+    if (question.trim() === asked) {
+      again();
+    } else if (question.trim()) {
+      go(question.trim(), thread);
+    }
+  };
+  const change = (next: Conditions, condition?: string) => {
+    dropped.current = condition ? say("dropped", { condition }) : "";
+    const text = asText(next);
+    if (!text) {
+      over();
+      return;
+    }
+    setNow({ ...now, conditions: next });
+    go(text);
+  };
+  const over = () => {
+    go("");
+    input()?.focus();
+  };
+  const suggest = (question: string) => {
+    isPressed.current = true;
+    go(question);
+  };
+  const isComing = now.state === "coming";
+  const isSlow = useSlow(isComing);
+  const isThere = now.answer !== null && (isComing || now.state === "answered");
   return (
     <div class="stack">
-      <Heading title={say("ask")} />
-      <form
-        class="filters"
-        role="search"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void ask(typed);
-        }}
-      >
+      <Heading title={store("ask")} />
+      <form class="filters" role="search" onSubmit={(event) => (event.preventDefault(), submit(typed))}>
         <TextField
           name="query"
-          label={say("ask.label")}
-          help={say("ask.help")}
+          label={say("label")}
+          help={say("help")}
           value={typed}
           maxLength={2000}
           autocomplete="off"
@@ -75,105 +137,124 @@ export function Ask() {
           wide
         />
         <Button type="submit" look="strong">
-          {say("ask.do")}
+          {say("do")}
         </Button>
-        {told?.state === "coming" && <Button onClick={() => running.current?.abort()}>{say("ask.stop")}</Button>}
+        {isSlow && <Button onClick={() => (running.current?.abort(), input()?.focus())}>{say("stop")}</Button>}
       </form>
-      {told && <Reply told={told} again={() => void ask(told.question)} />}
-      {(!told || told.state === "refused") && <Offers told={told} onAsk={ask} />}
+      {asked && <Thread before={before} hasAnswer={thread.length > lines(before).length} onOver={over} />}
+      <p class="hidden-text" role="status">
+        {news}
+      </p>
+      {now.conditions.length > 0 && <Chips all={now.conditions} titles={titles(now.answer)} onChange={change} />}
+      <div class={isComing && now.answer ? "stack is-stale" : "stack"} role="group" aria-label={say("answer")} aria-busy={isComing} tabIndex={-1} ref={focus}>
+        {isSlow && !now.answer && <Loading />}
+        {now.state === "stopped" && <Stopped onAgain={again} />}
+        {now.state instanceof Problem && <Failed problem={now.state} again={again} />}
+        {isThere && now.answer && (
+          <>
+            <Reply answer={now.answer} question={now.question} />
+            <Results answer={now.answer} titles={titles(now.answer)} />
+          </>
+        )}
+      </div>
+      <Offers answer={isThere ? now.answer : null} isNew={!asked} onAsk={suggest} />
+      {isThere && (
+        <div class="row">
+          <Curl method="POST" path="/api/v1/ask" body={body(asked, before)} isOpen />
+        </div>
+      )}
     </div>
   );
 }
 
-function Reply({ told, again }: { told: Told; again: () => void }) {
-  if (told.state instanceof Problem) {
-    return <Failed problem={told.state} again={again} />;
+/** Whether something takes so long that the page shows it. */
+function useSlow(isComing: boolean): boolean {
+  const [isSlow, setSlow] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSlow(isComing), isComing ? QUICK_MS : 0);
+    return () => clearTimeout(timer);
+  }, [isComing]);
+  return isComing && isSlow;
+}
+
+async function request(question: string, before: string, signal: AbortSignal): Promise<Answer> {
+  const answer = await send("POST", "/api/v1/ask", { body: body(question, before), signal });
+  return (await answer.json()) as Answer;
+}
+
+const lines = (text: string) => text.split("\n").filter(Boolean);
+
+const body = (question: string, before: string): Partial<Schemas["AskBody"]> => ({
+  query: question,
+  ...(before && { prev: lines(before) }),
+});
+
+/** The questions that a new one may build on, the oldest first: those that were answered. */
+function earlier(before: string, asked: string, { answer, question, state }: State): readonly string[] {
+  const isRead = state === "answered" && question === asked && answer?.status !== "refused";
+  const all = [...lines(before), ...(isRead ? [asked] : [])].slice(-MOST_EARLIER);
+  while (all.join("\n").length > LONGEST_EARLIER) {
+    all.shift();
   }
-  const isRefused = told.state === "refused";
+  return all;
+}
+
+/** The questions before this one, each a link, and the way to begin anew. */
+function Thread({ before, hasAnswer, onOver }: { before: string; hasAnswer: boolean; onOver: () => void }) {
+  const all = lines(before);
+  const address = (place: number) => target("/questions", {}, { q: all[place], prev: all.slice(0, place).join("\n") });
   return (
-    <section class="stack" aria-label={say("ask.answer")} aria-busy={told.state === "coming"}>
-      <div class={isRefused ? "answer refused" : "answer"} aria-live={told.state === "coming" ? "off" : "polite"}>
-        {isRefused && <Chip tone="warn">{say("ask.refused")}</Chip>}
-        {told.state === "stopped" && <Chip>{say("ask.stopped")}</Chip>}
-        {(isRefused || told.state === "stopped") && <br />}
-        {told.text}
-      </div>
-      {told.sources.length > 0 && (
-        <div class="row small">
-          <span class="quiet">{say("ask.sources")}</span>
-          {told.sources.map((each) => (
-            <a key={`${each.product} ${each.release}`} href={`/products/${encodeURIComponent(each.product)}`}>
-              {each.product} {each.release}
-            </a>
+    <div class="row small thread">
+      {all.length ? (
+        <ol aria-label={say("earlier")}>
+          {all.map((each, place) => (
+            <li key={place}>
+              <a href={address(place)} lang="en">
+                {each}
+              </a>
+            </li>
+          ))}
+        </ol>
+      ) : (
+        hasAnswer && <span class="quiet">{say("onward")}</span>
+      )}
+      <Button tight onClick={onOver}>
+        {say("over")}
+      </Button>
+    </div>
+  );
+}
+
+function Stopped({ onAgain }: { onAgain: () => void }) {
+  return (
+    <div class="answer row">
+      <Chip>{say("status.stopped")}</Chip>
+      <Button tight onClick={onAgain}>
+        {say("again")}
+      </Button>
+    </div>
+  );
+}
+
+/** Questions to press: those that the answer leads on to, else some that the catalog always answers. */
+function Offers({ answer, isNew, onAsk }: { answer: Answer | null; isNew: boolean; onAsk: (question: string) => void }): ComponentChildren {
+  const isEmpty = isNew || (answer?.status === "refused" && !answer.suggestions.length);
+  const questions = isEmpty ? OFFERED.map((each) => say(each)) : (answer?.suggestions ?? []);
+  return (
+    questions.length > 0 && (
+      <section class="offers" aria-labelledby="offers">
+        <h2 id="offers" class="small quiet">
+          {say("offers")}
+        </h2>
+        <div class="row">
+          {questions.map((each) => (
+            // The catalog is asked in English, whatever the page speaks.
+            <Button key={each} tight onClick={() => onAsk(each)} lang="en">
+              {each}
+            </Button>
           ))}
         </div>
-      )}
-      <div class="row">
-        <Curl method="POST" path="/api/v1/ask" body={{ query: told.question }} isOpen />
-      </div>
-    </section>
+      </section>
+    )
   );
-}
-
-/** Questions to press: what the refusal itself offers, else some that the catalog always answers. */
-function Offers({ told, onAsk }: { told: Told | null; onAsk: (question: string) => Promise<void> }) {
-  const offered = told ? meant(told) : [];
-  const questions = offered.length ? offered : OFFERED.map((each) => say(each));
-  return (
-    <section class="stack" aria-label={say("ask.offers")}>
-      <h2>{say("ask.offers")}</h2>
-      <div class="row">
-        {questions.map((each) => (
-          // The catalog is asked in English, whatever the page speaks.
-          <Button key={each} onClick={() => void onAsk(each)} lang="en">
-            {each}
-          </Button>
-        ))}
-      </div>
-    </section>
-  );
-}
-
-/** The question again for each name that the refusal asks back with. */
-function meant({ question, text }: Told): string[] {
-  const [, name = "", names = ""] = /(?:by|called) "(.+?)"(?::|\. Did you mean) (.+)\?$/.exec(text) ?? [];
-  const at = question.toLowerCase().indexOf(name.toLowerCase());
-  if (!name || at < 0) {
-    return [];
-  }
-  const asked = (each: string) => question.slice(0, at) + each + question.slice(at + name.length);
-  return names.split(/, | or /).map(asked);
-}
-
-async function listen(question: string, signal: AbortSignal, tell: (told: Told) => void): Promise<void> {
-  let told: Told = { question, text: "", sources: [], state: "coming" };
-  const change = (changes: Partial<Told>) => tell((told = { ...told, ...changes }));
-  change({});
-  try {
-    const headers = { Accept: "text/event-stream, application/problem+json", "Content-Type": "application/json" };
-    const body = JSON.stringify({ query: question });
-    const answer = await fetch("/api/v1/ask?stream=true", { method: "POST", headers, body, signal });
-    if (!answer.ok || !answer.body) {
-      change({ state: await Problem.of(answer) });
-      return;
-    }
-    for await (const { name, data } of events(answer.body)) {
-      const value: unknown = JSON.parse(data || "{}");
-      if (name === "delta") {
-        change({ text: told.text + (value as { text: string }).text });
-      } else if (name === "source") {
-        change({ sources: [...told.sources, value as Source] });
-      } else if (name === "done") {
-        const done = value as { answer: string; sources: Source[]; confidence: number };
-        change({ text: done.answer, sources: done.sources, state: done.confidence > 0 ? "answered" : "refused" });
-      } else if (name === "error") {
-        change({ state: new Problem(0, value as Record<string, unknown>) });
-      }
-    }
-    if (told.state === "coming") {
-      change({ state: Problem.offline() });
-    }
-  } catch {
-    change({ state: signal.aborted ? "stopped" : Problem.offline() });
-  }
 }

@@ -1,51 +1,310 @@
-"""The ask box: an answer as it comes, where it is from, a refusal that leads on, and an end to it."""
+"""The page that asks: the reading as chips that can be changed, three kinds of answers, suggestions and follow-ups."""
+
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from playwright.async_api import Browser, Route, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser.watched import assert_accessible, picture, watched
 from tests.servers.countersign import Running
 
-
-async def test_an_answer_names_where_it_is_from(browser: Browser, demo_store: Running, axe: str) -> None:
-    async with watched(browser, demo_store.url) as page:
-        await page.goto("/questions")
-        await page.fill("#query", "free games on linux")
-        await page.keyboard.press("Enter")
-
-        await expect(page.locator(".answer")).to_contain_text("Brightwater Rally")
-        await expect(page.locator("a[href='/products/brightwater-rally']")).to_be_visible()
-        assert "query=free+games+on+linux" in page.url
-        await assert_accessible(page, axe)
+ANSWERED = "Which games run on Linux?"
+PARTIAL = "Which shiny games run on Linux?"
+REFUSED = "How much does Aurora Freight cost?"
+EVERYTHING = (
+    'kind=game|app; platform=linux&macos; platform!=web; access=free; tag=puzzle; title="deep kiln"; version=">1.0"; '
+    "channel=beta; find=releases; since=2026-01-01T00:00:00Z; until=2026-11-01T00:00:00Z; order=newest; limit=5"
+)
 
 
-@pytest.mark.full
-async def test_a_refusal_is_shown_as_one_and_offers_what_can_be_asked(
+def address(question: str, **more: str) -> str:
+    """The page with a question."""
+    return f"/questions?{urlencode({'q': question, **more})}"
+
+
+def asked(page: Page) -> dict[str, str]:
+    """What the page's address asks."""
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+async def focused(page: Page) -> str:
+    """The name or words of what has the keyboard."""
+    return await page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.innerText")
+
+
+async def test_an_answer_has_its_reading_as_chips_and_its_products_as_cards(
     browser: Browser, demo_store: Running, axe: str
 ) -> None:
-    async with watched(browser, demo_store.url, width=360, scheme="dark") as page:
-        await page.goto("/questions?query=What+is+new+in+Auroro+Fright")
-        await page.wait_for_selector(".answer")
-        await page.fill("#query", "Sing a song about rain")
+    async with watched(browser, demo_store.url) as page:
+        await page.goto("/questions")
+        await page.wait_for_selector("#query")
+        await page.keyboard.press("/")
+        await page.keyboard.type("Which tools run on Linux?")
         await page.keyboard.press("Enter")
-        await page.wait_for_selector(".answer.refused >> text=Not answered")
+
+        await expect(page.locator(".token")).to_have_text([r"Category: Tool ▾×", r"Platform: Linux ▾×"])
+        await expect(page.locator(".answer")).to_contain_text("6 products: ")
+        await expect(page.locator(".card")).to_have_count(6)
+        await expect(page.locator(".card a").first).to_have_attribute("href", "/products/mortar")
+        await expect(page.locator(".card .chip").first).to_have_text("Tool")
+        await expect(page.locator(".answer .chip")).to_have_count(0)
+        assert asked(page) == {"q": "Which tools run on Linux?"}
+        await assert_accessible(page, axe)
+        await picture(page, "ask-answered-1440-light")
+
+
+async def test_a_chip_is_removed_by_keyboard_and_the_page_asks_anew(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(address(ANSWERED))
+        await page.focus("[aria-label='Remove filter: Category: Game']")
+        await page.keyboard.press("Delete")
+
+        await expect(page.locator(".token")).to_have_text(["Platform: Linux ▾×"])
+        await expect(
+            page.locator("[role=status]:has-text('Filter removed: Category: Game. Answered: ')")
+        ).to_have_count(1)
+        assert asked(page) == {"q": "platform=linux"}
+        assert await focused(page) == "Remove filter: Platform: Linux"
+        await page.go_back()
+        await expect(page.locator(".token")).to_have_count(2)
+        assert await page.input_value("#query") == ANSWERED
+
+
+async def test_the_last_chip_that_is_removed_leaves_an_empty_page(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(address("platform=linux"))
+        await page.click("[aria-label='Remove filter: Platform: Linux']")
+
+        await expect(page.locator(".token, .answer")).to_have_count(0)
+        await expect(page.locator("text=Which tools are free?")).to_be_visible()
+        assert asked(page) == {}
+        assert await page.evaluate("document.activeElement.id") == "query"
+
+
+async def test_a_chip_gets_another_value_and_excludes_it_by_keyboard(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with watched(browser, demo_store.url, width=320) as page:
+        await page.goto(address(ANSWERED))
+        await page.focus(".token button:has-text('Platform: Linux')")
+        await page.keyboard.press("Enter")
+        assert await focused(page) == "Windows"
+        await picture(page, "ask-menu-320-light")
+        await assert_accessible(page, axe)
+        await expect(page.locator("[role=menu]")).to_have_count(0)
+        await page.focus(".token button:has-text('Platform: Linux')")
+        for key in ("Enter", "ArrowDown", "Enter"):
+            await page.keyboard.press(key)
+        await expect(page.locator(".token")).to_have_text(["Category: Game ▾×", "Platform: macOS ▾×"])
+        assert asked(page) == {"q": "kind=game; platform=macos"}
+        assert (await focused(page)).startswith("Platform: macOS")
+
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("End")
+        assert await focused(page) == "Exclude macOS"
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".token")).to_have_text(["Category: Game ▾×", "Platform: not macOS ▾×"])
+        assert asked(page) == {"q": "kind=game; platform!=macos"}
+
+
+async def test_a_condition_is_added_by_keyboard(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(address(ANSWERED))
+        await page.focus("button:has-text('Add a condition')")
+        for key in ("Enter", "ArrowDown", "ArrowRight"):
+            await page.keyboard.press(key)
+        assert await focused(page) == "Windows"
+        await page.keyboard.press("ArrowLeft")
+        assert (await focused(page)).startswith("Category")
+        for key in ("End", "Enter", "Enter"):
+            await page.keyboard.press(key)
+
+        await expect(page.locator(".token")).to_have_text(
+            ["Category: Game ▾×", "Platform: Linux ▾×", "Answer: Number ▾×"]
+        )
+        await expect(page.locator(".answer")).to_have_text("8 products.")
+        assert asked(page) == {"q": "kind=game; platform=linux; answer=count"}
+        assert (await focused(page)).startswith("Add a condition")
+
+
+async def test_every_condition_has_a_chip_and_stays_when_another_is_removed(
+    browser: Browser, demo_store: Running
+) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(address(EVERYTHING))
+        await expect(page.locator(".token")).to_have_text(
+            [
+                "Category: Game ▾×",
+                "or App ▾×",
+                "Platform: Linux ▾×",
+                "and macOS ▾×",
+                "Platform: not Web ▾×",
+                "Access: Free ▾×",
+                "Tag: puzzle×",
+                "Title: deep kiln×",
+                "Version: >1.0×",
+                "Channel: beta ▾×",
+                "Find: Releases ▾×",
+                "Since: Jan 1, 2026×",
+                "Before: Nov 1, 2026×",
+                "Order: Newest first ▾×",
+                "At most: 5×",
+            ]
+        )
+        await page.click("[aria-label='Remove filter: At most: 5']")
+        await expect(page.locator(".token")).to_have_count(14)
+
+        assert asked(page)["q"] == EVERYTHING.removesuffix("; limit=5")
+
+
+async def test_a_breakdown_keeps_what_it_counts_by(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(address("kind=tool; answer=breakdown; by=platform"))
+        await expect(page.locator(".answer")).to_contain_text("Linux: 6")
+        await page.click("[aria-label='Remove filter: Count by: Platform']")
+
+        await expect(page.locator(".token")).to_have_text(["Category: Tool ▾×"])
+        assert asked(page) == {"q": "kind=tool"}
+
+
+async def test_a_partial_answer_looks_partial(browser: Browser, demo_store: Running, axe: str) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(address(PARTIAL))
+        answer = page.locator(".answer.partial")
+        await expect(answer.locator(".chip")).to_have_text("Partial answer")
+        await expect(answer.locator("s")).to_have_text("shiny")
+        await expect(answer).to_contain_text('Not used: "shiny".')
+        await expect(page.locator(".card")).to_have_count(8)
+        assert await answer.evaluate("each => getComputedStyle(each).borderRightStyle") == "dashed"
+        assert "line-through" in await answer.locator("s").evaluate("each => getComputedStyle(each).textDecoration")
+        await expect(page.locator("[role=status]:has-text('Partial answer: Read as: ')")).to_have_count(1)
+        await assert_accessible(page, axe)
+        await picture(page, "ask-partial-1440-light")
+
+
+async def test_unused_words_with_marks_are_struck_out_where_they_stand(browser: Browser, demo_store: Running) -> None:
+    question = "Which c++ games (shiny, it's) run on Linux?"
+
+    async def with_marks(route: Route) -> None:
+        answer = await route.fetch()
+        await route.fulfill(response=answer, json={**await answer.json(), "unused": ["c++", "(shiny", "it's"]})
+
+    async with watched(browser, demo_store.url) as page:
+        await page.route("**/api/v1/ask", with_marks)
+        await page.goto(address(question))
+
+        await expect(page.locator(".answer s")).to_have_text(["c++", "(shiny", "it's"])
+        assert (await page.inner_text(".asked")).endswith(question)
+
+
+async def test_a_suggestion_asks(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url) as page:
+        await page.goto(address(PARTIAL, prev="Which tools are free?"))
+        await page.focus("button:text('How many games on Linux are there?')")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".answer")).to_have_text("8 products.")
+
+        assert asked(page) == {"q": "How many games on Linux are there?"}
+        assert await page.input_value("#query") == "How many games on Linux are there?"
+        assert await page.evaluate("document.activeElement.ariaLabel") == "Answer"
+
+
+async def test_a_refusal_says_why_and_what_to_ask(browser: Browser, demo_store: Running, axe: str) -> None:
+    async with watched(browser, demo_store.url, width=360, scheme="dark") as page:
+        await page.goto(address(REFUSED))
+        await expect(page.locator(".answer.refused .chip")).to_have_text("No answer found")
+        await expect(page.locator(".answer .text")).to_have_text("I cannot tell: the catalog has no prices.")
+        await expect(page.locator(".card, .token")).to_have_count(0)
         await assert_accessible(page, axe)
         await picture(page, "ask-refused-360-dark")
 
-        await page.click("button:text('Which tools are free?')")
-        await expect(page.locator(".answer")).not_to_have_class("answer refused")
-        assert await page.input_value("#query") == "Which tools are free?"
+        await page.click("button:text('What is Aurora Freight?')")
+        await expect(page.locator(".answer.answered")).to_contain_text("Aurora Freight is a game")
+        await expect(page.locator(".token")).to_contain_text(["Product: Aurora Freight"])
 
 
-@pytest.mark.full
+async def test_the_page_speaks_german_and_marks_what_is_english(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with watched(browser, demo_store.url, locale="de-DE") as page:
+        await page.goto(address(PARTIAL))
+        await expect(page.locator(".token")).to_have_text(["Kategorie: Spiel ▾×", "Plattform: Linux ▾×"])
+        await expect(page.locator(".answer .chip")).to_have_text("Teilweise beantwortet")
+        await expect(page.locator("#offers")).to_have_text("Zum Beispiel")
+        await expect(page.locator(".offers button[lang=en]")).to_have_count(2)
+        await expect(page.locator(".answer .text[lang=en]")).to_have_count(1)
+        assert await page.locator("[aria-label='Filter entfernen: Plattform: Linux']").count() == 1
+        await assert_accessible(page, axe)
+
+
+async def test_a_new_question_is_sent_with_the_answered_ones_before_it(
+    browser: Browser, demo_store: Running, axe: str
+) -> None:
+    async with watched(browser, demo_store.url) as page:
+        for question in (ANSWERED, REFUSED, "only free ones"):
+            await page.goto("/questions") if question == ANSWERED else None
+            await page.fill("#query", question)
+            async with page.expect_request("**/api/v1/ask") as sent:
+                await page.keyboard.press("Enter")
+            request = await sent.value
+            await page.wait_for_selector("[aria-label=Answer][aria-busy=false] .answer")
+            expected = {"query": question} if question == ANSWERED else {"query": question, "prev": [ANSWERED]}
+            assert request.post_data_json == expected
+
+        await expect(page.locator(".token")).to_have_text(
+            ["Category: Game ▾×", "Platform: Linux ▾×", "Access: Free ▾×"]
+        )
+        await expect(page.locator("[aria-label='Earlier questions'] a")).to_have_text([ANSWERED])
+        await assert_accessible(page, axe)
+        await page.reload()
+        await expect(page.locator(".token")).to_have_count(3)
+
+        await page.click("button:text('Start over')")
+        await expect(page.locator(".token, .answer, .thread")).to_have_count(0)
+        assert asked(page) == {}
+        assert await page.evaluate("document.activeElement.id") == "query"
+
+
 async def test_an_answer_that_takes_long_is_stopped(browser: Browser, demo_store: Running) -> None:
     async def never(route: Route) -> None:
         """Leave the question without an answer."""
 
     async with watched(browser, demo_store.url) as page:
-        await page.route("**/api/v1/ask?stream=true", never)
-        await page.goto("/questions?query=games")
+        await page.route("**/api/v1/ask", never)
+        await page.goto(address(ANSWERED))
         await page.click("text=Stop")
-
         await page.wait_for_selector(".answer >> text=Stopped")
-        await expect(page.locator("text='Stop'")).to_have_count(0)
+        await expect(page.locator("button:text-is('Stop')")).to_have_count(0)
+        assert await page.evaluate("document.activeElement.id") == "query"
+
+        await page.unroute("**/api/v1/ask")
+        await page.click("text=Ask again")
+        await expect(page.locator(".token")).to_have_count(2)
+
+
+async def test_a_question_without_an_answer_is_asked_again_when_the_server_is_back(
+    browser: Browser, demo_store: Running
+) -> None:
+    async with watched(browser, demo_store.url, expected=("ERR_INTERNET_DISCONNECTED",)) as page:
+        await page.goto(address(ANSWERED))
+        await expect(page.locator(".token")).to_have_count(2)
+        await page.context.set_offline(True)
+        await page.click("[aria-label='Remove filter: Category: Game']")
+        await page.wait_for_selector("[role=alert] >> text=The server was not reached")
+        await expect(page.locator(".card")).to_have_count(0)
+        await page.context.set_offline(False)
+
+        await page.wait_for_selector(".answer.answered")
+        await expect(page.locator(".token")).to_have_text(["Platform: Linux ▾×"])
+        await expect(page.locator("[role=alert]")).to_have_count(0)
+
+
+@pytest.mark.full
+async def test_what_is_loaded_moves_nothing_for_those_who_want_no_motion(browser: Browser, demo_store: Running) -> None:
+    async with watched(browser, demo_store.url, reduced_motion="reduce") as page:
+        await page.goto(address(ANSWERED))
+        await page.wait_for_selector(".answer")
+
+        shortest = "[...document.querySelectorAll('main *')].map(each => getComputedStyle(each).transitionDuration)"
+        durations = await page.evaluate(shortest)
+        assert {each for text in durations for each in text.split(", ")} <= {"0s", "0.001s"}

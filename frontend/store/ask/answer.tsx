@@ -1,0 +1,117 @@
+// An answer as it is shown: how far it goes, the words that were not used, its text, and the products it is from.
+import { Chip, type Tone } from "../../shared/components/chip";
+import { counted, number } from "../../shared/words";
+import type { Schemas } from "../api";
+import { Card } from "../card";
+import { PLATFORMS, type Platform } from "../platform";
+import { say as store } from "../say";
+import { say } from "./say";
+
+/** The JSON of POST /ask. */
+export type Answer = Schemas["AskAnswer"];
+
+const BY_MODEL = 0.6;
+const BY_CORRECTION = 0.8;
+const MOST_VERSIONS = 5;
+const TONES: Readonly<Record<Answer["status"], Tone | undefined>> = { answered: undefined, partial: "warn", refused: "warn" };
+
+export function Reply({ answer, question }: { answer: Answer; question: string }) {
+  const { status, unused, confidence } = answer;
+  // What else to ask stands in buttons of its own.
+  const text = status === "refused" && answer.suggestions.length ? answer.answer.replace(/ You could ask: .*$/s, "") : answer.answer;
+  const marks = [confidence === BY_MODEL && say("by.model"), confidence === BY_CORRECTION && say("by.correction")].filter(Boolean);
+  return (
+    <div class={`answer ${status}`}>
+      {(status !== "answered" || marks.length > 0) && (
+        <div class="row">
+          {status !== "answered" && <Chip tone={TONES[status]}>{say(`status.${status}`)}</Chip>}
+          {marks.map((each) => (
+            <Chip key={each}>{each}</Chip>
+          ))}
+        </div>
+      )}
+      {unused.length > 0 && <Question text={question} unused={unused} />}
+      {/* The catalog answers in English, whatever the page speaks. */}
+      <p class="text" lang="en">
+        {text}
+      </p>
+    </div>
+  );
+}
+
+/** The question with the words struck out that the answer does not use. */
+function Question({ text, unused }: { text: string; unused: readonly string[] }) {
+  return (
+    <p class="asked" lang="en">
+      <span class="hidden-text">{say("unused")}: </span>
+      {pieces(text, unused).map((each, place) => (each.isUnused ? <s key={place}>{each.text}</s> : each.text))}
+    </p>
+  );
+}
+
+interface Piece {
+  text: string;
+  isUnused: boolean;
+}
+
+function pieces(text: string, unused: readonly string[]): Piece[] {
+  const words = [...unused].sort((a, b) => b.length - a.length).map((each) => each.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
+  const wanted = new RegExp(`(?<![\\p{L}\\p{N}])(${words.join("|")})(?![\\p{L}\\p{N}])`, "giu");
+  // With a group, every second piece is what was found.
+  return text.split(wanted).map((each, place) => ({ text: each, isUnused: place % 2 === 1 }));
+}
+
+/** The products an answer is from, each with those of its versions that it is about. */
+export function Results({ answer, titles }: { answer: Answer; titles: ReadonlyMap<string, string> }) {
+  const slugs = [...new Set(answer.sources.map((each) => each.product))];
+  if (!slugs.length) {
+    return null;
+  }
+  const cards = slugs.filter((slug) => titles.has(slug));
+  const others = slugs.filter((slug) => !titles.has(slug));
+  return (
+    <section aria-labelledby="results">
+      <h2 id="results" class="small quiet">
+        {counted(slugs.length, store("library.one"), store("library.many"))}
+      </h2>
+      <ul class="cards">
+        {cards.map((slug) => (
+          <Card key={slug} product={product(answer, slug)} note={versions(answer, slug)} />
+        ))}
+      </ul>
+      {others.length > 0 && (
+        <details class="downloads">
+          <summary>{say("others", { n: number(others.length) })}</summary>
+          <ul>
+            {others.map((slug) => (
+              <li key={slug}>
+                <a href={`/products/${encodeURIComponent(slug)}`}>{slug}</a>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </section>
+  );
+}
+
+const slugOf = ({ schema_object }: Answer["results"][number]) => decodeURIComponent(String(schema_object["url"]).split("/").at(-1) ?? "");
+
+/** The titles of the products that an answer describes, by slug. */
+export function titles(answer: Answer | null): ReadonlyMap<string, string> {
+  return new Map(answer?.results.map((each) => [slugOf(each), String(each.schema_object["name"])]));
+}
+
+function product(answer: Answer, slug: string) {
+  const result = answer.results.find((each) => slugOf(each) === slug);
+  const about = (result?.schema_object ?? {}) as Readonly<Record<string, unknown>>;
+  const platforms = String(about["operatingSystem"] ?? "").split(", ").filter((each): each is Platform => each in PLATFORMS);
+  const kind = about["applicationCategory"] as Schemas["Product"]["kind"];
+  return { slug, title: String(about["name"]), description: result?.description ?? "", platforms, kind };
+}
+
+function versions(answer: Answer, slug: string): string | undefined {
+  const all = answer.sources.flatMap((each) => (each.product === slug && each.release !== null ? [each.release] : []));
+  const shown = all.slice(0, MOST_VERSIONS).join(", ") + (all.length > MOST_VERSIONS ? " …" : "");
+  return all.length ? say("versions", { versions: shown }) : undefined;
+}

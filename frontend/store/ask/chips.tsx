@@ -1,0 +1,151 @@
+// What a question was read as: a chip for each condition, which can be changed and removed, and a menu that adds one.
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { Menu, type Item } from "../../shared/components/menu";
+import { date, moment, number } from "../../shared/words";
+import { PLATFORMS, type Platform } from "../platform";
+import { say as store } from "../say";
+import { added, changed, MEMBER_VALUES, SLOT_VALUES, turned, without, type Condition, type Conditions, type Name } from "./filter";
+import { say } from "./say";
+
+interface Props {
+  all: Conditions;
+  /** Titles of products, by slug. */
+  titles: ReadonlyMap<string, string>;
+  /** Ask with these conditions; `dropped` is the one that is no longer among them, in words. */
+  onChange: (next: Conditions, dropped?: string) => void;
+}
+
+const ADDED = ["kind", "platform", "channel", "access", "find", "order", "answer"] as const;
+
+export function Chips({ all, titles, onChange }: Props) {
+  const list = useRef<HTMLUListElement>(null);
+  const last = useRef<{ button: HTMLElement; at: number } | null>(null);
+  useLayoutEffect(() => {
+    // The chip that had the keyboard is gone: the one in its place has it now.
+    if (last.current && !last.current.button.isConnected && document.activeElement === document.body) {
+      const { button, at } = last.current;
+      const chips = [...(list.current?.children ?? [])];
+      const chip = chips[Math.min(at, chips.length - 2)] ?? chips.at(-1);
+      const same = button.matches(".token-drop") ? ".token-drop" : "button";
+      (chip?.querySelector<HTMLElement>(same) ?? chip?.querySelector("button"))?.focus();
+    }
+  });
+  const drop = (each: Condition) => onChange(without(all, each), named(each, titles));
+  return (
+    <section class="reading" aria-labelledby="reading">
+      <h2 id="reading" class="small quiet">
+        {say("read")}
+      </h2>
+      <ul
+        class="tokens"
+        ref={list}
+        onFocusIn={({ target }) => {
+          const button = target as HTMLElement;
+          last.current = { button, at: [...(list.current?.children ?? [])].findIndex((each) => each.contains(button)) };
+        }}
+        onFocusOut={({ relatedTarget }) => {
+          if (relatedTarget !== null) {
+            last.current = null;
+          }
+        }}
+      >
+        {all.map((each) => (
+          <Chip
+            key={`${each.name} ${each.sign} ${each.value}`}
+            words={described(each, all, titles)}
+            name={named(each, titles)}
+            items={edits(each, all, titles, onChange)}
+            onDrop={() => drop(each)}
+          />
+        ))}
+        <li key="add">
+          <Menu tight label={say("add")} items={additions(all, onChange)} />
+        </li>
+      </ul>
+    </section>
+  );
+}
+
+interface ChipProps {
+  words: string;
+  /** What it is called where it stands alone. */
+  name: string;
+  items: readonly Item[];
+  onDrop: () => void;
+}
+
+function Chip({ words, name, items, onDrop }: ChipProps) {
+  const keyed = (event: KeyboardEvent) => {
+    const isInMenu = (event.target as Element).matches("[role=menuitem]");
+    if (!isInMenu && (event.key === "Delete" || event.key === "Backspace")) {
+      event.preventDefault();
+      onDrop();
+    }
+  };
+  return (
+    <li class="token" onKeyDown={keyed}>
+      {items.length ? <Menu tight label={words} items={items} /> : <span class="token-words">{words}</span>}
+      <button type="button" class="token-drop" onClick={onDrop} aria-label={say("drop", { condition: name })}>
+        <span aria-hidden="true">×</span>
+      </button>
+    </li>
+  );
+}
+
+/** The other values that a condition can have, where they are a fixed list. */
+function edits(each: Condition, all: Conditions, titles: Props["titles"], onChange: Props["onChange"]): Item[] {
+  const { name, value, sign } = each;
+  const products = all.filter((other) => other.name === "product").length;
+  const values = SLOT_VALUES[name] ?? MEMBER_VALUES[name] ?? [];
+  const isTaken = (other: string) => all.some((known) => known.name === name && known.value === other);
+  const items: Item[] = values
+    .filter((other) => !isTaken(other) && (other !== "compare" || products > 1))
+    .map((other) => ({ label: valued(name, other, titles), does: () => onChange(changed(all, each, other)) }));
+  if (SLOT_VALUES[name]) {
+    const turn = say(sign === "not" ? "include" : "exclude", { value: valued(name, value, titles) });
+    items.push({ label: turn, does: () => onChange(turned(all, each)) });
+  }
+  return items;
+}
+
+function additions(all: Conditions, onChange: Props["onChange"]): Item[] {
+  const hasProducts = all.filter(({ name }) => name === "product").length > 1;
+  return ADDED.flatMap((name) => {
+    const known = all.filter((each) => each.name === name).map((each) => each.value);
+    const isSlot = name in SLOT_VALUES;
+    // The default of a member is no condition, and a member has one value.
+    const values = isSlot ? SLOT_VALUES[name] : known.length ? [] : MEMBER_VALUES[name]?.slice(1);
+    const left = (values ?? []).filter((value) => !known.includes(value) && (value !== "compare" || hasProducts));
+    const does = left.map((value) => ({ label: valued(name, value), does: () => onChange(added(all, name, value)) }));
+    return does.length ? [{ label: say(`name.${name}`), does }] : [];
+  });
+}
+
+/** A condition as its chip shows it: the second value of a slot follows the first as “or App”. */
+function described(each: Condition, all: Conditions, titles: Props["titles"]): string {
+  const { name, sign, value } = each;
+  const isFirst = all.find((other) => other.name === name && other.sign !== "not") === each;
+  return sign === "" || sign === "not" || isFirst ? named(each, titles) : say(sign, { value: valued(name, value, titles) });
+}
+
+/** A condition in words of its own: “Platform: not Windows”. */
+function named({ name, sign, value }: Condition, titles: Props["titles"]): string {
+  const words = valued(name, value, titles);
+  return say("condition", { name: say(`name.${name as Name}`), value: sign === "not" ? say("not", { value: words }) : words });
+}
+
+function valued(name: string, value: string, titles?: Props["titles"]): string {
+  if (name === "kind") return store(`kind.${value as "game"}`);
+  if (name === "access") return store(value as "free");
+  if (name === "platform") return PLATFORMS[value as Platform] ?? value;
+  if (name === "product") return titles?.get(value) ?? value;
+  if (name === "since" || name === "until") return timed(value);
+  if (name === "limit") return number(Number(value));
+  if (name === "by") return say(`name.${value as Name}`);
+  return MEMBER_VALUES[name]?.includes(value) ? say(`${name}.${value}` as "find.products") : value;
+}
+
+function timed(value: string): string {
+  const isDay = value.length === 10 || value.endsWith("T00:00:00Z");
+  return isDay ? date(value.slice(0, 10)) : moment(value);
+}
