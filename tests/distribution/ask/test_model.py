@@ -26,6 +26,7 @@ class Stub:
     says: Callable[[dict[str, Any]], str | bytes] = lambda body: "{}"
     status: int = 200
     delay_s: float = 0
+    gate: asyncio.Event | None = None
     url: str = ""
     seen: list[tuple[str, dict[str, Any]]] = field(default_factory=lambda: list[tuple[str, dict[str, Any]]]())
     serving: set[asyncio.Task[None]] = field(default_factory=lambda: set[asyncio.Task[None]]())
@@ -46,6 +47,8 @@ class Stub:
         body = json.loads(await reader.readexactly(length))
         self.seen.append((head, body))
         await asyncio.sleep(self.delay_s)
+        if self.gate is not None:
+            await self.gate.wait()
         said = self.says(body)
         if isinstance(said, str):
             said = json.dumps({"choices": [{"message": {"role": "assistant", "content": said}}]}).encode()
@@ -237,10 +240,16 @@ async def test_in_the_mode_generate_the_model_reads_every_question(ask: Asking, 
 
 
 async def test_no_more_requests_wait_for_the_model_than_its_bound(shelf: Store, stub: Stub) -> None:
-    stub.says, stub.delay_s = saying(LINUX_GAMES), 0.3
-    helped = replace(shelf, settings=replace(shelf.settings, ask_model_url=stub.url, ask_model="tiny"))
+    stub.says, stub.gate = saying(LINUX_GAMES), asyncio.Event()
+    settings = replace(shelf.settings, ask_model_url=stub.url, ask_model="tiny", ask_model_seconds=60)
+    helped = replace(shelf, settings=settings)
+    asked = {asyncio.create_task(answers.answer(helped, STRANGE, NOW)) for _ in range(3 * model.MAX_AT_ONCE)}
 
-    found = await asyncio.gather(*(answers.answer(helped, STRANGE, NOW) for _ in range(3 * model.MAX_AT_ONCE)))
+    waiting = asked
+    while len(waiting) > model.MAX_AT_ONCE:
+        _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    stub.gate.set()
 
+    found = [await each for each in asked]
     assert len(stub.seen) == model.MAX_AT_ONCE
     assert [each.status for each in found].count("answered") == model.MAX_AT_ONCE
