@@ -2,12 +2,14 @@
 
 import random
 from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from countersign.distribution.ask import answers
-from countersign.distribution.ask.filter import KNOWN, Filter, Values, as_text, conditions, with_slots
+from countersign.distribution.ask.filter import KNOWN, Filter, Values, conditions, with_slots
 from countersign.distribution.ask.statements import forms
 from countersign.distribution.catalog.words import words
 from countersign.distribution.context import Store
@@ -63,6 +65,24 @@ def is_in_channel(asked: Filter, channel: str) -> bool:
     """Whether a release in the channel is asked for."""
     wanted = (*asked.channel.any, *asked.channel.all) or (channel,)
     return channel in wanted and channel not in asked.channel.none
+
+
+def as_text(asked: Filter) -> str:
+    """The filter as a question: `kind=game|app; platform=linux&macos; platform!=windows; order=newest`."""
+    members: dict[str, Any] = msgspec.to_builtins(asked)
+    pieces: list[str] = []
+    for name, values in conditions(asked):
+        members.pop(name, None)
+        for sign, separator, texts in (("=", "|", values.any), ("=", "&", values.all), ("!=", "|", values.none)):
+            if texts:
+                pieces.append(f"{name}{sign}{separator.join(map(_quoted, texts))}")
+    members.pop("where", None)
+    pieces += [f"{name}={'|'.join(value) if name == 'fields' else value}" for name, value in members.items()]
+    return "; ".join(pieces)
+
+
+def _quoted(text: str) -> str:
+    return text if text.replace("-", "").replace(".", "").isalnum() else '"{}"'.format(text.replace('"', "'"))
 
 
 def made(chance: random.Random) -> Filter:

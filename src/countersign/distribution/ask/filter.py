@@ -122,24 +122,6 @@ def fault(asked: Filter) -> str | None:
     return f"{early[0]} must not be before 1970" if early else None
 
 
-def as_text(asked: Filter) -> str:
-    """The filter as a question: `kind=game|app; platform=linux&macos; platform!=windows; order=newest`."""
-    members: dict[str, Any] = msgspec.to_builtins(asked)
-    pieces: list[str] = []
-    for name, values in conditions(asked):
-        members.pop(name, None)
-        for sign, separator, texts in (("=", "|", values.any), ("=", "&", values.all), ("!=", "|", values.none)):
-            if texts:
-                pieces.append(f"{name}{sign}{separator.join(map(_quoted, texts))}")
-    members.pop("where", None)
-    pieces += [f"{name}={'|'.join(value) if name == 'fields' else value}" for name, value in members.items()]
-    return "; ".join(pieces)
-
-
-def _quoted(text: str) -> str:
-    return text if text.replace("-", "").replace(".", "").isalnum() else '"{}"'.format(text.replace('"', "'"))
-
-
 _OPENINGS = frozenset(
     str.split(
         "and or what how only just but also same now then instead ok okay cool great thanks without not no any"
