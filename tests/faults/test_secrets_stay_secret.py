@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.distribution.agents.people import csrf_of
+from tests.distribution.oauth.conftest import hidden_fields
 from tests.faults.lives import Lives
 from tests.figures import Figures
 from tests.servers.countersign import MASTER_KEY
@@ -246,7 +247,7 @@ def _code(tour: Tour, client_id: str) -> str:
     asked |= {"code_challenge": challenge, "code_challenge_method": "S256", "state": "s", "scope": "read:library"}
     shown = tour.http.get("/auth/authorize", params=asked)
     if shown.status_code == 200:
-        form = {**asked, "csrf": csrf_of(shown), "decision": "allow"}
+        form = {**asked, **hidden_fields(shown), "decision": "allow"}
         shown = tour.call("POST", "/auth/authorize", 303, data=form)
     assert shown.status_code == 303, shown.text
     return parse_qs(urlsplit(shown.headers["location"]).query)["code"][0]

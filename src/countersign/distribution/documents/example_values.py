@@ -201,8 +201,10 @@ SHAPES: Mapping[str, Mapping[str, object]] = {
     "Nested": {"text": "Which games run on Linux?"},
     "Preferred": {"mode": "list"},
     "AskAnswer": {
-        "query": {"ask": "products", "where": {"is": "platform", "value": "linux"}},
+        "query": {"where": {"kind": {"any": ["game"]}, "platform": {"any": ["linux"]}}},
         "confidence": 1.0,
+        "suggestions": [],
+        "unused": [],
     },
     "Source": {"product": "star-harbour", "release": "1.4.0", "url": f"{BASE}/products/star-harbour"},
     "Result": {
