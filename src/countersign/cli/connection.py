@@ -119,7 +119,7 @@ class Server:
         reached = f"{self.base}/{after}" if found and "?" not in before else url
         if not _is_address(reached):
             why = "its answer names an address that is none of HTTP"
-            raise Failure(f"cannot go on with {self.root}", why=why, remedy="Report this to the operator of the server.")
+            raise Failure(f"cannot go on with {self.root}", why=why, remedy="Report this to its operator.")
         return reached
 
     def next_page(self, reply: Reply) -> str | None:
