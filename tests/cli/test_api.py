@@ -193,7 +193,7 @@ def test_what_records_refuse_is_said_with_its_reason_and_a_way_on(run: Run, reco
     assert (told["why"], told["code"]) == ("no such record (400)", "")
     assert "`list`" in told["next"]
     assert unknown.returncode == Exit.FAILED
-    assert "Why:   unknown key idd in lead.get (400)" in unknown.stderr
+    assert "Why:   unknown key idd in lead.get (known: id) (400)" in unknown.stderr
     assert "api GET /api/meta" in unknown.stderr
     assert (hidden.returncode, nobody.returncode) == (Exit.NOT_FOUND, Exit.REFUSED)
     assert "COUNTERSIGN_TOKEN" in hidden.stderr

@@ -134,7 +134,7 @@ def _tell(to: Target, artifact: wire.Artifact, content: Content, built: Built | 
     if output.wants_json():
         return
     if built is not None:
-        stored = f"{progress.size(built.stored)} of them new" if built.stored else "nothing of them new"
+        stored = f"{progress.size(built.stored)} stored" if built.stored else "nothing new to store"
         files = "1 file" if built.files == 1 else f"{built.files} files"
         output.note(f"Build of {files}, {progress.size(built.size)}, {stored}.")
     if status == "draft":

@@ -9,7 +9,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.records.audit import verify
 from countersign.records.audit.verify import Report, What
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.refusals import refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 
 
@@ -54,8 +54,7 @@ class AuditCheck:
             BadInput: it was given an input.
             Unavailable: the database cannot be reached.
         """
-        for name in body:
-            raise BadInput(f"unknown key {name} in audit_entry.verify")
+        refuse_unknown_keys(body, (), "audit_entry.verify")
         reading = self._reading
         if reading is None or reading.report.done():
             records = run.engine.records

@@ -19,7 +19,7 @@ from countersign.records.access.view import Caller
 from countersign.records.approvals import decide
 from countersign.records.approvals.propose import Proposal
 from countersign.records.commands import export, incoming, noting, writing
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.refusals import BadInput, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, view_of
 from countersign.records.documents import meta, openapi
@@ -177,9 +177,7 @@ def _plain_note(note: str) -> str:
 
 def _body(call: edge.Call[Caller], *known: str) -> Mapping[str, object]:
     body = edge.decode_object(call.body)
-    for name in body:
-        if name not in known:
-            raise BadInput(f"unknown key {name}")
+    refuse_unknown_keys(body, known, "the body")
     return body
 
 

@@ -8,7 +8,7 @@ from countersign.records.approvals import watch
 from countersign.records.checking import AuditCheck
 from countersign.records.commands import get, writing
 from countersign.records.commands.command import Answering
-from countersign.records.commands.refusals import BadInput, no_such_record
+from countersign.records.commands.refusals import BadInput, no_such_record, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
@@ -41,9 +41,7 @@ def commands() -> Mapping[str, Mapping[str, Answering]]:
 
 
 def _only_id(body: Body, command: str) -> str | None:
-    for name in body:
-        if name != "id":
-            raise BadInput(f"unknown key {name} in {command}")
+    refuse_unknown_keys(body, ("id",), command)
     record_id = body.get("id")
     if not isinstance(record_id, str | None):
         raise BadInput("id must be a string")

@@ -276,3 +276,14 @@ async def test_count_by_groups_and_counts(office: Office) -> None:
     counted = await office.value("alice", "lead.count_by", field="stage")
 
     assert str(counted).count("100") == 5
+
+
+async def test_an_unknown_key_comes_with_the_known_ones(office: Office) -> None:
+    order = await office.refused("alice", "lead.list", order=[{"field": "title", "desc": True}])
+    command = await office.refused("alice", "lead.get", ident="x")
+    nothing = await office.refused("root", "audit_entry.verify", since="2026-01-01")
+
+    assert order.startswith("unknown key desc in ")
+    assert order.endswith("(known: field, dir)")
+    assert command == "unknown key ident in lead.get (known: id)"
+    assert nothing == "unknown key since in audit_entry.verify (known: none)"

@@ -26,6 +26,7 @@ MOST_UNMASKED = 200
 SHORTEST_S = 1
 LONGEST_S = 365 * 86_400
 DEFAULT_S = 90 * 86_400
+MEMBERS = ("scopes", "label", "expires_in", "unmask")
 
 _CREDENTIAL = """
 INSERT INTO credential (digest, kind, record_id, user_id, expires_at, ended_at)
@@ -66,8 +67,8 @@ def read(body: Mapping[str, object]) -> Asked:
         TokenRefused: a key is unknown, missing, or its value of another kind.
     """
     for name in body:
-        if name not in ("scopes", "label", "expires_in", "unmask"):
-            raise TokenRefused(f"unknown key {name}")
+        if name not in MEMBERS:
+            raise TokenRefused(f"unknown key {name} (known: {', '.join(MEMBERS)})")
     label, expires_in = body.get("label"), body.get("expires_in")
     if not isinstance(label, str):
         raise TokenRefused("label is required, a string")

@@ -10,7 +10,7 @@ from countersign.kernel.errors import NotFound
 from countersign.records.approvals import changes, decide, propose
 from countersign.records.commands import command, get, incoming, promise
 from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.refusals import BadInput, no_such_record
+from countersign.records.commands.refusals import BadInput, no_such_record, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 
 OWN: Mapping[str, str] = {
@@ -50,9 +50,7 @@ def require_known(body: Body, command_id: str, *known: str) -> None:
     Raises:
         BadInput: another one is there; it is named.
     """
-    for name in body:
-        if name not in known:
-            raise BadInput(f"unknown key {name} in {command_id}")
+    refuse_unknown_keys(body, known, command_id)
 
 
 async def reject(run: Run, model: str, body: Body) -> object:

@@ -7,7 +7,7 @@ import msgspec
 from countersign.records.access.view import Rows
 from countersign.records.commands import conditions, listing, query, select
 from countersign.records.commands.reading import Reading
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.refusals import BadInput, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.sql import Parameters, all_of
 
@@ -30,9 +30,7 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     """
     view = run.view_of(model)
     rest: Mapping[str, object] = {name: value for name, value in body.items() if name != "field"}
-    for name in rest:
-        if name != "filter":
-            raise BadInput(f"unknown key {name} in {model}.count_by")
+    refuse_unknown_keys(body, ("field", "filter"), f"{model}.count_by")
     name = body.get("field")
     if not isinstance(name, str):
         raise BadInput(f"{model}.count_by needs field, a string")

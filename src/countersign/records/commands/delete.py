@@ -9,7 +9,7 @@ from countersign.records.commands import dependents, locks, proposals, writing
 from countersign.records.commands.dependents import Dependents, Key
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.refusals import BadInput, refuse_unknown_keys
 from countersign.records.commands.revision import require_revision
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.stored import StoredRecord
@@ -24,9 +24,7 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
             prevents the deletion.
     """
     name = view.model.name
-    for key in body:
-        if key not in ("id", "revision", "cascade"):
-            raise BadInput(f"unknown key {key} in {name}.delete")
+    refuse_unknown_keys(body, ("id", "revision", "cascade"), f"{name}.delete")
     cascade = body.get("cascade", False)
     if not isinstance(cascade, bool):
         raise BadInput("cascade must be true or false")

@@ -10,7 +10,7 @@ GENERATED: Mapping[str, str] = {
     "get": "Reads one {label} by its id.",
     "list": "Lists {plural}. Takes a filter, an order, a limit and an offset.",
     "search": "Lists {plural} like list, together with the total number of matches.",
-    "create": "Creates a {label}.",
+    "create": "Creates one {label}.",
     "update": "Changes fields of one {label}.",
     "delete": "Deletes one {label}. Refused while another record refers to it.",
     "export": "Exports the matching {plural} as CSV or NDJSON text.",

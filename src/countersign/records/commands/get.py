@@ -2,7 +2,7 @@
 
 from countersign.records.commands import outgoing, select
 from countersign.records.commands.reading import Record
-from countersign.records.commands.refusals import BadInput, no_such_record
+from countersign.records.commands.refusals import BadInput, no_such_record, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 
 
@@ -12,9 +12,7 @@ async def get(run: Run, model: str, body: Body) -> Record:
     Raises:
         BadInput: an unknown key; or no such record, which is also said of those the caller may not see.
     """
-    for name in body:
-        if name != "id":
-            raise BadInput(f"unknown key {name} in {model}.get")
+    refuse_unknown_keys(body, ("id",), f"{model}.get")
     return await read(run, model, body.get("id"))
 
 

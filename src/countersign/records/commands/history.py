@@ -9,7 +9,7 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Row
 from countersign.records.access.view import ModelView
 from countersign.records.commands import get, incoming, outgoing
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.refusals import refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 from countersign.records.masking import swap
 
@@ -45,9 +45,7 @@ async def history(run: Run, model: str, body: Body, changed: Changed) -> list[En
     Raises:
         BadInput: an unknown key, or no such record for the caller.
     """
-    for name in body:
-        if name != "id":
-            raise BadInput(f"unknown key {name} in {model}.history")
+    refuse_unknown_keys(body, ("id",), f"{model}.history")
     await get.read(run, model, body.get("id"))
     view = run.view_of(model)
     rows = await run.reader.fetch(_ENTRIES, str(body["id"]), model)

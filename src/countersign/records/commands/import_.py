@@ -13,7 +13,7 @@ from countersign.records.commands import create, record_names, restore
 from countersign.records.commands.csv_columns import Column, Headers, read_cell, read_head
 from countersign.records.commands.csv_text import NOTATION, Notation, read_notation, table, unguarded
 from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.refusals import BadInput, TryAgain, unknown_field
+from countersign.records.commands.refusals import BadInput, TryAgain, refuse_unknown_keys, unknown_field
 from countersign.records.commands.run import Body, Run
 
 MOST_ROWS = 5_000
@@ -165,9 +165,7 @@ async def read(run: Run, view: ModelView, body: Body) -> ImportTable:
 
 
 def _members(model: str, body: Body) -> tuple[str, bool, bool]:
-    for name in body:
-        if name not in _MEMBERS:
-            raise BadInput(f"unknown key {name} in {model}.import")
+    refuse_unknown_keys(body, _MEMBERS, f"{model}.import")
     text, is_trial, is_restoring = body.get("csv"), body.get("dry_run", False), body.get("restore", False)
     if not isinstance(text, str) or not isinstance(is_trial, bool) or not isinstance(is_restoring, bool):
         raise BadInput(f"{model}.import needs csv, a string, and takes dry_run and restore, true or false")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from countersign.declare.where import OPERATORS, Operator
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.refusals import BadInput, refuse_unknown_keys
 
 MOST_CONDITIONS = 50
 MOST_KEYS = 5
@@ -56,9 +56,7 @@ def read(body: Mapping[str, object], command: str) -> Query:
     """
     if not body:
         return NO_QUERY
-    for name in body:
-        if name not in ("filter", "order", "limit", "offset"):
-            raise BadInput(f"unknown key {name} in {command}")
+    refuse_unknown_keys(body, ("filter", "order", "limit", "offset"), command)
     return Query(
         filter=tuple(_condition(each) for each in _array(body, "filter", MOST_CONDITIONS, "conditions")),
         order=tuple(_key(each) for each in _array(body, "order", MOST_KEYS, "keys")),
@@ -88,9 +86,7 @@ def _members(value: object, what: str, known: tuple[str, ...]) -> Mapping[str, o
     if not isinstance(value, dict):
         raise BadInput(f"{what} must be an object with {', '.join(known)}")
     members = cast("Mapping[str, object]", value)
-    for name in members:
-        if name not in known:
-            raise BadInput(f"unknown key {name} in {what}")
+    refuse_unknown_keys(members, known, what)
     return members
 
 

@@ -1,5 +1,7 @@
 """What a command answers when it does not do what it was asked."""
 
+from collections.abc import Collection, Iterable
+
 from countersign.kernel.errors import Refused
 
 
@@ -9,6 +11,17 @@ class BadInput(Refused):
     status = 400
     code = "bad_input"
     title = "Input refused"
+
+
+def refuse_unknown_keys(given: Iterable[str], known: Collection[str], where: str) -> None:
+    """Insist that each key is one of the known ones, which are the same for every caller.
+
+    Raises:
+        BadInput: one is not; it is named, and the known ones with it.
+    """
+    for name in given:
+        if name not in known:
+            raise BadInput(f"unknown key {name} in {where} (known: {', '.join(known) or 'none'})")
 
 
 class TryAgain(BadInput):
