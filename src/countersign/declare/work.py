@@ -33,8 +33,11 @@ class Work(Protocol):
         """The id of a record with exactly these values, or None."""
         ...
 
-    async def read(self, model: str, record_id: str, /) -> Mapping[str, object] | None:
-        """The record of that id, every field in clear, `id` included; None if it does not exist."""
+    async def read(self, model: str, record_id: str, /, *, locks: bool = True) -> Mapping[str, object] | None:
+        """The record of that id, every field in clear, `id` included; None if it does not exist.
+
+        With `locks`, nobody changes it until the action ends; without, the action waits for nobody.
+        """
         ...
 
     async def setting(self, name: str, /) -> str:

@@ -60,20 +60,21 @@ async def _copies(
     above = run.caller.view.models.get(ref.target)
     if above is None or record_id is None or step_of(record_id) is not None:
         return {}
-    record = await writing.find(run, above.model, None, record_id)
+    record = await writing.find(run, above.model, None, record_id, locks=False)
     shown = {
         name: above.model.fields[source].show(stored)
         for name, source in missing.items()
         if above.sees_in_clear(source) and (stored := record.values[source]) is not None
     }
-    return {name: Given(_copied(view, name, value), is_default=True) for name, value in shown.items()}
+    return {name: Given(_copied(view, ref, name, value), is_default=True) for name, value in shown.items()}
 
 
-def _copied(view: ModelView, name: str, value: object) -> Stored:
+def _copied(view: ModelView, ref: Ref, name: str, value: object) -> Stored:
     try:
         return view.model.fields[name].read(value)
     except BadValue as error:
-        raise BadInput(f"{view.model.name}.{name} {error}: it is copied where it is left out; give another") from error
+        said = f"the value copied from {ref.name} does not fit ({error}); set {name} explicitly"
+        raise BadInput(f"{view.model.name}.{name}: {said}") from error
 
 
 def _require_within(view: ModelView | None, given: Mapping[str, Given]) -> None:

@@ -110,10 +110,10 @@ class Hands:
         row = await self._run.transaction.fetch_one(f"{text} ORDER BY id LIMIT 1", *bound)
         return None if row is None else str(row[0])
 
-    async def read(self, model: str, record_id: str, /) -> Mapping[str, object] | None:
+    async def read(self, model: str, record_id: str, /, *, locks: bool = True) -> Mapping[str, object] | None:
         """The record of that id, every field in clear; None if it does not exist."""
         declared = self._run.engine.registry.models[model]
-        statement = select.existing(declared, None, record_id, self._run.engine.dialect)
+        statement = select.existing(declared, None, record_id, self._run.engine.dialect, locks=locks)
         row = await self._run.transaction.fetch_one(statement.text, *statement.values)
         if row is None:
             return None

@@ -99,8 +99,11 @@ def one(reading: Reading, rows: Rows, record_id: str) -> Statement:
     return Statement(text, parameters.values)
 
 
-def existing(model: Declared, rows: Rows, record_id: str, dialect: Dialect) -> Statement:
-    """The stored columns of a record among the rows, locked until the transaction ends where the engine needs that.
+def existing(
+    model: Declared, rows: Rows, record_id: str, dialect: Dialect, *, locks: bool = True
+) -> Statement:
+    """The stored columns of a record among the rows; with `locks`, locked until the transaction ends where the engine
+    needs that.
 
     The columns are id, revision, changed, each field's, then the value id of each personal field.
     """
@@ -110,7 +113,7 @@ def existing(model: Declared, rows: Rows, record_id: str, dialect: Dialect) -> S
     columns += [f't."{name}__value"' for name, field in model.fields.items() if field.personal]
     seen = conditions.any_of(scope, model, rows)
     # A hidden record is not locked: nobody waits for what they may not see.
-    lock = " FOR UPDATE" if dialect == "postgres" else ""
+    lock = " FOR UPDATE" if locks and dialect == "postgres" else ""
     text = f'SELECT {", ".join(columns)} FROM "{model.name}" AS t WHERE t.id = $1 AND {seen}{lock}'
     return Statement(text, parameters.values)
 

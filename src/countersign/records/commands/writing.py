@@ -42,15 +42,17 @@ _ADD_LITERAL = "INSERT INTO literal (text, value_id) VALUES ($1, $2) ON CONFLICT
 _DISPLAYED = "SELECT value_id FROM pii_alias WHERE model = $1 AND record_id = $2 AND field = $3 AND domain_id = $4"
 
 
-async def find(run: Run, model: Declared, rows: Rows, record_id: object) -> StoredRecord:
-    """The record, locked for this transaction.
+async def find(
+    run: Run, model: Declared, rows: Rows, record_id: object, *, locks: bool = True
+) -> StoredRecord:
+    """The record, with `locks` locked for this transaction.
 
     Raises:
         BadInput: there is none, or the rows leave it out: the same for both.
     """
     if not isinstance(record_id, str):
         raise BadInput("id must be a string")
-    statement = select.existing(model, rows, record_id, run.engine.dialect)
+    statement = select.existing(model, rows, record_id, run.engine.dialect, locks=locks)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     if row is None:
         raise no_such_record()

@@ -1,0 +1,35 @@
+"""A new record takes values from a record that it refers to, as far as they fit."""
+
+from pathlib import Path
+
+import pytest
+
+from countersign.declare import Model, Number, Ref, Text
+from countersign.records.commands.refusals import BadInput
+from tests.records import inside
+
+
+class Ware(Model):
+    """Has a price."""
+
+    title = Text(required=True)
+    price = Number()
+
+
+class Sample(Model):
+    """Takes the price of a ware where it is low."""
+
+    title = Text()
+    ware = Ref("ware", fills={"price": "price"})
+    price = Number(most=9)
+
+
+async def test_a_value_that_does_not_fit_is_refused_with_where_it_is_from(database_url: str, tmp_path: Path) -> None:
+    async with inside.opened(database_url, tmp_path, Ware, Sample) as shop:
+        root = shop.administrator()
+        cheap, dear = [(await shop.value(root, "ware", "create", title="Oak", price=each))["id"] for each in (9, 10)]
+        assert (await shop.value(root, "sample", "create", ware=cheap))["price"] == 9
+        said = r"^sample\.price: the value copied from ware does not fit \(must .* 9.*\); set price explicitly$"
+        with pytest.raises(BadInput, match=said):
+            await shop.value(root, "sample", "create", ware=dear)
+        assert (await shop.value(root, "sample", "create", ware=dear, price=1))["price"] == 1
