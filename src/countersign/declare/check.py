@@ -35,6 +35,7 @@ STAGES: tuple[tuple[Rule, ...], ...] = (
         fields.options_are_known,
         models.options_are_known,
         fields.kinds_fit_module,
+        fields.unique_values_are_exact,
         fields.money_named,
         fields.ranges_open,
         fields.options_plain,

@@ -73,6 +73,7 @@ CASES: list[Case] = [
     field(fields.options_are_known, "correct it to one of label", misspelt(personl="PERSON")),
     field(fields.kinds_fit_module, "use Date", Moment()),
     field(fields.kinds_fit_module, "use Date", Structure()),
+    field(fields.unique_values_are_exact, "use unique_with", Text(unique=True, format="reference")),
     field(fields.money_named, "call it price_minor", Money(), name="price"),
     field(fields.ranges_open, "correct them", Number(least=2, most=1)),
     field(fields.ranges_open, "correct them", Number(most=2**53)),

@@ -52,6 +52,15 @@ def kinds_fit_module(whole: Whole) -> Iterator[str]:
             yield of_field(model, field.name, f"the kind {field.kind} is the engine's own: use Date, Text or LongText")
 
 
+def unique_values_are_exact(whole: Whole) -> Iterator[str]:
+    """The database keeps the values of a unique field apart as they are written, and not those that a format takes for
+    the same."""
+    for model, field in whole.fields():
+        if isinstance(field, Text) and field.ignores_case and field.unique:
+            text = f"unique values differ in case too, and those of the format {field.format} do not: use unique_with"
+            yield of_field(model, field.name, text)
+
+
 def money_named(whole: Whole) -> Iterator[str]:
     """The name of an amount says its unit."""
     for model, field in whole.fields():

@@ -171,7 +171,7 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[
         # Looked up by value only: an empty one is never asked for.
         value = f'"{field.name}{VALUE}"'
         yield _index(table_name, value, holding=f"{value} IS NOT NULL")
-    if isinstance(field, Text) and field.ignores_case and (field.unique or field.unique_with):
+    if isinstance(field, Text) and field.ignores_case and field.unique_with:
         folded_copy = f'"{field.name}{FOLDED}"'
         yield _index(table_name, folded_copy, holding=f"{folded_copy} IS NOT NULL")
     if not field.index:
