@@ -116,6 +116,22 @@ async def test_a_reference_is_of_one_party(office: Office) -> None:
     await office.value("carol", "payment.update", id=plain["id"], reference="UE-1")
 
 
+async def test_a_restore_keeps_references_that_an_earlier_version_took(office: Office) -> None:
+    mine, other = [(await posted(office))["id"] for _ in range(2)]
+    kept = [(mine, "UE-1"), (other, "UE-1"), (mine, "ue-1")]
+    rows = [f"{number}{'f' * 23},{invoice},5,{text}" for number, (invoice, text) in enumerate(kept)]
+    head = "id,invoice,amount_minor,reference"
+
+    done = await office.value("root", "payment.import", csv="\n".join([head, *rows]), restore=True)
+    assert (done["errors"], done["created"]) == ([], 3)
+
+    again = f"{head}\n{'e' * 24},{mine},6,UE-1"
+    said = (await office.value("root", "payment.import", csv=again, restore=True))["errors"]
+    assert "payment.reference must be unique among" in said[0]["error"]
+    unrestored = await office.value("root", "payment.import", csv=f"invoice,amount_minor,reference\n{other},5,ue-1")
+    assert "payment.reference" in unrestored["errors"][0]["error"]
+
+
 async def test_of_the_same_reference_for_two_parties_at_once_one_is_booked(office: Office) -> None:
     invoices = [(await posted(office))["id"] for _ in range(30)]
     bodies = [{"invoice": each, "amount_minor": 5, "reference": "UE-1"} for each in invoices]

@@ -69,7 +69,8 @@ async def insert(
     is_restored: bool = False,
 ) -> str:
     """A new record with these values, defaults filled in already; its id, which is a random one where none is given.
-    The model's rules are for what people and agents enter; a restored record was entered before.
+    The model's rules, `shared_by` and what a format takes for the same value are for what people and agents enter; a
+    restored record was entered before, perhaps by an earlier version: its unique values are compared as they are.
 
     Raises:
         BadInput: a value that must be unique is taken.
@@ -82,7 +83,7 @@ async def insert(
     _check(run, model, values)
     if not is_restored:
         await record_rules.require(run, model, values, list(model.fields), command)
-    await _require_unique(run, model, values, values, None)
+    await _require_unique(run, model, values, values, None, is_restored=is_restored)
     held = await _hold(run, model, values, {})
     bound = insertion_values(model, record_id, values, {name: each.id for name, each in held.items()})
     await run.transaction.run(insertion(model), *bound)
@@ -300,20 +301,27 @@ async def _require_unique(
     values: Mapping[str, Stored],
     after: Mapping[str, Stored],
     own_id: str | None,
+    *,
+    is_restored: bool = False,
 ) -> None:
     """Insist that of the written values those that must be unique are; `after` are all values of the record."""
     for name, value in values.items():
         if value is None or not model.fields[name].unique:
             continue
-        column, known = _compared(model.fields[name], value)
-        text = f'SELECT id FROM "{model.name}" WHERE "{column}" = $1 AND id <> $2 LIMIT 1'
-        if await run.transaction.fetch_one(text, known, own_id or "") is not None:
+        text = f'SELECT id FROM "{model.name}" WHERE "{name}" = $1 AND id <> $2 LIMIT 1'
+        if await run.transaction.fetch_one(text, value, own_id or "") is not None:
             raise taken(model, name)
-    await _require_unique_with(run, model, values, after, own_id)
+    await _require_unique_with(run, model, values, after, own_id, is_restored=is_restored)
 
 
 async def _require_unique_with(
-    run: Run, model: Declared, values: Mapping[str, Stored], after: Mapping[str, Stored], own_id: str | None
+    run: Run,
+    model: Declared,
+    values: Mapping[str, Stored],
+    after: Mapping[str, Stored],
+    own_id: str | None,
+    *,
+    is_restored: bool,
 ) -> None:
     for name, field in model.fields.items():
         value, parent_id = after.get(name), after.get(field.unique_with) if field.unique_with else None
@@ -321,11 +329,14 @@ async def _require_unique_with(
             continue
         await _lock(run, model, field.unique_with, str(parent_id))
         column, known = _compared(field, value)
-        equal = f'"{field.unique_with}" = $1 AND "{column}" = $2'
-        text = f'SELECT id FROM "{model.name}" WHERE {equal} AND id <> $3 LIMIT 1'
-        if await run.transaction.fetch_one(text, parent_id, known, own_id or "") is not None:
+        parameters = Parameters(parent_id, known, own_id or "")
+        equal = f'"{field.unique_with}" = $1 AND "{column}" = $2 AND id <> $3'
+        if is_restored:
+            equal += f' AND "{name}" = {parameters.put(value)}'
+        text = f'SELECT id FROM "{model.name}" WHERE {equal} LIMIT 1'
+        if await run.transaction.fetch_one(text, *parameters.values) is not None:
             raise taken(model, name)
-        if field.shared_by:
+        if field.shared_by and not is_restored:
             await _require_shared(run, model, field, str(parent_id), known, own_id)
 
 
