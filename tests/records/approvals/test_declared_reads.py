@@ -151,3 +151,13 @@ async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard
         else:
             with pytest.raises(BadInput, match=r"depot\.room is greater than 0"):
                 await yard.value(seeing, "order", "send", id=order)
+
+
+async def test_a_refusal_names_what_was_sent_and_not_the_default_of_a_hidden_field(yard: Inside) -> None:
+    depot = await made(yard, "depot", title="a", room=0)
+    parcel = Grant(model="parcel", commands="*", clear=("title", "depot"), write="*")
+    blind = await yard.person(parcel, Grant(model="depot", clear="*"))
+    seeing = await yard.person(replace(parcel, clear="*"), Grant(model="depot", clear="*"))
+    for who, said in ((blind, "refused"), (seeing, r"refused: it requires that size is at most depot\.room")):
+        with pytest.raises(BadInput, match=rf"^parcel\.create is {said}$"):
+            await yard.value(who, "parcel", "create", title="p", depot=depot)

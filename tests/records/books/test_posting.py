@@ -144,6 +144,19 @@ async def test_who_does_not_see_the_party_learns_no_reason(office: Office) -> No
     assert "is_active" not in str(listed)
 
 
+async def test_a_refusal_speaks_of_no_day_that_is_hidden(office: Office) -> None:
+    grants = [
+        {"model": "invoice", "commands": "get,list,post", "clear": "due,state", "write": "*"},
+        {"model": "party", "commands": "get,list", "clear": "*"},
+    ]  # fmt: skip
+    await office.person("eve", *grants)
+    invoice = await drafted(office, due=day(3))
+    assert await office.refused("eve", "invoice.post", id=invoice) == "invoice.post is refused"
+    # Nor can it send the day of the invoice, which would be compared with that of the one before.
+    assert "unknown field" in await office.refused("eve", "invoice.post", id=invoice, issued=day(9))
+    assert "requires that due" in await office.refused("carol", "invoice.post", id=invoice)
+
+
 async def test_nothing_is_open_of_a_cancelled_invoice(office: Office) -> None:
     invoice = await drafted(office)
     await office.value("carol", "invoice.post", id=invoice)

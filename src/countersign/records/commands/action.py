@@ -205,9 +205,9 @@ async def perform(run: Run, model: Declared, record: StoredRecord, move: Move, i
     given = dict(inputs) | _left_out(model, move, inputs)
     values |= {name: each.stored for name, each in given.items()}
     await record_rules.require_all(run, model, values, move.rules, given, command)
-    given |= {name: Given(None) for name in move.clears}
+    given |= {name: Given(None, is_default=True) for name in move.clears}
     if model.workflow is not None and move.to is not None:
-        given[model.workflow.field] = Given(move.to)
+        given[model.workflow.field] = Given(move.to, is_default=True)
     if move.effect is not None:
         value_ids = await effects.linked(run, model, record, inputs)
         work = effects.Hands(run, model, record.id, values, command, value_ids)

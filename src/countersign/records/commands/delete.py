@@ -63,7 +63,7 @@ async def _clear(run: Run, found: Dependents, command: str) -> None:
     """Empty the refs of records that stay, several refs of a record in one change."""
     fields: dict[Key, dict[str, Given]] = {}
     for link in found.cleared:
-        fields.setdefault(link.source, {})[link.field] = Given(None)
+        fields.setdefault(link.source, {})[link.field] = Given(None, is_default=True)
     for key, given in fields.items():
         model, record = await _open(run, key, command)
         await writing.update(run, model, record, given, command)

@@ -95,11 +95,12 @@ class Hands:
         given = _read(self._run, declared, values)
         for name, field in declared.fields.items():
             if name not in given and field.default is not None:
-                given[name] = Given(create.default(self._run, field))
+                given[name] = Given(create.default(self._run, field), is_default=True)
             if field.required and (name not in given or given[name].stored is None):
                 raise BadInput(f"{self._command} cannot be done: {model}.{name} is required")
         if declared.workflow is not None and declared.workflow.field not in given:
-            given[declared.workflow.field] = Given(create.first_option(declared.fields[declared.workflow.field]))
+            first = create.first_option(declared.fields[declared.workflow.field])
+            given[declared.workflow.field] = Given(first, is_default=True)
         stored = {name: each.stored for name, each in given.items()}
         await locks.require_open(self._run, declared, stored, self._command)
         return await writing.insert(self._run, declared, given, f"{model}.create")
@@ -185,12 +186,13 @@ def _given(run: Run, field: Field, value: object) -> Given:
     """A value as if whoever acts had written it: by token what it has a token for, else in clear. What an effect makes
     of a guess must not be joined with what is there, any more than the guess itself."""
     if value is None:
-        return Given(None)
+        return Given(None, is_default=True)
     if isinstance(value, Linked):
         # A value that is there already is copied as it is: it may be older than the field's format.
         stored = field.of_any_length(str(value)) if isinstance(field, Text) else field.read(str(value))
         if field.linked and field.personal == value.label:
-            return Given(stored, value.value_id)
+            return Given(stored, value.value_id, is_default=True)
     else:
         stored = field.read(value)
-    return Given(stored, None, run.domain is not None and field.personal is not None)
+    is_plain_text = run.domain is not None and field.personal is not None
+    return Given(stored, is_plain_text=is_plain_text, is_default=True)

@@ -11,8 +11,8 @@ class Given:
 
     `value_id` is set when the value came as one placeholder token: the link to that value is kept. `is_plain_text`
     tells that a masked caller wrote it in clear: it must not learn whether an equal value was there before.
-    `origins` are the values whose tokens stand anywhere in it. `is_default` tells that nobody gave it: the declaration
-    says so.
+    `origins` are the values whose tokens stand anywhere in it. `is_default` tells that it was not sent: the
+    declaration says so, or an effect or another command does.
     """
 
     stored: Stored

@@ -7,6 +7,7 @@ from countersign.declare import Declared, FieldOf, Ref, Where
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
 from countersign.records.commands import condition_text, guard, promise, select
+from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
 from countersign.records.commands.stored import record_of
@@ -15,14 +16,19 @@ READING = ("get", "list", "search", "export")
 
 
 async def require(
-    run: Run, model: Declared, values: Mapping[str, Stored], written: Collection[str], command: str
+    run: Run,
+    model: Declared,
+    values: Mapping[str, Stored],
+    written: Collection[str],
+    given: Mapping[str, Given],
+    command: str,
 ) -> None:
     """Insist that the record, of which these fields are written, meets the rules that name one of them.
 
     Raises:
-        BadInput: it does not. The rule is named to those who read its fields.
+        BadInput: it does not. The rule is named to those who read its fields, or sent them.
     """
-    await _require(run, model, values, [each for each in model.rules if _fields(each) & set(written)], written, command)
+    await _require(run, model, values, named_by(model, written), _sent(given), command)
 
 
 async def require_all(
@@ -30,15 +36,20 @@ async def require_all(
     model: Declared,
     values: Mapping[str, Stored],
     rules: Collection[Where],
-    given: Collection[str],
+    given: Mapping[str, Given],
     command: str,
 ) -> None:
     """Insist that the record, of which these fields are given, meets the rules of an action.
 
     Raises:
-        BadInput: it does not. The rule is named to those who read its fields.
+        BadInput: it does not. The rule is named to those who read its fields, or sent them.
     """
-    await _require(run, model, values, rules, given, command)
+    await _require(run, model, values, rules, _sent(given), command)
+
+
+def _sent(given: Mapping[str, Given]) -> list[str]:
+    """The fields that the caller knows of: what a default, an effect or another command sets is not spoken of."""
+    return [name for name, each in given.items() if not each.is_default]
 
 
 async def require_as_seen(
@@ -86,9 +97,10 @@ async def _require(
     model: Declared,
     values: Mapping[str, Stored],
     rules: Collection[Where],
-    written: Collection[str],
+    known: Collection[str],
     command: str,
 ) -> None:
+    """`known` are the fields that the caller knows of, beside those that it reads."""
     view = run.caller.view.models.get(model.name)
     parents: dict[str, tuple[Declared, Mapping[str, Stored]] | None] = {}
     for rule in rules:
@@ -96,7 +108,7 @@ async def _require(
             if ref not in parents:
                 parents[ref] = await _parent(run, model, ref, values.get(ref))
         if not _is_met(model, values, rule, parents):
-            is_seen = view is not None and is_readable(run, view, rule, written)
+            is_seen = view is not None and is_readable(run, view, rule, known)
             said = condition_text.refusal(rule) if is_seen else ""
             raise BadInput(f"{command} is refused{said}")
 

@@ -82,7 +82,7 @@ async def insert(
     require_in_range(run, model, values)
     _check(run, model, values)
     if not is_restored:
-        await record_rules.require(run, model, values, list(model.fields), command)
+        await record_rules.require(run, model, values, list(model.fields), given, command)
     await _require_unique(run, model, values, values, None, is_restored=is_restored)
     held = await _hold(run, model, values, {})
     bound = insertion_values(model, record_id, values, {name: each.id for name, each in held.items()})
@@ -115,7 +115,7 @@ async def update(
     require_in_range(run, model, values)
     after = {**record.values, **values}
     _check(run, model, after)
-    await record_rules.require(run, model, after, values, command)
+    await record_rules.require(run, model, after, values, given, command)
     await _require_unique(run, model, values, after, record.id)
     before = await _held_before(run, record, values)
     held = await _hold(run, model, values, before)
