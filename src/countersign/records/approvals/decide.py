@@ -14,7 +14,8 @@ from countersign.kernel.errors import NotFound
 from countersign.kernel.turns import Turns
 from countersign.records.access import domains
 from countersign.records.access.view import Caller
-from countersign.records.approvals import changes, events, hanging, policy, provenance, rights, steps
+from countersign.records.approvals import changes, events, policy, provenance, rights, steps
+from countersign.records.approvals.hanging import Surroundings
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.policy import Policy
 from countersign.records.approvals.steps import Step
@@ -208,9 +209,10 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
     """That the records are what the plan was shown with, and stay so until it is carried out.
 
     Raises:
-        Ended: one has changed, or what hangs on it and would go along.
+        Ended: a record of a step, one that the step reads, or one that it depends on indirectly has changed, was added
+            or was deleted.
     """
-    known = hanging.linked(run.engine.registry, kept)
+    around = Surroundings(run, kept, locks=True)
     async for step in Turns(kept):
         if step.record_id is not None:
             statement = select.existing(
@@ -219,8 +221,8 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
             row = await run.transaction.fetch_one(statement.text, *statement.values)
             if row is None or row[1] != step.revision:
                 raise Ended("stale", f"{step.model} {step.record_id} changed since it was proposed")
-        is_read = await hanging.reads(run, step, known, locks=True) == step.reads
-        if not is_read or await hanging.fingerprint(run, step, known, locks=True) != step.hanging:
+        reads_match = await around.reads(step) == step.read_revisions
+        if not reads_match or await around.fingerprint(step) != step.dependents_fingerprint:
             # Which one is not said: whoever reads it here may not see that record.
             about = f"{step.id} of {step.record_id}" if step.record_id else step.id
             raise Ended("stale", f"a record that {about} depends on changed since it was proposed")

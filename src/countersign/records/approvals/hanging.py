@@ -1,5 +1,7 @@
 """The records around the one that a plan is about: they must be unchanged when the plan is carried out."""
 
+import asyncio
+import hashlib
 from collections.abc import Container, Iterable, Mapping
 from typing import Protocol, TypeAlias
 
@@ -53,11 +55,14 @@ class Asked(Protocol):
         ...
 
 
-Linked: TypeAlias = Mapping[tuple[str, str], Mapping[str, Iterable[str]]]
+PlannedRefs: TypeAlias = Mapping[tuple[str, str], Mapping[str, Iterable[str]]]
 """By model and id of a record, the ids that commands of one plan give to each of its refs."""
 
+_Lookup: TypeAlias = tuple[str, str, str]
+"""Model, column and the value in it."""
 
-def linked(registry: Registry, several: Iterable[Asked]) -> dict[tuple[str, str], dict[str, set[str]]]:
+
+def planned_refs(registry: Registry, several: Iterable[Asked]) -> dict[tuple[str, str], dict[str, set[str]]]:
     """What the commands of a plan link their records to: a later one reads what an earlier one set."""
     found: dict[tuple[str, str], dict[str, set[str]]] = {}
     for asked in several:
@@ -68,35 +73,108 @@ def linked(registry: Registry, several: Iterable[Asked]) -> dict[tuple[str, str]
     return found
 
 
-async def fingerprint(run: Run, asked: Asked, known: Linked, *, locks: bool = False) -> str:
-    """Another text when a record was added, changed or taken away that refers to one that the command deletes, is
-    locked by it, or is read with one that it reads; empty where there is none. With `locks`, the rows are locked until
-    the transaction ends."""
-    declared = run.engine.registry.models[asked.model]
-    lock = _lock(run, locks=locks)
-    along: list[Row] = []
-    if asked.command in commands.moves(declared) and asked.record_id is not None:
-        along += await _locked_along(run, declared, asked.record_id, lock)
-    along += await _read_along(run, asked, known, lock)
-    found: object = along
-    if asked.command == "delete" and asked.record_id is not None:
-        gone = await _dependents(run, asked.model, asked.record_id, cascade=asked.cascade, locks=locks)
-        found = [gone, along] if along else gone
-    return run.engine.vault.keyed(msgspec.json.encode(found)).hex() if found else ""
+class Surroundings:
+    """Finds the records around those that the commands of one plan are about. What was found once is remembered, so
+    that thousands of commands about one record look it up, and lock it, once: it serves while nothing is written.
 
+    With `locks`, the rows are locked until the transaction ends.
+    """
 
-async def reads(
-    run: Run, asked: Asked, known: Linked, *, locks: bool = False, by: Container[str] | None = None
-) -> list[Row]:
-    """The records that the command reads beside its own, as they are: those that its refs lead to, before it and after,
-    whose state, values or totals decide whether it is right. With `locks`, they are locked until the transaction
-    ends; `by` leaves out what other refs lead to."""
-    found: list[Row] = []
-    refs = refs_read(run.engine.registry, asked.model, asked.command)
-    for ref in refs if by is None else [each for each in refs if each.name in by]:
-        for target in await _targets(run, asked, known, ref.name):
-            found += await _rows(run, ref.target, "id", target, _lock(run, locks=locks))
-    return found
+    def __init__(self, run: Run, several: Iterable[Asked], *, locks: bool = False) -> None:
+        self._run = run
+        self._registry = run.engine.registry
+        self._planned_refs: PlannedRefs = planned_refs(self._registry, several)
+        self._locks = locks
+        self._lock = " FOR UPDATE" if locks and run.engine.dialect == "postgres" else ""
+        self._rows: dict[_Lookup, list[Row]] = {}
+        self._fingerprints: dict[tuple[_Lookup, ...], str] = {}
+
+    async def fingerprint(self, asked: Asked) -> str:
+        """A fingerprint of the records the command depends on indirectly; it changes when one is added, changed or
+        deleted; empty where there are none."""
+        lookups = (*self._locked_along(asked), *await self._read_along(asked))
+        if asked.command == "delete" and asked.record_id is not None:
+            gone = await self._dependents(asked.model, asked.record_id, cascade=asked.cascade)
+            along = await self._all(lookups)
+            return self._keyed([gone, along] if along else gone)
+        if lookups not in self._fingerprints:
+            self._fingerprints[lookups] = self._keyed(await self._all(lookups))
+        return self._fingerprints[lookups]
+
+    async def reads(self, asked: Asked, *, by: Container[str] | None = None) -> list[Row]:
+        """The records that the command reads beside its own, as they are: those that its refs lead to, before it and
+        after, whose state, values or totals decide whether it is right. `by` leaves out what other refs lead to."""
+        found: list[Row] = []
+        refs = refs_read(self._registry, asked.model, asked.command)
+        for ref in refs if by is None else [each for each in refs if each.name in by]:
+            for target in await self._targets(asked, ref.name):
+                found += await self._found((ref.target, "id", target))
+        return found
+
+    def _locked_along(self, asked: Asked) -> list[_Lookup]:
+        """Where the records are that are locked with the one that an action moves."""
+        if asked.record_id is None or asked.command not in commands.moves(self._registry.models[asked.model]):
+            return []
+        referrers = self._registry.referrers[asked.model]
+        along = [each for each in referrers if each.model.locked_with == each.ref.name]
+        return [(each.model.name, each.ref.name, asked.record_id) for each in along]
+
+    async def _read_along(self, asked: Asked) -> list[_Lookup]:
+        """Where the records are that the declaration names and that refer to one that the command reads."""
+        named = _declared_reads(self._registry.models[asked.model], asked.command)
+        found: list[_Lookup] = []
+        for ref in refs_read(self._registry, asked.model, asked.command) if named else ():
+            for each in (each for each in self._registry.referrers[ref.target] if each.model.name in named):
+                targets = await self._targets(asked, ref.name)
+                found += [(each.model.name, each.ref.name, target) for target in targets]
+        return found
+
+    async def _targets(self, asked: Asked, ref: str) -> list[str]:
+        """The ids that the ref has now, and that the commands of the plan give it."""
+        found: set[Stored] = set()
+        if asked.record_id is not None:
+            text = f'SELECT "{ref}" FROM "{asked.model}" WHERE id = $1'
+            row = await self._run.transaction.fetch_one(text, asked.record_id)
+            planned = self._planned_refs.get((asked.model, asked.record_id), {}).get(ref, ())
+            found |= {None if row is None else row[0], *planned}
+        elif ref in asked.given:
+            found.add(asked.given[ref].stored)
+        return sorted(str(each) for each in found if each is not None)
+
+    async def _dependents(self, model: str, record_id: str, *, cascade: bool) -> object:
+        found = await dependents.find(self._run, model, record_id, cascade=cascade, locks=self._locks)
+        return [[*link.source, link.field, link.revision] for link in found.links] if found.complete else _MANY
+
+    async def _all(self, lookups: Iterable[_Lookup]) -> list[Row]:
+        return [row for each in lookups for row in await self._found(each)]
+
+    async def _found(self, lookup: _Lookup) -> list[Row]:
+        if lookup not in self._rows:
+            self._rows[lookup] = await self._fetched(*lookup)
+        return self._rows[lookup]
+
+    async def _fetched(self, model: str, column: str, value: str) -> list[Row]:
+        """The rows or, of more than a deletion may take along, one digest of all: no more are locked."""
+        text = f'SELECT id, revision FROM "{model}" WHERE "{column}" = $1 ORDER BY id LIMIT $2{self._lock}'
+        rows = await self._run.transaction.fetch(text, value, dependents.MAX_RECORDS + 1)
+        if len(rows) <= dependents.MAX_RECORDS:
+            return [(model, *row) for row in rows]
+        return [(model, await self._digest(model, column, value), 0)]
+
+    async def _digest(self, model: str, column: str, value: str) -> str:
+        text = f'SELECT id, revision FROM "{model}" WHERE "{column}" = $1 AND id > $2 ORDER BY id LIMIT $3'
+        digest, last = hashlib.sha256(), ""
+        while True:
+            rows = await self._run.transaction.fetch(text, value, last, dependents.MAX_RECORDS)
+            digest.update(msgspec.json.encode([tuple(each) for each in rows]))
+            if len(rows) < dependents.MAX_RECORDS:
+                return digest.hexdigest()
+            last = str(rows[-1][0])
+            # Other requests have a turn.
+            await asyncio.sleep(0)
+
+    def _keyed(self, found: object) -> str:
+        return self._run.engine.vault.keyed(msgspec.json.encode(found)).hex() if found else ""
 
 
 def refs_read(registry: Registry, model: str, command: str) -> list[Ref]:
@@ -120,48 +198,3 @@ def _move_rules(model: Declared, command: str) -> tuple[Where, ...]:
     if command in commands.moves(model) and model.workflow is not None:
         return model.workflow.moves[command].rules
     return ()
-
-
-def _lock(run: Run, *, locks: bool) -> str:
-    return " FOR UPDATE" if locks and run.engine.dialect == "postgres" else ""
-
-
-async def _dependents(run: Run, model: str, record_id: str, *, cascade: bool, locks: bool) -> object:
-    found = await dependents.find(run, model, record_id, cascade=cascade, locks=locks)
-    return [[*link.source, link.field, link.revision] for link in found.links] if found.complete else _MANY
-
-
-async def _locked_along(run: Run, model: Declared, record_id: str, lock: str) -> list[Row]:
-    found: list[Row] = []
-    for each in run.engine.registry.referrers[model.name]:
-        if each.model.locked_with == each.ref.name:
-            found += await _rows(run, each.model.name, each.ref.name, record_id, lock)
-    return found
-
-
-async def _read_along(run: Run, asked: Asked, known: Linked, lock: str) -> list[Row]:
-    """The records that the declaration names and that refer to one that the command reads."""
-    registry = run.engine.registry
-    named = _declared_reads(registry.models[asked.model], asked.command)
-    found: list[Row] = []
-    for ref in refs_read(registry, asked.model, asked.command) if named else ():
-        for each in (each for each in registry.referrers[ref.target] if each.model.name in named):
-            for target in await _targets(run, asked, known, ref.name):
-                found += await _rows(run, each.model.name, each.ref.name, target, lock)
-    return found
-
-
-async def _targets(run: Run, asked: Asked, known: Linked, ref: str) -> list[str]:
-    """The ids that the ref has now, and that the commands of the plan give it."""
-    found: set[Stored] = set()
-    if asked.record_id is not None:
-        row = await run.transaction.fetch_one(f'SELECT "{ref}" FROM "{asked.model}" WHERE id = $1', asked.record_id)
-        found |= {None if row is None else row[0], *known.get((asked.model, asked.record_id), {}).get(ref, ())}
-    elif ref in asked.given:
-        found.add(asked.given[ref].stored)
-    return sorted(str(each) for each in found if each is not None)
-
-
-async def _rows(run: Run, model: str, column: str, value: str, lock: str) -> list[Row]:
-    text = f'SELECT id, revision FROM "{model}" WHERE "{column}" = $1 ORDER BY id{lock}'
-    return [(model, *row) for row in await run.transaction.fetch(text, value)]

@@ -26,7 +26,7 @@ async def is_overtaken(run: Run, kept: Sequence[Step]) -> bool:
 
 async def _has_read_another(run: Run, kept: Sequence[Step]) -> bool:
     read: dict[str, dict[str, int]] = {}
-    for model, record_id, revision in (each for step in kept for each in step.reads):
+    for model, record_id, revision in (each for step in kept for each in step.read_revisions):
         read.setdefault(model, {})[record_id] = revision
     for name, revisions in read.items():
         view = run.caller.view.models.get(name)

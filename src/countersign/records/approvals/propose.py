@@ -9,10 +9,12 @@ from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock, ids
 from countersign.kernel.turns import Turns
-from countersign.records.approvals import changes, events, hanging, letters, policy, rights, steps
+from countersign.records.approvals import changes, events, letters, policy, rights, steps
+from countersign.records.approvals.hanging import Surroundings
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.steps import Step
 from countersign.records.commands import dependents, incoming, select, writing
+from countersign.records.commands.dependents import Key
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import TryAgain
 from countersign.records.commands.run import Run
@@ -116,13 +118,17 @@ def _json(value: object) -> str:
 async def _as_seen(run: Run, prepared: Sequence[Prepared]) -> list[object]:
     """The revisions of the records as the agent sees them: hidden changes must not make another plan."""
     seen: list[object] = []
-    known = hanging.linked(run.engine.registry, prepared)
+    around = Surroundings(run, prepared)
+    revisions: dict[Key, int | None] = {}
     async for each in Turns(prepared):
         if each.record_id is not None:
             seen.append(await _revision_as_seen(run, each.model, each.record_id))
-        for model, record_id, _ in await hanging.reads(run, each, known, by=run.view_of(each.model).fields):
-            if await incoming.exists(run, model, record_id):
-                seen.append([model, record_id, await _revision_as_seen(run, model, record_id)])
+        for model, record_id, _ in await around.reads(each, by=run.view_of(each.model).fields):
+            if (model, record_id) not in revisions:
+                is_seen = await incoming.exists(run, model, record_id)
+                revisions[model, record_id] = await _revision_as_seen(run, model, record_id) if is_seen else None
+            if revisions[model, record_id] is not None:
+                seen.append([model, record_id, revisions[model, record_id]])
         if each.cascade and each.record_id is not None:
             along = await dependents.find(run, each.model, each.record_id, cascade=True, seen_by=run.caller.view)
             seen.append([[*link.source, link.field] for link in along.links])

@@ -9,8 +9,7 @@ import msgspec
 from countersign.declare.fields.field import Stored
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.turns import Turns
-from countersign.records.approvals import hanging
-from countersign.records.approvals.hanging import Row
+from countersign.records.approvals.hanging import Row, Surroundings
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
@@ -39,8 +38,8 @@ class Value(msgspec.Struct, omit_defaults=True):
 class Step(msgspec.Struct, omit_defaults=True):
     """One command of a plan: on which record (as it was at `revision`), with which values.
 
-    `hanging` stands for the records that it takes along, as they were (see `hanging.fingerprint`); `reads` are those
-    that it reads, with their revisions (see `hanging.reads`); `cascade` is that of a deletion.
+    `dependents_fingerprint` stands for the records that it takes along, as they were; `read_revisions` are those that
+    it reads, with their revisions (see `hanging.Surroundings`); `cascade` is that of a deletion.
     """
 
     model: str
@@ -48,9 +47,9 @@ class Step(msgspec.Struct, omit_defaults=True):
     record_id: str | None = None
     revision: int = 0
     given: dict[str, Value] = {}
-    hanging: str = ""
+    dependents_fingerprint: str = msgspec.field(default="", name="hanging")
     cascade: bool = False
-    reads: list[Row] = []
+    read_revisions: list[Row] = msgspec.field(default_factory=list[Row], name="reads")
 
     @property
     def id(self) -> str:
@@ -65,7 +64,7 @@ def decoded(text: str) -> list[Step]:
 
 async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Step]:
     """The steps to store; personal values are held in the vault until the plan is decided."""
-    known = hanging.linked(run.engine.registry, prepared)
+    around = Surroundings(run, prepared)
     return [
         Step(
             each.model,
@@ -73,9 +72,9 @@ async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Ste
             each.record_id,
             each.revision,
             {name: await _kept(run, plan_id, each.model, name, given) for name, given in each.given.items()},
-            await hanging.fingerprint(run, each, known),
+            await around.fingerprint(each),
             each.cascade,
-            await hanging.reads(run, each, known),
+            await around.reads(each),
         )
         async for each in Turns(prepared)
     ]

@@ -1,0 +1,109 @@
+"""Records around those of a plan are looked up once for all of its commands, and no more of them than a bound."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from countersign.declare import Model, Ref, Text
+from countersign.kernel.database.port import Row, Transaction, Value
+from countersign.records.approvals.hanging import Surroundings
+from countersign.records.commands import dependents
+from countersign.records.commands.given import Given
+from countersign.records.commands.prepared import Prepared
+from tests.records import inside
+from tests.records.inside import Inside
+
+
+class Depot(Model):
+    """Where crates stand."""
+
+    title = Text(required=True)
+
+
+class Shelf(Model):
+    """Refers to what a crate names."""
+
+    title = Text(required=True)
+    depot = Ref("depot", required=True)
+
+
+class Crate(Model, needs_approval=("create",), reads=("depot", "shelf")):
+    """Made where there is room."""
+
+    title = Text()
+    depot = Ref("depot")
+
+
+class Counted:
+    """A transaction, with the rows that each of its statements found."""
+
+    def __init__(self, inner: Transaction) -> None:
+        self._inner = inner
+        self.found: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """As the transaction does."""
+        rows = await self._inner.fetch(statement, *values)
+        self.found.append(len(rows))
+        return rows
+
+    async def fetch_one(self, statement: str, *values: Value) -> Row | None:
+        """As the transaction does."""
+        self.found.append(1)
+        return await self._inner.fetch_one(statement, *values)
+
+
+@pytest.fixture
+async def yard(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+    """A service with these models."""
+    async with inside.opened(database_url, tmp_path, Depot, Shelf, Crate) as opened:
+        yield opened
+
+
+async def made(yard: Inside, model: str, /, **values: object) -> str:
+    """A record that a person makes."""
+    return str((await yard.value(yard.administrator(), model, "create", **values))["id"])
+
+
+async def looked_up(yard: Inside, depot: str, count: int) -> tuple[set[str], list[int]]:
+    """What so many commands about one depot depend on, and the rows that each statement found for it."""
+    several = [Prepared("crate", "create", given={"depot": Given(depot)}) for _ in range(count)]
+    async with yard.service.records.database.transaction() as transaction:
+        counted = Counted(transaction)
+        run = yard.run(yard.administrator()).within(cast("Transaction", counted))
+        around = Surroundings(run, several, locks=True)
+        assert all([await around.reads(each) == [("depot", depot, 1)] for each in several])
+        return {await around.fingerprint(each) for each in several}, counted.found
+
+
+async def test_commands_about_one_record_look_it_up_once(yard: Inside) -> None:
+    depot = await made(yard, "depot", title="a")
+    await made(yard, "shelf", title="s", depot=depot)
+    (one,), found = await looked_up(yard, depot, 1)
+    assert one
+    assert await looked_up(yard, depot, 2_000) == ({one}, found)
+    assert len(found) == 2
+
+
+async def test_many_records_that_refer_are_read_in_parts_and_each_counts(
+    yard: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dependents, "MAX_RECORDS", 3)
+    root, depot = yard.administrator(), await made(yard, "depot", title="a")
+    shelves = [await made(yard, "shelf", title="s", depot=depot) for _ in range(9)]
+    seen = [await looked_up(yard, depot, 1)]
+    await yard.value(root, "shelf", "update", id=shelves[8], title="x")
+    seen.append(await looked_up(yard, depot, 1))
+    await made(yard, "shelf", title="s", depot=depot)
+    seen.append(await looked_up(yard, depot, 1))
+    await yard.value(root, "shelf", "delete", id=shelves[0])
+    seen.append(await looked_up(yard, depot, 1))
+
+    assert len({fingerprint for prints, _ in seen for fingerprint in prints}) == 4
+    assert max(count for _, found in seen for count in found) == 4
+    assert await looked_up(yard, depot, 1) == seen[-1]
