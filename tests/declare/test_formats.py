@@ -1,5 +1,7 @@
 """Formats: what fits is stored in one form, what does not fit is refused, and no text takes long."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +28,8 @@ FITTING: list[tuple[Format, str, str]] = [
     ("country", " fr", "FR"),
     ("tax_id", "de 123.456-789", "DE123456789"),
     ("reference", " RF18  539 ", "RF18 539"),
+    ("reference", "R\ufe0fF\u115f1\u034f8\u2013\uff15\u00ad39\u3164", "RF18-539"),
+    ("reference", "a\u200b\u0301", "\u00e1"),
 ]
 UNFITTING: list[tuple[Format, str]] = [
     *(("email", each) for each in ("ada", "ada@example", "a b@x.example", "a..b@x.example", "a@b@x.example")),
@@ -35,7 +39,7 @@ UNFITTING: list[tuple[Format, str]] = [
     *(("url", each) for each in ("data:text/html,x", "ftp://x.example", "https://", "https://user:pass@x.example")),
     *(("url", each) for each in ("nowhere", "https://a b.example", "https://a.example:65536", "https://[::::]")),
     *(("url", each) for each in ("https://-a.example", "https://a-.example", "https://\u0307a.example")),
-    *(("reference", each) for each in ("", " ", "\t\n")),
+    *(("reference", each) for each in ("", " ", "\t\n", "\ufe0f", "\u115f\u200b")),
     *(("country", each) for each in ("XX", "FRA", "F1", "UK")),
     *(("tax_id", each) for each in ("x", "ABC", "12345678901234567890123", "DE<1>")),
 ]  # fmt: skip
@@ -72,6 +76,19 @@ def test_any_host_is_refused_or_has_one_form_that_stays(host: str) -> None:
     candidates: list[tuple[Format, str]] = [("email", f"a@{host}"), ("url", f"https://{host}"), ("url", host)]
     for name, text in candidates:
         stays(name, text)
+
+
+COMPOSING = "aA-= \u00a0\u00a8\u00ad\u034f\u0301\u0307\u0338\u1100\u1161\u115f\u2011\u2212\u200b\u3164\ufe0f\uff21\uffa0"
+
+
+@given(st.text(alphabet=COMPOSING, max_size=20))
+def test_any_reference_has_one_form_that_stays(text: str) -> None:
+    stays("reference", text)
+
+
+def test_every_character_of_a_reference_has_one_form_that_stays() -> None:
+    for point in (*range(0xD800), *range(0xE000, sys.maxunicode + 1)):
+        stays("reference", f"a{chr(point)}\u0301")
 
 
 @given(st.text(alphabet="javscript:JAVSCRIPT \t\n/%0a&#;", max_size=40))

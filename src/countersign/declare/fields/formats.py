@@ -72,6 +72,10 @@ _URL = re.compile(
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])")
 _TAX_ID = re.compile(r"(?=[A-Z]*[0-9])[A-Z0-9]{3,20}")
 _SPACES = re.compile(r"\s+")
+# Default_Ignorable_Code_Point of Unicode, as far as the category is not Cf already.
+_IGNORABLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\U000e0000-\U000e0fff]"
+)
 _DASHES = re.compile("[\u2010-\u2015\u2043\u2212\u02d7]")
 
 
@@ -193,15 +197,17 @@ def tax_id(text: str) -> str:
 
 
 def reference(text: str) -> str:
-    """A text on one line, without spaces around it and with single spaces in it; with the plain form of characters that
-    look alike (NFKC, one hyphen for all), and without invisible ones, so that what reads the same is the same.
+    """A text on one line, without spaces around it and with single spaces in it; without characters that print nothing,
+    in compatibility form (NFKC: full-width letters become plain ones), and with one hyphen for all. Letters of two
+    scripts that look alike stay two, as do values that were stored before the format was as it is.
 
     Raises:
         BadValue: it is blank: two blank references of one invoice would be the same one.
     """
     if not text.isascii():
+        # First: what they stood between may be composed without them.
+        text = "".join(each for each in _IGNORABLE.sub("", text) if unicodedata.category(each) != "Cf")
         text = _DASHES.sub("-", unicodedata.normalize("NFKC", text))
-        text = "".join(each for each in text if unicodedata.category(each) != "Cf")
     found = _SPACES.sub(" ", text).strip()
     if not found:
         raise BadValue("must not be blank; give null where there is no reference")
