@@ -78,7 +78,7 @@ def test_any_host_is_refused_or_has_one_form_that_stays(host: str) -> None:
         stays(name, text)
 
 
-COMPOSING = "aA-= \u00a0\u00a8\u00ad\u034f\u0301\u0307\u0338\u1100\u1161\u115f\u2011\u2212\u200b\u3164\ufe0f\uff21\uffa0"
+COMPOSING = "a-= \u00a0\u00a8\u00ad\u034f\u0301\u0307\u0338\u1100\u1161\u115f\u2011\u2212\u200b\u3164\ufe0f\uff21\uffa0"
 
 
 @given(st.text(alphabet=COMPOSING, max_size=20))

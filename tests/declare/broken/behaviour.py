@@ -167,6 +167,15 @@ CASES: list[Case] = [
         "name a field of the record",
         model("Plant", {"title": Text(unique_with="gardener", shared_by="size"), "gardener": Ref("user")}),
     ),
+    broken(
+        conditions.unique_with_a_ref,
+        "plant.title",
+        "neither computed nor a total",
+        model(
+            "Plant",
+            {"title": Text(unique_with="next", shared_by="tall"), "next": Ref("plant"), "tall": Text(computed=lambda title: title)},
+        ),
+    ),
     setting("rename it", Setting("soil.kind", ("a",))),
     setting("correct them", Setting("nursery.kind", ())),
     setting("correct them", Setting("nursery.kind", ("a", "a"))),

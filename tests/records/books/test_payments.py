@@ -103,10 +103,7 @@ async def test_a_reference_is_of_one_party(office: Office) -> None:
     mine, other = await posted(office), (await posted(office))["id"]
     paid = await office.value("carol", "payment.create", invoice=mine["id"], amount_minor=5, reference="UE-1")
     said = await office.refused("carol", "payment.create", invoice=other, amount_minor=5, reference="ue\u20111")
-    assert said == (
-        "payment.reference must be of one invoice.party: a record of another has this value; correct it, or add what "
-        "tells them apart"
-    )
+    assert said == "payment.reference is already used by a payment of another party; correct it, or make it unique"
     plain = await office.value("carol", "payment.create", invoice=other, amount_minor=5)
     assert said == await office.refused("carol", "payment.update", id=plain["id"], reference="UE-1")
     imported = await office.value("carol", "payment.import", csv=f"invoice,amount_minor,reference\n{other},5,Ue-1")

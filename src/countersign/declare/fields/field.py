@@ -47,7 +47,7 @@ class Field(ABC):
     unique      no two records have the same value
     unique_with a ref: no two records that refer to the same record by it have the same value
     shared_by   with `unique_with`, a field of the record that the ref leads to: records that refer to different ones
-                may have the same value only where this is the same
+                may have the same value only where this is the same; it cannot be changed while one with a value refers
     index       filters and order on it are answered by an index
     personal    LABEL of its placeholder tokens (EMAIL, PERSON); callers without a clear view get these
     linked      equal values get equal tokens, so that agents can join; free text never is

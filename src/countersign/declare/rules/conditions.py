@@ -134,6 +134,11 @@ def unique_with_a_ref(whole: Whole) -> Iterator[str]:
         if field.unique_with and not isinstance(ref, Ref):
             text = f"unique_with names {field.unique_with!r}, which is no ref of {model.name}: name a ref"
             yield of_field(model, field.name, text)
-        elif field.shared_by and not (isinstance(ref, Ref) and field.shared_by in whole.models[ref.target].fields):
+        elif field.shared_by and not (isinstance(ref, Ref) and _is_entered(whole.models[ref.target], field.shared_by)):
             text = f"shared_by names {field.shared_by!r}: name a field of the record that unique_with leads to"
-            yield of_field(model, field.name, text)
+            yield of_field(model, field.name, f"{text}, neither computed nor a total")
+
+
+def _is_entered(model: Declared, name: str) -> bool:
+    field = model.fields.get(name)
+    return field is not None and field.computed is None and field.sum_of is None

@@ -117,6 +117,7 @@ async def update(
     _check(run, model, after)
     await record_rules.require(run, model, after, values, given, command)
     await _require_unique(run, model, values, after, record.id)
+    await _require_unshared(run, model, record.id, values, command)
     before = await _held_before(run, record, values)
     held = await _hold(run, model, values, before)
     personal = [name for name in personal_fields(model) if name in values]
@@ -363,8 +364,32 @@ async def _require_shared(
         f'OR (p."{field.shared_by}" IS NULL) <> (own."{field.shared_by}" IS NULL)) LIMIT 1'
     )
     if await run.transaction.fetch_one(text, parent_id, known, own_id or "") is not None:
-        what = f"{model.name}.{field.name} must be of one {parent}.{field.shared_by}"
-        raise BadInput(f"{what}: a record of another has this value; correct it, or add what tells them apart")
+        said = f"is already used by a {model.name} of another {field.shared_by}"
+        raise BadInput(f"{model.name}.{field.name} {said}; correct it, or make it unique")
+
+
+async def _require_unshared(
+    run: Run, model: Declared, record_id: str, values: Mapping[str, Stored], command: str
+) -> None:
+    """Insist that none of the written fields is one by which records share a value (`shared_by`), while a record with
+    such a value refers to this one. What adds one locks this record first."""
+    for referrer in run.engine.registry.referrers[model.name]:
+        child, ref = referrer.model, referrer.ref
+        for name, field in child.fields.items():
+            if field.unique_with != ref.name or field.shared_by not in values:
+                continue
+            text = f'SELECT 1 FROM "{child.name}" WHERE "{ref.name}" = $1 AND "{name}" IS NOT NULL LIMIT 1'
+            if await run.transaction.fetch_one(text, record_id) is not None:
+                said = f"{field.shared_by} must stay while a {child.name} with a {name} refers to the record"
+                is_seen = _sees_referring(run, child, ref.name, name)
+                raise BadInput(f"{command} is refused" + (f": {said}; empty {name} there first" if is_seen else ""))
+
+
+def _sees_referring(run: Run, child: Declared, *names: str) -> bool:
+    view = run.caller.view.models.get(child.name)
+    if view is None or not view.reads_any_by("list", "search", "export"):
+        return False
+    return all(name in view.fields for name in names)
 
 
 async def _lock(run: Run, model: Declared, ref: str, record_id: str) -> None:

@@ -1,0 +1,51 @@
+"""A value that records share stays theirs: what they share it by is not changed under them."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from countersign.declare import Grant, Model, Ref, Text
+from countersign.records.commands.refusals import BadInput
+from tests.records import inside
+from tests.records.inside import Inside
+
+
+class Deal(Model):
+    """Is with somebody."""
+
+    title = Text(required=True)
+    buyer = Text()
+
+
+class Slip(Model):
+    """Its code may be on several deals of one buyer."""
+
+    deal = Ref("deal", required=True)
+    code = Text(unique_with="deal", shared_by="buyer")
+
+
+@pytest.fixture
+async def shop(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+    """A service with these models."""
+    async with inside.opened(database_url, tmp_path, Deal, Slip) as opened:
+        yield opened
+
+
+async def test_what_records_share_a_value_by_stays_while_they_have_it(shop: Inside) -> None:
+    root = shop.administrator()
+    blind = await shop.person(Grant(model="deal", commands="*", clear="*", write="*"))
+    deals = [(await shop.value(root, "deal", "create", title="d", buyer="Ada"))["id"] for _ in range(2)]
+    slips = [(await shop.value(root, "slip", "create", deal=each, code="c"))["id"] for each in deals]
+
+    said = "buyer must stay while a slip with a code refers to the record; empty code there first"
+    with pytest.raises(BadInput, match=rf"^deal\.update is refused: {said}$"):
+        await shop.value(root, "deal", "update", id=deals[0], buyer="Bob")
+    with pytest.raises(BadInput, match=r"^deal\.update is refused$"):
+        await shop.value(blind, "deal", "update", id=deals[0], buyer="Bob")
+    await shop.value(root, "deal", "update", id=deals[0], buyer="Ada", title="other")
+
+    await shop.value(root, "slip", "update", id=slips[0], code=None)
+    assert (await shop.value(root, "deal", "update", id=deals[0], buyer="Bob"))["buyer"] == "Bob"
+    with pytest.raises(BadInput, match="code"):
+        await shop.value(root, "slip", "update", id=slips[0], code="c")
