@@ -60,7 +60,7 @@ class Declared:
             return name
         return next((each for each, field in self.fields.items() if field.former_name == name), name)
 
-    def filled_by(self, name: str) -> str | None:
+    def filling_ref(self, name: str) -> str | None:
         """The ref to the record that a new record's field is filled from when it is left out."""
         refs = (each for each in self.fields.values() if isinstance(each, Ref))
         return next((each.name for each in refs if name in each.fills), None)

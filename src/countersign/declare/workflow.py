@@ -64,7 +64,7 @@ class Move:
         self.reads = reads
 
     @property
-    def taken(self) -> tuple[str, ...]:
+    def accepted_fields(self) -> tuple[str, ...]:
         """The fields that may be given beside `id`."""
         return (*self.inputs, *self.optional)
 

@@ -173,7 +173,11 @@ CASES: list[Case] = [
         "neither computed nor a total",
         model(
             "Plant",
-            {"title": Text(unique_with="next", shared_by="tall"), "next": Ref("plant"), "tall": Text(computed=lambda title: title)},
+            {
+                "title": Text(unique_with="next", shared_by="tall"),
+                "next": Ref("plant"),
+                "tall": Text(computed=lambda title: title),
+            },
         ),
     ),
     setting("rename it", Setting("soil.kind", ("a",))),

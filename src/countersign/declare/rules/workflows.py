@@ -52,7 +52,7 @@ def moves_between_options(whole: Whole) -> Iterator[str]:
 def inputs_can_be_given(whole: Whole) -> Iterator[str]:
     """What an action takes are fields that callers may set."""
     for model, field, move in _moves(whole):
-        for name in move.taken:
+        for name in move.accepted_fields:
             text = _wrong_input(model, field, name, may_be_readonly=name in move.optional)
             text = text or _wrong_default(model.fields[name], move.optional.get(name))
             if text:

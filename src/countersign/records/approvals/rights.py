@@ -113,7 +113,7 @@ async def _may_set(run: Run, view: ModelView, step: Step, name: str, value: Valu
 
 def _inputs(model: Declared, command: str) -> frozenset[str]:
     move = None if model.workflow is None else model.workflow.moves.get(command)
-    return frozenset() if move is None else frozenset(move.taken)
+    return frozenset() if move is None else frozenset(move.accepted_fields)
 
 
 async def _is_there(run: Run, field: Ref, record_id: str) -> bool:

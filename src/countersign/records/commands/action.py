@@ -46,7 +46,8 @@ async def check_move(
     fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
     _require_known(view, move, fields, allowed)
     seen = await incoming.as_seen(run, view, record)
-    given = incoming.to_change(view, seen, await incoming.values(run, view, fields, inputs=frozenset(move.taken)))
+    read = await incoming.values(run, view, fields, inputs=frozenset(move.accepted_fields))
+    given = incoming.to_change(view, seen, read)
     values = {**seen.values, **{name: each.stored for name, each in given.items()}}
     if not run.is_touched(record.id):
         await _require_allowed(run, view, record, move, values, given)
@@ -106,7 +107,7 @@ def _left_out(model: Declared, move: Move, given: Mapping[str, Given]) -> dict[s
 
 def _require_known(view: ModelView, move: Move, fields: Mapping[str, object], allowed: frozenset[str]) -> None:
     for name in fields:
-        if name not in move.taken and name not in allowed:
+        if name not in move.accepted_fields and name not in allowed:
             if name in view.fields:
                 raise BadInput(f"unknown key {name} in {view.model.name}.{move.name}")
             raise unknown_field(view.model.name, name)
@@ -180,7 +181,7 @@ async def apply(run: Run, prepared: Prepared) -> str:
 
 def sets_more(move: Move, given: Mapping[str, object]) -> bool:
     """Whether fields are set beside the action's inputs, as an update that moves the record may."""
-    return not given.keys() <= set(move.taken)
+    return not given.keys() <= set(move.accepted_fields)
 
 
 async def _require_changeable(run: Run, model: Declared, record: StoredRecord, prepared: Prepared) -> None:

@@ -159,7 +159,7 @@ def _writing(view: ModelView, name: str) -> Schema:
     if name == "create":
         return _creating(view, written)
     if workflow is not None and name in workflow.moves:
-        written = [each for each in workflow.moves[name].taken if each in view.fields]
+        written = [each for each in workflow.moves[name].accepted_fields if each in view.fields]
     return _object({"id": _ID, "revision": _REVISION, **_fields(view, written)}, ["id"])
 
 
@@ -172,7 +172,7 @@ def _creating(view: ModelView, written: list[str]) -> Schema:
 
 def _is_asked(model: Declared, name: str) -> bool:
     field = model.fields[name]
-    return field.required and field.default is None and model.filled_by(name) is None
+    return field.required and field.default is None and model.filling_ref(name) is None
 
 
 def _fields(view: ModelView, names: list[str]) -> Schema:

@@ -85,7 +85,7 @@ def _model(view: ModelView, registry: Registry, approvals: Approvals) -> dict[st
 
 
 def _field(view: ModelView, name: str, registry: Registry, approvals: Approvals) -> dict[str, Any]:
-    field, filled_from = view.model.fields[name], view.model.filled_by(name)
+    field, filled_from = view.model.fields[name], view.model.filling_ref(name)
     return {
         "name": name,
         "kind": field.kind,
