@@ -89,7 +89,12 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
           <ul>
             {missing.map((each) => (
               <li key={each.id}>
-                <strong>{each.label}</strong>: {say("missing.from", { field: state.label, from: each.from.join(", "), now: String(record[state.name] ?? "–") })}
+                <strong>{each.label}</strong>:{" "}
+                {say("missing.from", {
+                  field: state.label,
+                  from: each.from.join(", "),
+                  now: String(record[state.name] ?? "–"),
+                })}
               </li>
             ))}
           </ul>
@@ -115,7 +120,10 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
         {open && open.inputs.length + open.optional_inputs.length > 0 && (
           <Form
             meta={meta}
-            fields={[...open.inputs.flatMap((name) => inputOf(model, name, true)), ...open.optional_inputs.flatMap((name) => inputOf(model, name, false))]}
+            fields={[
+              ...open.inputs.flatMap((name) => inputOf(model, name, true)),
+              ...open.optional_inputs.flatMap((name) => inputOf(model, name, false)),
+            ]}
             base={record}
             texts={texts}
             problem={problem}

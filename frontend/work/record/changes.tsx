@@ -19,8 +19,11 @@ const PLAIN: Omit<Field, "name" | "label"> = {
   required: false,
   readonly: true,
   options: null,
-  ref: null, on_delete: null, is_part: false, may_hide: false,
- filled_from: null,
+  ref: null,
+  on_delete: null,
+  is_part: false,
+  may_hide: false,
+  filled_from: null,
   masked: false,
 };
 
