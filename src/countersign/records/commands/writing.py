@@ -329,16 +329,20 @@ async def _require_unique_with(
         if value is None or parent_id is None or not {name, field.unique_with} & values.keys():
             continue
         await _lock(run, model, field.unique_with, str(parent_id))
-        column, known = _compared(field, value)
-        parameters = Parameters(parent_id, known, own_id or "")
-        equal = f'"{field.unique_with}" = $1 AND "{column}" = $2 AND id <> $3'
-        if is_restored:
-            equal += f' AND "{name}" = {parameters.put(value)}'
-        text = f'SELECT id FROM "{model.name}" WHERE {equal} LIMIT 1'
+        parameters = Parameters(parent_id, own_id or "")
+        same = _same(field, value, parameters, is_exact=is_restored)
+        text = f'SELECT id FROM "{model.name}" WHERE "{field.unique_with}" = $1 AND id <> $2 AND {same} LIMIT 1'
         if await run.transaction.fetch_one(text, *parameters.values) is not None:
             raise taken(model, name)
         if field.shared_by and not is_restored:
-            await _require_shared(run, model, field, str(parent_id), known, own_id)
+            await _require_shared(run, model, field, str(parent_id), value, own_id)
+
+
+def _same(field: Field, value: Stored, parameters: Parameters, *, is_exact: bool) -> str:
+    """The test that a record has the same value or, with `is_exact`, exactly this one."""
+    column, known = _compared(field, value)
+    test = f'"{column}" = {parameters.put(known)}'
+    return f'{test} AND "{field.name}" = {parameters.put(value)}' if is_exact else test
 
 
 def _compared(field: Field, value: Stored) -> tuple[str, Stored]:
@@ -349,14 +353,14 @@ def _compared(field: Field, value: Stored) -> tuple[str, Stored]:
 
 
 async def _require_shared(
-    run: Run, model: Declared, field: Field, parent_id: str, known: Stored, own_id: str | None
+    run: Run, model: Declared, field: Field, parent_id: str, value: Stored, own_id: str | None
 ) -> None:
     """Insist that other records with the value belong to the same as this one, by way of `unique_with`."""
+    column, known = _compared(field, value)
     if run.engine.dialect == "postgres":
         # Two callers at once who write the same value wait for each other.
         await run.transaction.fetch_one(_ONE_VALUE, f"{model.name}.{field.name} {known}")
     parent = cast("Ref", model.fields[field.unique_with]).target
-    column = _compared(field, known)[0]
     text = (
         f'SELECT 1 FROM "{model.name}" AS t JOIN "{parent}" AS p ON p.id = t."{field.unique_with}" '
         f'JOIN "{parent}" AS own ON own.id = $1 WHERE t."{column}" = $2 AND t.id <> $3 '
