@@ -28,7 +28,7 @@ async def l11(office: Office) -> None:
     """What the database refuses is told in our own words."""
     from countersign.records.commands import writing
 
-    async def quicker(*given: object) -> None:
+    async def quicker(*given: object, **options: object) -> None:
         """Somebody else writes the same between the check and the write."""
 
     with pytest.MonkeyPatch.context() as race:
