@@ -30,6 +30,16 @@ async def test_a_session_is_valid_for_twelve_hours(office: Office) -> None:
         assert (await office.http.get("/api/commands", headers=headers)).status_code == 401
 
 
+@pytest.mark.parametrize("username", ["ALICE", "Alice", "aLiCe"])
+async def test_a_person_signs_in_with_the_user_name_in_whatever_case(office: Office, username: str) -> None:
+    answer = await _sign_in(office.http, username, PASSWORD)
+
+    assert answer.status_code == 200
+    headers = {"Authorization": f"Bearer {answer.json()['token']}"}
+    assert (await office.http.get("/api/meta", headers=headers)).json()["caller"]["name"] == "alice"
+    assert (await _sign_in(office.http, username, "wrong")).status_code == 401
+
+
 async def test_unknown_user_and_wrong_password_are_indistinguishable_also_under_lockout(office: Office) -> None:
     for username in ("alice", "nobody"):
         answers = [await _sign_in(office.http, username, "wrong") for _ in range(7)]

@@ -3,12 +3,15 @@
 from typing import NamedTuple
 
 from countersign.kernel.database.port import Reader, Transaction
+from countersign.records.access.folding import folded
 
 _BY_USERNAME = """
 SELECT person.id, password.hash
 FROM "user" AS person
 JOIN password ON password.user_id = person.id
-WHERE person.username = $1 AND person.is_active = 1
+WHERE person.username__folded = $1 AND person.is_active = 1
+ORDER BY CASE WHEN person.username = $2 THEN 0 ELSE 1 END
+LIMIT 1
 """
 _HASH = "SELECT hash FROM password WHERE user_id = $1"
 _SET_HASH = """
@@ -27,8 +30,8 @@ class WithPassword(NamedTuple):
 
 
 async def with_password(reader: Reader, username: str) -> WithPassword | None:
-    """The person of exactly this user name; None when there is none, without a password, or switched off."""
-    row = await reader.fetch_one(_BY_USERNAME, username)
+    """The person of this user name in whatever case; None when there is none, without a password, or switched off."""
+    row = await reader.fetch_one(_BY_USERNAME, folded(username), username)
     return None if row is None else WithPassword(row[0], row[1])
 
 
