@@ -9,6 +9,7 @@ import { TextChange } from "../record/text_change";
 import { Named } from "./named";
 import { type Difference, isExpired, isOvertaken, type Plan } from "./plan";
 import { say } from "./say";
+import { Subjects } from "./subject";
 
 const TONES: Record<string, Tone | undefined> = { executed: "good", failed: "bad", rejected: "bad", pending: "warn" };
 
@@ -60,6 +61,7 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
           <p class="quiet">{say("why.none")}</p>
         )}
       </section>
+      <Subjects {...{ meta, plan }} />
       <section class="stack tight">
         <h3>{say("changes")}</h3>
         {plan.diff.length === 0 && <p class="quiet">{say("changes.none")}</p>}

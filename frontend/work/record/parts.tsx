@@ -103,7 +103,8 @@ async function rowsOf(model: Model, filter: readonly object[], signal: AbortSign
     : (await run<{ rows: Row[] }>(model.name, "search", asked, signal)).value.rows;
 }
 
-function columnsOf(meta: Meta, model: Model, by: Field) {
+/** The fields of a part that fit in a line, but the one that says what it is a part of. */
+export function columnsOf(meta: Meta, model: Model, by: Field) {
   const fields = usual(model, COLUMNS + 1).filter((field) => field.name !== by.name);
   return fields.slice(0, COLUMNS).map((field, place) => ({
     name: field.name,

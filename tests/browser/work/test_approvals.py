@@ -329,3 +329,53 @@ async def test_a_lost_connection_is_told_and_made_again(browser: Browser, desk: 
         await page.context.set_offline(False)
 
         await page.wait_for_selector(".plan:has-text('late')")
+
+
+def draft(alice: Caller, party_name: str, *prices_minor: int) -> str:
+    """A new draft of an invoice with these lines; its id."""
+    party = alice.run("party.create", name=party_name)["id"]
+    invoice = str(alice.run("invoice.create", party=party)["id"])
+    for number, price_minor in enumerate(prices_minor, 1):
+        line = {"description": f"Line {number}", "quantity": 1, "unit_price_minor": price_minor, "tax_bp": 0}
+        alice.run("invoice_line.create", invoice=invoice, **line)
+    return invoice
+
+
+async def test_who_approves_the_posting_of_an_invoice_sees_the_invoice_and_its_lines(
+    browser: Browser, desk: Desk
+) -> None:
+    carol = desk.caller("root")
+    invoice = draft(carol, "Posted blind", *range(100, 2200, 100), 990_000_000)
+    plan = carol.agent("poster", "invoice.*", "invoice_line.*").run("invoice.post", id=invoice)["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", f"/approvals?agent=poster&plan={plan}")
+        subject = page.locator(".plan-page .subject")
+        await expect(subject.locator("caption").first).to_contain_text("Invoice lines (22)")
+        facts = subject.locator("dl.facts")
+        await expect(facts).to_contain_text("Posted blind")
+        await expect(facts).to_contain_text("9,900,231.00")
+        await expect(subject.locator("table").first.locator("tbody tr")).to_have_count(20)
+        await expect(subject).to_contain_text("The first 20 of 22 are shown.")
+        await expect(subject).to_contain_text("Payments: none.")
+        await expect(page.locator(".plan-page")).to_contain_text("If this record changes before you approve")
+        above = await page.locator(".plan-page").inner_text()
+        assert above.index("Posted blind") < above.index("What would change")
+
+        carol.run("invoice_line.create", invoice=invoice, description="Later", unit_price_minor=1, tax_bp=0)
+        await page.keyboard.press("a")
+        await page.wait_for_selector(".plan-page .notice:has-text('has changed since it was proposed')")
+        assert carol.run("invoice.get", id=invoice)["state"] == "draft"
+
+
+async def test_who_approves_a_payment_sees_the_invoice_that_it_pays(browser: Browser, desk: Desk) -> None:
+    root = desk.caller("root")
+    invoice = draft(root, "Pays in parts", 120_000)
+    root.run("invoice.post", id=invoice)
+    root.run("payment.create", invoice=invoice, amount_minor=20_000)
+    payer = root.agent("payer", "payment.*", "invoice.get")
+    plan = payer.run("payment.create", invoice=invoice, amount_minor=50_000)["plan_id"]
+    async with desk.page(browser) as page:
+        await desk.sign_in(page, "root", f"/approvals?agent=payer&plan={plan}")
+        facts = page.locator(".plan-page .subject dl.facts")
+        for told in ("Pays in parts", "1,200.00", "200.00", "1,000.00"):
+            await expect(facts).to_contain_text(told)
