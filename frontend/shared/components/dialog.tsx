@@ -10,13 +10,15 @@ interface Props {
   onClose: () => void;
   /** What can be done, beside closing it. */
   actions?: ComponentChildren;
+  /** An action has the name that leaving the dialog has otherwise, or one that means the same. */
+  isCancelling?: boolean;
   look?: "wide";
   /** It is read before anything is answered: the keyboard begins at its top, not at its first control. */
   isRead?: boolean;
   children: ComponentChildren;
 }
 
-export function Dialog({ title, isOpen, onClose, actions, look, isRead = false, children }: Props) {
+export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, look, isRead = false, children }: Props) {
   const box = useRef<HTMLDialogElement>(null);
   const before = useRef<Element | null>(null);
   useEffect(() => {
@@ -47,7 +49,7 @@ export function Dialog({ title, isOpen, onClose, actions, look, isRead = false, 
           </div>
           <div class="row">
             {actions}
-            <Button onClick={onClose}>{actions ? say("cancel") : say("close")}</Button>
+            <Button onClick={onClose}>{actions ? say(isCancelling ? "back" : "cancel") : say("close")}</Button>
           </div>
         </>
       )}

@@ -13,6 +13,9 @@ import { Form } from "./form";
 import { save } from "./saving";
 import { say } from "./say";
 
+/** What leaving a dialog is called too: an action of this name is not to be mistaken for it. */
+const CANCELLING = ["cancel", "abbrechen"];
+
 interface Props {
   meta: Meta;
   model: Model;
@@ -104,6 +107,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
         title={open ? say("action.title", { action: open.label, name: titleOf(model, record) }) : ""}
         isOpen={open !== null}
         onClose={close}
+        isCancelling={CANCELLING.includes(open?.label.toLowerCase() ?? "")}
         actions={
           open && (
             <Button look="strong" onClick={() => submit(open)}>
