@@ -1,9 +1,11 @@
 // What a record is called that a plan is about: as it stands now, else as any plan here tells it.
 import { Masked } from "../../shared/components/chip";
+import { visible } from "../../shared/visible";
 import { number } from "../../shared/words";
 import type { Meta, Model, Row } from "../api";
 import { fieldOf, modelOf, titleOf } from "../models";
 import { referred } from "../refs";
+import { shown } from "../values/decimal";
 import { plans } from "./live";
 import type { Difference, Plan } from "./plan";
 import { say } from "./say";
@@ -27,7 +29,10 @@ export function Named({ model, of }: { model: Model | undefined; of: Pick<Differ
   return <bdi>{said ? say("step", { model: model.label, id: title }) : title}</bdi>;
 }
 
-/** What a plan is about, in a line: the record that it changes first, or what it makes; and how many more there are. */
+const FIELDS = 3;
+
+/** What a plan is about, in a line: the record that it changes first with the fields, or what it makes with its amount
+ *  and what it belongs to; and how many more there are. */
 export function About({ meta, plan }: { meta: Meta; plan: Plan }) {
   const { model = "", id = "" } = plan.diff[0] ?? plan.target ?? {};
   const known = modelOf(meta, model);
@@ -37,12 +42,62 @@ export function About({ meta, plan }: { meta: Meta; plan: Plan }) {
   const others = new Set(plan.diff.map((each) => `${each.model}/${each.id}`)).size - 1;
   const own = plan.diff.filter((each) => each.model === model && each.id === id);
   const isNew = own.length > 0 && own.every((each) => each.before === null) && plan.target?.id !== id;
+  const isGone = own.every((each) => each.after === null);
   return (
     <>
-      {isNew || !id ? say("step.new", { model: known?.label ?? model }) : <Named model={known} of={{ model, id }} />}
+      {isNew || !id ? <Made {...{ meta, model: known, name: model, own }} /> : <Kept {...{ meta, model: known, of: { model, id } }} />}
+      {!isNew && id && !isGone && `: ${labelsOf(known, own)}`}
       {others > 0 && ` ${say("others", { n: number(others) })}`}
     </>
   );
+}
+
+/** A record that is made: its amount, and the record that it is a part of or refers to first; else what it is called. */
+function Made({ meta, model, name, own }: { meta: Meta; model: Model | undefined; name: string; own: readonly Difference[] }) {
+  const valued = own.flatMap(({ field, after }) => {
+    const known = fieldOf(model, field);
+    return known && !known.masked && after !== null && after !== undefined && after !== "" ? [{ field: known, value: after }] : [];
+  });
+  const refs = valued.filter(({ field }) => field.kind === "ref");
+  const ref = refs.find(({ field }) => field.is_part) ?? refs[0];
+  const amount = valued.find(({ field, value }) => field.kind === "money" && typeof value === "number");
+  const called = valued.find(({ field }) => field.name === model?.shown_as && field.kind !== "ref");
+  return (
+    <>
+      {say("step.new", { model: model?.label ?? name })}
+      {called && <bdi> {visible(String(called.value))}</bdi>}
+      {amount && ` ${say("of", { amount: shown(Number(amount.value)) })}`}
+      {ref && (
+        <>
+          {` ${say("for")} `}
+          <Named model={modelOf(meta, ref.field.ref ?? "")} of={{ model: ref.field.ref ?? "", id: String(ref.value) }} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** A record that is there; where nothing names it yet, with what it refers to first. */
+function Kept({ meta, model, of }: { meta: Meta; model: Model | undefined; of: Pick<Difference, "model" | "id"> }) {
+  const record = model && referred(model, of.id).value;
+  const ref = record && !record[model.shown_as] ? model.fields.find((each) => each.kind === "ref" && record[each.name]) : undefined;
+  return (
+    <>
+      <Named {...{ model, of }} />
+      {ref && record && (
+        <>
+          {` ${say("for")} `}
+          <Named model={modelOf(meta, ref.ref ?? "")} of={{ model: ref.ref ?? "", id: String(record[ref.name]) }} />
+        </>
+      )}
+    </>
+  );
+}
+
+function labelsOf(model: Model | undefined, own: readonly Difference[]): string {
+  const labels = own.map(({ field }) => fieldOf(model, field)?.label ?? field);
+  const more = labels.length - FIELDS;
+  return labels.slice(0, FIELDS).join(", ") + (more > 0 ? ` ${say("others", { n: number(more) })}` : "");
 }
 
 /** The name of a record that may be gone: the plan that deletes it has it. */

@@ -256,7 +256,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
             ) : (
               <details key={plan.id} class="alike">
                 <summary>
-                  {say("chosen")} {number(place + 1)}: <code>{plan.target?.id?.slice(0, 8)}</code>
+                  {say("chosen")} {number(place + 1)}: <About {...{ meta, plan }} />
                 </summary>
                 <Details {...{ meta, plan, now_ms }} />
               </details>
