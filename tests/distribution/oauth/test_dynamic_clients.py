@@ -498,6 +498,19 @@ async def test_a_consent_from_before_sites_were_kept_names_every_site_it_may_be_
     assert "<h2>app.example or github.com</h2>" in (await browser.get("/auth/agents")).text
 
 
+async def test_a_consent_from_before_sites_were_kept_keeps_its_unknown_site_when_it_is_given_again(
+    world: World, browser: Browser
+) -> None:
+    client = await new_dynamic(world, redirect_uris=["https://github.com/cb", BACK])
+    await code_for(browser, client)
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("UPDATE consent SET sites = '[]'")
+
+    await code_for(browser, client, redirect_uri="https://github.com/cb")
+
+    assert "<h2>app.example or github.com</h2>" in (await browser.get("/auth/agents")).text
+
+
 WRONG = [
     {"response_type": kind, "scope": scope, "code_challenge_method": method, "resource": resource, "prompt": prompt}
     for kind in ("code", "token", "id_token", "")

@@ -86,7 +86,9 @@ async def allow(
     if known is None:
         raise LookupError("the consent was not kept")
     held = known.scopes | granted
-    sites = tuple(sorted({*known.sites, site}))
+    # A consent from before sites were kept stays without them: it was for one of the client's addresses, unknown which.
+    is_unknown = bool(known.scopes) and not known.sites
+    sites = () if is_unknown else tuple(sorted({*known.sites, site}))
     await transaction.run(WIDEN, known.id, scopes.words(held), msgspec.json.encode(sites).decode(), now)
     return Consent(known.id, held, sites)
 
