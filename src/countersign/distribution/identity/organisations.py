@@ -1,6 +1,7 @@
 """Organisations: made, renamed, and what they use."""
 
 import re
+import unicodedata
 
 from countersign.distribution.identity import queries
 from countersign.distribution.identity.schemas import Downloaded
@@ -10,7 +11,9 @@ from countersign.kernel.errors import Refused, invalid_member
 
 SLUG = re.compile(r"[a-z0-9-]{1,64}")
 # Letters and signs of Unicode that print nothing: a name of them leaves the title of a consent page empty.
-_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0]")
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U00013441\U00013442\U0001d159]")
+# Letters, numbers, punctuation and symbols; marks and spaces alone print nothing of their own.
+_SEEN = frozenset("LNPS")
 USAGE = """
     SELECT
         (SELECT count(*) FROM product WHERE org_id = $1),
@@ -82,9 +85,10 @@ def require_name(name: str) -> None:
     """Insist that a name can be shown to people as it is: nothing in it hides, or turns the line around.
 
     Raises:
-        InvalidRequest: blank, over 200 characters, or with characters that are not shown.
+        InvalidRequest: over 200 characters, with characters that are not shown, or without a letter, number or sign.
     """
-    if not name.strip() or len(name) > 200 or not name.isprintable() or _UNSEEN.search(name) is not None:
+    has_seen = any(unicodedata.category(each)[0] in _SEEN for each in name[:200])
+    if not has_seen or len(name) > 200 or not name.isprintable() or _UNSEEN.search(name) is not None:
         raise invalid_member("/name", "must be 1 to 200 characters that can be shown, and not blank")
 
 
