@@ -13,6 +13,8 @@ import pytest
 
 from countersign.distribution import app
 from countersign.distribution.agents import registrations
+from countersign.distribution.agents.register import take_over, vouched
+from countersign.distribution.identity.tokens import InvalidScope
 from countersign.settings import Settings
 from tests.contract.scenes import everything
 from tests.distribution.agents import asserting
@@ -289,12 +291,35 @@ async def test_t23_a_claim_by_an_assertion_asks_the_person_for_no_more_than_agen
     granted = frozenset((carried or ASKED).split())
 
     answered = await taken_over(world, agent, provider.mint(ROOT_URL, **({"scope": carried} if carried else {})))
-    if answered.json()["status"] == "initiated":
+    # An account that is tied goes on at once, unless it is to write.
+    is_at_once = is_tied and "write:releases" not in granted
+    assert answered.json()["status"] == ("claimed" if is_at_once else "initiated")
+    if not is_at_once:
         page = await confirmed_claim(ann, answered)
         assert ("see your library" in page) == ("read:library" in granted)
         assert ("publish releases" in page) == ("write:releases" in granted)
 
     assert await scopes_of(world, agent) == ("claimed", granted)
+
+
+async def test_t23_an_assertion_never_widens_what_another_has_narrowed_since_the_registration_was_read(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    agent = await asking_anonymously(world, ASKED)
+    await Visitor.signed_in(world, ANN, north="publisher")
+    before = await registrations.with_id(world.store.database, agent.answer["id"])
+    assert before is not None
+    await taken_over(world, agent, provider.mint(ROOT_URL, scope="read:products"))
+
+    # This one was read before the other was written, as happens when both arrive at once.
+    later = await vouched(world.store, provider.mint(ROOT_URL, scope="read:products write:releases"))
+    await take_over(world.store, later, before)
+    foreign = await vouched(world.store, provider.mint(ROOT_URL, scope="write:releases"))
+    with pytest.raises(InvalidScope):
+        await take_over(world.store, foreign, before)
+
+    assert await scopes_of(world, agent) == ("unclaimed", frozenset({"read:products"}))
 
 
 @pytest.mark.parametrize("carried", CARRIED)

@@ -220,11 +220,12 @@ async def take_over(store: Store, believed: Asserted, registration: Registration
         ReplayDetected: the assertion was used before.
         AttemptOver: the registration was claimed or has ended meanwhile.
     """
-    wanted = _limited(believed, registration)
     origin = Origin(believed.issuer, believed.subject, believed.client_id)
     async with store.database.transaction() as transaction:
         await id_jag.use_once(transaction, believed)
         person_id = await _person(transaction, believed)
+        current = await _held_unclaimed(transaction, registration.id)
+        wanted = _limited(believed, current)
         email = believed.email
         needs_person = person_id is None
         if person_id is not None:
@@ -235,7 +236,7 @@ async def take_over(store: Store, believed: Asserted, registration: Registration
         if not await registrations.name_person(transaction, registration.id, email, origin):
             raise claim.AttemptOver("the registration was claimed or has ended")
         await registrations.narrow(transaction, registration.id, wanted)
-        named = registration._replace(email=email, issuer=believed.issuer, subject=believed.subject, scopes=wanted)
+        named = current._replace(email=email, issuer=believed.issuer, subject=believed.subject, scopes=wanted)
         if person_id is None or needs_person:
             return Waiting(named, "", await attempts.begin(store, transaction, named))
         await claim.bind(transaction, named, person_id)
@@ -243,6 +244,20 @@ async def take_over(store: Store, believed: Asserted, registration: Registration
         if bound is None:
             raise claim.AttemptOver("the registration has ended")
         return bound
+
+
+async def _held_unclaimed(transaction: Transaction, registration_id: str) -> Registration:
+    """The registration as it is now, held until the transaction ends: another assertion may have narrowed it.
+
+    Raises:
+        AttemptOver: it was claimed or has ended.
+    """
+    if not await registrations.hold_unclaimed(transaction, registration_id):
+        raise claim.AttemptOver("the registration was claimed or has ended")
+    current = await registrations.with_id(transaction, registration_id)
+    if current is None:
+        raise claim.AttemptOver("the registration has ended")
+    return current
 
 
 async def _await_person(
