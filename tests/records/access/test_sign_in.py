@@ -8,7 +8,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.records import app
-from countersign.records.access import lockout, sign_in
+from countersign.records.access import lockout, people, sign_in
 from tests.records.conftest import Rooms
 from tests.records.office import ROOT_URL, Office
 
@@ -136,6 +136,15 @@ async def test_signing_out_ends_the_own_session_alone(office: Office) -> None:
 
     assert (await office.call("alice elsewhere", "lead.list", {"limit": 1})).status_code == 401
     assert (await office.call("alice", "lead.list", {"limit": 1})).status_code == 200
+
+
+@pytest.mark.parametrize("rooms", ["sqlite"], indirect=True)
+async def test_a_person_is_found_by_an_index_in_whatever_case(office: Office) -> None:
+    """Anybody may ask: to read all people for each attempt would grow with their number."""
+    database = office.service.records.database
+    steps = await database.scan(f"EXPLAIN QUERY PLAN {people.BY_USERNAME}", "alice", "Alice")
+
+    assert any("SEARCH person USING INDEX" in str(step[-1]) for step in steps), steps
 
 
 async def test_a_person_ends_their_other_sessions_and_nobody_elses(office: Office) -> None:

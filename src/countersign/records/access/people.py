@@ -5,7 +5,7 @@ from typing import NamedTuple
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.records.access.folding import folded
 
-_BY_USERNAME = """
+BY_USERNAME = """
 SELECT person.id, password.hash
 FROM "user" AS person
 JOIN password ON password.user_id = person.id
@@ -31,7 +31,7 @@ class WithPassword(NamedTuple):
 
 async def with_password(reader: Reader, username: str) -> WithPassword | None:
     """The person of this user name in whatever case; None when there is none, without a password, or switched off."""
-    row = await reader.fetch_one(_BY_USERNAME, folded(username), username)
+    row = await reader.fetch_one(BY_USERNAME, folded(username), username)
     return None if row is None else WithPassword(row[0], row[1])
 
 
