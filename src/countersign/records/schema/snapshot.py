@@ -24,8 +24,8 @@ _EXTRA: Mapping[str, tuple[tuple[str, str], ...]] = {"audit_entry": (("hash", "B
 """Columns that hold no field: beside a model's own, for the code that works it."""
 
 _EXTRA_INDEXES: Mapping[str, tuple[tuple[str, ...], ...]] = {"audit_entry": (("lane", "number"),)}
-_LOOKED_UP: Mapping[str, tuple[str, ...]] = {"user": ("username__folded",)}
-"""Columns that anonymous requests look records up by. Not unique: an earlier version took names that differ in case."""
+_LOOKED_UP: Mapping[str, tuple[str, ...]] = {"user": ("username",)}
+"""Fields by whose folded copy anonymous requests look records up. Not unique: an earlier version took names that differ in case."""
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -163,8 +163,9 @@ def _each_index(model: Declared, dialect: Dialect) -> Iterable[Index]:
         yield from _field_indexes(model.name, field, dialect)
     for columns in _EXTRA_INDEXES.get(model.name, ()):
         yield _index(model.name, ", ".join(f'"{name}"' for name in columns), is_unique=True)
-    for column in _LOOKED_UP.get(model.name, ()):
-        yield _index(model.name, f'"{column}"')
+    for name in _LOOKED_UP.get(model.name, ()):
+        if name in model.fields:
+            yield _index(model.name, f'"{name}{FOLDED}"')
 
 
 def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[Index]:
