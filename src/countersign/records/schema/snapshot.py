@@ -25,7 +25,8 @@ _EXTRA: Mapping[str, tuple[tuple[str, str], ...]] = {"audit_entry": (("hash", "B
 
 _EXTRA_INDEXES: Mapping[str, tuple[tuple[str, ...], ...]] = {"audit_entry": (("lane", "number"),)}
 _LOOKED_UP: Mapping[str, tuple[str, ...]] = {"user": ("username",)}
-"""Fields by whose folded copy anonymous requests look records up. Not unique: an earlier version took names that differ in case."""
+"""Fields by whose folded copy anonymous requests look records up. Not unique: earlier versions took names that differ
+in case alone."""
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
