@@ -60,7 +60,23 @@ def test_where_a_variable_is_empty_the_file_is_read(tmp_path: Path) -> None:
     assert (loaded.rate_token, loaded.database_url) == (1, "postgresql://db/countersign")
 
 
-@pytest.mark.parametrize("name", ["token_ttl_s", "assertion_ttl_s"])
+NUMBERS = [item for item in fields(Settings) if type(item.default) is int]
+
+
+@pytest.mark.parametrize("item", NUMBERS, ids=lambda item: item.name)
+def test_every_number_has_bounds(tmp_path: Path, item: Field[int]) -> None:
+    """Days are counted in microseconds from now: without a bound they leave what a database holds."""
+    name = f"COUNTERSIGN_{item.name.upper()}"
+
+    with pytest.raises(BadSetting, match=f"{name} must be \\d+ at most"):
+        load({name: "9" * 30}, data=str(tmp_path))
+    if item.metadata["unit"] == "days":
+        with pytest.raises(BadSetting, match=f"{name} must be 1 at least, not 0"):
+            load({name: "0"}, data=str(tmp_path))
+    assert getattr(load({name: str(item.metadata["max_value"])}, data=str(tmp_path)), item.name) > 0
+
+
+@pytest.mark.parametrize("name", ["token_ttl_s", "assertion_ttl_s", "attempt_ttl_s", "poll_interval_s"])
 def test_a_number_above_its_bound_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadSetting, match=f"COUNTERSIGN_{name.upper()} must be 86400 at most, not 86401"):
         load({f"COUNTERSIGN_{name.upper()}": "86401"}, data=str(tmp_path))

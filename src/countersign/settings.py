@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 from countersign.reach import denied
 
 PREFIX = "COUNTERSIGN_"
+MAX_DAYS = 36_500
+MAX_NUMBER = 2**31 - 1
 
 
 class BadSetting(Exception):
@@ -28,7 +30,10 @@ def _setting(
     among: tuple[str, ...] = (),
     max_value: int | None = None,
 ) -> Any:
-    metadata = {"meaning": meaning, "unit": unit, "secret": secret, "among": among, "max_value": max_value}
+    # A time to live of 0 days would end at once what is alive, and a very long one is beyond the moments of a database.
+    min_value, default_max = (1, MAX_DAYS) if unit == "days" else (0, MAX_NUMBER)
+    metadata = {"meaning": meaning, "unit": unit, "secret": secret, "among": among}
+    metadata |= {"min_value": min_value, "max_value": max_value or default_max}
     return field(default=default, metadata=metadata)
 
 
@@ -120,7 +125,7 @@ class Settings:
         "Let OAuth clients register themselves (RFC 7591), as MCP clients do; off: those that did get no more tokens.",
     )
     dynamic_client_days: int = _setting(
-        180, "How long an OAuth client that registered itself lasts while nobody uses it.", "days"
+        180, "How long an OAuth client that registered itself lasts while it is unused.", "days"
     )
     assertion_ttl_s: int = _setting(
         3600,
@@ -129,8 +134,8 @@ class Settings:
         max_value=86400,
     )
     claim_ttl_s: int = _setting(86400, "How long a registered agent may be claimed.", "seconds")
-    attempt_ttl_s: int = _setting(600, "Life of one claim link and its code.", "seconds")
-    poll_interval_s: int = _setting(5, "Least time between two polls of a claim.", "seconds")
+    attempt_ttl_s: int = _setting(600, "Life of a claim link and its code, a day at most.", "seconds", max_value=86400)
+    poll_interval_s: int = _setting(5, "Least time between two polls of a claim.", "seconds", max_value=86400)
     claim_grant: str = _setting("urn:workos:agent-auth:grant-type:claim", "Grant type that polls a claim.", "URN")
     revoked_event: str = _setting(
         "https://schemas.workos.com/events/agent/auth/identity/assertion/revoked",
@@ -293,7 +298,7 @@ def _resolve(environment: Mapping[str, str], given: Mapping[str, object]) -> tup
         if source:
             values[item.name] = _typed(item.name, source[1], item.default)
             _require_known(item.name, values[item.name], item.metadata["among"])
-            _require_max(item.name, values[item.name], item.metadata["max_value"])
+            _require_bounds(item.name, values[item.name], item.metadata["min_value"], item.metadata["max_value"])
     return Settings(**values), sources
 
 
@@ -380,9 +385,13 @@ def _require_known(name: str, value: object, among: tuple[str, ...]) -> None:
         raise BadSetting(f"{PREFIX}{name.upper()} must be {' or '.join(among)}, not {value!r}")
 
 
-def _require_max(name: str, value: int, max_value: int | None) -> None:
-    if max_value is not None and value > max_value:
+def _require_bounds(name: str, value: object, min_value: int, max_value: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return
+    if value > max_value:
         raise BadSetting(f"{PREFIX}{name.upper()} must be {max_value} at most, not {value}")
+    if value < min_value:
+        raise BadSetting(f"{PREFIX}{name.upper()} must be {min_value} at least, not {value}")
 
 
 def _typed(name: str, value: object, default: object) -> object:

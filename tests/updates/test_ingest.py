@@ -1,14 +1,17 @@
 """The process that reads an artifact: what fails in one of its threads is told, and nothing is lost without a word."""
 
 import io
+import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from countersign.archives.entry import Entry, Member
 from countersign.updates import framing
 from countersign.updates.ingest.contents import BATCH_BYTES, Contents
+from countersign.updates.ingest.main import Blocks
 
 FAILURES = [MemoryError(), ValueError("no such chunk"), RuntimeError("can't start new thread"), BrokenPipeError()]
 
@@ -41,6 +44,22 @@ def test_a_failure_of_the_sender_ends_the_reading(failure: Exception, size: int)
 
     with pytest.raises(type(failure)):
         _all_of(contents, size)
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=[type(each).__name__ for each in FAILURES])
+def test_a_failure_of_the_digests_is_not_taken_for_their_end(
+    failure: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Digests of a part would pass as those of the whole artifact."""
+    artifact = tmp_path / "artifact"
+    artifact.write_bytes(b"a" * 100_000)
+
+    def fail(*_: object) -> bytes:
+        raise failure
+
+    monkeypatch.setattr(os, "pread", fail)
+    with artifact.open("rb") as file, pytest.raises(type(failure)):
+        Blocks(file.fileno()).ended()
 
 
 def _all_of(contents: Contents, size: int) -> None:

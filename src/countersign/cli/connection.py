@@ -118,7 +118,7 @@ class Server:
         before, found, after = url.partition("/api/v1/")
         reached = f"{self.base}/{after}" if found and "?" not in before else url
         if not _is_address(reached):
-            why = "its answer names an address that is none of HTTP"
+            why = "its answer names an address that is not http or https"
             raise Failure(f"cannot go on with {self.root}", why=why, remedy="Report this to its operator.")
         return reached
 
@@ -365,7 +365,7 @@ def _redirected(url: str, location: str, doing: str) -> str:
     Raises:
         Failure: it is malformed, or of another protocol than HTTP.
     """
-    why = "the server redirects to an address that is none of HTTP"
+    why = "the server redirects to an address that is not http or https"
     try:
         target = urljoin(url, location)
     except ValueError as error:

@@ -25,11 +25,11 @@ ALL_NOTED_BYTES = 16 << 20
 """Of all the small files of a build that say what it consists of; those that come later are left."""
 _NOTED_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
 _NOTED_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
-_FAILURES = (
+FAILURES = (
     *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
     *(TypeError, ValueError, zstd.ZstdError),
 )
-"""Whatever the sender can fail of: one that ends without a word lets the reader wait for ever, or loses chunks."""
+"""What a thread of the reader can fail with: a failure that is lost lets the reader wait for ever, or loses chunks."""
 
 _Batch = list[tuple[bytes, Chunk]]
 
@@ -118,7 +118,7 @@ class Contents:
         try:
             while (batch := self._waiting.get()) is not None:
                 self._send(batch)
-        except _FAILURES as error:
+        except FAILURES as error:
             self._failure.append(error)
             while self._waiting.get() is not None:
                 continue

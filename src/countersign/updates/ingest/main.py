@@ -17,7 +17,7 @@ from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.updates import framing, launch
 from countersign.updates.ingest import records
-from countersign.updates.ingest.contents import Contents
+from countersign.updates.ingest.contents import FAILURES, Contents
 from countersign.updates.ingest.records import At, Ended, Failed, Order
 
 SMALLEST_BLOCK = 1 << 20
@@ -40,9 +40,9 @@ def main() -> int:
     order = msgspec.msgpack.decode(framing.read(asked), type=Order)
     source = os.fdopen(fd, "rb", closefd=False)
     confined.enter(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
-    blocks = _Blocks(fd)
-    contents = Contents(asked, told, wants_chunks=order.chunks)
     try:
+        blocks = Blocks(fd)
+        contents = Contents(asked, told, wants_chunks=order.chunks)
         _read(order, source, contents)
         contents.finish()
         records.write(told, blocks.ended())
@@ -83,7 +83,7 @@ def _whole(order: Order, source: BinaryIO) -> Member:
     return Member(Entry(order.name, "file", size, mode), iter(lambda: source.read(SMALLEST_BLOCK), b""))
 
 
-class _Blocks:
+class Blocks:
     """Digests of the artifact's own bytes, made beside the reading of what they hold."""
 
     def __init__(self, fd: int) -> None:
@@ -100,7 +100,7 @@ class _Blocks:
         """What was found, once everything was read.
 
         Raises:
-            MemoryError, OSError: the artifact's own bytes could not be read.
+            MemoryError, OSError: the artifact's own bytes could not be read; or what else the thread failed with.
         """
         self._thread.join()
         if self._failure:
@@ -110,7 +110,7 @@ class _Blocks:
     def _run(self, length: int) -> None:
         try:
             self._read(length)
-        except (MemoryError, OSError) as error:
+        except FAILURES as error:
             self._failure.append(error)
 
     def _read(self, length: int) -> None:

@@ -66,12 +66,12 @@ class Building:
         self._by_chunks([file for file in lacking if not self.path(file).exists()], places)
 
     def _by_deltas(self, deltas: Sequence[Delta]) -> None:
-        """Make what the deltas make. Applying one takes time, and nobody signed them: after a few that did not serve
-        the others are left."""
+        """Make what the deltas make. Applying one takes time, and they are not signed: after a few that could not be
+        used the others are skipped."""
         failed = 0
         for delta in deltas:
             if failed == MOST_FAILED_DELTAS:
-                self.built.detours.append("the other deltas were left")
+                self.built.detours.append("skipped the other deltas")
                 return
             failed += not self._otherwise("a delta", lambda delta=delta: self._by_delta(delta))
 
@@ -93,11 +93,11 @@ class Building:
             attempt()
             return True
         except (DeltaRefused, FetchedWrong, ArchiveRefused, extracting.TargetTaken) as error:
-            self.built.detours.append(f"{name} did not serve: {error.detail}")
+            self.built.detours.append(f"{name} could not be used: {error.detail}")
         except Refused as error:
             if error.code != "archive_unknown":
                 raise
-            self.built.detours.append(f"{name} did not serve: {error.detail}")
+            self.built.detours.append(f"{name} could not be used: {error.detail}")
         return False
 
     def _is_made(self, file: File) -> bool:

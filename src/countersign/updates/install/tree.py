@@ -46,7 +46,7 @@ def scan(root: Path) -> Tree:
 def _walk(root: Path, above: str, levels: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
     if levels < 0:
         top = root / above.partition("/")[0]
-        raise PlaceRefused(f"{top} has folders in more than {DEEPEST} others: move them elsewhere")
+        raise PlaceRefused(f"{top} is nested more than {DEEPEST} folders deep; move it out of the installation")
     with os.scandir(root / above) as entries:
         listed = sorted(entries, key=lambda entry: entry.name)
     for entry in listed:
