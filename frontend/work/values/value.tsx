@@ -1,6 +1,7 @@
 // A value as it is read, by the kind of its field; whatever it holds is text.
 import type { ComponentChildren } from "preact";
 import { Chip, Masked } from "../../shared/components/chip";
+import { Marked } from "../../shared/components/marked";
 import { say as shared } from "../../shared/say";
 import { date, moment, number } from "../../shared/words";
 import type { Field, Meta } from "../api";
@@ -44,6 +45,12 @@ export function Value({ meta, field, value, isCell = false }: Props): ComponentC
       return <Referred model={model} id={text} isCell={isCell} />;
     }
     default:
-      return field.kind === "longtext" && !isCell ? <span class="longtext">{text}</span> : text;
+      return field.kind === "longtext" && !isCell ? (
+        <span class="longtext">
+          <Marked text={text} />
+        </span>
+      ) : (
+        <Marked text={text} />
+      );
   }
 }
