@@ -11,6 +11,7 @@ from countersign.reach import denied
 PREFIX = "COUNTERSIGN_"
 MAX_DAYS = 36_500
 MAX_NUMBER = 2**31 - 1
+MAX_MIB = 2**42
 
 
 class BadSetting(Exception):
@@ -31,7 +32,7 @@ def _setting(
     max_value: int | None = None,
 ) -> Any:
     # A time to live of 0 days would end at once what is alive, and a very long one is beyond the moments of a database.
-    min_value, default_max = (1, MAX_DAYS) if unit == "days" else (0, MAX_NUMBER)
+    min_value, default_max = {"days": (1, MAX_DAYS), "MiB": (0, MAX_MIB)}.get(unit, (0, MAX_NUMBER))
     metadata = {"meaning": meaning, "unit": unit, "secret": secret, "among": among}
     metadata |= {"min_value": min_value, "max_value": max_value or default_max}
     return field(default=default, metadata=metadata)
