@@ -1,8 +1,8 @@
 """The page that asks: the reading as chips that can be changed, three kinds of answers, suggestions and follow-ups."""
 
-import re
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import httpx
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
@@ -12,6 +12,13 @@ from tests.servers.countersign import Running
 ANSWERED = "Which games run on Linux?"
 PARTIAL = "Which shiny games run on Linux?"
 REFUSED = "How much does Aurora Freight cost?"
+
+
+def total(store: Running, kind: str) -> int:
+    """How many products of the kind run on Linux, by the catalog: other tests add some to the store that they share."""
+    found = httpx.get(f"{store.url}/api/v1/products", params={"kind": kind, "platform": "linux", "limit": 100})
+    return len(found.json()["items"])
+
 EVERYTHING = (
     'kind=game|app; platform=linux&macos; platform!=web; access=free; tag=puzzle; title="deep kiln"; version=">1.0"; '
     "channel=beta; find=releases; since=2026-01-01T00:00:00Z; until=2026-11-01T00:00:00Z; order=newest; limit=5"
@@ -44,8 +51,8 @@ async def test_an_answer_has_its_reading_as_chips_and_its_products_as_cards(
         await page.keyboard.press("Enter")
 
         await expect(page.locator(".token")).to_have_text([r"Category: Tool ▾×", r"Platform: Linux ▾×"])
-        await expect(page.locator(".answer")).to_contain_text(re.compile(r"[1-9]\d* products: "))
-        await expect(page.locator(".card")).to_have_count(6)
+        await expect(page.locator(".answer")).to_contain_text(f"{total(demo_store, 'tool')} products: ")
+        await expect(page.locator(".card")).to_have_count(total(demo_store, "tool"))
         await expect(page.locator(".card a").first).to_have_attribute("href", "/products/mortar")
         await expect(page.locator(".card .chip").first).to_have_text("Tool")
         await expect(page.locator(".answer .chip")).to_have_count(0)
@@ -123,7 +130,7 @@ async def test_a_condition_is_added_by_keyboard(browser: Browser, demo_store: Ru
         await expect(page.locator(".token")).to_have_text(
             ["Category: Game ▾×", "Platform: Linux ▾×", "Answer: Number ▾×"]
         )
-        await expect(page.locator(".answer")).to_have_text(re.compile(r"^[1-9]\d* products\.$"))
+        await expect(page.locator(".answer")).to_have_text(f"{total(demo_store, 'game')} products.")
         assert asked(page) == {"q": "kind=game; platform=linux; answer=count"}
         assert (await focused(page)).startswith("Add a condition")
 
@@ -175,7 +182,7 @@ async def test_a_partial_answer_looks_partial(browser: Browser, demo_store: Runn
         await expect(answer.locator(".chip")).to_have_text("Partial answer")
         await expect(answer.locator("s")).to_have_text("shiny")
         await expect(answer).to_contain_text('Not used: "shiny".')
-        await expect(page.locator(".card").first).to_be_visible()
+        await expect(page.locator(".card")).to_have_count(total(demo_store, "game"))
         assert await answer.evaluate("each => getComputedStyle(each).borderRightStyle") == "dashed"
         assert "line-through" in await answer.locator("s").evaluate("each => getComputedStyle(each).textDecoration")
         await expect(page.locator("[role=status]:has-text('Partial answer: Read as: ')")).to_have_count(1)
@@ -203,7 +210,7 @@ async def test_a_suggestion_asks(browser: Browser, demo_store: Running) -> None:
         await page.goto(address(PARTIAL, prev="Which tools are free?"))
         await page.focus("button:text('How many games on Linux are there?')")
         await page.keyboard.press("Enter")
-        await expect(page.locator(".answer")).to_have_text(re.compile(r"^[1-9]\d* products\.$"))
+        await expect(page.locator(".answer")).to_have_text(f"{total(demo_store, 'game')} products.")
 
         assert asked(page) == {"q": "How many games on Linux are there?"}
         assert await page.input_value("#query") == "How many games on Linux are there?"
