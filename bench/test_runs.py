@@ -1,0 +1,81 @@
+"""How long the test suite takes, alone or beside busy processes: `python bench/test_runs.py quick --runs 3`.
+
+Each run is one `make TARGET` in this checkout. A line of docs/results/test_runs.jsonl holds its wall clock and CPU time
+in seconds, its exit code, what pytest counted, and how many processes beside it did nothing but turn a loop.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[1]
+RESULTS = REPO / "docs/results/test_runs.jsonl"
+TAIL_LINES = 40
+
+
+@contextlib.contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Keep so many processes busy, and end them by their ids."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+def run(target: str, beside: int) -> dict[str, object]:
+    """What one run took and found."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=REPO, capture_output=True, text=True, check=True)
+    started, began = datetime.now(UTC), time.monotonic()
+    with busy(beside):
+        process = subprocess.Popen(
+            ["make", target], cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+        assert process.stdout is not None
+        lines = [line.rstrip() for line in process.stdout]
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    print("\n".join(line for line in lines[-TAIL_LINES:] if line.startswith(("FAILED", "ERROR", "make"))))
+    counted = [line.strip("= ") for line in lines if re.search(r"\b\d+ (passed|failed)\b", line)]
+    return {
+        "commit": commit.stdout.strip(),
+        "at": started.isoformat(timespec="seconds"),
+        "target": target,
+        "busy_processes": beside,
+        "processors": os.cpu_count(),
+        "seconds": round(seconds, 1),
+        "user_s": round(usage.ru_utime, 1),
+        "system_s": round(usage.ru_stime, 1),
+        "exit_code": process.returncode,
+        "pytest": counted[-1] if counted else "",
+    }
+
+
+def main() -> None:
+    """Time the runs that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", choices=("quick", "test"))
+    parser.add_argument("--runs", type=int, default=1)
+    parser.add_argument("--busy", type=int, default=0, help="busy processes beside each run")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    arguments = parser.parse_args()
+    for _ in range(arguments.runs):
+        line = json.dumps(run(arguments.target, arguments.busy))
+        print(line, flush=True)
+        with arguments.out.open("a") as results:
+            results.write(line + "\n")
+
+
+if __name__ == "__main__":
+    main()
