@@ -35,7 +35,9 @@ def busy(count: int) -> Iterator[None]:
 
 def run(target: str, beside: int) -> dict[str, object]:
     """What one run took and found."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=REPO, capture_output=True, text=True, check=True)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=REPO, capture_output=True, text=True, check=True
+    )
     started, began = datetime.now(UTC), time.monotonic()
     with busy(beside):
         process = subprocess.Popen(

@@ -7,6 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -257,12 +258,14 @@ def state_of(chain: list[SigningKey], signs: SigningKey) -> ChannelState:
 
 
 def test_folders_in_folders_beyond_any_use_are_refused_before_anything_is_changed(app: Path) -> None:
-    deep = app
-    for _ in range(1_200):
-        deep /= "a"
-        deep.mkdir()
-    (deep / "mine").write_bytes(b"mine")
+    # Apart from pytest's folders, which it could not remove after a run that was killed here.
+    apart = Path(tempfile.mkdtemp(prefix="countersign-deep-"))
+    deep = app = Path(shutil.move(app, apart))
     try:
+        for _ in range(1_200):
+            deep /= "a"
+            deep.mkdir()
+        (deep / "mine").write_bytes(b"mine")
         with pytest.raises(PlaceRefused, match="folders"):
             pull(app, Shelf(NEW, OLD))
 
@@ -270,7 +273,7 @@ def test_folders_in_folders_beyond_any_use_are_refused_before_anything_is_change
         assert (app / "text").read_bytes() == OLD.contents["text"]
     finally:
         # Some versions of Python remove no folders as deep.
-        subprocess.run(["rm", "-r", app], check=True)
+        subprocess.run(["rm", "-r", apart], check=True)
 
 
 @pytest.fixture
