@@ -53,7 +53,7 @@ EXCEPTIONS: dict[Rule, dict[str, str]] = {
         "src/countersign/records/edge.py": "the edge of a request: logged once, answered 500",
     },
     house.statements_without_values: {
-        "src/countersign/distribution/ask/statements.py": "a typed query is put together from constant fragments; "
+        "src/countersign/distribution/catalog/filter_queries.py": "a filter is put together from constant fragments; "
         "every value goes through Statement.value, which answers $1, $2, …",
         "src/countersign/distribution/catalog/statements.py": "a search is put together from constant fragments; "
         "every value goes through Statement.value, which answers $1, $2, …",

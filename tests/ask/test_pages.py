@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from countersign.distribution.ask.filter import Filter, fault
+from countersign.distribution.catalog.filter import Filter, fault
 from tests.ask import gauge
 from tests.distribution.world import World
 

@@ -19,10 +19,9 @@ from countersign.archives.limits import Limits
 from countersign.archives.links import check_links, check_target
 from countersign.archives.reading import read as read_archive
 from countersign.distribution.ask import conditions, items, lexicon, names
-from countersign.distribution.catalog import public, words
+from countersign.distribution.catalog import public, versions, words
 from countersign.distribution.identity import redirect_uris
 from countersign.distribution.processing import sbom
-from countersign.distribution.publishing import versions
 from countersign.distribution.publishing.schemas import ProductWrite
 from countersign.distribution.redeem import codes
 from countersign.kernel import telemetry

@@ -7,12 +7,12 @@ from typing import NamedTuple
 from countersign.distribution.ask.answers import Answered, answer
 from countersign.distribution.catalog import projection
 from countersign.distribution.catalog.schemas import Access, ChannelName, Kind, Platform, Status
+from countersign.distribution.catalog.versions import sort_key
 from countersign.distribution.context import Store
 from countersign.distribution.identity import organisations
 from countersign.distribution.publishing import products, releases
 from countersign.distribution.publishing.rules import OwnedProduct
 from countersign.distribution.publishing.schemas import NewRelease, ProductWrite
-from countersign.distribution.publishing.versions import sort_key
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 

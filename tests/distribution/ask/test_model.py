@@ -12,7 +12,7 @@ import pytest
 
 from countersign.distribution.ask import answers, model
 from countersign.distribution.ask.answers import Answered
-from countersign.distribution.ask.filter import Filter, Values, Where
+from countersign.distribution.catalog.filter import Filter, Values, Where
 from countersign.distribution.context import Store
 from tests.distribution.ask.shelf import NOW
 

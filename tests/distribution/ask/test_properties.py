@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from countersign.distribution.ask import answers
-from countersign.distribution.ask.filter import KNOWN, Filter, Values, conditions, with_slots
-from countersign.distribution.ask.statements import forms
+from countersign.distribution.catalog.filter import KNOWN, Filter, Values, conditions, with_slots
+from countersign.distribution.catalog.filter_queries import forms
 from countersign.distribution.catalog.words import words
 from countersign.distribution.context import Store
 from tests.distribution.ask.shelf import PUBLIC, Item, asked

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from countersign.distribution.publishing.versions import sort_key
+from countersign.distribution.catalog.versions import sort_key
 from countersign.kernel import clock, ids
 from tests.distribution.world import World, slugs
 

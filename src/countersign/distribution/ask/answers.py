@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from countersign.distribution.ask import statements
-from countersign.distribution.ask.filter import KNOWN, Filter, Values, conditions, slot, with_slots
 from countersign.distribution.ask.parser import Reading, read
+from countersign.distribution.catalog import filter_queries
+from countersign.distribution.catalog.filter import KNOWN, Filter, Values, conditions, slot, with_slots
 from countersign.distribution.catalog.public import CHANNELS
 from countersign.distribution.catalog.schemas import ProductDetail
 from countersign.distribution.catalog.statements import Statement
@@ -261,22 +261,22 @@ async def facts(database: Database, slugs: Sequence[str]) -> list[Facts]:
 
 async def total(database: Database, asked: Filter) -> int:
     """How many rows there are, whatever the limit."""
-    text, values = statements.count(asked)
+    text, values = filter_queries.count(asked)
     return int((await database.scan(text, *values))[0][0])
 
 
 async def _has_rows(database: Database, asked: Filter) -> bool:
-    text, values = statements.rows(asked, 1)
+    text, values = filter_queries.rows(asked, 1)
     return bool(await database.scan(text, *values))
 
 
 async def _rows(database: Database, asked: Filter) -> list[Row]:
-    text, values = statements.rows(replace(asked, find="releases"), min(asked.limit or MAX_ROWS, MAX_ROWS))
+    text, values = filter_queries.rows(replace(asked, find="releases"), min(asked.limit or MAX_ROWS, MAX_ROWS))
     return [Row(*row) for row in await database.scan(text, *values)]
 
 
 async def _products(database: Database, asked: Filter) -> list[tuple[str, str]]:
-    text, values = statements.rows(replace(asked, find="products"), min(asked.limit or MAX_ROWS, MAX_ROWS))
+    text, values = filter_queries.rows(replace(asked, find="products"), min(asked.limit or MAX_ROWS, MAX_ROWS))
     return [(slug, title) for slug, title in await database.scan(text, *values)]
 
 
@@ -311,7 +311,7 @@ async def _list(store: Store, asked: Filter) -> Answered:
 
 
 async def _list_of_publishers(store: Store, asked: Filter) -> Answered:
-    text, values = statements.rows(asked, min(asked.limit or MAX_ROWS, MAX_ROWS))
+    text, values = filter_queries.rows(asked, min(asked.limit or MAX_ROWS, MAX_ROWS))
     found = [(name, count) for _, name, count in await store.database.scan(text, *values)]
     names = [f"{name} ({count})" if asked.order == "products" else name for name, count in found]
     text = f"{_listed(names, len(names))}." if names else "None: no publisher has such a product."
@@ -379,7 +379,7 @@ async def _breakdown(store: Store, asked: Filter) -> Answered:
     by = asked.by or "kind"
     counts = Counter(dict(await _counts_of_slot(store, asked, by)) if by in ("platform", "channel") else {})
     if not counts:
-        text, values = statements.breakdown(asked, _COLUMNS.get(by, "c.kind"))
+        text, values = filter_queries.breakdown(asked, _COLUMNS.get(by, "c.kind"))
         for value, count in await store.database.scan(text, *values):
             counts.update(dict.fromkeys(str(value).split() if by == "tag" else [str(value)], int(count)))
     shown = [f"{PLATFORM_NAMES.get(value, value)}: {count}" for value, count in counts.most_common(MAX_SHOWN) if count]

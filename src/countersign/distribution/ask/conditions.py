@@ -18,9 +18,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from countersign.distribution.ask.filter import KNOWN, SLOTS, Values
 from countersign.distribution.ask.items import SENTENCE_ENDS, Item, question_in
 from countersign.distribution.ask.lexicon import Token
+from countersign.distribution.catalog.filter import KNOWN, SLOTS, Values
 
 MAX_NUMBER = 100
 FLAGS = ("each", "all", "sort", "newer", "same", "skip")

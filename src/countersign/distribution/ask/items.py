@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple, get_args
 
 from countersign.distribution.ask import dates, names
-from countersign.distribution.ask.filter import KNOWN, SLOTS, By, FieldName
 from countersign.distribution.ask.lexicon import (
     IGNORED,
     KEYS,
@@ -23,7 +22,8 @@ from countersign.distribution.ask.lexicon import (
     respelled,
 )
 from countersign.distribution.ask.names import Name
-from countersign.distribution.ask.statements import forms
+from countersign.distribution.catalog.filter import KNOWN, SLOTS, By, FieldName
+from countersign.distribution.catalog.filter_queries import forms
 from countersign.distribution.catalog.words import words as terms_of
 from countersign.kernel.database.port import Database
 

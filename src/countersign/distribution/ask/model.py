@@ -12,7 +12,7 @@ import httpx
 import msgspec
 
 from countersign.distribution.ask import names
-from countersign.distribution.ask.filter import Filter, Values, fault, slot, with_slots
+from countersign.distribution.catalog.filter import Filter, Values, fault, slot, with_slots
 from countersign.distribution.context import Store
 from countersign.kernel import telemetry
 from countersign.settings import Settings

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from countersign.distribution.ask.lexicon import Token, distance
 from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
-from countersign.distribution.catalog.public import key
+from countersign.distribution.catalog.public import ORG_KEY, key
 from countersign.distribution.catalog.statements import Statement
 from countersign.distribution.catalog.words import MAX_WORD, shortened, words
 from countersign.kernel.database.port import Database
@@ -39,7 +39,6 @@ _BEGINNING = """
     SELECT c.slug, c.title FROM catalog_public c WHERE c.name_key >= $1 AND c.name_key < $2
     ORDER BY c.name_key LIMIT 6
 """
-ORG_KEY = "replace(replace(replace(replace(replace(lower(o.name), '&', 'and'), ' ', ''), '-', ''), '.', ''), ',', '')"
 _ORGS = f"""
     SELECT o.slug, o.name FROM organisation o
     WHERE (o.slug IN ({{keys}}) OR {ORG_KEY} IN ({{keys}}))

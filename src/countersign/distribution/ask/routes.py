@@ -12,7 +12,7 @@ import msgspec
 
 from countersign.distribution.ask import answers
 from countersign.distribution.ask.answers import Answered, Facts, Source, Status, facts
-from countersign.distribution.ask.filter import Filter, fault
+from countersign.distribution.catalog.filter import Filter, fault
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
 from countersign.kernel import clock, ids

@@ -36,6 +36,8 @@ _LETTERS = str.maketrans(
 )
 """Letters that no decomposition takes apart."""
 _SILENT = re.compile(r"[\W_]+")
+ORG_KEY = "replace(replace(replace(replace(replace(lower(o.name), '&', 'and'), ' ', ''), '-', ''), '.', ''), ',', '')"
+"""The name of an organisation as `key` makes it of a text, in SQL."""
 
 
 def key(text: str) -> str:

@@ -7,13 +7,12 @@ guessed at, whatever is asked.
 import re
 from collections.abc import Callable, Sequence
 
-from countersign.distribution.ask.filter import Filter, Values, conditions, moment
-from countersign.distribution.ask.names import ORG_KEY
+from countersign.distribution.catalog.filter import Filter, Values, conditions, moment
 from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
-from countersign.distribution.catalog.public import CHANNELS, PLATFORMS, bits, key
+from countersign.distribution.catalog.public import CHANNELS, ORG_KEY, PLATFORMS, bits, key
 from countersign.distribution.catalog.statements import Statement
+from countersign.distribution.catalog.versions import sort_key
 from countersign.distribution.catalog.words import words
-from countersign.distribution.publishing.versions import sort_key
 from countersign.kernel.database.port import Value
 
 OPEN, NO_LICENSE = "open", "none"
