@@ -31,8 +31,6 @@ MAX_UNKNOWN = 12
 """Words of a question that are looked up when nothing else is known of them."""
 MAX_WORDS_OF_VALUE = 6
 MAX_MORE_WORDS = 4
-_OF_LEXICON = frozenset([*KNOWN, "license"])
-_LIMITS = frozenset(map(str, range(1, 101)))
 MIN_TAG = 5
 """Letters of a mistyped tag."""
 SENTENCE_ENDS = frozenset([".", ";", "?", "!"])
@@ -46,18 +44,22 @@ _PRIORITY = {
 }  # fmt: skip
 """What a run of words is, where it could be several things: the higher."""
 _OPERATORS = frozenset(["=", ":", "!=", ">", "<", ">=", "<="])
+_COMPARISONS = ([">"], ["<"], [">="], ["<="])
+_SIGNS = {"since": ">=", "until": "<=", "dated": ""}
+"""How the keys of dates compare, where they are written with `=`."""
 _JOINTS = {"|": "or", "or": "or", "&": "and", "&&": "and", "||": "or", "and": "and", "+": "and", ",": "or", "/": "or"}
-_BRACKETS = frozenset("[](){}")
-_MEMBERS: dict[str, tuple[str, ...]] = {
+_OPENING, _CLOSING = (["["], ["("], ["{"]), (["]"], [")"], ["}"])
+_ALLOWED: dict[str, tuple[str, ...]] = {
+    **KNOWN,
     "find": ("products", "releases", "publishers"),
     "answer": ("list", "count", "exists", "fields", "compare", "breakdown"),
     "order": ("title", "newest", "oldest", "releases", "platforms", "products"),
     "by": get_args(By),
     "when": ("any", "first", "last", "none"),
     "fields": get_args(FieldName),
+    "limit": tuple(map(str, range(1, 101))),
 }
-_CLASSES = {"fields": "field", "order": "order"}
-"""The classes of the lexicon that have the values of a member, where it is called otherwise."""
+"""The keys whose values are fixed."""
 
 
 @dataclass(slots=True)
@@ -202,90 +204,57 @@ class _Known:
         is_apart = self._tokens[place].start > self._tokens[place - 1].end
         if not key or (is_apart and at > 0 and self._words[place] == ":"):
             return 0
-        is_dated = key in ("since", "until", "dated")
-        return (self._dated_pair if is_dated else self._plain_pair)(key, at, place)
-
-    def _plain_pair(self, key: str, at: int, place: int) -> int:
+        if key in _SIGNS:
+            return self._dated_pair(key, at, place)
         found: list[Item] = []
-        joint, start = "", place + 1
-        while start < len(self._words):
-            start += self._words[start] in _BRACKETS
-            value, end = self._value(key, start, is_first=not found)
-            if end == start:
+        joint, end = "or", place
+        while joint and not self._key(end + 1)[0]:
+            start = end + 1 + (self._words[end + 1 : end + 2] in _OPENING)
+            value, after = self._value(key, start)
+            if not value:
                 break
-            found.append(Item(key, value, at, end, self._words[place] == "!=", joint, is_pair=True))
-            joint = _JOINTS.get(self._words[end], "") if end < len(self._words) else ""
-            start = end + 1
-            if not joint or self._key(start)[0]:
-                break
+            found.append(Item(key, value, at, after, self._words[place] == "!=", joint, is_pair=True))
+            joint, end = _JOINTS.get("".join(self._words[after : after + 1]), ""), after
         for item in found:
-            item.joint = found[-1].joint or item.joint
+            item.joint = found[1].joint if len(found) > 1 else ""
         self.items += found
-        end = found[-1].end if found else 0
-        return end + (self._words[end : end + 1] in ([")"], ["]"], ["}"]) and end > 0)
+        after = found[-1].end if found else 0
+        return after + (after > 0 and self._words[after : after + 1] in _CLOSING)
 
-    def _value(self, key: str, at: int, *, is_first: bool) -> tuple[Any, int]:
-        """The value of the key that is written here, and where it ends; the place itself where there is none."""
-        if at >= len(self._words) or self._key(at)[0]:
+    def _value(self, key: str, at: int) -> tuple[str, int]:
+        """The value of the key that is written here, and where it ends; empty where there is none."""
+        end = min(len(self._words), at + MAX_WORDS_OF_VALUE)
+        end = next((place for place in range(at, end) if self._ends_value(place)), end)
+        meaning, after = self._meaning(at) if at < end else (None, at)
+        if key in _ALLOWED:
+            # "published_at" is two words.
+            written = [("_".join(self._words[at:place]), place) for place in (at + 2, at + 1) if place <= end]
+            written += [(str(meaning.value), after)] if meaning else []
+            return next((each for each in written if each[0] in _ALLOWED[key]), ("", at))
+        if key == "version" and self._words[at : at + 1] in _COMPARISONS:
+            return "".join(self._words[at : at + 2]), at + 2
+        if at == end:
             return "", at
-        if self._tokens[at].is_mark:
-            return self._compared(key, at)
-        if key == "limit":
-            is_number = self._words[at] in _LIMITS
-            return self._words[at], at + is_number
-        if key in _MEMBERS:
-            return self._member(key, at)
-        meaning, end = self._meaning(at)
-        if key in _OF_LEXICON and meaning is not None and meaning.slot == key:
-            return meaning.value, end
-        return ("", at) if key in KNOWN else self._open_value(key, at, is_first=is_first)
-
-    def _member(self, key: str, at: int) -> tuple[str, int]:
-        # "published_at" is two words.
-        for size in (2, 1):
-            text = "_".join(self._words[at : at + size])
-            if text in _MEMBERS[key]:
-                return text, at + size
-        meaning, end = self._meaning(at)
-        fits = meaning is not None and meaning.slot == _CLASSES.get(key, key)
-        return (meaning.value, end) if meaning and fits and meaning.value in _MEMBERS[key] else ("", at)
-
-    def _compared(self, key: str, at: int) -> tuple[Any, int]:
-        if key == "version" and at + 1 < len(self._words) and self._words[at] in (">", "<", ">=", "<="):
-            return self._words[at] + self._words[at + 1], at + 2
-        return "", at
-
-    def _open_value(self, key: str, at: int, *, is_first: bool) -> tuple[str, int]:
-        for name in self._names.get(at, ()):
-            if name.slot == key:
-                return name.value, name.end
-        is_version = key == "version" and self._words[at].removeprefix("v")[:1].isdigit()
-        if self._tokens[at].is_quoted or is_version:
-            return self._text(at, at + 1), at + 1
-        if key in ("org", "product", "version") or not is_first:
-            return "", at
-        last = min(len(self._words), at + MAX_WORDS_OF_VALUE)
-        end = next(filter(self._ends_value, range(at, last)), last)
-        text = self._text(at, end)
-        return "-".join(terms_of(text)) if key == "tag" else text, end
-
-    def _text(self, start: int, end: int) -> str:
-        return self._question[self._tokens[start].start : self._tokens[end - 1].end]
+        names = [(name.value, name.end) for name in self._names.get(at, ()) if name.slot == key]
+        names += [(meaning.value, after)] if meaning and meaning.slot == key else []
+        text = self._question[self._tokens[at].start : self._tokens[end - 1].end]
+        is_open = key not in ("org", "product") or self._tokens[at].is_quoted
+        names += [("-".join(terms_of(text)) if key == "tag" else text, end)] if is_open else []
+        return next(iter(names), ("", at))
 
     def _ends_value(self, at: int) -> bool:
         return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])
 
     def _dated_pair(self, key: str, at: int, place: int) -> int:
-        operator, value = self._words[place], "".join(self._words[place + 1 : place + 2])
-        sign = {"since": ">=", "until": "<="}.get(key, operator)
-        sign = operator if operator in (">", "<", ">=", "<=") else sign
+        value = "".join(self._words[place + 1 : place + 2])
+        sign = self._words[place] if [self._words[place]] in _COMPARISONS else _SIGNS[key] or self._words[place]
         # A moment is where the range ends; a day belongs to it.
         sign = "<" if sign == "<=" and "t" in value[9:12] else sign
         time = dates.found([sign, *self._words[place + 1 : place + dates.MAX_WORDS]], 0, self._now)
         if time is not None:
             self.items.append(Item("time", time.range, at, place + time.end, is_pair=True))
             return place + time.end
-        if key == "dated" or not value.removeprefix("v")[:1].isdigit():
+        if not _SIGNS[key] or not value.removeprefix("v")[:1].isdigit():
             return 0
         version = f"{'>' if key == 'since' else '<='}{value}"
         self.items.append(Item("version", version, at, place + 2, is_pair=True))
