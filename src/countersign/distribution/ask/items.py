@@ -100,11 +100,6 @@ class Sentence(NamedTuple):
     start: int
     end: int
 
-    @property
-    def is_long(self) -> bool:
-        """Whether it says more than thanks."""
-        return self.end - self.start > 3
-
     def has(self, item: Item) -> bool:
         """Whether the item begins in it."""
         return self.start <= item.start < self.end
@@ -127,9 +122,23 @@ def known_items(question: str, tokens: Sequence[Token], exact: Sequence[Name], n
 Candidate = tuple[int, Item]
 
 
-class _Known:
+class _Question:
+    """The words of a question, as they are written."""
+
+    def __init__(self, question: str, tokens: Sequence[Token]) -> None:
+        self._question, self._tokens = question, tokens
+
+    def _text(self, start: int, end: int) -> str:
+        return self._question[self._tokens[start].start : self._tokens[end - 1].end]
+
+    def _is_capital(self, at: int) -> bool:
+        return at > 0 and self._question[self._tokens[at].start].isupper()
+
+
+class _Known(_Question):
     def __init__(self, question: str, tokens: Sequence[Token], exact: Sequence[Name], now: datetime) -> None:
-        self._question, self._tokens, self._now = question, tokens, now
+        super().__init__(question, tokens)
+        self._now = now
         self._words = [token.word for token in tokens]
         self._names: dict[int, list[Name]] = {}
         self.items: list[Item] = []
@@ -162,13 +171,10 @@ class _Known:
         # A title that is an ordinary word: meant as the word.
         return -1 if name.slot == "product" and is_word else _PRIORITY[name.slot]
 
-    def _is_capital(self, at: int) -> bool:
-        return at > 0 and self._question[self._tokens[at].start].isupper()
-
     def _of_lexicon(self, at: int) -> Iterable[Candidate]:
         token = self._tokens[at]
         if token.is_quoted:
-            yield _PRIORITY["quoted"], Item("quoted", self._question[token.start : token.end], at, at + 1)
+            yield _PRIORITY["quoted"], Item("quoted", self._text(at, at + 1), at, at + 1)
             return
         meaning, end = self._meaning(at)
         if meaning is not None:
@@ -237,7 +243,7 @@ class _Known:
             return "", at
         names = [(name.value, name.end) for name in self._names.get(at, ()) if name.slot == key]
         names += [(meaning.value, after)] if meaning and meaning.slot == key else []
-        text = self._question[self._tokens[at].start : self._tokens[end - 1].end]
+        text = self._text(at, end)
         is_open = key not in ("org", "product") or self._tokens[at].is_quoted
         names += [("-".join(terms_of(text)) if key == "tag" else text, end)] if is_open else []
         return next(iter(names), ("", at))
@@ -269,7 +275,7 @@ def question_in(tokens: Sequence[Token], items: Sequence[Item]) -> Sentence:
     within = _covered(items)
     sentences = _sentences(tokens, within)
     marked = [each for each in sentences if tokens[each.end - 1].word == "?"]
-    long = [each for each in sentences if each.is_long and any(map(each.has, items))]
+    long = [each for each in sentences if each.end - each.start > 3 and any(map(each.has, items))]
     asking = next(filter(None, (marked, long, sentences)), [Sentence(0, 0)])
     return _after_colon(tokens, within, asking[-1])
 
@@ -279,22 +285,16 @@ def _covered(items: Sequence[Item]) -> set[int]:
 
 
 def _after_colon(tokens: Sequence[Token], within: set[int], sentence: Sentence) -> Sentence:
-    start, end = sentence
-    colons = [at for at in range(start, end - 3) if tokens[at].word == ":" and at not in within]
+    colons = [at for at in range(sentence.start, sentence.end - 3) if tokens[at].word == ":" and at not in within]
     begins = [at + 1 for at in colons if tokens[at + 1].start > tokens[at].end]
-    return Sentence(max(begins, default=start), end)
+    return sentence._replace(start=max(begins, default=sentence.start))
 
 
 def _sentences(tokens: Sequence[Token], within: set[int]) -> list[Sentence]:
-    sentences: list[Sentence] = []
-    start = 0
-    for at, token in enumerate(tokens):
-        following = tokens[at + 1].start if at + 1 < len(tokens) else token.end + 1
-        ends = token.word in SENTENCE_ENDS and at not in within and following > token.end
-        if ends or at + 1 == len(tokens):
-            sentences.append(Sentence(start, at + 1))
-            start = at + 1
-    return sentences
+    """Cut after marks that end a sentence and that a blank follows."""
+    marks = [at for at, token in enumerate(tokens) if token.word in SENTENCE_ENDS and at not in within]
+    ends = [at + 1 for at in marks if at + 1 == len(tokens) or tokens[at + 1].start > tokens[at].end]
+    return [Sentence(start, end) for start, end in pairwise(sorted({0, *ends, len(tokens)}))]
 
 
 def _unknown(tokens: Sequence[Token], items: Sequence[Item]) -> list[int]:
@@ -305,13 +305,14 @@ def _unknown(tokens: Sequence[Token], items: Sequence[Item]) -> list[int]:
     return [at for at in words if not tokens[at].is_mark and tokens[at].word not in IGNORED]
 
 
-class _Unknown:
+class _Unknown(_Question):
     """Looks up words that are nothing known: in titles, tags and descriptions, then with a typing error in them."""
 
     def __init__(
         self, database: Database, question: str, tokens: Sequence[Token], recognition: Recognition
     ) -> None:
-        self._database, self._question, self._tokens, self._recognition = database, question, tokens, recognition
+        super().__init__(question, tokens)
+        self._database, self._recognition = database, recognition
         self._nouns = {item.start for item in recognition.items if item.slot in ("kind", "find")} or {len(tokens)}
         self._in_texts: dict[int, str] = {}
 
@@ -326,12 +327,6 @@ class _Unknown:
                 await self._each_word(run)
         self._recognition.unused += [self._tokens[at].word for at in places[MAX_UNKNOWN:]]
 
-    def _text(self, start: int, end: int) -> str:
-        return self._question[self._tokens[start].start : self._tokens[end - 1].end]
-
-    def _is_capital(self, at: int) -> bool:
-        return at > 0 and self._question[self._tokens[at].start].isupper()
-
     async def _is_mistyped_name(self, run: Sequence[int]) -> bool:
         is_known = all(at in self._in_texts for at in run)
         if is_known and not any(map(self._is_capital, run)):
@@ -339,7 +334,7 @@ class _Unknown:
         first, last = run[0], run[-1] + 1
         # With the words around it, since a title may have words that mean something else too.
         far = self._end_of_name(last)
-        for start, end in ((first - 1, far), (first, far), (first - 1, last), (first, last)):
+        for start, end in ((first - 1, far), (first, last)):
             if self._is_run(start, end):
                 products = await names.products_like(self._database, self._text(start, end), is_known=is_known)
                 if products:
@@ -401,10 +396,5 @@ class _Unknown:
 
 def _runs(places: Sequence[int]) -> list[list[int]]:
     """Neighbours together."""
-    runs = [[at] for at in places[:1]]
-    for before, at in pairwise(places):
-        if at == before + 1:
-            runs[-1].append(at)
-        else:
-            runs.append([at])
-    return runs
+    starts = [place for place, at in enumerate(places) if not place or at != places[place - 1] + 1]
+    return [[*places[start:end]] for start, end in pairwise([*starts, len(places)])]
