@@ -18,7 +18,7 @@ from countersign.archives.gauge import Gauge
 from countersign.archives.limits import Limits
 from countersign.archives.links import check_links, check_target
 from countersign.archives.reading import read as read_archive
-from countersign.distribution.ask import conditions, items, lexicon, names
+from countersign.distribution.ask import conditions, items, lexicon
 from countersign.distribution.catalog import public, versions, words
 from countersign.distribution.identity import redirect_uris
 from countersign.distribution.processing import sbom
@@ -70,7 +70,7 @@ _GRAMMAR = Grammar(["EMAIL", "PERSON", "PHONE", "LITERAL"])
 def read_question(text: str) -> object:
     """All that is done with a question but for what its database looks up."""
     tokens = lexicon.tokens_of(text)
-    for run in names.spans(text, tokens):
+    for run in items.spans(text, tokens):
         public.key(run.text)
         words.words(run.text)
     for token in tokens[: items.MAX_UNKNOWN]:

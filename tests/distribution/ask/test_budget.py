@@ -2,7 +2,7 @@
 
 import pytest
 
-from countersign.distribution.ask import items, names
+from countersign.distribution.ask import items
 from countersign.distribution.ask.lexicon import MAX_TOKENS, tokens_of
 from countersign.distribution.context import Store
 from tests.distribution.ask.shelf import asked
@@ -16,7 +16,7 @@ def test_no_more_than_400_words_are_read() -> None:
 def test_no_more_than_300_runs_of_words_are_looked_up() -> None:
     question = " ".join(f"w{number}" for number in range(300))
 
-    assert len(names.spans(question, tokens_of(question))) == names.MAX_SPANS
+    assert len(items.spans(question, tokens_of(question))) == items.MAX_SPANS
 
 
 async def test_only_the_first_unknown_words_are_looked_up(shelf: Store) -> None:

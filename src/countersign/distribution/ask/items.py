@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, NamedTuple, get_args
 
-from countersign.distribution.ask import dates, names
+from countersign.distribution.ask import dates
 from countersign.distribution.ask.lexicon import (
     IGNORED,
     KEYS,
@@ -21,9 +21,10 @@ from countersign.distribution.ask.lexicon import (
     Token,
     respelled,
 )
-from countersign.distribution.ask.names import Name
+from countersign.distribution.catalog import names
 from countersign.distribution.catalog.filter import KNOWN, SLOTS, By, FieldName
 from countersign.distribution.catalog.filter_queries import forms
+from countersign.distribution.catalog.names import Name
 from countersign.distribution.catalog.words import words as terms_of
 from countersign.kernel.database.port import Database
 
@@ -31,6 +32,10 @@ MAX_UNKNOWN = 12
 """Words of a question that are looked up when nothing else is known of them."""
 MAX_WORDS_OF_VALUE = 6
 MAX_MORE_WORDS = 4
+MAX_WORDS_OF_NAME = 8
+MAX_SPANS = 300
+MAX_NAME_LENGTH = 100
+_ENDS_OF_NAMES = frozenset(",;()?=<>|")
 MIN_TAG = 5
 """Letters of a mistyped tag."""
 SENTENCE_ENDS = frozenset([".", ";", "?", "!"])
@@ -107,7 +112,7 @@ class Sentence(NamedTuple):
 
 async def recognize(database: Database, question: str, tokens: Sequence[Token], now: datetime) -> Recognition:
     """What the tokens of the question are."""
-    exact = await names.exact(database, names.spans(question, tokens))
+    exact = await names.exact(database, spans(question, tokens))
     recognition = Recognition(known_items(question, tokens, exact, now))
     await _Unknown(database, question, tokens, recognition).look_up()
     recognition.items.sort(key=lambda item: item.start)
@@ -117,6 +122,22 @@ async def recognize(database: Database, question: str, tokens: Sequence[Token], 
 def known_items(question: str, tokens: Sequence[Token], exact: Sequence[Name], now: datetime) -> list[Item]:
     """The items that need no guess, from left to right."""
     return _Known(question, tokens, exact, now).items
+
+
+def spans(question: str, tokens: Sequence[Token]) -> list[names.Span]:
+    """Runs of words that could be a name, the longest first; a bounded number of them."""
+    runs: list[names.Span] = []
+    for start, first in enumerate(tokens):
+        if first.is_mark:
+            continue
+        for end in range(start + 1, min(len(tokens), start + MAX_WORDS_OF_NAME) + 1):
+            last = tokens[end - 1]
+            if last.word in _ENDS_OF_NAMES or last.end - first.start > MAX_NAME_LENGTH:
+                break
+            if not last.is_mark:
+                runs.append(names.Span(start, end, question[first.start : last.end]))
+    runs.sort(key=lambda run: run.start - run.end)
+    return runs[-MAX_SPANS:]
 
 
 Candidate = tuple[int, Item]
@@ -212,41 +233,47 @@ class _Known(_Question):
             return 0
         if key in _SIGNS:
             return self._dated_pair(key, at, place)
-        found: list[Item] = []
+        found = [*self._values(key, place)]
+        joint = found[1][2] if len(found) > 1 else ""
+        is_negated = self._words[place] == "!="
+        self.items += [Item(key, value, at, end, is_negated, joint, is_pair=True) for value, end, _ in found]
+        after = found[-1][1] if found else 0
+        return after + (after > 0 and self._words[after : after + 1] in _CLOSING)
+
+    def _values(self, key: str, place: int) -> Iterable[tuple[str, int, str]]:
+        """The values after the operator, where each ends, and what joins it to the one before."""
         joint, end = "or", place
         while joint and not self._key(end + 1)[0]:
             start = end + 1 + (self._words[end + 1 : end + 2] in _OPENING)
-            value, after = self._value(key, start)
+            value, end = (self._fixed_value if key in _ALLOWED else self._open_value)(key, start)
             if not value:
-                break
-            found.append(Item(key, value, at, after, self._words[place] == "!=", joint, is_pair=True))
-            joint, end = _JOINTS.get("".join(self._words[after : after + 1]), ""), after
-        for item in found:
-            item.joint = found[1].joint if len(found) > 1 else ""
-        self.items += found
-        after = found[-1].end if found else 0
-        return after + (after > 0 and self._words[after : after + 1] in _CLOSING)
+                return
+            yield value, end, joint
+            joint = _JOINTS.get("".join(self._words[end : end + 1]), "")
 
-    def _value(self, key: str, at: int) -> tuple[str, int]:
+    def _fixed_value(self, key: str, at: int) -> tuple[str, int]:
         """The value of the key that is written here, and where it ends; empty where there is none."""
-        end = min(len(self._words), at + MAX_WORDS_OF_VALUE)
-        end = next((place for place in range(at, end) if self._ends_value(place)), end)
-        meaning, after = self._meaning(at) if at < end else (None, at)
-        if key in _ALLOWED:
-            # "published_at" is two words.
-            written = [("_".join(self._words[at:place]), place) for place in (at + 2, at + 1) if place <= end]
-            written += [(str(meaning.value), after)] if meaning else []
-            return next((each for each in written if each[0] in _ALLOWED[key]), ("", at))
+        # "published_at" is two words.
+        written = [("_".join(self._words[at:end]), end) for end in (at + 2, at + 1)]
+        meaning, end = self._meaning(at)
+        written += [(str(meaning.value), end)] if meaning else []
+        return next((each for each in written if each[0] in _ALLOWED[key]), ("", at))
+
+    def _open_value(self, key: str, at: int) -> tuple[str, int]:
         if key == "version" and self._words[at : at + 1] in _COMPARISONS:
             return "".join(self._words[at : at + 2]), at + 2
-        if at == end:
-            return "", at
-        names = [(name.value, name.end) for name in self._names.get(at, ()) if name.slot == key]
-        names += [(meaning.value, after)] if meaning and meaning.slot == key else []
-        text = self._text(at, end)
-        is_open = key not in ("org", "product") or self._tokens[at].is_quoted
-        names += [("-".join(terms_of(text)) if key == "tag" else text, end)] if is_open else []
-        return next(iter(names), ("", at))
+        last = min(len(self._words), at + MAX_WORDS_OF_VALUE)
+        end = next(filter(self._ends_value, range(at, last)), last)
+        values = self._known_values(key, at)
+        if at < end and (key not in ("org", "product") or self._tokens[at].is_quoted):
+            text = self._text(at, end)
+            values.append(("-".join(terms_of(text)) if key == "tag" else text, end))
+        return next(iter(values), ("", at))
+
+    def _known_values(self, key: str, at: int) -> list[tuple[str, int]]:
+        meaning, end = self._meaning(at)
+        values = [(name.value, name.end) for name in self._names.get(at, ()) if name.slot == key]
+        return [*values, (meaning.value, end)] if meaning and meaning.slot == key else values
 
     def _ends_value(self, at: int) -> bool:
         return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])

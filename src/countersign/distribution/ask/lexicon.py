@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from countersign.distribution.catalog.words import shortened
+from countersign.distribution.catalog.words import distance, shortened
 from countersign.kernel.normalization import normalized
 
 MAX_PHRASE = 5
@@ -254,21 +254,3 @@ def respelled(word: str) -> Meaning | None:
 def _is_typing_error(word: str, meant: str) -> bool:
     is_of_letters = len(meant) != len(word) or sorted(meant) == sorted(word) or len(word) > 6
     return is_of_letters and distance(word, meant, 1) is not None
-
-
-def distance(one: str, other: str, limit: int) -> int | None:
-    """How many letters are added, lost, changed or swapped with their neighbour; None when more than the limit."""
-    if abs(len(one) - len(other)) > limit or len({*one} ^ {*other}) > 2 * limit:
-        return None
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for place, letter in enumerate(one, 1):
-        older, before, row = before, row, [place]
-        for column, target in enumerate(other, 1):
-            costs = [before[column] + 1, row[-1] + 1, before[column - 1] + (letter != target)]
-            if place > 1 and column > 1 and one[place - 2 : place] == target + other[column - 2]:
-                costs.append(older[column - 2] + 1)
-            row.append(min(costs))
-        if min(row) > limit:
-            return None
-    return row[-1] if row[-1] <= limit else None

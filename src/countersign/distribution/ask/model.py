@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from countersign.distribution.ask import names
+from countersign.distribution.catalog import names
 from countersign.distribution.catalog.filter import Filter, Values, fault, slot, with_slots
 from countersign.distribution.context import Store
 from countersign.kernel import telemetry

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from countersign.distribution.ask import names
 from countersign.distribution.ask.conditions import AUXILIARIES, MAX_NUMBER, SLOT_OF_FIELD, Bound
 from countersign.distribution.ask.dates import Range
 from countersign.distribution.ask.follow_ups import is_onward, merged
 from countersign.distribution.ask.items import Corrected, Item, Recognition, recognize
 from countersign.distribution.ask.lexicon import tokens_of
+from countersign.distribution.catalog import names
 from countersign.distribution.catalog.filter import Filter, Values, with_slots
 from countersign.distribution.catalog.words import words as terms_of
 from countersign.kernel.database.port import Database

@@ -35,3 +35,21 @@ def prefix_end(word: str) -> str:
     A single letter means itself alone: it begins so many words that the search would read half the catalog.
     """
     return word + ("\U0010ffff" if len(word) > 1 else " ")
+
+
+def distance(one: str, other: str, limit: int) -> int | None:
+    """How many letters are added, lost, changed or swapped with their neighbour; None when more than the limit."""
+    if abs(len(one) - len(other)) > limit or len({*one} ^ {*other}) > 2 * limit:
+        return None
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        older, before, row = before, row, [place]
+        for column, target in enumerate(other, 1):
+            costs = [before[column] + 1, row[-1] + 1, before[column - 1] + (letter != target)]
+            if place > 1 and column > 1 and one[place - 2 : place] == target + other[column - 2]:
+                costs.append(older[column - 2] + 1)
+            row.append(min(costs))
+        if min(row) > limit:
+            return None
+    return row[-1] if row[-1] <= limit else None

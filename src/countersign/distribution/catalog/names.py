@@ -1,4 +1,4 @@
-"""Names in a question: products, publishers, tags and licences of the public catalog; exact first, then mistyped.
+"""Names in a text: products, publishers, tags and licences of the public catalog; exact first, then mistyped.
 
 A mistyped name is found by the words of the catalog that are one letter away, and taken where the whole title is at
 most two letters away.
@@ -8,16 +8,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from countersign.distribution.ask.lexicon import Token, distance
 from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
 from countersign.distribution.catalog.public import ORG_KEY, key
 from countersign.distribution.catalog.statements import Statement
-from countersign.distribution.catalog.words import MAX_WORD, shortened, words
+from countersign.distribution.catalog.words import MAX_WORD, distance, shortened, words
 from countersign.kernel.database.port import Database
 
-MAX_WORDS_OF_NAME = 8
-MAX_SPANS = 300
-MAX_NAME_LENGTH = 100
 MAX_SPELLINGS = 6
 MAX_TAGS = 100
 LONG_NAME = 9
@@ -26,7 +22,6 @@ _PLURAL = re.compile(r"(?<=...)s$")
 _MAIN = re.compile(r"^(.{3,}?)\s*(?:[:(\[]| [-–—] ).*$")
 _FAMILIES = frozenset(str.split("gpl agpl lgpl bsd apache mpl cc epl eupl zlib artistic ofl"))
 _LICENSE_WORDS = frozenset(str.split("the license licence version v"))
-_ENDS = frozenset(",;()?=<>|")
 _SMALL = frozenset(str.split("the a an of and in on for to"))
 _LAST_LETTER = "\U0010ffff"
 
@@ -81,7 +76,7 @@ _PUBLIC_TERMS = """
 
 
 class Name(NamedTuple):
-    """A name in a question: tokens `start` to `end` name this value of the slot. `others` are slugs that fit too."""
+    """A name in a text: words `start` to `end` name this value of the slot. `others` are slugs that fit too."""
 
     slot: str
     value: str
@@ -97,22 +92,6 @@ class Span(NamedTuple):
     start: int
     end: int
     text: str
-
-
-def spans(question: str, tokens: Sequence[Token]) -> list[Span]:
-    """Runs of words that could be a name, the longest first; a bounded number of them."""
-    runs: list[Span] = []
-    for start, first in enumerate(tokens):
-        if first.is_mark:
-            continue
-        for end in range(start + 1, min(len(tokens), start + MAX_WORDS_OF_NAME) + 1):
-            last = tokens[end - 1]
-            if last.word in _ENDS or last.end - first.start > MAX_NAME_LENGTH:
-                break
-            if not last.is_mark:
-                runs.append(Span(start, end, question[first.start : last.end]))
-    runs.sort(key=lambda run: run.start - run.end)
-    return runs[-MAX_SPANS:]
 
 
 async def exact(database: Database, runs: Sequence[Span]) -> list[Name]:
