@@ -55,8 +55,9 @@ _TAGS = """
 _VALUES = "), ("
 _TAG_SETS = "SELECT DISTINCT c.tags FROM catalog_public c LIMIT 500"
 _IS_PUBLIC_TAG = """
-    SELECT 1 FROM catalog_facet f JOIN catalog_public c ON c.title = f.title AND c.product_id = f.product_id
+    SELECT 1 FROM catalog_facet f JOIN catalog_public c ON c.product_id = f.product_id
     WHERE f.facet = $1
+    ORDER BY f.title, f.product_id
     LIMIT 1
 """
 _LICENSES = """
