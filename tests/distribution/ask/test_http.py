@@ -123,6 +123,13 @@ async def test_a_filter_in_key_value_form_is_a_question_with_that_meaning(shop: 
     }
 
 
+async def test_which_of_two_products_comes_first_is_answered_where_neither_fits(shop: World) -> None:
+    text = "product=quill|hammer; kind=game; order=newest; answer=exists"
+    answer = await shop.call("GET", "/ask", params={"q": text})
+
+    assert (answer.status_code, answer.json()["answer"]) == (200, "No. None of them fits.")
+
+
 async def test_a_follow_up_changes_the_question_before_it(shop: World) -> None:
     before = "Which games run on Windows?"
     posted = await shop.call("POST", "/ask", json={"query": "And on macOS?", "prev": [before]})

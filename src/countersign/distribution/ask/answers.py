@@ -361,8 +361,9 @@ async def _is_alike(store: Store, asked: Filter, rows: Sequence[Facts]) -> Answe
     is_so = len({text.removeprefix(each.detail.title) for text, each in zip(texts, rows, strict=True)}) == 1
     text = " ".join(texts)
     if asked.order != "title":
-        ((slug, title),) = await _products(store.database, replace(asked, limit=1))
-        is_so, text = slug == rows[0].detail.slug, f"{title} comes first."
+        first = await _products(store.database, replace(asked, limit=1))
+        is_so = [slug for slug, _ in first] == [rows[0].detail.slug]
+        text = f"{first[0][1]} comes first." if first else "None of them fits."
     return Answered("answered", f"{'Yes' if is_so else 'No'}. {text}", sources, len(rows))
 
 
