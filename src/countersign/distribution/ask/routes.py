@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from countersign.distribution.ask import answers
-from countersign.distribution.ask.answers import Answered, Facts, Source, Status, facts
+from countersign.distribution.ask.answers import Answered, Source, Status
 from countersign.distribution.catalog.filter import Filter, fault
+from countersign.distribution.catalog.filter_queries import Facts, facts
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
 from countersign.kernel import clock, ids

@@ -1,20 +1,44 @@
-"""The filter in SQL: fixed fragments, with values as parameters only.
+"""What a filter finds, and the filter in SQL: fixed fragments, with values as parameters only.
 
-They read the table of public products and published releases alone, so that nothing else can be found, counted or
-guessed at, whatever is asked.
+The statements read the table of public products and published releases alone, so that nothing else can be found,
+counted or guessed at, whatever is asked.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from countersign.distribution.catalog.filter import Filter, Values, conditions, moment
+import msgspec
+from msgspec.structs import replace
+
+from countersign.distribution.catalog.filter import KNOWN, By, Filter, Values, conditions, moment, slot, with_slots
 from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
 from countersign.distribution.catalog.public import CHANNELS, ORG_KEY, PLATFORMS, bits, key
+from countersign.distribution.catalog.schemas import ProductDetail
 from countersign.distribution.catalog.statements import Statement
 from countersign.distribution.catalog.versions import sort_key
 from countersign.distribution.catalog.words import words
-from countersign.kernel.database.port import Value
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database, Row, Value
 
+MAX_ROWS = 200
+DETAILS = """
+    SELECT e.detail, o.name
+    FROM catalog_public c
+    JOIN catalog_entry e ON e.product_id = c.product_id
+    JOIN organisation o ON o.slug = c.org_slug
+    WHERE c.slug IN ({slugs})
+"""
+FILES = """
+    SELECT a.filename, a.size, a.sha256, a.platform
+    FROM catalog_public c
+    JOIN release r ON r.product_id = c.product_id
+    JOIN artifact a ON a.release_id = r.id
+    WHERE c.slug = $1 AND r.version = $2 AND r.status = 'published' AND a.status = 'ready'
+    ORDER BY a.filename
+    LIMIT 50
+"""
 OPEN, NO_LICENSE = "open", "none"
 """Of licences: any but a proprietary one; none at all."""
 _TAG = re.compile(r"[a-z0-9-]{1,40}")
@@ -45,12 +69,115 @@ _HAS_TERM = (
 )
 _COMPARISON = re.compile(r"(>=|<=|>|<)\s*v?(.+)", re.DOTALL)
 _BITS = {"platform": PLATFORMS, "channel": CHANNELS}
+_COLUMNS = {"tag": "c.tags", "kind": "c.kind", "org": "c.org_slug", "license": "coalesce(c.license, 'none')"}
 Built = tuple[str, list[Value]]
 
 
-def rows(asked: Filter, limit: int) -> Built:
-    """The first rows. Products: slug, title. Releases: slug, title, version, channel, published_at, notes. Publishers:
-    slug, name, how many of the products they publish."""
+class FoundProduct(NamedTuple):
+    """A product that a filter finds."""
+
+    slug: str
+    title: str
+
+
+class FoundRelease(NamedTuple):
+    """A release that a filter finds."""
+
+    slug: str
+    title: str
+    version: str
+    channel: str
+    published_at: Instant
+    notes: str | None
+
+
+class FoundPublisher(NamedTuple):
+    """A publisher that a filter finds, with how many of the products they publish."""
+
+    slug: str
+    name: str
+    products: int
+
+
+class Facts(NamedTuple):
+    """What the catalog says of a product, and its publisher's name."""
+
+    detail: ProductDetail
+    publisher: str
+
+    @property
+    def slug(self) -> str:
+        """The product's slug."""
+        return self.detail.slug
+
+
+class File(NamedTuple):
+    """A file of a release."""
+
+    name: str
+    size: int
+    sha256: str
+    platform: str
+
+
+async def total(database: Database, asked: Filter) -> int:
+    """How many rows there are, whatever the limit."""
+    statement = Statement()
+    what = "count(DISTINCT c.org_slug)" if asked.find == "publishers" else "count(*)"
+    text = f"SELECT {what} FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
+    return int((await database.scan(text, *statement.values))[0][0])
+
+
+async def has_rows(database: Database, asked: Filter) -> bool:
+    """Whether there is a row."""
+    return bool(await _rows(database, replace(asked, limit=1)))
+
+
+async def products(database: Database, asked: Filter) -> list[FoundProduct]:
+    """The first products that fit, whatever is to be found otherwise."""
+    return [FoundProduct(*row) for row in await _rows(database, replace(asked, find="products"))]
+
+
+async def releases(database: Database, asked: Filter) -> list[FoundRelease]:
+    """The first releases that fit, whatever is to be found otherwise."""
+    return [FoundRelease(*row) for row in await _rows(database, replace(asked, find="releases"))]
+
+
+async def publishers(database: Database, asked: Filter) -> list[FoundPublisher]:
+    """The first publishers of products that fit, whatever is to be found otherwise."""
+    return [FoundPublisher(*row) for row in await _rows(database, replace(asked, find="publishers"))]
+
+
+async def counts(database: Database, asked: Filter, by: By) -> Counter[str]:
+    """How many rows there are for each value of a slot."""
+    if by in ("platform", "channel"):
+        held = slot(asked, by)
+        narrowed = {each: with_slots(asked, **{by: replace(held, all=(*held.all, each))}) for each in KNOWN[by]}
+        return Counter({each: await total(database, filter) for each, filter in narrowed.items()})
+    statement, column = Statement(), _COLUMNS[by]
+    text = f"SELECT {column}, count(*) FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
+    text = f"{text} GROUP BY {column} ORDER BY 2 DESC, 1 LIMIT 50"
+    found: Counter[str] = Counter()
+    for value, count in await database.scan(text, *statement.values):
+        found.update(dict.fromkeys(str(value).split() if by == "tag" else [str(value)], int(count)))
+    return found
+
+
+async def facts(database: Database, slugs: Sequence[str]) -> list[Facts]:
+    """The public products with these slugs, in their order."""
+    statement = Statement()
+    rows = await database.fetch(DETAILS.format(slugs=statement.list(slugs)), *statement.values) if slugs else []
+    known = [Facts(msgspec.json.decode(detail, type=ProductDetail), publisher) for detail, publisher in rows]
+    by_slug = {each.slug: each for each in known}
+    return [by_slug[slug] for slug in slugs if slug in by_slug]
+
+
+async def files(database: Database, slug: str, version: str) -> list[File]:
+    """The first files of a product's published release, by name."""
+    return [File(*row) for row in await database.fetch(FILES, slug, version)]
+
+
+async def _rows(database: Database, asked: Filter) -> list[Row]:
     statement = Statement()
     where = _where(statement, asked)
     columns, order = "c.slug, c.title", _ORDERS[asked.order]
@@ -63,22 +190,9 @@ def rows(asked: Filter, limit: int) -> Built:
         order = f"{_ORDERS_OF_PUBLISHERS.get(asked.order, '')}o.name, o.slug"
     elif asked.order in ("newest", "oldest"):
         where += " AND c.last_at IS NOT NULL"
-    text = f"SELECT {columns} FROM {_FROM[asked.find]} WHERE {where} ORDER BY {order} LIMIT {statement.value(limit)}"
-    return text, statement.values
-
-
-def count(asked: Filter) -> Built:
-    """How many there are."""
-    statement = Statement()
-    what = "count(DISTINCT c.org_slug)" if asked.find == "publishers" else "count(*)"
-    return f"SELECT {what} FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}", statement.values
-
-
-def breakdown(asked: Filter, value: str) -> Built:
-    """How many products there are for each value of a column of theirs: value, number."""
-    statement = Statement()
-    text = f"SELECT {value}, count(*) FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
-    return f"{text} GROUP BY {value} ORDER BY 2 DESC, 1 LIMIT 50", statement.values
+    limit = statement.value(min(asked.limit or MAX_ROWS, MAX_ROWS))
+    text = f"SELECT {columns} FROM {_FROM[asked.find]} WHERE {where} ORDER BY {order} LIMIT {limit}"
+    return await database.scan(text, *statement.values)
 
 
 def _where(statement: Statement, asked: Filter) -> str:
@@ -140,10 +254,10 @@ def _of_version(statement: Statement, wanted: Values) -> list[str]:
 
 def _conditions(statement: Statement, asked: Filter, without: Sequence[str]) -> list[str]:
     found: list[str] = []
-    for slot, wanted in conditions(asked):
-        if slot in without or slot == "version":
+    for name, wanted in conditions(asked):
+        if name in without or name == "version":
             continue
-        found += _of_bits(statement, slot, wanted) if slot in _BITS else _joined(statement, _TESTS[slot], wanted)
+        found += _of_bits(statement, name, wanted) if name in _BITS else _joined(statement, _TESTS[name], wanted)
     return found
 
 
