@@ -5,7 +5,7 @@ with the `_meta` form (specification 0.54). Streams are server-sent events (WHAT
 """
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -30,9 +30,15 @@ EVENTS = "text/event-stream"
 _NO_MODEL = "mode=generate needs a model, and none is configured here"
 _TYPES = {"game": "VideoGame", "app": "SoftwareApplication", "tool": "SoftwareApplication"}
 _PIECE = re.compile(r".{1,80}(?:\s|$)|\S+\s?", re.DOTALL)
-_ASKED = "A question in plain words about products and their releases."
-_EXAMPLES = ["Which games run on Linux?"]
-Question = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_QUESTION, description=_ASKED, examples=_EXAMPLES)]
+Question = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=MAX_QUESTION,
+        description="A question in plain words about products and their releases.",
+        examples=["Which games run on Linux?"],
+    ),
+]
 Short = Annotated[str, msgspec.Meta(max_length=MAX_QUESTION)]
 _MODES = (
     "`list` and `summarize` answer from the catalog; `generate` has a model read the question, where one is configured."
@@ -68,23 +74,26 @@ class AskQuery(Asked):
     prev: Previous | None = None
 
 
-class NlwebQuery(Asked):
+class FlatQuestion(Asked, kw_only=True):
+    """What the flat forms of NLWeb have beside it."""
+
+    streaming: Streamed | None = None
+    generate_mode: Mode | None = None
+
+
+class AskBody(FlatQuestion):
+    """A question, in plain words; the members beside `query` are NLWeb's."""
+
+    query: Question
+    prev: Questions | None = None
+
+
+class NlwebQuery(FlatQuestion):
     """What clients of NLWeb send to the /ask at a site's root."""
 
     query: Question
     site: Unused | None = None
     prev: Previous | None = None
-    streaming: Streamed | None = None
-    generate_mode: Mode | None = None
-
-
-class AskBody(Asked):
-    """A question, in plain words; the members beside `query` are NLWeb's."""
-
-    query: Question
-    prev: Questions | None = None
-    streaming: Streamed | None = None
-    generate_mode: Mode | None = None
 
 
 class NestedQuestion(msgspec.Struct):
@@ -120,14 +129,12 @@ class ClientVersion(msgspec.Struct, forbid_unknown_fields=True):
     session_context: dict[str, Any] | None = None
 
 
-class NlwebBody(Asked):
+class NlwebBody(FlatQuestion):
     """A question as clients of NLWeb send it to the /ask at a site's root: flat, or nested in an object."""
 
     query: Question | NestedQuestion
     site: Short | None = None
     prev: Previous | list[Short] | None = None
-    streaming: Streamed | None = None
-    generate_mode: Mode | None = None
     context: Context | None = None
     prefer: Preferences | None = None
     meta: ClientVersion | None = None
@@ -178,20 +185,8 @@ class NlwebAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
     error: dict[str, str] | None = None
 
 
-class Outcome(NamedTuple):
-    """An answer: as the engine has it, and as the wire has it."""
-
-    answered: Answered
-    answer: AskAnswer
-
-
-Answering = Callable[[], Awaitable[Outcome]]
-
-
-def previous_questions(given: str | list[str] | None) -> list[str]:
-    """The questions before this one. NLWeb's first generation separates them by commas, which questions have too: a
-    text is one question for each line."""
-    return given if isinstance(given, list) else [line for line in (given or "").splitlines() if line.strip()]
+Events = Iterator[tuple[str, object]]
+"""Events of a stream: name, '' for none, and data."""
 
 
 async def answer_of(store: Store, answered: Answered, query_id: str) -> AskAnswer:
@@ -226,19 +221,16 @@ def _result(store: Store, product: Facts, source: Source, score: int) -> Result:
     return Result(source.url, name, store.root_url, score, detail.description or "", described)
 
 
-def nested(outcome: Outcome) -> NlwebAnswer:
+def nested(answered: Answered, answer: AskAnswer) -> NlwebAnswer:
     """The answer in the `_meta` form: an elicitation where it asks back, a failure where it cannot tell."""
-    answered, answer = outcome
-    if answered.status != "refused" and not answered.candidates:
-        rows = [
-            {**row.schema_object, "name": row.name, "grounding": {"source_urls": [row.url]}} for row in answer.results
-        ]
-        return NlwebAnswer(meta=AnswerMeta("answer"), query_id=answer.query_id, answer=answer.answer, results=rows)
-    if not answered.candidates:
+    if answered.candidates:
+        question = {"id": "1", "text": answered.text, "type": "single_select", "options": [*answered.candidates]}
+        elicitation = {"text": answered.text, "questions": [question]}
+        return NlwebAnswer(meta=AnswerMeta("elicitation"), query_id=answer.query_id, elicitation=elicitation)
+    if answered.status == "refused":
         return failure(answer.query_id, "NO_RESULTS", answered.text)
-    question = {"id": "1", "text": answered.text, "type": "single_select", "options": [*answered.candidates]}
-    elicitation = {"text": answered.text, "questions": [question]}
-    return NlwebAnswer(meta=AnswerMeta("elicitation"), query_id=answer.query_id, elicitation=elicitation)
+    rows = [{**row.schema_object, "name": row.name, "grounding": {"source_urls": [row.url]}} for row in answer.results]
+    return NlwebAnswer(meta=AnswerMeta("answer"), query_id=answer.query_id, answer=answer.answer, results=rows)
 
 
 def failure(query_id: str, code: str, message: str) -> NlwebAnswer:
@@ -246,59 +238,32 @@ def failure(query_id: str, code: str, message: str) -> NlwebAnswer:
     return NlwebAnswer(meta=AnswerMeta("failure"), query_id=query_id, error={"code": code, "message": message})
 
 
-def event(name: str, value: object) -> bytes:
-    """A named event; '' for one without a name."""
-    head = b"event: %b\n" % name.encode() if name else b""
-    return b"%bdata: %b\n\n" % (head, encode(value))
+def documented_events(answered: Answered, answer: AskAnswer) -> Events:
+    """A `source` each, the text in `delta`s, and `done` with the whole answer."""
+    yield from (("source", source) for source in answer.sources)
+    yield from (("delta", {"text": piece}) for piece in _PIECE.findall(answered.text))
+    yield "done", answer
 
 
-async def documented_events(
-    query_id: str, answering: Answering, root_url: str, target: str
-) -> AsyncGenerator[bytes]:
-    """`start`, a `source` each, the text in `delta`s, and `done` with the whole answer; or `error`, a problem."""
-    yield event("start", {"id": query_id})
-    try:
-        _, answer = await answering()
-    except Refused as refused:
-        # The head is sent: the refusal can only be in the stream.
-        body = problem(refused, root_url, target).body
-        yield b"event: error\ndata: %b\n\n" % (body if isinstance(body, bytes) else b"{}")
-        return
-    for source in answer.sources:
-        yield event("source", source)
-    for piece in _PIECE.findall(answer.answer):
-        yield event("delta", {"text": piece})
-    yield event("done", answer)
-
-
-async def flat_events(query_id: str, answering: Answering) -> AsyncGenerator[bytes]:
+def flat_events(answered: Answered, answer: AskAnswer) -> Events:
     """Unnamed messages of NLWeb's first generation, each with its `message_type`."""
-    yield event("", {"message_type": "api_version", "api_version": API_VERSION, "query_id": query_id})
-    try:
-        answered, answer = await answering()
-    except Refused as refused:
-        yield event("", {"message_type": "error", "error": refused.detail, "status": refused.status})
-        return
+    tail = {"query_id": answer.query_id}
     if answer.results:
-        yield event("", {"message_type": "result_batch", "results": answer.results, "query_id": query_id})
-    kind = "ask_user" if answered.candidates else "summary"
-    yield event("", {"message_type": kind, "message": answer.answer, "query_id": query_id})
-    yield event("", {"message_type": "complete", "query_id": query_id})
+        yield "", {"message_type": "result_batch", "results": answer.results, **tail}
+    yield "", {"message_type": "ask_user" if answered.candidates else "summary", "message": answer.answer, **tail}
+    yield "", {"message_type": "complete", **tail}
 
 
-async def nested_events(query_id: str, answering: Answering) -> AsyncGenerator[bytes]:
-    """`start`, `result`, `complete`: fragments of the `_meta` form."""
-    head: dict[str, Any] = {"message_type": "api_version", "api_version": API_VERSION, "query_id": query_id}
-    yield event("start", {**head, "_meta": {"version": API_VERSION}})
-    try:
-        whole = nested(await answering())
-    except Refused as refused:
-        yield event("complete", {"message_type": "error", "error": {"code": refused.code, "message": refused.detail}})
-        return
+def nested_events(answered: Answered, answer: AskAnswer) -> Events:
+    """`result` and `complete`: fragments of the `_meta` form."""
+    whole, tail = nested(answered, answer), {"query_id": answer.query_id}
     if whole.results:
-        yield event("result", {"message_type": "result_batch", "results": whole.results, "query_id": query_id})
+        yield "result", {"message_type": "result_batch", "results": whole.results, **tail}
     rest = {name: value for name in ("answer", "elicitation", "error") if (value := getattr(whole, name)) is not None}
-    yield event("complete", {"message_type": "complete", "_meta": whole.meta, "query_id": query_id, **rest})
+    yield "complete", {"message_type": "complete", "_meta": whole.meta, **tail, **rest}
+
+
+_EVENTS = {"documented": documented_events, "flat": flat_events, "nested": nested_events}
 
 
 class ModeNotSupported(Refused):
@@ -317,20 +282,20 @@ class _Asked(NamedTuple):
     previous: list[str]
     query_id: str
     mode: Mode
-    form: str
+    form: Literal["documented", "flat", "nested"]
     is_streamed: bool
 
 
-def _asked(
-    given: AskQuery | NlwebQuery | AskBody | NlwebBody, question: str, place: str, *, is_streamed: bool
-) -> _Asked:
+def _asked(given: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str, place: str) -> _Asked:
     """The question in the flat form. A question in words that need none before it replaces those before it."""
     _require_text(question, place)
     standalone = (given.decontextualized_query or "").strip()
-    previous = [] if standalone else previous_questions(given.prev)
-    mode: Mode = given.mode or getattr(given, "generate_mode", None) or "list"
-    form = "flat" if is_streamed and hasattr(given, "generate_mode") else "documented"
-    return _Asked(standalone or question, previous, given.query_id or ids.new_uuid(), mode, form, is_streamed)
+    previous = [] if standalone else _lines(given.prev)
+    question, query_id = standalone or question, given.query_id or ids.new_uuid()
+    if isinstance(given, AskQuery):
+        return _Asked(question, previous, query_id, given.mode or "list", "documented", given.stream)
+    form = "flat" if given.streaming else "documented"
+    return _Asked(question, previous, query_id, given.mode or given.generate_mode or "list", form, form == "flat")
 
 
 def _require_text(question: str, place: str) -> None:
@@ -338,33 +303,37 @@ def _require_text(question: str, place: str) -> None:
         raise (invalid_member if place.startswith("/") else invalid_parameter)(place, "must not be blank")
 
 
+def _lines(given: str | list[str] | None) -> list[str]:
+    # NLWeb's first generation separates questions by commas, which questions have too: here, each line is one.
+    return given if isinstance(given, list) else [line for line in (given or "").splitlines() if line.strip()]
+
+
 async def ask(call: Request[AskOptions, AskBody]) -> Answer:
     """Ask about products and releases in plain words. `stream=true` sends the answer as server-sent events: `start`,
     a `source` each, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
-    asked = _asked(call.body, call.body.query, "/query", is_streamed=bool(call.body.streaming))
+    asked = _asked(call.body, call.body.query, "/query")
     return await _answer(call, asked._replace(is_streamed=True, form="documented") if call.query.stream else asked)
 
 
 async def ask_by_query(call: Request[AskQuery, Nothing]) -> Answer:
     """Ask about products and releases in plain words, in the address."""
-    return await _answer(call, _asked(call.query, call.query.q, "q", is_streamed=call.query.stream))
+    return await _answer(call, _asked(call.query, call.query.q, "q"))
 
 
 async def ask_for_nlweb(call: Request[Nothing, NlwebBody]) -> Answer:
     """Ask about products and releases in plain words, in the forms of NLWeb's clients."""
     body = call.body
     if not isinstance(body.query, NestedQuestion):
-        return await _answer(call, _asked(body, body.query, "/query", is_streamed=bool(body.streaming)))
-    preferred = body.prefer or Preferences()
-    asked = _asked(body, body.query.text, "/query/text", is_streamed=preferred.streaming)
+        return await _answer(call, _asked(body, body.query, "/query"))
+    preferred, asked = body.prefer or Preferences(), _asked(body, body.query.text, "/query/text")
     if body.context is not None and not body.decontextualized_query:
-        asked = asked._replace(previous=previous_questions(body.context.prev) or asked.previous)
-    return await _answer(call, asked._replace(form="nested", mode=preferred.mode))
+        asked = asked._replace(previous=_lines(body.context.prev) or asked.previous)
+    return await _answer(call, asked._replace(form="nested", mode=preferred.mode, is_streamed=preferred.streaming))
 
 
 async def ask_as_nlweb(call: Request[NlwebQuery, Nothing]) -> Answer:
     """Ask about products and releases in plain words, with the parameters of NLWeb's clients."""
-    return await _answer(call, _asked(call.query, call.query.query, "query", is_streamed=bool(call.query.streaming)))
+    return await _answer(call, _asked(call.query, call.query.query, "query"))
 
 
 async def search_catalog(call: Request[Nothing, Filter]) -> Answer:
@@ -386,27 +355,50 @@ async def _answer(call: Request[Any, Any], asked: _Asked) -> Answer:
         if asked.form == "nested":
             return http_answer.json(failure(asked.query_id, "NOT_SUPPORTED", _NO_MODEL))
         raise ModeNotSupported(_NO_MODEL)
-    if not is_streamed:
-        found = await _outcome(store, asked)
-        return http_answer.json(nested(found) if asked.form == "nested" else found.answer)
-    return _stream(call, asked)
+    if is_streamed:
+        headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
+        return Answer(200, _stream(call, asked), EVENTS, headers)
+    answered, answer = await _outcome(store, asked)
+    return http_answer.json(nested(answered, answer) if asked.form == "nested" else answer)
 
 
-def _stream(call: Request[Any, Any], asked: _Asked) -> Answer:
-    async def outcome() -> Outcome:
-        return await _outcome(call.context, asked)
-
-    if asked.form == "documented":
-        events = documented_events(asked.query_id, outcome, call.context.problems_root, call.target)
-    else:
-        events = (nested_events if asked.form == "nested" else flat_events)(asked.query_id, outcome)
-    return Answer(200, events, EVENTS, (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no")))
-
-
-async def _outcome(store: Store, asked: _Asked) -> Outcome:
+async def _outcome(store: Store, asked: _Asked) -> tuple[Answered, AskAnswer]:
     is_read_by_model = asked.mode == "generate"
     found = await answers.answer(store, asked.question, clock.now(), asked.previous, with_model=is_read_by_model)
-    return Outcome(found, await answer_of(store, found, asked.query_id))
+    return found, await answer_of(store, found, asked.query_id)
+
+
+async def _stream(call: Request[Any, Any], asked: _Asked) -> AsyncGenerator[bytes]:
+    """The events in the form that is asked for: one at once, and those of the answer, or one that refuses it."""
+    yield _event(*_start(asked))
+    try:
+        events = _EVENTS[asked.form](*await _outcome(call.context, asked))
+    except Refused as refused:
+        # The head is sent: the refusal can only be in the stream.
+        events = iter([_refusal(call, asked, refused)])
+    for name, data in events:
+        yield _event(name, data)
+
+
+def _event(name: str, data: object) -> bytes:
+    head = b"event: %b\n" % name.encode() if name else b""
+    return b"%bdata: %b\n\n" % (head, encode(data))
+
+
+def _start(asked: _Asked) -> tuple[str, object]:
+    if asked.form == "documented":
+        return "start", {"id": asked.query_id}
+    head = {"message_type": "api_version", "api_version": API_VERSION, "query_id": asked.query_id}
+    return ("start", {**head, "_meta": {"version": API_VERSION}}) if asked.form == "nested" else ("", head)
+
+
+def _refusal(call: Request[Any, Any], asked: _Asked, refused: Refused) -> tuple[str, object]:
+    if asked.form == "documented":
+        body = problem(refused, call.context.problems_root, call.target).body
+        return "error", msgspec.Raw(body if isinstance(body, bytes) else b"{}")
+    if asked.form == "flat":
+        return "", {"message_type": "error", "error": refused.detail, "status": refused.status}
+    return "complete", {"message_type": "error", "error": {"code": refused.code, "message": refused.detail}}
 
 
 _OPTIONS: Options = {
