@@ -263,13 +263,14 @@ def _conditions(statement: Statement, asked: Filter, without: Sequence[str]) -> 
 
 
 def _of_bits(statement: Statement, slot: str, wanted: Values) -> list[str]:
+    # Never `=`: PostgreSQL takes an expression to equal a value rarely, and reads and sorts the whole table.
     found: list[str] = []
-    for values, test in ((wanted.any, "<> 0"), (wanted.none, "= 0")):
+    for values, test in ((wanted.any, "> 0"), (wanted.none, "< 1")):
         if values:
             found.append(f"(c.{slot}s & {statement.value(bits(_BITS[slot], [*values]))}) {test}")
     if wanted.all:
         held = bits(_BITS[slot], [*wanted.all])
-        found.append(f"(c.{slot}s & {statement.value(held)}) = {statement.value(held)}")
+        found.append(f"(c.{slot}s & {statement.value(held)}) >= {statement.value(held)}")
     return found
 
 
