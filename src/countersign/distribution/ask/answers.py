@@ -14,7 +14,15 @@ from msgspec.structs import replace
 
 from countersign.distribution.ask.parser import Reading, read
 from countersign.distribution.catalog import filter_queries
-from countersign.distribution.catalog.filter import Filter, Values, conditions, with_slots
+from countersign.distribution.catalog.filter import (
+    PLATFORM_NAMES,
+    Filter,
+    Values,
+    conditions,
+    described,
+    joined,
+    with_slots,
+)
 from countersign.distribution.catalog.filter_queries import MAX_ROWS, Facts, FoundProduct, FoundRelease, facts
 from countersign.distribution.catalog.public import CHANNELS
 from countersign.distribution.context import Store
@@ -33,16 +41,8 @@ CAN_ANSWER = (
     "I answer from the catalog: which products and releases there are, or how many, by kind, platform, channel, tag, "
     "license and date; what a product is, who publishes it and what changed."
 )
-PLATFORM_NAMES = {
-    "windows": "Windows", "macos": "macOS", "linux": "Linux", "android": "Android", "ios": "iOS", "web": "the web"
-}  # fmt: skip
 _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
 """How much a condition says of what was meant, where other words were not used."""
-_PHRASES = {
-    "platform": "on", "channel": "in", "tag": "tagged", "org": "by", "license": "licensed", "title": "titled",
-    "text": "about", "product": "called", "version": "in version",
-}  # fmt: skip
-_RELEASED = {"none": "with no release", "first": "first released", "last": "last released", "any": "released"}
 _YES_NO = {True: "Yes", False: "No"}
 _OF_RELEASES = frozenset(["versions", "published_at", "notes", "artifacts"])
 _WITH = {
@@ -178,36 +178,9 @@ async def _questions(store: Store, plain: Filter) -> list[str]:
     return [f"Compare {joined(titles)}"] if titles else [f"Which {text} are there?", f"How many {text} are there?"]
 
 
-def described(filter: Filter) -> str:
-    """The filter in words that mean the same when they are asked."""
-    where = filter.where
-    noun = joined([f"{kind}s" for kind in where.kind.any], "or") or filter.find
-    text = " ".join([*where.access.any, *where.tag.any[:1], noun])
-    text += "".join(_condition(name, values) for name, values in conditions(filter))
-    ends = [f" {word} {end[:10]}" for word, end in (("since", filter.since), ("before", filter.until)) if end]
-    return f"{text} {_RELEASED[filter.when]}{''.join(ends)}" if ends else text
-
-
-def _condition(name: str, values: Values) -> str:
-    """The condition as it follows the noun; kinds, access and one tag are before it."""
-    is_before = name in ("kind", "access") or (name == "tag" and len(values.any) == 1)
-    wanted = () if is_before else (*values.all, *values.any)
-    parts = (("", wanted, "and" if values.all else "or"), ("not ", values.none, "or"))
-    return "".join(
-        f" {sign}{_PHRASES.get(name, '')} {joined([PLATFORM_NAMES.get(each, each) for each in texts], last)}"
-        for sign, texts, last in parts
-        if texts
-    )
-
-
 def _quoted(texts: Sequence[str], separator: str = "") -> str:
     quoted = [f'"{text}"' for text in dict.fromkeys(texts)]
     return separator.join(quoted) if separator else joined(quoted, "or")
-
-
-def joined(items: Sequence[str], last: str = "and") -> str:
-    """a, b and c."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""
 
 
 def _listed(names: Sequence[str]) -> str:

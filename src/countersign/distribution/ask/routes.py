@@ -192,7 +192,7 @@ Events = Iterator[tuple[str, object]]
 async def answer_of(store: Store, answered: Answered, query_id: str) -> AskAnswer:
     """The answer as the wire has it, with the first twenty products and releases that it is from."""
     sources = answered.sources[:MAX_RESULTS]
-    products = {each.detail.slug: each for each in await facts(store.database, [each.product for each in sources])}
+    products = {each.slug: each for each in await facts(store.database, [each.product for each in sources])}
     rows = [_result(store, products[each.product], each, 100 - place) for place, each in enumerate(sources)]
     head = answered.text, answered.status, [*answered.sources], answered.filter, answered.confidence
     return AskAnswer(*head, [*answered.suggestions], [*answered.unused], query_id, rows)
@@ -256,11 +256,11 @@ def flat_events(answered: Answered, answer: AskAnswer) -> Events:
 
 def nested_events(answered: Answered, answer: AskAnswer) -> Events:
     """`result` and `complete`: fragments of the `_meta` form."""
-    whole, tail = nested(answered, answer), {"query_id": answer.query_id}
-    if whole.results:
-        yield "result", {"message_type": "result_batch", "results": whole.results, **tail}
-    rest = {name: value for name in ("answer", "elicitation", "error") if (value := getattr(whole, name)) is not None}
-    yield "complete", {"message_type": "complete", "_meta": whole.meta, **tail, **rest}
+    whole: dict[str, Any] = msgspec.to_builtins(nested(answered, answer))
+    results = whole.pop("results", None)
+    if results:
+        yield "result", {"message_type": "result_batch", "results": results, "query_id": answer.query_id}
+    yield "complete", {"message_type": "complete", **whole}
 
 
 _EVENTS = {"documented": documented_events, "flat": flat_events, "nested": nested_events}

@@ -4,7 +4,7 @@ Times are RFC 3339 texts in UTC; `since` belongs to the range, `until` does not.
 `kind=game; platform!=windows; since=2026-10-01`, which is a question with exactly that meaning.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias, get_args
 
@@ -30,6 +30,16 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "access": get_args(Access),
 }
 """The slots whose values are fixed."""
+
+
+PLATFORM_NAMES = {
+    "windows": "Windows", "macos": "macOS", "linux": "Linux", "android": "Android", "ios": "iOS", "web": "the web"
+}  # fmt: skip
+_PHRASES = {
+    "platform": "on", "channel": "in", "tag": "tagged", "org": "by", "license": "licensed", "title": "titled",
+    "text": "about", "product": "called", "version": "in version",
+}  # fmt: skip
+_RELEASED = {"none": "with no release", "first": "first released", "last": "last released", "any": "released"}
 
 
 def _about(text: str, max_length: int | None = None) -> msgspec.Meta:
@@ -120,3 +130,30 @@ def fault(asked: Filter) -> str | None:
     except ValueError:
         return "since and until must be days or moments that exist"
     return f"{early[0]} must not be before 1970" if early else None
+
+
+def described(filter: Filter) -> str:
+    """The filter in words that mean the same when they are asked."""
+    where = filter.where
+    noun = joined([f"{kind}s" for kind in where.kind.any], "or") or filter.find
+    text = " ".join([*where.access.any, *where.tag.any[:1], noun])
+    text += "".join(_condition(name, values) for name, values in conditions(filter))
+    ends = [f" {word} {end[:10]}" for word, end in (("since", filter.since), ("before", filter.until)) if end]
+    return f"{text} {_RELEASED[filter.when]}{''.join(ends)}" if ends else text
+
+
+def _condition(name: str, values: Values) -> str:
+    """The condition as it follows the noun; kinds, access and one tag are before it."""
+    is_before = name in ("kind", "access") or (name == "tag" and len(values.any) == 1)
+    wanted = () if is_before else (*values.all, *values.any)
+    parts = (("", wanted, "and" if values.all else "or"), ("not ", values.none, "or"))
+    return "".join(
+        f" {sign}{_PHRASES.get(name, '')} {joined([PLATFORM_NAMES.get(each, each) for each in texts], last)}"
+        for sign, texts, last in parts
+        if texts
+    )
+
+
+def joined(items: Sequence[str], last: str = "and") -> str:
+    """a, b and c."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""
