@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from countersign.distribution.ask import answers
+from countersign.distribution.ask.answers import Answered
 from countersign.distribution.context import Store
 from countersign.kernel import clock
+from countersign.kernel.errors import Unavailable
 from tests.distribution.ask.shelf import NOW
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World
@@ -206,6 +209,37 @@ async def test_flat_streams_have_unnamed_messages(shop: World) -> None:
     assert {name for name, _ in told} == {""}
     assert [data["message_type"] for _, data in told] == ["api_version", "result_batch", "summary", "complete"]
     assert {data["query_id"] for _, data in told} == {"q9"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "name", "member"),
+    [
+        ("/ask", {"query": QUESTION, "streaming": True}, "", {"message_type": "error", "status": 503}),
+        (f"{ROOT_URL}/ask", {"query": {"text": QUESTION}, "prefer": {"streaming": True}}, "complete", {}),
+        ("/ask?stream=true", {"query": QUESTION}, "error", {"code": "unavailable", "status": 503}),
+    ],
+)
+async def test_a_refusal_after_the_head_is_the_last_event(
+    shop: World, monkeypatch: pytest.MonkeyPatch, path: str, body: dict[str, Any], name: str, member: dict[str, Any]
+) -> None:
+    async def refuse(*_: object, **__: object) -> Answered:
+        raise Unavailable("the database is busy")
+
+    monkeypatch.setattr(answers, "answer", refuse)
+    answer = await shop.call("POST", path, json=body)
+
+    found = events(answer.text)
+    assert (answer.status_code, len(found), found[-1][0]) == (200, 2, name)
+    assert member.items() <= found[-1][1].items()
+    assert "the database is busy" in json.dumps(found[-1][1])
+
+
+async def test_products_are_compared_whatever_fields_are_sent(shop: World) -> None:
+    text = "product=quill|hammer; answer=compare; fields=notes"
+    answer = (await shop.call("GET", "/ask", params={"q": text})).json()
+
+    assert answer["status"] == "answered"
+    assert [source["product"] for source in answer["sources"]] == ["hammer", "quill"]
 
 
 async def test_generation_without_a_model_is_not_supported(shop: World) -> None:
