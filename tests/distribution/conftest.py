@@ -23,6 +23,7 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.jobs.open import open_engine
 from countersign.settings import Settings
 from tests.distribution.ask.shelf import stocked
+from tests.distribution.lock_waits import LockWaits
 from tests.distribution.world import World
 from tests.peers import identity_provider
 from tests.peers.identity_provider import IdentityProvider
@@ -181,6 +182,12 @@ async def world(store: Store, http: httpx.AsyncClient) -> World:
 async def demo_world(store: Store, http: httpx.AsyncClient) -> World:
     """A store with the demonstration data."""
     return World(store, http)
+
+
+@pytest.fixture
+def lock_waits(store: Store, monkeypatch: pytest.MonkeyPatch) -> LockWaits:
+    """Which transactions wait for another one."""
+    return LockWaits(store.database, monkeypatch)
 
 
 @pytest.fixture

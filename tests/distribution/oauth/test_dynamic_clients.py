@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Callable
-from contextvars import copy_context
 from dataclasses import replace
 from html import unescape
 
@@ -19,6 +18,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import SECOND
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL
+from tests.distribution.lock_waits import LockWaits
 from tests.distribution.oauth.conftest import (
     BACK,
     STATE,
@@ -425,17 +425,17 @@ async def test_the_operator_says_how_long_an_unused_client_lasts_by_the_clock(wo
     assert ended == [0, 1]
 
 
-async def test_a_client_that_ends_while_it_is_allowed_is_allowed_nothing(world: World, browser: Browser) -> None:
+async def test_a_client_that_ends_while_it_is_allowed_is_allowed_nothing(
+    world: World, browser: Browser, lock_waits: LockWaits
+) -> None:
     client = await new_dynamic(world)
     page = await browser.get(ASK, asking(client))
-    outside = copy_context()
 
     async with world.store.database.transaction() as transaction:
         await transaction.run("DELETE FROM dynamic_client WHERE id = $1", client.id)
-        allowed = asyncio.create_task(browser.decide(page, "allow"), context=outside)
-        # It finds the client still, and waits for this transaction: so long as other pages take.
-        for _ in range(5):
-            await browser.get("/auth/agents")
+        allowed = asyncio.create_task(browser.decide(page, "allow"))
+        # It has found the client, which is there for others until this transaction ends.
+        await lock_waits.reach(1)
     answer = await allowed
 
     assert answer.status_code == 400

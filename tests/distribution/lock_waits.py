@@ -1,0 +1,45 @@
+"""Transactions that wait for another one: a test forces the order of a race by them."""
+
+import asyncio
+
+import pytest
+
+from countersign.kernel.database.port import Database
+from countersign.kernel.database.sqlite_writer import SqliteWriter
+
+GIVEN_UP_S = 30
+WAITING = """
+SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()
+"""
+
+
+class LockWaits:
+    """Counts the transactions that wait: for a row on PostgreSQL, for the writer's turn on SQLite. Both serve them in
+    the order in which they came."""
+
+    def __init__(self, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._database = database
+        self._for_turn = 0
+        take_turn = SqliteWriter._take_turn
+
+        async def counted(writer: SqliteWriter) -> None:
+            self._for_turn += 1
+            try:
+                await take_turn(writer)
+            finally:
+                self._for_turn -= 1
+
+        monkeypatch.setattr(SqliteWriter, "_take_turn", counted)
+
+    async def reach(self, count: int) -> None:
+        """Return when so many transactions wait."""
+        async with asyncio.timeout(GIVEN_UP_S):
+            while await self._count() != count:
+                await asyncio.sleep(0.005)
+
+    async def _count(self) -> int:
+        if self._database.dialect == "sqlite":
+            return self._for_turn
+        row = await self._database.fetch_one(WAITING)
+        assert row is not None
+        return int(row[0])
