@@ -148,6 +148,8 @@ async def test_a_client_learns_what_an_account_lacks_only_when_the_person_goes_o
     assert "publish" not in granted
     assert "publish and edit listings" in lacking
     assert not_sent(none)["error"] == "invalid_scope"
+    assert "<h1>Nothing was allowed</h1>" in none.text
+    assert "Your account has none of the permissions that <strong>app.example</strong> asked for." in none.text
     assert token["scope"] == "read:library"
 
 

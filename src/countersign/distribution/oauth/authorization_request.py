@@ -70,6 +70,13 @@ class SentBack(Exception):
         return {"error": self.error, "error_description": self.description}
 
 
+class PermissionsMissing(SentBack):
+    """The person's account has none of the scopes that the client asked for."""
+
+    def __init__(self, way: Way) -> None:
+        super().__init__(way, "invalid_scope", "the person holds none of these scopes", is_automatic=False)
+
+
 class Asked(NamedTuple):
     """A request that may be put to a person. Without a challenge it is for a token (the implicit grant)."""
 

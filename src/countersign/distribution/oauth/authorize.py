@@ -9,6 +9,7 @@ from countersign.distribution.oauth.authorization_request import (
     NO_CLIENT,
     Asked,
     NoWayBack,
+    PermissionsMissing,
     SentBack,
     addressed,
     checked,
@@ -43,7 +44,8 @@ async def decide(call: Request[Nothing, AuthorizeForm]) -> Answer:
 
 def _refusal(refused: NoWayBack | SentBack) -> Answer:
     if isinstance(refused, NoWayBack):
-        return forms.message("This link does not work", f"{refused} Tell whoever runs the page you came from.", 400)
+        text = f"{refused} Tell the operator of the site that you came from."
+        return forms.message("This link does not work", text, 400)
     return refused.way.back(refused.members) if refused.is_automatic else pages.not_sent_back(refused)
 
 
@@ -65,7 +67,7 @@ async def _asked(
     held = await tokens.held_by_person(store.database, visitor.person.id)
     granted = asked.scopes & held
     if not granted:
-        raise SentBack(way, "invalid_scope", "the person holds none of these scopes", is_automatic=False)
+        raise PermissionsMissing(way)
     organisation = await queries.organisation(store.database, client.org_id or "")
     offer = Offer(asked, granted, asked.scopes - held, organisation.name if organisation else "")
     if decided is not None:

@@ -9,7 +9,7 @@ from countersign.distribution.agents.pages import in_words
 from countersign.distribution.context import Store
 from countersign.distribution.identity import csrf, redirect_uris, scopes
 from countersign.distribution.identity.visitors import Visitor
-from countersign.distribution.oauth.authorization_request import Asked, SentBack
+from countersign.distribution.oauth.authorization_request import Asked, PermissionsMissing, SentBack
 from countersign.distribution.oauth.schemas import AuthorizeQuery
 from countersign.kernel.clock import Instant
 from countersign.kernel.http import forms
@@ -38,7 +38,7 @@ class Offer(NamedTuple):
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What the person decides about. A decision about anything else is none: what is granted is what was seen."""
+        """What the page shows. A decision counts for exactly this: a form that was shown something else is refused."""
         client, way = self.asked.client, self.asked.way
         granted = scopes.words(self.granted)
         challenge = self.asked.challenge or ""
@@ -83,21 +83,24 @@ def _lacking(lacking: frozenset[str]) -> str:
 
 
 def not_sent_back(refused: SentBack) -> Answer:
-    """The page on a request that cannot be put to the person, with a link to the client: they decide whether to go."""
+    """The page for a request that is refused before the person can allow it, with a link back to the client."""
     site = redirect_uris.lowered_site(refused.way.redirect_uri)
     host = escape(urlsplit(site).netloc)
-    unverified = ""
+    title, unverified = "This link does not work", ""
+    reason = (
+        f"<p>The request of <strong>{host}</strong> cannot be carried out, and nothing was allowed.</p>"
+        f"<p>{escape(refused.error)}: {escape(refused.description)}.</p>"
+    )
+    if isinstance(refused, PermissionsMissing):
+        title = "Nothing was allowed"
+        reason = f"<p>Your account has none of the permissions that <strong>{host}</strong> asked for.</p>"
     if not refused.way.is_trusted:
         unverified = (
             "<p>The client registered itself (<strong>not verified</strong>). Return only if you came from "
             f"<strong>{escape(site)}</strong>.</p>"
         )
-    body = (
-        f"<p>The request of <strong>{host}</strong> cannot be carried out, and nothing was allowed.</p>"
-        f"<p>{escape(refused.error)}: {escape(refused.description)}.</p>{unverified}"
-        f'<p><a rel="noreferrer" href="{escape(refused.way.address(refused.members))}">Return to {host}</a></p>'
-    )
-    return forms.page("This link does not work", body, 400)
+    link = f'<p><a rel="noreferrer" href="{escape(refused.way.address(refused.members))}">Return to {host}</a></p>'
+    return forms.page(title, reason + unverified + link, 400)
 
 
 def _unverified_name(name: str) -> str:
