@@ -142,7 +142,7 @@ async def end_idle(transaction: Transaction, days: int) -> int:
     found = await transaction.fetch(ENDED, idle_since, unwanted_since, MAX_ENDED_AT_ONCE)
     ended = [client_id for (client_id,) in found if await _end(transaction, client_id, max(idle_since, unwanted_since))]
     for client_id in ended:
-        telemetry.logger("oauth").info("client ended", client=client_id, reason="nobody used it")
+        telemetry.logger("oauth").info("client ended", client=client_id, reason="unused")
     if ended:
         await versions.bump(transaction, "identity")
     return len(ended)
