@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from rules import Call, Model, Result, RuleBased, Said
 
-MOST_STEPS = 500
+MAX_STEPS = 500
 
 
 async def work(url: str, token: str, model: Model) -> str:
@@ -30,14 +30,14 @@ async def work(url: str, token: str, model: Model) -> str:
         tools = (await client.list_tools()).tools
         print(f"{client.server_info.title}, revision {client.protocol_version}: {len(tools)} tools")
         result: Result | None = None
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             step = model.next(tools, result)
             if isinstance(step, Said):
                 return step.text
             await asyncio.sleep(step.after_s)
             result = await carry_out(client, step)
             print(f"{step.tool} {shortened(step.arguments)}\n  {result.status}: {shortened(result.told)}")
-    return f"gave up after {MOST_STEPS} steps"
+    return f"gave up after {MAX_STEPS} steps"
 
 
 async def carry_out(client: Client, step: Call) -> Result:

@@ -20,7 +20,7 @@ from countersign.distribution.uploads import blobs
 from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 from countersign.updates import chunks
-from countersign.updates.ingest.contents import ALL_NOTED_BYTES
+from countersign.updates.ingest.contents import MAX_NOTED_BYTES
 from countersign.updates.ingest.records import Noted
 from countersign.updates.install.admission import ManifestRefused
 from countersign.updates.wire import ChunkPlaces
@@ -125,7 +125,7 @@ async def test_files_that_say_much_of_their_parts_are_read_up_to_a_bound(works: 
     done = await works.built(zipped(files), filename="game.zip")
 
     assert done["files"] == 20
-    assert done["components"] == ALL_NOTED_BYTES // (1 << 20)
+    assert done["components"] == MAX_NOTED_BYTES // (1 << 20)
 
 
 def _package(number: int, size: int) -> bytes:
@@ -146,7 +146,7 @@ def test_no_more_parts_are_gathered_than_are_told() -> None:
     bill = sbom.document("a", "1", notes())
 
     assert bill is not None
-    assert bill[1] == sbom.MOST_COMPONENTS
+    assert bill[1] == sbom.MAX_COMPONENTS
     assert len(looked_at) < 5
 
 

@@ -27,7 +27,7 @@ from countersign.updates.deltas.reference import Held
 from countersign.updates.envelope import SigningKey
 from countersign.updates.install import installing
 from countersign.updates.install.admission import ManifestRefused
-from countersign.updates.install.building import MOST_FAILED_DELTAS
+from countersign.updates.install.building import MAX_FAILED_DELTAS
 from countersign.updates.install.fetching import ChunkFetcher, FetchedWrong
 from countersign.updates.install.installing import Report, Way
 from countersign.updates.install.place import PlaceRefused
@@ -358,7 +358,7 @@ def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path
     report = pull(tmp_path / "app", shelf)
 
     assert contents_of(tmp_path / "app") == dict(new.contents)
-    assert shelf.served["delta"] == sum(sizes[:MOST_FAILED_DELTAS])
+    assert shelf.served["delta"] == sum(sizes[:MAX_FAILED_DELTAS])
     assert report.built.detours[-1] == "skipped the other deltas"
 
 

@@ -32,7 +32,7 @@ LIVES_S = (0.05, 5.0)
 """How long a worker lives once it is ready to work: sometimes too short for any job."""
 KILLED_UNTIL = 0.9
 """The part of the jobs that must have ended before the killing ends."""
-LONGEST_WAIT_S = 30
+MAX_WAIT_S = 30
 NOTED_WITHIN_S = 2.0
 """How long after it was taken up a job may note that it is begun, on a busy machine."""
 
@@ -166,7 +166,7 @@ async def waits(store: Store, killed: list[Life]) -> list[Wait]:
 def passed_over(waited: list[Wait]) -> list[Wait]:
     """Waits in which workers were there and began other jobs instead."""
     many = [wait for wait in waited if wait.begun_before_it > WORKERS]
-    return many + [wait for wait in waited if wait.seconds > LONGEST_WAIT_S and wait.begun_before_it]
+    return many + [wait for wait in waited if wait.seconds > MAX_WAIT_S and wait.begun_before_it]
 
 
 async def counted(store: Store, statement: str) -> Counter[str]:

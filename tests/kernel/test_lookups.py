@@ -47,7 +47,7 @@ async def begun(silence: Silence, names: list[str]) -> list[asyncio.Task[list[st
 
 
 async def test_silent_names_hold_up_no_other(silence: Silence) -> None:
-    silent = await begun(silence, [f"{number}.silent" for number in range(lookups.MOST - 1)])
+    silent = await begun(silence, [f"{number}.silent" for number in range(lookups.MAX_LOOKUPS - 1)])
 
     async with asyncio.timeout(30):
         assert await lookups.addresses("127.0.0.1", 443) == ["127.0.0.1"]
@@ -58,7 +58,7 @@ async def test_silent_names_hold_up_no_other(silence: Silence) -> None:
 
 
 async def test_more_names_than_may_be_under_way_are_refused_at_once(silence: Silence) -> None:
-    silent = await begun(silence, [f"{number}.silent" for number in range(lookups.MOST)])
+    silent = await begun(silence, [f"{number}.silent" for number in range(lookups.MAX_LOOKUPS)])
 
     with pytest.raises(OSError, match="being looked up already"):
         await lookups.addresses("127.0.0.1", 443)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from countersign.kernel import metrics
-from countersign.kernel.metrics import FAMILIES, MOST_SERIES, Sample
+from countersign.kernel.metrics import FAMILIES, MAX_SERIES, Sample
 
 LINE = re.compile(r'[a-z_]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*\})? (?:[0-9.e+-]+|\+Inf)')
 
@@ -67,12 +67,12 @@ def test_whatever_a_label_holds_stays_in_its_quotes() -> None:
 
 def test_more_series_than_a_family_may_have_are_counted_as_one() -> None:
     many = metrics.counter("many_total", "Many.", "which")
-    for number in range(MOST_SERIES + 100):
+    for number in range(MAX_SERIES + 100):
         many.of(str(number)).value += 1
 
     lines = page()[2:]
 
-    assert len(lines) == MOST_SERIES + 1
+    assert len(lines) == MAX_SERIES + 1
     assert 'many_total{worker="0",which="other"} 100' in lines
 
 

@@ -36,7 +36,7 @@ LATER = ("apsw", "asyncpg", "httptools", "uvicorn.lifespan.on", "uvicorn.protoco
 SET_DEATH_SIGNAL = 1
 ARGUMENTS = 47
 """Where in /proc/self/stat the addresses of the command end, counted from the field after the name."""
-MOST_FILES = 16
+MAX_FILES = 16
 """What one order may bring: the standard streams, what is handed on, and the pipe for the exit status."""
 BASE = [each for each in sys.path if each not in os.environ["PYTHONPATH"].split(os.pathsep)]
 
@@ -87,7 +87,7 @@ class Forks:
                 os.read(self._waking, 4096)
                 self._reap()
             if self._control in ready:
-                message, files, _, _ = socket.recv_fds(self._control, 1 << 20, MOST_FILES)
+                message, files, _, _ = socket.recv_fds(self._control, 1 << 20, MAX_FILES)
                 if not message:
                     os._exit(0)
                 order = json.loads(message)

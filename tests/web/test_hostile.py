@@ -94,7 +94,7 @@ async def test_an_address_with_any_number_of_parameters_is_a_page() -> None:
 async def test_what_is_too_long_for_a_page_is_left_to_the_script(
     echo: Echo, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    monkeypatch.setattr(asking, "MOST_BYTES", 1000)
+    monkeypatch.setattr(asking, "MAX_BYTES", 1000)
     releases = [{"notes": "n" * 2000}]
     answers = {"/api/v1/products/evil": (200, PRODUCT), "/api/v1/products/evil/releases": (status, releases)}
     async with browsing(answering(answers), store_entry(HERE)) as http:

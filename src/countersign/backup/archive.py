@@ -21,7 +21,7 @@ BLOBS = "blobs/"
 PIECE_BYTES = 1024 * 1024
 
 _BLOCK = 512
-_LONGEST_DOCUMENT = 64 * 1024 * 1024
+_MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -134,7 +134,7 @@ class Member:
         Raises:
             Damaged: it is none.
         """
-        if self.size > _LONGEST_DOCUMENT:
+        if self.size > _MAX_DOCUMENT_BYTES:
             raise _no_backup(f"{self.name} is too long")
         try:
             return msgspec.json.decode(b"".join(self.pieces()), type=kind)

@@ -22,7 +22,7 @@ from countersign.kernel.database.postgres_filling import PostgresFilling
 from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.errors import Refused, Unavailable
 
-MOST_SENT = 1000
+MAX_SENT = 1000
 """Blobs under way whose errors nobody has looked at."""
 RESTORED_SETTINGS = f"{SETTINGS}.restored"
 
@@ -143,7 +143,7 @@ class Restore:
             sending = asyncio.create_task(self._put(store, sha256, content))
             sending.add_done_callback(lambda _: self._room.release())
             self._sending.append(sending)
-            if len(self._sending) > MOST_SENT:
+            if len(self._sending) > MAX_SENT:
                 await self._settle()
 
     async def _settle(self) -> None:

@@ -11,7 +11,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import clients, organisations, people, queries, scopes, sessions, tokens
 from countersign.kernel.database.port import Reader
 
-LONGEST_PASSWORD = 4096
+MAX_PASSWORD_LENGTH = 4096
 
 data_option = click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
 
@@ -76,7 +76,7 @@ def create_person(
 def _password() -> str:
     if sys.stdin.isatty():
         return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
-    return sys.stdin.read(LONGEST_PASSWORD).rstrip("\r\n")
+    return sys.stdin.read(MAX_PASSWORD_LENGTH).rstrip("\r\n")
 
 
 async def _organisation(reader: Reader, slug: str, doing: str) -> queries.Organisation:

@@ -20,8 +20,8 @@ from countersign.kernel import clock, ids
 AnswerT = TypeVar("AnswerT")
 
 ATTEMPTS = 4
-LONGEST_WAIT_S = 60
-LONGEST_ANSWER = 256 << 20
+MAX_WAIT_S = 60
+MAX_RESPONSE_BYTES = 256 << 20
 PIECE_BYTES = 64 << 10
 REDIRECTS = 5
 
@@ -170,7 +170,7 @@ class Server:
                 continue
             if reply.is_success:
                 return reply
-            if is_last or not _worth_repeating(reply) or _asked_s(reply.headers) > LONGEST_WAIT_S:
+            if is_last or not _worth_repeating(reply) or _asked_s(reply.headers) > MAX_WAIT_S:
                 raise self.refusal(reply, doing)
             wait(asked_pause_s(reply.headers, attempt))
         raise AssertionError("counting never ends")
@@ -253,7 +253,7 @@ def whole(response: Response) -> Reply:
     """
     with response:
         body = bytearray()
-        while piece := read(response, min(PIECE_BYTES, LONGEST_ANSWER - len(body))):
+        while piece := read(response, min(PIECE_BYTES, MAX_RESPONSE_BYTES - len(body))):
             body += piece
         if response.length:
             raise Unreachable("the answer was cut off")
@@ -291,7 +291,7 @@ def pause_s(attempt: int) -> float:
 def asked_pause_s(headers: Mapping[str, str], attempt: int) -> float:
     """How long the server asks to wait (Retry-After in seconds), a minute at most; else `pause_s`."""
     asked = _asked_s(headers)
-    return min(float(asked), LONGEST_WAIT_S) if asked else pause_s(attempt)
+    return min(float(asked), MAX_WAIT_S) if asked else pause_s(attempt)
 
 
 def _reason(problem: wire.Problem) -> str:

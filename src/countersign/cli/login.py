@@ -10,7 +10,7 @@ from countersign.cli import claiming, connection, credentials, output, wire
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
 
-LONGEST_TOKEN = 16_384
+MAX_TOKEN_LENGTH = 16_384
 
 
 @click.command()
@@ -64,7 +64,7 @@ def _token_from_stdin() -> str:
     if sys.stdin.isatty():
         token = str(click.prompt("Token", hide_input=True, err=True)).strip()
     else:
-        token = sys.stdin.read(LONGEST_TOKEN).strip()
+        token = sys.stdin.read(MAX_TOKEN_LENGTH).strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         why, remedy = "stdin holds no token", "Give it on stdin, alone."
         raise Failure("no token was kept", why=why, remedy=remedy, exit_code=Exit.USAGE)

@@ -36,7 +36,7 @@ from countersign.settings import BadSetting, Settings
 
 DOING = "cannot serve"
 BROKEN = "the disk failed while a change was made durable"
-LONGEST_WORDS = 16_384
+MAX_MESSAGE_BYTES = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,12 @@ class Words:
 
     def tell(self, words: str) -> None:
         """Send the words; to be called once."""
-        os.write(self._writing, words.encode()[:LONGEST_WORDS])
+        os.write(self._writing, words.encode()[:MAX_MESSAGE_BYTES])
 
     def read(self) -> str:
         """The words. Workers that are forked after this know that they were told."""
         self.are_told = True
-        return os.read(self._reading, LONGEST_WORDS).decode()
+        return os.read(self._reading, MAX_MESSAGE_BYTES).decode()
 
 
 class DiskFailed(Failure, Unrecoverable):

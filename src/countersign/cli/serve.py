@@ -13,9 +13,9 @@ from countersign.cli.place import place_of
 PORTS = {"distribution": 8480, "records": 8080}
 NAMES = {"store": "distribution", "distribution": "distribution", "records": "records"}
 """What a service may be called on the command line."""
-MOST_WORKERS = 64
+MAX_WORKERS = 64
 
-worker_type = click.IntRange(1, MOST_WORKERS)
+worker_type = click.IntRange(1, MAX_WORKERS)
 port_type = click.IntRange(0, 65535)
 
 

@@ -21,7 +21,7 @@ from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.kernel.webhooks import holding
 from countersign.settings import Settings
 
-MOST_UNCHANGED, LOOKED_S = 20, 0.1
+MAX_UNCHANGED, LOOKED_S = 20, 0.1
 """How often in a row tables that are being made may be found as they were, and the pause between two looks."""
 
 
@@ -86,7 +86,7 @@ class Tables:
         """Wait for another process that makes the tables at this moment, as long as it gets on."""
         async with self.opened(settings) as database:
             left, unchanged = await self.unmade(database), 0
-            while left and unchanged < MOST_UNCHANGED:
+            while left and unchanged < MAX_UNCHANGED:
                 await asyncio.sleep(LOOKED_S)
                 before, left = left, await self.unmade(database)
                 unchanged = unchanged + 1 if left == before else 0

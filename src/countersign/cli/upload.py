@@ -19,7 +19,7 @@ from countersign.kernel import clock
 
 PIECE_BYTES = 256 << 10
 LEAST_PART_BYTES = 64 << 20
-MOST_PARTS = 1_000
+MAX_PARTS = 1_000
 ATTEMPTS = 8
 ASSEMBLY_S = 900
 """Seconds the server may take after the last part, to put the file together and hash it."""
@@ -94,7 +94,7 @@ class Sending:
         self._url = upload_url
         self._content = content
         self._doing = doing
-        self._part_bytes = max(LEAST_PART_BYTES, -(-content.size // MOST_PARTS))
+        self._part_bytes = max(LEAST_PART_BYTES, -(-content.size // MAX_PARTS))
 
     def missing(self) -> list[tuple[int, int]]:
         """The stretches that the server lacks, each from its first byte to the one after its last.

@@ -8,7 +8,7 @@ from countersign.updates.wire import Bytes
 
 Answer = TypeVar("Answer")
 
-MOST_PATIENCE_S = 86_400
+MAX_PATIENCE_S = 86_400
 """Seconds that a server may let somebody wait for a person."""
 
 
@@ -42,8 +42,8 @@ class Ceremony(msgspec.Struct):
 
     user_code: str
     verification_uri: str
-    expires_in: Annotated[int, msgspec.Meta(ge=0, le=MOST_PATIENCE_S)]
-    interval: Annotated[int, msgspec.Meta(ge=0, le=MOST_PATIENCE_S)] = 5
+    expires_in: Annotated[int, msgspec.Meta(ge=0, le=MAX_PATIENCE_S)]
+    interval: Annotated[int, msgspec.Meta(ge=0, le=MAX_PATIENCE_S)] = 5
 
 
 class Registered(msgspec.Struct):

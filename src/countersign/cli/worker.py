@@ -19,15 +19,15 @@ from countersign.settings import Settings
 
 COMMAND = (sys.executable, "-m", "countersign.cli.worker")
 PART, DOING = "worker", "cannot work on jobs"
-MOST_PROCESSES = 256
-MOST_CONNECTIONS = 4
+MAX_PROCESSES = 256
+MAX_CONNECTIONS = 4
 
 
 @click.command()
 @click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
 @click.option(
     "--processes",
-    type=click.IntRange(1, MOST_PROCESSES),
+    type=click.IntRange(1, MAX_PROCESSES),
     help="Processes, each with one job at a time. Default: COUNTERSIGN_JOB_WORKERS.",
 )
 def worker(data: str | None, processes: int | None) -> None:
@@ -67,7 +67,7 @@ def beside(opened: Store) -> AbstractAsyncContextManager[None]:
 async def _opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncGenerator[Store]:
     """The store with fewer connections than a server needs: a job is alone in its process. The process that reads
     artifacts is kept ready, but for data sets of the sandbox, whose workers come and go."""
-    few = replace(settings, database_pool=min(MOST_CONNECTIONS, settings.database_pool))
+    few = replace(settings, database_pool=min(MAX_CONNECTIONS, settings.database_pool))
     ready = nullcontext() if settings.storage_mib else apart.kept_ready(reader.PROGRAM)
     async with app.opened(few, root_url, is_loopback=is_loopback) as opened, ready:
         yield opened

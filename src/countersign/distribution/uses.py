@@ -3,7 +3,7 @@
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 
-MOST_KEPT = 100_000
+MAX_KEPT = 100_000
 
 
 class Uses:
@@ -15,7 +15,7 @@ class Uses:
 
     def note(self, grant_id: str) -> None:
         """The grant is used now."""
-        if grant_id in self._uses or len(self._uses) < MOST_KEPT:
+        if grant_id in self._uses or len(self._uses) < MAX_KEPT:
             self._uses[grant_id] = clock.now()
 
     def last(self, grant_id: str) -> Instant | None:

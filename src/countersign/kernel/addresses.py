@@ -6,7 +6,7 @@ What parses an address quotes what it stumbles over: after an unencoded `/` in a
 from urllib.parse import SplitResult, urlsplit
 
 REMEDY = "percent-encode special characters of user and password (/ is %2F, @ %40, : %3A, # %23, ? %3F, [ %5B, % %25)"
-_MOST_PORT = 65_535
+_MAX_PORT = 65_535
 # Names of users may hold an @, which does no harm there.
 _LOGIN = ("user=", "username=", "password=")
 
@@ -35,7 +35,7 @@ def are_hosts(hosts: str) -> bool:
 
 def is_port(port: str) -> bool:
     """Whether this is a port's number."""
-    return port.isascii() and port.isdecimal() and len(port) <= len(str(_MOST_PORT)) and int(port) <= _MOST_PORT
+    return port.isascii() and port.isdecimal() and len(port) <= len(str(_MAX_PORT)) and int(port) <= _MAX_PORT
 
 
 def _parts(url: str) -> SplitResult | None:

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import TypeAlias
 
-MOST = 128
+MAX_LOOKUPS = 128
 """Names that are looked up at a time. Asked for again meanwhile, a name is not looked up twice."""
 
 _Name: TypeAlias = tuple[str, int]
@@ -29,8 +29,8 @@ async def addresses(host: str, port: int) -> list[str]:
     with _changing:
         found = _under_way.get(name)
         if found is None:
-            if len(_under_way) >= MOST:
-                raise OSError(f"{MOST} names are being looked up already")
+            if len(_under_way) >= MAX_LOOKUPS:
+                raise OSError(f"{MAX_LOOKUPS} names are being looked up already")
             found = _under_way[name] = Future()
             # From now on nobody who stops waiting ends it for the others.
             found.set_running_or_notify_cancel()

@@ -1,7 +1,7 @@
 """Numbers about the running process: counted where things happen, shown as Prometheus text (exposition format 0.0.4).
 
 A family is declared once, beside the code that counts, and listed in `FAMILIES`. Labels have few values that this
-code chooses (a route's template, a class of statuses), never what somebody sent: a family keeps at most MOST_SERIES
+code chooses (a route's template, a class of statuses), never what somebody sent: a family keeps at most MAX_SERIES
 series, and whatever would be one more is counted as `other`.
 """
 
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 Labels: TypeAlias = tuple[str, ...]
 
-MOST_SERIES = 5_000
+MAX_SERIES = 5_000
 OTHER = "other"
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 """Upper bounds of a histogram's buckets, in seconds; the last bucket has none."""
@@ -63,7 +63,7 @@ class Numbers(Family):
         """The series of these labels, to be kept by whoever counts often."""
         found = self._series.get(values)
         if found is None:
-            kept = values if len(self._series) < MOST_SERIES else (OTHER,) * len(values)
+            kept = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
             found = self._series.setdefault(kept, Series())
         return found
 
@@ -98,7 +98,7 @@ class Histogram(Family):
         """The series of these labels, to be kept by whoever counts often."""
         found = self._series.get(values)
         if found is None:
-            kept = values if len(self._series) < MOST_SERIES else (OTHER,) * len(values)
+            kept = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
             found = self._series.setdefault(kept, Durations())
         return found
 

@@ -17,7 +17,7 @@ TOTAL_S = 3.0
 POST_S = 10.0
 LARGEST_BODY = 64 << 10
 LARGEST_HEAD = 16 << 10
-LONGEST_URL = 2_048
+MAX_URL_LENGTH = 2_048
 ADDRESSES_TRIED = 4
 
 _PIECE = 16 << 10
@@ -25,7 +25,7 @@ _PIECE = 16 << 10
 _GATEWAY = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
-_PRINTABLE = re.compile(rf"[!-~]{{1,{LONGEST_URL}}}")
+_PRINTABLE = re.compile(rf"[!-~]{{1,{MAX_URL_LENGTH}}}")
 _PORTS = {"https": 443, "http": 80}
 _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?(\d{1,9})", re.IGNORECASE)
 
@@ -65,7 +65,7 @@ def address(url: str, *, private: bool) -> Address:
         ValueError: it is no such address, or longer than 2,048 characters; the text names the remedy.
     """
     if _PRINTABLE.fullmatch(url) is None:
-        raise ValueError(f"an address has {LONGEST_URL} printable characters of ASCII at most")
+        raise ValueError(f"an address has {MAX_URL_LENGTH} printable characters of ASCII at most")
     parts = urlsplit(url)
     if parts.scheme not in (_PORTS if private else ("https",)):
         raise ValueError("the address must begin with https://")

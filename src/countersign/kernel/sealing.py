@@ -12,7 +12,7 @@ from countersign.kernel.security.sealed import CannotUnseal
 
 AT_ONCE = 100
 """How many values one transaction seals anew, so that no other writer waits for long."""
-MOST_KEYS = 100
+MAX_KEYS = 100
 """How many keys are told apart in a column; more there are only where values are damaged."""
 
 
@@ -60,7 +60,7 @@ async def _key_ids(database: Database, column: SealedColumn) -> list[str]:
     """From each key's smallest value on to the next key's: as many reads as there are keys, however many values."""
     found: list[str] = []
     at = b""
-    for _ in range(MOST_KEYS):
+    for _ in range(MAX_KEYS):
         rows = await database.scan(column.smallest, at)
         if not rows:
             break

@@ -15,10 +15,10 @@ from countersign.kernel.http.observed import Observed
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed
 
 BODY_LIMIT = 8 << 20
-MOST_KNOWN = 512
+MAX_KNOWN = 512
 """Addresses whose endpoints are remembered: those of commands are few, and asked for again and again."""
 
-LONGEST_KNOWN = 200
+MAX_KNOWN_LENGTH = 200
 
 
 class Known(Protocol):
@@ -160,8 +160,8 @@ class Edge(Generic[CallerT]):
         found = self._known.get(path)
         if found is None:
             found = self._endpoints_of(path.decode("latin-1"))
-            if found and len(path) <= LONGEST_KNOWN:
-                if len(self._known) >= MOST_KNOWN:
+            if found and len(path) <= MAX_KNOWN_LENGTH:
+                if len(self._known) >= MAX_KNOWN:
                     self._known.clear()
                 self._known[path] = found
         method = "GET" if exchange.method == "HEAD" else exchange.method

@@ -4,7 +4,7 @@ from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.records.access.view import Caller
 from countersign.records.commands.refusals import TooManyUnknownTokens
 
-MOST = 20
+MAX_UNKNOWN_TOKENS = 20
 WINDOW_S = 600
 
 
@@ -18,14 +18,14 @@ class Guessing:
         """Count one more.
 
         Raises:
-            TooManyUnknownTokens: there were more than `MOST` within `WINDOW_S` seconds.
+            TooManyUnknownTokens: there were more than `MAX_UNKNOWN_TOKENS` within `WINDOW_S` seconds.
         """
         name = f"unknown-token\0{caller.user_id}\0{caller.agent or ''}"
-        quota = self._counters.hit_now(name, MOST, WINDOW_S)
+        quota = self._counters.hit_now(name, MAX_UNKNOWN_TOKENS, WINDOW_S)
         if not quota.allowed:
             is_first = self._counters.hit_now(f"{name}\0told", 1, WINDOW_S).allowed
             raise TooManyUnknownTokens(
-                f"more than {MOST} unknown tokens in {WINDOW_S // 60} minutes",
+                f"more than {MAX_UNKNOWN_TOKENS} unknown tokens in {WINDOW_S // 60} minutes",
                 is_first=is_first,
                 retry_after_s=max(1, quota.reset_s),
             )

@@ -49,11 +49,11 @@ HINTS: Mapping[str, Hints] = {
 }
 """By the command's name; making records, and workflow actions, add to what there is."""
 
-LONGEST = 16 << 20
+MAX_RESPONSE_BYTES = 16 << 20
 """Bytes of a list without limit; a client gets them twice, as text and as structure."""
 
-MOST_LISTS = 64
-MOST_VIEWS = 10_000
+MAX_LISTS = 64
+MAX_VIEWS = 10_000
 
 _Sight: TypeAlias = tuple[object, ...]
 
@@ -102,7 +102,7 @@ class RecordTools:
         key = (*self._sight(caller.view), None if approvals is None else (approvals.ids, approvals.lifted))
         found = self._lists.get(key)
         if found is None:
-            if len(self._lists) >= MOST_LISTS:
+            if len(self._lists) >= MAX_LISTS:
                 self._lists.clear()
             found = self._lists[key] = ToolList(_tools(caller.view, approvals, self.own))
         return found
@@ -112,7 +112,7 @@ class RecordTools:
         known = self._sights.get(id(view))
         if known is not None and known[0] is view:
             return known[1]
-        if len(self._sights) >= MOST_VIEWS:
+        if len(self._sights) >= MAX_VIEWS:
             self._sights.clear()
         made = tuple(
             (name, each.commands, tuple(each.fields.items()), each.writable) for name, each in view.models.items()
@@ -163,8 +163,8 @@ class RecordTools:
         async with aclosing(whole_list(run, model, body)) as pieces:
             async for piece in pieces:
                 envelope += piece
-                if len(envelope) > LONGEST:
-                    raise BadInput(f"{model}.list would answer more than {LONGEST >> 20} MiB: give a limit")
+                if len(envelope) > MAX_RESPONSE_BYTES:
+                    raise BadInput(f"{model}.list would answer more than {MAX_RESPONSE_BYTES >> 20} MiB: give a limit")
         return mcp.answered(b'{"status":"ok",' + envelope[1:])
 
 

@@ -12,7 +12,7 @@ from countersign.records.access.view import Caller
 from countersign.records.commands import noting
 from countersign.records.commands.run import Engine
 
-MOST_FIELDS = 10
+MAX_FIELDS = 10
 
 
 class Welcome:
@@ -71,7 +71,7 @@ class Welcome:
 def _members(raw: bytes) -> Mapping[str, str]:
     """The members of a query or form. What is none is left out: the form is then found incomplete."""
     try:
-        return dict(parse_qsl(raw.decode("ascii"), max_num_fields=MOST_FIELDS, errors="strict"))
+        return dict(parse_qsl(raw.decode("ascii"), max_num_fields=MAX_FIELDS, errors="strict"))
     except ValueError:
         return {}
 

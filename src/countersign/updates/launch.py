@@ -14,7 +14,7 @@ _MACH_CPUS = {7: "x86", 0x01000007: "x86_64", 12: "arm", 0x0100000C: "arm64"}
 _MACH_EXECUTE = 2
 _ELF_EXEC, _ELF_DYN, _PT_INTERP = 2, 3, 3
 _PE_EXECUTABLE, _PE_LIBRARY = 0x0002, 0x2000
-_MOST_SLICES = 32
+_MAX_SLICES = 32
 
 
 def of(path: str, mode: int, head: bytes) -> Launch | None:
@@ -73,7 +73,7 @@ def _mach(path: str, mode: int, head: bytes) -> Launch | None:
 def _fat(path: str, mode: int, head: bytes) -> Launch | None:
     """Mach-O of several architectures; Java classes begin alike, with a version where the count stands."""
     count = struct.unpack_from(">I", head, 4)[0]
-    if not 0 < count <= _MOST_SLICES or not mode & 0o111:
+    if not 0 < count <= _MAX_SLICES or not mode & 0o111:
         return None
     cpus = [struct.unpack_from(">I", head, 8 + 20 * number)[0] for number in range(count)]
     return Launch(path, "macho", "macos", _named(_MACH_CPUS, cpus)) if cpus[0] in _MACH_CPUS else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-LONGEST = 9
+MAX_NUMBER_BYTES = 9
 """Bytes of the longest number: 63 bits."""
 
 
@@ -51,7 +51,7 @@ class Reader:
             Malformed: there is none, or it is greater than `most`.
         """
         found = 0
-        for place, byte in enumerate(self._data[self._at : self._at + LONGEST]):
+        for place, byte in enumerate(self._data[self._at : self._at + MAX_NUMBER_BYTES]):
             found |= (byte & 0x7F) << 7 * place
             if byte < 0x80:
                 if found > most:

@@ -9,7 +9,7 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.http.call import ASGIApp, Message
 from countersign.kernel.http.exchange import Scope
 
-MOST_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
 _KEPT = frozenset((b"host", b"user-agent", b"x-forwarded-for", b"x-forwarded-proto"))
 
 
@@ -89,10 +89,10 @@ async def ask(
         piece: bytes = message.get("body", b"")
         size += len(piece)
         # Refused afterwards: what is raised in here is the service's to make of it what it likes.
-        if size <= MOST_BYTES:
+        if size <= MAX_BYTES:
             pieces.append(piece)
 
     await app(inner, receive, take)
-    if size > MOST_BYTES:
-        raise AnswerTooLong(f"{path} answered with more than {MOST_BYTES} bytes")
+    if size > MAX_BYTES:
+        raise AnswerTooLong(f"{path} answered with more than {MAX_BYTES} bytes")
     return Reply(started["status"], started["headers"], b"".join(pieces))

@@ -12,7 +12,7 @@ from countersign.web.shell import Rendered
 
 API = "/api/v1"
 PAGE = 24
-MOST_FIELDS = 20
+MAX_FIELDS = 20
 FACETS = ("q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort")
 """The parameters of a list's address that are the API's as well, in the order in which the script sends them."""
 
@@ -57,7 +57,7 @@ async def listed(visit: Visit, store: str) -> Rendered | None:
     """The first products that the address asks for, as links; None where the API gives none, or the
     address has too many parameters to look at."""
     try:
-        given = dict(parse_qsl(visit.query, max_num_fields=MOST_FIELDS))
+        given = dict(parse_qsl(visit.query, max_num_fields=MAX_FIELDS))
     except ValueError:
         return None
     asked = {"limit": str(PAGE), **{name: given[name] for name in FACETS if given.get(name)}}

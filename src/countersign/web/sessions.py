@@ -16,7 +16,7 @@ from countersign.kernel.http.exchange import Scope
 from countersign.web import asking
 from countersign.web.origin import Home
 
-MOST_KEPT = 10_000
+MAX_KEPT = 10_000
 RENEWED_BEFORE_S = 60
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,4096}")
 
@@ -113,7 +113,7 @@ class ExchangedSessions:
     def _keep(self, key: bytes, kept: _Kept) -> None:
         self._kept[key] = kept
         self._kept.move_to_end(key)
-        if len(self._kept) > MOST_KEPT:
+        if len(self._kept) > MAX_KEPT:
             self._kept.popitem(last=False)
 
 

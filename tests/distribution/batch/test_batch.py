@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution.batch.schemas import MOST_OPERATIONS
+from countersign.distribution.batch.schemas import MAX_OPERATIONS
 from countersign.kernel import clock
 from countersign.settings import Settings
 from tests.distribution.batch.conftest import Batches, codes, get, post, product, statuses
@@ -184,12 +184,12 @@ async def test_a_malformed_operation_is_refused_by_its_index_before_any_runs(
     assert await batches.everything() == before
 
 
-@pytest.mark.parametrize("count", [0, MOST_OPERATIONS + 1])
+@pytest.mark.parametrize("count", [0, MAX_OPERATIONS + 1])
 async def test_a_batch_has_one_to_fifty_operations(batches: Batches, count: int) -> None:
     answer = await batches.send([get("/info")] * count, batches.owner)
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/operations")
-    assert len(await batches.results([get("/info")] * MOST_OPERATIONS)) == MOST_OPERATIONS
+    assert len(await batches.results([get("/info")] * MAX_OPERATIONS)) == MAX_OPERATIONS
 
 
 async def test_another_mode_is_refused(batches: Batches) -> None:

@@ -109,7 +109,7 @@ async def test_the_job_of_a_silent_worker_is_done_by_another(world: World, owner
 async def keep_to_time(store: Store, lease_s: float = 60) -> None:
     """What every worker does every few seconds."""
     async with store.database.transaction() as transaction:
-        await claims.keep_to_time(transaction, lease_s=lease_s, wait_s=runner.LONGEST_S)
+        await claims.keep_to_time(transaction, lease_s=lease_s, wait_s=runner.MAX_PAUSE_S)
 
 
 @pytest.mark.parametrize("back_s", [7200, 3 * 86_400])
@@ -145,7 +145,7 @@ async def test_what_is_put_off_as_far_as_it_may_be_is_left_there(world: World, o
     await ask(world, owner)
     claimed = await claim(world.store)
     async with world.store.database.transaction() as transaction:
-        await claims.try_again(transaction, claimed, clock.later(clock.now(), seconds=runner.LONGEST_S))
+        await claims.try_again(transaction, claimed, clock.later(clock.now(), seconds=runner.MAX_PAUSE_S))
 
     await keep_to_time(world.store)
     assert await claims.claim(world.store.database, running=4, lease_s=60, lane="requested") is None

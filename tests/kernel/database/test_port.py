@@ -291,7 +291,7 @@ async def test_a_stream_gives_batches_of_one_snapshot(database: Database) -> Non
 
     assert seen == list(range(34, 1234))
     assert len(sizes) > 2
-    assert max(sizes) <= batches.MOST_ROWS
+    assert max(sizes) <= batches.MAX_ROWS
 
 
 async def test_a_batch_of_a_stream_is_bounded_in_bytes(database: Database) -> None:
@@ -304,7 +304,7 @@ async def test_a_batch_of_a_stream_is_bounded_in_bytes(database: Database) -> No
     long = [sum(row[1] == text for row in batch) async for batch in database.stream(statement)]
 
     assert sum(long) == count
-    assert max(long) <= batches.MOST_BYTES // len(text) + 1
+    assert max(long) <= batches.MAX_BYTES // len(text) + 1
 
 
 async def test_a_stream_may_be_left_early(database: Database) -> None:

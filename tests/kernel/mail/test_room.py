@@ -120,7 +120,7 @@ async def test_a_fault_in_the_writing_is_logged_and_ends_nothing_else() -> None:
 
 
 async def test_more_than_can_wait_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MOST_WAITING", 2)
+    monkeypatch.setattr(room, "MAX_WAITING", 2)
     mail = Flaky()
     rooms = MailRoom(mail, Lines())
 

@@ -69,7 +69,7 @@ async def test_the_event_loop_turns_while_a_password_is_hashed() -> None:
 
 
 async def test_a_flood_of_sign_ins_is_refused_beyond_the_queue(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(passwords, "MOST_WAITING", 2)
+    monkeypatch.setattr(passwords, "MAX_WAITING", 2)
 
     answers = await asyncio.gather(*(passwords.verify(_WORD, None) for _ in range(3)), return_exceptions=True)
 

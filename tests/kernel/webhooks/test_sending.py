@@ -300,7 +300,7 @@ async def test_a_new_receiver_can_be_told_what_others_were_told_before(
 async def test_a_replay_of_very_many_says_where_to_go_on(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deliveries, "MOST_REPLAYED", 10)
+    monkeypatch.setattr(deliveries, "MAX_REPLAYED", 10)
     webhook_id, _ = await post.add(receiver.url)
     started = clock.now()
     for number in range(25):

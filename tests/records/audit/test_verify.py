@@ -8,7 +8,7 @@ import pytest
 from countersign.kernel.database.port import Database
 from countersign.records.audit.chain import Chain
 from countersign.records.audit.links import COLUMNS, NO_HASH, TEXTS, HeadSigner, entry_hash
-from countersign.records.audit.verify import MOST_FAULTS, Fault, verify
+from countersign.records.audit.verify import MAX_FAULTS, Fault, verify
 from tests.records.audit.conftest import SECRET, change, counts, entry, faults, fill, lanes
 
 NUMBERS = [name for name in COLUMNS if name not in ("id", *TEXTS)]
@@ -250,13 +250,13 @@ async def rewrite(database: Database, lane: int, number: int, statement: str) ->
 async def test_lanes_that_nobody_began_are_found_and_only_so_many_named(database: Database, chain: Chain):
     await fill(database, chain, 3)
     async with database.transaction() as transaction:
-        for lane in range(MOST_FAULTS + 5):
+        for lane in range(MAX_FAULTS + 5):
             await transaction.run(
                 "INSERT INTO audit_lane (lane, count, hash, mac) VALUES ($1, 0, $2, $2)", 1_000 + lane, NO_HASH
             )
 
     found = await faults(database)
-    assert len(found) == MOST_FAULTS
+    assert len(found) == MAX_FAULTS
     assert found[0] == Fault(1_000, 0, None, "head")
 
 

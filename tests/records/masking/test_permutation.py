@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.records.access.view import Domain
-from countersign.records.masking.masks import MOST_KNOWN, DomainMasks
-from countersign.records.masking.permutation import MOST_TOGETHER, ROUNDS, SIZE, Permutation
+from countersign.records.masking.masks import MAX_KNOWN, DomainMasks
+from countersign.records.masking.permutation import MAX_TOGETHER, ROUNDS, SIZE, Permutation
 
 KEYS = st.binary(min_size=32, max_size=32)
 NUMBERS = st.lists(st.integers(0, SIZE - 1) | st.sampled_from([0, 1, (1 << 24) - 1, 1 << 24, SIZE - 1]), max_size=40)
@@ -44,7 +44,7 @@ def test_a_batch_gives_what_each_number_gives_alone(key: bytes, numbers: list[in
     assert permutation.decode(numbers) == [permutation.decode([each])[0] for each in numbers]
 
 
-@pytest.mark.parametrize("count", [0, 1, MOST_TOGETHER - 1, MOST_TOGETHER, MOST_TOGETHER + 1, 2 * MOST_TOGETHER + 3])
+@pytest.mark.parametrize("count", [0, 1, MAX_TOGETHER - 1, MAX_TOGETHER, MAX_TOGETHER + 1, 2 * MAX_TOGETHER + 3])
 def test_batches_of_any_size_keep_order_and_number(count: int) -> None:
     permutation = Permutation(b"k" * 32)
     numbers = random.Random(count).sample(range(SIZE), count)
@@ -84,7 +84,7 @@ def test_keys_that_differ_in_a_bit_give_unrelated_numbers(bit: int) -> None:
 def test_tokens_are_the_same_whether_they_were_made_before_or_not() -> None:
     domain = Domain("d", b"k" * 32)
     chance = random.Random(5)
-    values = [chance.randrange(SIZE) for _ in range(3 * MOST_KNOWN)]
+    values = [chance.randrange(SIZE) for _ in range(3 * MAX_KNOWN)]
     expected = dict(zip(values, Permutation(domain.key).encode(values), strict=True))
     masks = DomainMasks(domain)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from countersign import __version__
-from countersign.kernel.mcp.messages import MOST_BATCHED
+from countersign.kernel.mcp.messages import MAX_BATCHED
 from tests.records.mcp.desk import CLIENT, MODERN, NEW, REVISIONS, Desk, initialize, request, tool
 
 every_revision = pytest.mark.parametrize("revision", REVISIONS)
@@ -124,8 +124,8 @@ async def test_j7_a_batch_without_requests_is_only_accepted(desk: Desk) -> None:
 
 
 async def test_j7_a_batch_has_a_limit(desk: Desk) -> None:
-    assert (await desk.send([NOTE] * MOST_BATCHED, revision=FIRST)).status_code == 202
-    assert (await desk.send([NOTE] * (MOST_BATCHED + 1), revision=FIRST)).status_code == 400
+    assert (await desk.send([NOTE] * MAX_BATCHED, revision=FIRST)).status_code == 202
+    assert (await desk.send([NOTE] * (MAX_BATCHED + 1), revision=FIRST)).status_code == 400
 
 
 async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: Desk) -> None:

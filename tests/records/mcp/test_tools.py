@@ -196,7 +196,7 @@ async def test_o19_a_call_is_limited_and_audited_as_over_rest(both: Desk) -> Non
     assert (entry["command"], entry["record_id"], entry["agent"]) == ("lead.qualify", lead["id"], "mailbot")
     assert entry["request_id"]
 
-    for _ in range(guessing.MOST):
+    for _ in range(guessing.MAX_UNKNOWN_TOKENS):
         await both.refused(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1")
     rest = await both.office.call(agent, "lead.update", {"id": lead["id"], "contact_email": "EMAIL_1"})
     assert rest.status_code == 429
@@ -251,7 +251,7 @@ async def test_a_list_that_is_too_long_for_one_message_is_refused(desk: Desk, mo
     agent = await desk.office.agent("alice", "lead.*")
     assert len((await desk.called(agent, "lead__list"))["value"]) == 500
 
-    monkeypatch.setattr(tools, "LONGEST", 1 << 17)
+    monkeypatch.setattr(tools, "MAX_RESPONSE_BYTES", 1 << 17)
 
     assert "give a limit" in await desk.refused(agent, "lead__list")
     assert len((await desk.called(agent, "lead__list", limit=5))["value"]) == 5

@@ -16,7 +16,7 @@ from countersign.kernel import ids
 from countersign.records.access.view import Caller
 from countersign.records.commands import jumping, listing, outgoing, planning
 from countersign.records.commands.jumping import Way
-from countersign.records.commands.places import MOST_PLACES, Known, Listed, Place
+from countersign.records.commands.places import MAX_PLACES, Known, Listed, Place
 from countersign.records.commands.stored import insertion, insertion_values
 from tests.figures import Figures
 from tests.records import inside
@@ -225,17 +225,17 @@ async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: Inside, 
 
 
 async def test_what_is_remembered_is_bounded(trade: Inside, clerk: Caller) -> None:
-    for number in range(jumping.MOST_LISTS + 5):
+    for number in range(jumping.MAX_LISTS + 5):
         await page(trade, clerk, filter=[{"field": "size", "op": "ne", "value": number}], limit=1, offset=1_500)
     known = Known(1)
     offset = 0
-    while offset < MOST_PLACES * 3:
+    while offset < MAX_PLACES * 3:
         offset += known.step
         known.add(Place(offset, (str(offset),)))
 
-    assert len(trade.service.engine.places) == jumping.MOST_LISTS
+    assert len(trade.service.engine.places) == jumping.MAX_LISTS
     assert known.step == 4
-    assert known.before(MOST_PLACES * 2) == Place(MOST_PLACES * 2, (str(MOST_PLACES * 2),))
+    assert known.before(MAX_PLACES * 2) == Place(MAX_PLACES * 2, (str(MAX_PLACES * 2),))
 
 
 async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: Inside, clerk: Caller) -> None:

@@ -8,8 +8,8 @@ from countersign.declare.errors import BadValue
 from countersign.declare.fields.field import EQUALITY, RANGES, Field, FieldOptions, Stored
 from countersign.declare.fields.formats import CASELESS, FORMATS, SCHEMA_FORMATS, Format
 
-LONGEST_TEXT = 1_000
-LONGEST_LONGTEXT = 1_000_000
+MAX_TEXT_LENGTH = 1_000
+MAX_LONGTEXT_LENGTH = 1_000_000
 
 
 _CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f]")
@@ -44,7 +44,7 @@ class Text(Field):
     kind: ClassVar[str] = "text"
     operators: ClassVar[frozenset[str]] = EQUALITY | RANGES | {"contains"}
     is_folded: ClassVar[bool] = True
-    most: ClassVar[int] = LONGEST_TEXT
+    most: ClassVar[int] = MAX_TEXT_LENGTH
 
     def __init__(
         self, *, longest: int | None = None, format: Format | None = None, **options: Unpack[FieldOptions]
@@ -66,7 +66,7 @@ class Text(Field):
                 pair, is blank though the field is required, or does not fit the field's format.
         """
         text = self.of_any_length(value)
-        if len(text) <= max(self.longest, LONGEST_TEXT if self.format else 0):
+        if len(text) <= max(self.longest, MAX_TEXT_LENGTH if self.format else 0):
             # A format says more of a text that is too long, and may make it shorter.
             text = self.formatted(text)
         if len(text) > self.longest:
@@ -114,4 +114,4 @@ class LongText(Text):
     """Text of several lines, of at most 1,000,000 characters."""
 
     kind: ClassVar[str] = "longtext"
-    most: ClassVar[int] = LONGEST_LONGTEXT
+    most: ClassVar[int] = MAX_LONGTEXT_LENGTH

@@ -13,7 +13,7 @@ from countersign.declare.model import Declared
 from countersign.declare.rules.whole import Whole, of_field
 from countersign.declare.where import CALLER, TODAY, FieldOf, Where
 
-MOST_VALUES = 1000
+MAX_VALUES = 1000
 
 
 def misfit(model: Declared, condition: Where, *, is_row_rule: bool) -> str | None:
@@ -36,8 +36,8 @@ def _misfits(field: Field | None, values: object, said: str, *, is_row_rule: boo
     if not isinstance(values, list | tuple):
         return f"{said}: in takes a list: write the values in brackets"
     several = cast("Sequence[object]", values)
-    if not 1 <= len(several) <= MOST_VALUES:
-        return f"{said}: in takes 1 to {MOST_VALUES} values: correct it"
+    if not 1 <= len(several) <= MAX_VALUES:
+        return f"{said}: in takes 1 to {MAX_VALUES} values: correct it"
     if TODAY in several:
         return f"{said}: TODAY stands alone, not in a list: use eq, or two conditions with gte and lte"
     found = (_misfit_of_value(field, each, said, is_row_rule=is_row_rule) for each in several)

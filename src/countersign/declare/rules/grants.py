@@ -19,7 +19,7 @@ OWN: Mapping[str, tuple[str, ...]] = {
 """The engine's own commands on its own models."""
 
 RIGHTS = ("base.unmask",)
-MOST_CONDITIONS = 50
+MAX_CONDITIONS = 50
 
 _ROLE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 
@@ -84,8 +84,8 @@ def _wrong_grant(model: Declared, grant: Grant) -> Iterator[str]:
 
 
 def _wrong_rows(model: Declared, grant: Grant) -> Iterator[str]:
-    if len(grant.rows) > MOST_CONDITIONS:
-        yield f"its rows of {model.name} have more than {MOST_CONDITIONS} conditions: use in_ for several values"
+    if len(grant.rows) > MAX_CONDITIONS:
+        yield f"its rows of {model.name} have more than {MAX_CONDITIONS} conditions: use in_ for several values"
     for condition in grant.rows:
         text = misfit(model, condition, is_row_rule=True)
         if text:

@@ -7,10 +7,10 @@ from countersign.declare.fields.field import Field
 from countersign.declare.model import EXTRA, GENERATED, Declared
 from countersign.declare.rules.whole import Whole, of_field, of_model
 
-LONGEST = 40
+MAX_LENGTH = 40
 """Characters of a model's or field's name: with what is put before and behind, within PostgreSQL's 63."""
 
-LONGEST_TOOL = 64
+MAX_TOOL_NAME_LENGTH = 64
 """Characters of a tool's name, `model__command`: what clients of MCP take."""
 
 ADDRESSES = frozenset({"auth", "approve", "commands", "meta", "platform", "openapi"})
@@ -35,7 +35,7 @@ SYSTEM_COLUMNS = frozenset({"oid", "rowid", "tableoid", "xmin", "xmax", "cmin", 
 """Columns that a database adds to every table by itself."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
-_SHAPE = f"lower-case letters, digits and single underscores, {LONGEST} at most"
+_SHAPE = f"lower-case letters, digits and single underscores, {MAX_LENGTH} at most"
 
 
 def models_named(whole: Whole) -> Iterator[str]:
@@ -67,7 +67,7 @@ def former_names_free(whole: Whole) -> Iterator[str]:
 
 def is_name(text: str) -> bool:
     """Whether the text may be the name of a model or field."""
-    return _NAME.fullmatch(text) is not None and len(text) <= LONGEST
+    return _NAME.fullmatch(text) is not None and len(text) <= MAX_LENGTH
 
 
 def _wrong_name(name: str, field: Field) -> Iterator[str]:
@@ -93,5 +93,5 @@ def _wrong_action(model: Declared, name: str) -> Iterator[str]:
         yield f"an action's name must be {_SHAPE}: rename it"
     if name in GENERATED + EXTRA:
         yield "a generated command has this name: rename the action"
-    if len(f"{model.name}__{name}") > LONGEST_TOOL:
-        yield f"{model.name}__{name} is longer than the {LONGEST_TOOL} characters of a tool's name: shorten it"
+    if len(f"{model.name}__{name}") > MAX_TOOL_NAME_LENGTH:
+        yield f"{model.name}__{name} is longer than the {MAX_TOOL_NAME_LENGTH} characters of a tool's name: shorten it"

@@ -14,7 +14,7 @@ ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 KINDS: tuple[Kind, ...] = ("anonymous", "service_auth", "identity_assertion")
 DEFAULT = frozenset({"read:products", "read:releases", "read:library"})
 WRITING = frozenset({"write:products", "write:releases"})
-LONGEST_NAME = 120
+MAX_NAME_LENGTH = 120
 _UNNAMED = "an agent that gave no name"
 
 
@@ -111,4 +111,4 @@ def require_held(wanted: frozenset[str], roles: Iterable[str]) -> None:
 def name_of(user_agent: str | None) -> str:
     """What an agent calls itself, as far as it can be shown to people."""
     text = "".join(letter if letter.isprintable() else " " for letter in user_agent or "")
-    return " ".join(text.split())[:LONGEST_NAME] or _UNNAMED
+    return " ".join(text.split())[:MAX_NAME_LENGTH] or _UNNAMED

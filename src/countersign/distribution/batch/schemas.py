@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-MOST_OPERATIONS = 50
+MAX_OPERATIONS = 50
 
 
 class Operation(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -37,7 +37,7 @@ class BatchRequest(msgspec.Struct, forbid_unknown_fields=True):
 
     operations: Annotated[
         list[Operation],
-        Meta(min_length=1, max_length=MOST_OPERATIONS, description="The calls, in the order of the results."),
+        Meta(min_length=1, max_length=MAX_OPERATIONS, description="The calls, in the order of the results."),
     ]
     mode: Annotated[
         Literal["parallel", "atomic"],

@@ -11,7 +11,7 @@ from countersign.distribution.catalog.schemas import ProductDetail
 from countersign.kernel import clock
 
 ATOM = "application/atom+xml"
-MOST_ENTRIES = 50
+MAX_ENTRIES = 50
 _NOT_OF_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _detail = msgspec.json.Decoder(ProductDetail)
 

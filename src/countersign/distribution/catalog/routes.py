@@ -189,7 +189,7 @@ async def show_feed(call: Request[Nothing, Nothing]) -> Answer:
     store = call.context
     found = await visible_entry(store.database, call.caller, call.path["id"])
     newest = await queries.releases(
-        store.database, found.product_id, "", queries.SEES_PUBLISHED, NEWEST_POSSIBLE, feed.MOST_ENTRIES
+        store.database, found.product_id, "", queries.SEES_PUBLISHED, NEWEST_POSSIBLE, feed.MAX_ENTRIES
     )
     return Answer(200, feed.feed(found.detail, newest, store.root_url, store.base_url), feed.ATOM)
 

@@ -22,7 +22,7 @@ _FORM_OF: Mapping[str, re.Pattern[str]] = {
     "date": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
 }
 _KINDS: Mapping[type, str] = {str: "string", list: "array", int: "integer", dict: "object", type(None): "null"}
-_DEEPEST = 12
+_MAX_DEPTH = 12
 
 
 class Examples:
@@ -72,13 +72,13 @@ class Examples:
             # What refers to itself ends at some depth.
             if each in known:
                 made[each] = known[each]
-            elif each in required or (depth < _DEEPEST and not _is_unsaid(each, member)):
+            elif each in required or (depth < _MAX_DEPTH and not _is_unsaid(each, member)):
                 made[each] = self.of(member, each, depth + 1)
         return {each: value for each, value in made.items() if value is not LEFT_OUT}
 
     def _array(self, schema: Document, name: str, depth: int) -> list[Any]:
         items = schema.get("items")
-        if not isinstance(items, dict) or depth >= _DEEPEST:
+        if not isinstance(items, dict) or depth >= _MAX_DEPTH:
             return []
         held = cast("Document", items)
         return [self.of(held, name.removesuffix("s"), depth + 1) for _ in range(max(1, schema.get("minItems", 1)))]

@@ -44,7 +44,7 @@ DOWNLOADED = """
     ORDER BY 4 DESC, p.slug, r.version, a.platform
     LIMIT $2
 """
-MOST_DOWNLOADED = 50
+MAX_DOWNLOADED = 50
 
 
 class SlugTaken(Refused):
@@ -109,5 +109,5 @@ async def downloaded(database: Database, org_id: str) -> list[Downloaded]:
     Raises:
         Unavailable: that took longer than the read deadline.
     """
-    rows = await database.scan(DOWNLOADED, org_id, MOST_DOWNLOADED)
+    rows = await database.scan(DOWNLOADED, org_id, MAX_DOWNLOADED)
     return [Downloaded(product, version, platform, int(count)) for product, version, platform, count in rows]

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from countersign.kernel.errors import invalid_member
 
-_LONGEST = 2_000
+_MAX_LENGTH = 2_000
 # Nothing in it that a browser, a header or a policy could read differently from us: no user information, no fragment,
 # no backslash, no wildcard.
 _ADDRESS = re.compile(r"""(https?)://([A-Za-z0-9.-]+|\[::1\])(?::([0-9]{1,5}))?(?:[/?][!"$-\[\]-~]*)?""")
@@ -37,10 +37,10 @@ def require_safe(uris: Sequence[str]) -> None:
 def fault(uri: str) -> str | None:
     """What is wrong with an address that is to be registered; None when people can safely be sent there."""
     found = _ADDRESS.fullmatch(uri)
-    if found is None or len(uri) > _LONGEST:
+    if found is None or len(uri) > _MAX_LENGTH:
         return (
             "must be an https address (or an http one of 127.0.0.1, [::1] or localhost) in printable ASCII, without "
-            f"user information, fragment, backslash or wildcard, {_LONGEST} characters at most"
+            f"user information, fragment, backslash or wildcard, {_MAX_LENGTH} characters at most"
         )
     scheme, host, port = found.groups()
     if not _is_canonical(host):

@@ -30,7 +30,7 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.security.strict_json import Members
 
 TYP = "oauth-id-jag+jwt"
-LONGEST_LIFE_S = 600
+MAX_LIFE_S = 600
 MAX_AGE_S = 3_600
 # Longer than anybody would accept the token, however the clocks of two nodes differ.
 REMEMBERED_S = 3_600
@@ -188,8 +188,8 @@ def _require_time(claims: _Claims) -> None:
     if now_s() > claims.exp + SKEW_S:
         raise Expired("the assertion has expired")
     require_begun(claims.iat, claims.nbf)
-    if not 0 < claims.exp - claims.iat <= LONGEST_LIFE_S:
-        raise MalformedToken(f"the assertion must live {LONGEST_LIFE_S} s at most")
+    if not 0 < claims.exp - claims.iat <= MAX_LIFE_S:
+        raise MalformedToken(f"the assertion must live {MAX_LIFE_S} s at most")
 
 
 def _require_supported(claims: Members) -> None:

@@ -11,8 +11,8 @@ from countersign.kernel.errors import InvalidRequest, NotFound, Refused
 from countersign.kernel.security import foreign
 
 USUAL_ALGORITHMS = ("ES256", "RS256")
-LONGEST_ISSUER = 255
-LONGEST_NAME = 80
+MAX_ISSUER_LENGTH = 255
+MAX_NAME_LENGTH = 80
 
 
 class IssuerExists(Refused):
@@ -72,7 +72,7 @@ async def remove(transaction: Transaction, issuer: str) -> None:
         IssuerNotFound: it was not trusted.
     """
     if not await transaction.run(queries.DELETE_ISSUER, issuer):
-        raise IssuerNotFound(f"{issuer[:LONGEST_ISSUER]} is not trusted")
+        raise IssuerNotFound(f"{issuer[:MAX_ISSUER_LENGTH]} is not trusted")
 
 
 def _address(what: str, url: str, store: Store) -> str:
@@ -86,16 +86,16 @@ def _address(what: str, url: str, store: Store) -> str:
 def _identifier(store: Store, issuer: str) -> str:
     """An issuer identifier is an address without a query (RFC 8414 §2)."""
     _address("the issuer", issuer, store)
-    if "?" in issuer or len(issuer) > LONGEST_ISSUER:
-        raise InvalidRequest(f"the issuer has no query and {LONGEST_ISSUER} characters at most", resolution="")
+    if "?" in issuer or len(issuer) > MAX_ISSUER_LENGTH:
+        raise InvalidRequest(f"the issuer has no query and {MAX_ISSUER_LENGTH} characters at most", resolution="")
     if issuer.rstrip("/") == store.root_url:
         raise InvalidRequest("the issuer is this store itself, whose own tokens are verified otherwise", resolution="")
     return issuer
 
 
 def _name(name: str) -> str:
-    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        raise InvalidRequest(f"the name has 1 to {LONGEST_NAME} printable characters", resolution="")
+    if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable():
+        raise InvalidRequest(f"the name has 1 to {MAX_NAME_LENGTH} printable characters", resolution="")
     return name.strip()
 
 

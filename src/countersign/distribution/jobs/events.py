@@ -12,7 +12,7 @@ from countersign.kernel.http import answer
 
 LOOK_EVERY_S = 0.25
 ALIVE_EVERY_S = 15.0
-LONGEST_S = 300.0
+MAX_STREAM_S = 300.0
 """A client that wants to know more asks again; the first event tells how the job is by then."""
 
 
@@ -30,7 +30,7 @@ async def events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> As
             yield _event("done", found)
             return
         now_s = clock.monotonic_s()
-        if now_s - began_s > LONGEST_S or (stopping is not None and stopping.is_set()):
+        if now_s - began_s > MAX_STREAM_S or (stopping is not None and stopping.is_set()):
             return
         if now_s - told_s > ALIVE_EVERY_S:
             told_s = now_s

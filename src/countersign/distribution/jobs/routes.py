@@ -40,7 +40,7 @@ WRITE_RELEASES = "write:releases"
 SEEN_WITH = ("read:releases", WRITE_RELEASES)
 EVENTS = "text/event-stream"
 LOOK_AGAIN_S = 1
-MOST_FOLLOWED = 32
+MAX_FOLLOWED = 32
 """Of one caller, at each server process."""
 NEWEST_POSSIBLE = (1 << 62, "\U0010ffff")
 
@@ -191,8 +191,8 @@ class Following:
     async def stream_events(self, call: Request[Nothing, Nothing]) -> Answer:
         """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
         found = await _seen(call.context.database, call.caller, call.path["job_id"])
-        if self._open[call.caller.key] >= MOST_FOLLOWED:
-            raise TooManyFollowed(f"{MOST_FOLLOWED} jobs are followed already", headers=used_up(MOST_FOLLOWED, 10))
+        if self._open[call.caller.key] >= MAX_FOLLOWED:
+            raise TooManyFollowed(f"{MAX_FOLLOWED} jobs are followed already", headers=used_up(MAX_FOLLOWED, 10))
         headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
         told = events(call.context.database, found, call.stopping)
         return Answer(200, self._counted(call.caller.key, told), EVENTS, headers)

@@ -24,8 +24,8 @@ TELL_EVERY_S = 1.0
 LEAVE_S = 5.0
 """How long the work of a job that is no longer wanted may take to notice."""
 CANCEL_S = 1.0
-BACK_OFF_S, LONGEST_BACK_OFF_S = 1.0, 300.0
-LONGEST_S = 1.5 * LONGEST_BACK_OFF_S
+BACK_OFF_S, MAX_BACK_OFF_S = 1.0, 300.0
+MAX_PAUSE_S = 1.5 * MAX_BACK_OFF_S
 """How far ahead the next attempt is put at most, with its share of chance."""
 
 LOSSES = 3
@@ -223,7 +223,7 @@ def back_off_s(attempt: int) -> float:
     """Seconds until the next attempt: twice as many each time, and up to half as many again, so that what failed
     together is not begun together."""
     chance = ids.random_bytes(1)[0] / 256
-    return min(LONGEST_BACK_OFF_S, BACK_OFF_S * 2 ** (attempt - 1)) * (1 + chance / 2)
+    return min(MAX_BACK_OFF_S, BACK_OFF_S * 2 ** (attempt - 1)) * (1 + chance / 2)
 
 
 async def _give_back(store: Store, transaction: Transaction, claimed: Claimed) -> None:

@@ -9,7 +9,7 @@ from countersign.distribution.jobs.queries import Job
 from countersign.kernel import clock
 from countersign.kernel.database.port import Reader
 
-LONGEST_S = 30
+MAX_WAIT_S = 30
 USUAL_S = 0.25
 SMALL_BYTES = 1 << 20
 FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.25
@@ -30,7 +30,7 @@ def preference(prefer: str | None, size: int) -> Preference:
     wished = [part.strip().lower() for part in (prefer or "").split(",")]
     for wish in wished:
         if (found := _WAIT.fullmatch(wish.replace(" ", ""))) is not None:
-            wait_s = min(LONGEST_S, int(found[1]))
+            wait_s = min(MAX_WAIT_S, int(found[1]))
             return Preference(wait_s, f"wait={wait_s}")
     if "respond-async" in wished:
         return Preference(0, "respond-async")

@@ -100,7 +100,9 @@ async def _seen(store: Store) -> None:
             try:
                 async with store.database.transaction() as transaction:
                     await queries.note_worker(transaction, worker_id)
-                    await claims.keep_to_time(transaction, lease_s=store.settings.job_lease_s, wait_s=runner.LONGEST_S)
+                    await claims.keep_to_time(
+                        transaction, lease_s=store.settings.job_lease_s, wait_s=runner.MAX_PAUSE_S
+                    )
                 if times % SWEEP_EVERY == 0:
                     await scratch.sweep(Path(store.settings.data), store.database)
             except Refused as refused:

@@ -13,7 +13,7 @@ from countersign.distribution.oauth.schemas import AuthorizeQuery
 from countersign.kernel.http.answer import Answer
 
 PATH = "/auth/authorize"
-LONGEST_STATE = 1_024
+MAX_STATE_LENGTH = 1_024
 NO_CLIENT = "There is no client with this client_id."
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
@@ -106,8 +106,8 @@ async def addressed(store: Store, sent: AuthorizeQuery) -> tuple[Client, Way]:
     is_exact = sent.redirect_uri in client.redirect_uris
     if not is_exact and (client.is_dynamic or not redirect_uris.is_among(sent.redirect_uri, client.redirect_uris)):
         raise NoWayBack("The redirect_uri is not one that is registered for this client.")
-    if len(sent.state) > LONGEST_STATE:
-        raise NoWayBack(f"The state is longer than {LONGEST_STATE} characters.")
+    if len(sent.state) > MAX_STATE_LENGTH:
+        raise NoWayBack(f"The state is longer than {MAX_STATE_LENGTH} characters.")
     in_fragment = sent.response_type == "token"
     # No exception for loopback addresses: any program of the machine may listen there, and any page of the web could
     # have the browser call it, with a path of its choice, from this service's address.

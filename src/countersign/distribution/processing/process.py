@@ -23,8 +23,8 @@ from countersign.updates.ingest.records import Found
 from countersign.updates.install.admission import ManifestRefused, admit
 from countersign.updates.manifest import Chunk, File, Link, Manifest
 
-MOST_SHOWN = 50
-LONGEST_MANIFEST = 160 << 20
+MAX_SHOWN = 50
+MAX_MANIFEST_BYTES = 160 << 20
 """In its envelope this is as much as a client takes for one answer."""
 
 
@@ -118,8 +118,8 @@ def _described(artifact: Artifact, contents: Contents, limits: Limits) -> tuple[
     # What is signed was told by a process that read a stranger's bytes.
     admit(described, limits)
     payload = manifest.encode(described)
-    if len(payload) > LONGEST_MANIFEST:
-        raise ManifestRefused(f"the manifest would have {len(payload)} bytes, and {LONGEST_MANIFEST} are the most")
+    if len(payload) > MAX_MANIFEST_BYTES:
+        raise ManifestRefused(f"the manifest would have {len(payload)} bytes, and {MAX_MANIFEST_BYTES} are the most")
     return described, payload
 
 
@@ -176,6 +176,6 @@ def _summary(artifact: Artifact, described: Manifest, payload: bytes, contents: 
         chunks=len(described.chunks),
         new_chunks=sum(len(pack.places) for pack in contents.packs),
         stored=sum(pack.size for pack in contents.packs),
-        launch=described.launch[:MOST_SHOWN],
+        launch=described.launch[:MAX_SHOWN],
         components=components,
     )

@@ -8,8 +8,8 @@ import msgspec
 
 from countersign.updates.ingest.records import Noted
 
-MOST_COMPONENTS = 10_000
-LONGEST_TEXT = 300
+MAX_COMPONENTS = 10_000
+MAX_TEXT_LENGTH = 300
 _NAMED = re.compile(r"^(name|version):[ \t]*([^\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -63,13 +63,13 @@ def document(name: str, version: str, notes: Iterable[Noted]) -> tuple[str, int]
     """
     found: dict[tuple[str, str], Component] = {}
     for note in notes:
-        if len(found) >= MOST_COMPONENTS:
+        if len(found) >= MAX_COMPONENTS:
             break
         for component in _of(note):
             found.setdefault((component.name, component.version), component)
     if not found:
         return None
-    components = [found[key] for key in sorted(found)][:MOST_COMPONENTS]
+    components = [found[key] for key in sorted(found)][:MAX_COMPONENTS]
     said = Bill("CycloneDX", "1.5", 1, Metadata(Component(name, version, "application")), components)
     return msgspec.json.encode(said).decode(), len(components)
 
@@ -121,4 +121,6 @@ def _of_npm(name: str, version: str) -> Component:
 
 
 def _component(name: str, version: str, purl: str | None) -> Component:
-    return Component(name[:LONGEST_TEXT], version[:LONGEST_TEXT], purl=None if purl is None else purl[:LONGEST_TEXT])
+    return Component(
+        name[:MAX_TEXT_LENGTH], version[:MAX_TEXT_LENGTH], purl=None if purl is None else purl[:MAX_TEXT_LENGTH]
+    )

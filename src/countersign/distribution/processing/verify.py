@@ -16,7 +16,7 @@ from countersign.updates.envelope import SignatureRefused
 from countersign.updates.ingest.records import Ended, Found
 from countersign.updates.manifest import Manifest
 
-MOST_FINDINGS = 1000
+MAX_FINDINGS = 1000
 UPLOAD_AGAIN = "Upload the same file again, to any draft release: whole, it takes the place of the stored bytes."
 PROCESS_AGAIN = 'Start build.process with {"again": true}: manifest and chunks are made anew from the artifact.'
 PACK_AGAIN = "Correct what is named, and upload the archive as a new artifact."
@@ -123,5 +123,5 @@ class Verification:
     def _found(self, wound: Wound) -> None:
         self.result.ok = False
         self.result.wounds += 1
-        if len(self.result.findings) < MOST_FINDINGS:
+        if len(self.result.findings) < MAX_FINDINGS:
             self.result.findings.append(wound)

@@ -23,7 +23,7 @@ from countersign.kernel.repeated import repeated
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MOST_OPEN = 16
+MAX_OPEN = 16
 CLOSED_AFTER_S = 60.0
 LOOK_EVERY_S = 15.0
 TOUCHED_EVERY_S = 10.0
@@ -107,7 +107,7 @@ class DataSets:
             self._is_tended = True
             tending = repeated(lambda: self.close_unused(CLOSED_AFTER_S), every_s=LOOK_EVERY_S)
             await self._stack.enter_async_context(tending)
-        await self._close_beyond(MOST_OPEN - 1)
+        await self._close_beyond(MAX_OPEN - 1)
         async with AsyncExitStack() as stack:
             lock = await self._held(name)
             stack.callback(lock.close)

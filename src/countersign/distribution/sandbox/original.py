@@ -13,7 +13,7 @@ from countersign.kernel.database.migrate import migrations
 from countersign.kernel.errors import Unavailable
 
 COMMAND = (sys.executable, "-m", "countersign.distribution.template")
-LONGEST_S = 120
+MAX_BUILD_S = 120
 
 
 @cache
@@ -25,7 +25,7 @@ def template(package: str) -> Template:
 
 def _fill(folder: Path) -> None:
     try:
-        subprocess.run([*COMMAND, str(folder)], check=True, timeout=LONGEST_S)
+        subprocess.run([*COMMAND, str(folder)], check=True, timeout=MAX_BUILD_S)
     except (OSError, subprocess.SubprocessError) as error:
         telemetry.logger("sandbox").error("the sandbox's data could not be made", exc_info=error)
         raise Unavailable("the sandbox's data could not be made; the fault was logged") from error

@@ -17,7 +17,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.jobs.port import Engine, Take
 
-MOST = 2
+MAX_WORKERS = 2
 IDLE_S = 10.0
 TURN_S = 60.0
 """After so many seconds a data set that has more jobs queues again, if another one waits."""
@@ -46,7 +46,7 @@ class Workers:
 
     def __init__(self, command: Sequence[str], data: Path) -> None:
         self._command = command
-        self._locks = [data / FOLDER / f"{WORKER}{number}" for number in range(MOST)]
+        self._locks = [data / FOLDER / f"{WORKER}{number}" for number in range(MAX_WORKERS)]
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._working = 0
 

@@ -22,7 +22,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.errors import NotFound, Refused, Unavailable
 
 _SMALLEST_MULTIPART = 8 * 1024 * 1024
-_MOST_MULTIPARTS = 9_000
+_MAX_MULTIPARTS = 9_000
 _LARGEST_COPY = 5 * 1024**3
 _DATA = re.compile(r"[0-9a-f]{16}-data-[0-9a-f-]{36}")
 
@@ -238,7 +238,7 @@ class S3Blobs:
     async def _assemble(self, folder: str, laid: Sequence[Span], size: int, expected: str) -> None:
         """Write the spans one after another; the blob appears only when their digest is the expected one."""
         digest = hashlib.sha256()
-        multipart_bytes = max(_SMALLEST_MULTIPART, size // _MOST_MULTIPARTS + 1)
+        multipart_bytes = max(_SMALLEST_MULTIPART, size // _MAX_MULTIPARTS + 1)
         sending = Sending(self._store, layout.sealed_name(expected), multipart_bytes)
         try:
             async with aclosing(self._staged_bytes(folder, laid)) as pieces:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from countersign.kernel.database.port import Row
 
-MOST_ROWS = 500
-MOST_BYTES = 1 << 18
+MAX_ROWS = 500
+MAX_BYTES = 1 << 18
 """A single row may be longer."""
 
 
@@ -21,7 +21,7 @@ def first(rows: Iterator[Row]) -> list[Row]:
     for row in rows:
         batch.append(row)
         size += length(row)
-        if len(batch) == MOST_ROWS or size >= MOST_BYTES:
+        if len(batch) == MAX_ROWS or size >= MAX_BYTES:
             break
     return batch
 

@@ -195,7 +195,7 @@ class PostgresDatabase:
                         yield batch
                         await asyncio.sleep(0)
                     size = sum(map(batches.length, rows))
-                    wanted = min(4 * wanted, max(1, wanted * batches.MOST_BYTES // max(size, 1)), batches.MOST_ROWS)
+                    wanted = min(4 * wanted, max(1, wanted * batches.MAX_BYTES // max(size, 1)), batches.MAX_ROWS)
         except _ERRORS as error:
             refuse(error)
 

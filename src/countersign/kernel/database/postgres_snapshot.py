@@ -19,7 +19,7 @@ from countersign.kernel.errors import Unavailable
 
 LOCKED_S, AGAIN_S = 60.0, 0.05
 """How long writes are tried to be held, and the pause between two tries, in which the others go on."""
-MOST_UPGRADES = 5
+MAX_UPGRADES = 5
 
 ENGINE_TABLES = "procrastinate"
 """Tables of a job engine's own begin so: it makes them itself, and what waits there is found again without them."""
@@ -130,7 +130,7 @@ async def held(url: str, schemas: Sequence[str], *, holds_writes: bool = False) 
     """
     mode = "EXCLUSIVE" if holds_writes else "ACCESS SHARE"
     async with session(url) as connection:
-        for _ in range(MOST_UPGRADES):
+        for _ in range(MAX_UPGRADES):
             # Outside of the transaction, whose moment must not be fixed before the locks are held.
             names = await _names(connection, schemas)
             tables = [(schema, name) for schema in schemas for name in names[schema]]

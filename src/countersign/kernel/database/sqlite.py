@@ -17,7 +17,7 @@ MOMENT_CHECKS = 20
 THREAD_CALLS = 50
 """How often a statement that took too long is read in a thread at once, before the event loop is tried again."""
 
-MOST_LONG = 1_000
+MAX_LONG = 1_000
 
 
 class Moment:
@@ -98,7 +98,7 @@ class SqliteDatabase:
         if rows is not None:
             self._long.pop(key, None)
             return rows
-        if len(self._long) >= MOST_LONG:
+        if len(self._long) >= MAX_LONG:
             self._long.clear()
         self._long[key] = THREAD_CALLS
         return await self._readers.scan(statement, values)

@@ -18,7 +18,7 @@ from countersign.kernel.errors import Refused, Unavailable
 from countersign.reach import denied
 
 CACHED_STATEMENTS = 500
-LONGEST_KEPT = 16 * 1024
+MAX_KEPT_LENGTH = 16 * 1024
 """Characters of a statement whose translation is kept. Longer ones have lists of values, and are seldom the same."""
 
 CACHE_KIB = {"read": 8 * 1024, "write": 64 * 1024}
@@ -209,7 +209,7 @@ def empty_log(connection: Connection) -> None:
 
 def numbered(statement: str) -> str:
     """The statement with `?1` for `$1`; literals, quoted names and comments stay as they are."""
-    return _numbered_once(statement) if len(statement) <= LONGEST_KEPT else _numbered(statement)
+    return _numbered_once(statement) if len(statement) <= MAX_KEPT_LENGTH else _numbered(statement)
 
 
 def _numbered(statement: str) -> str:

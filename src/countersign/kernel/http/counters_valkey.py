@@ -20,7 +20,7 @@ SETTING = "COUNTERSIGN_COUNTERS_URL"
 PATIENCE_S = 0.25
 PAUSE_S = 1.0
 WARN_EVERY_S = 60.0
-_MOST_CONNECTIONS = 16
+_MAX_CONNECTIONS = 16
 _KEY_PREFIX = "countersign:quota:"
 RIGHTS = "~countersign:* +evalsha +script|load +get +set +incrby +pttl +pexpire"
 
@@ -141,7 +141,7 @@ def _connect(url: str) -> _Client:
     addresses.require_readable(url, SETTING)
     spoken = url.replace("valkey", "redis", 1) if url.startswith(("valkey://", "valkeys://")) else url
     pool = BlockingConnectionPool(
-        max_connections=_MOST_CONNECTIONS,
+        max_connections=_MAX_CONNECTIONS,
         timeout=PATIENCE_S,
         socket_timeout=PATIENCE_S,
         socket_connect_timeout=PATIENCE_S,

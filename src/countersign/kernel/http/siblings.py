@@ -11,8 +11,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import ExitStack, asynccontextmanager, suppress
 from typing import Any
 
-LONGEST_QUESTION = 64
-MOST_BYTES = 64 << 20
+MAX_QUESTION_BYTES = 64
+MAX_BYTES = 64 << 20
 TRIED_AGAIN_S = 0.01
 
 
@@ -39,7 +39,7 @@ class Siblings:
 
         def come() -> None:
             with suppress(BlockingIOError):
-                question, handles, _, _ = socket.recv_fds(reading, LONGEST_QUESTION, 1)
+                question, handles, _, _ = socket.recv_fds(reading, MAX_QUESTION_BYTES, 1)
                 for handle in handles:
                     _keep(tasks, _answer(socket.socket(fileno=handle), tell, question.decode()))
 
@@ -89,7 +89,7 @@ async def _put(box: socket.socket, question: str, back: socket.socket) -> None:
 
 
 async def _read(mine: socket.socket) -> bytes | None:
-    reader, writer = await asyncio.open_unix_connection(sock=mine, limit=MOST_BYTES)
+    reader, writer = await asyncio.open_unix_connection(sock=mine, limit=MAX_BYTES)
     try:
         return await reader.read() or None
     finally:

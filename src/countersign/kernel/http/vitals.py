@@ -16,7 +16,7 @@ EVERY_S = 0.5
 
 MEMORY = metrics.gauge("process_resident_memory_bytes", "Memory of the process that is in RAM, in bytes.")
 FILES = metrics.gauge("process_open_fds", "Open files and connections of the process.")
-MOST_FILES = metrics.gauge("process_max_fds", "How many files and connections the process may have.")
+MAX_FILES = metrics.gauge("process_max_fds", "How many files and connections the process may have.")
 PROCESSOR = metrics.counter("process_cpu_seconds_total", "Processor time of the process, in seconds.")
 STARTED = metrics.gauge("process_start_time_seconds", "When the process began to serve, in seconds since 1970.")
 LAG = metrics.histogram("countersign_loop_lag_seconds", "How late the event loop came to what was due.")
@@ -44,7 +44,7 @@ def look() -> None:
     """Bring what is only known when it is asked for up to date."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     PROCESSOR.of().value = used.ru_utime + used.ru_stime
-    MOST_FILES.of().value = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    MAX_FILES.of().value = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     # Linux alone tells these.
     with suppress(OSError):
         pages = Path("/proc/self/statm").read_text().split()[1]

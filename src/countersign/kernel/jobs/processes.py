@@ -13,7 +13,7 @@ ANEW = 75
 NOT_STARTED = 127
 CLOSING_S = 3.0
 """What a process may take beyond its grace time, to give back what it has and to close."""
-LEAST_PAUSE_S, MOST_PAUSE_S = 0.25, 10.0
+MIN_PAUSE_S, MAX_PAUSE_S = 0.25, 10.0
 STEADY_S = 60.0
 
 
@@ -50,7 +50,7 @@ class _Kept:
 
     async def keep(self) -> None:
         """Start it again and again until it is told to stop."""
-        pause_s = LEAST_PAUSE_S
+        pause_s = MIN_PAUSE_S
         while not self._stopping.is_set():
             began_s = clock.monotonic_s()
             code = await self._live()
@@ -60,7 +60,7 @@ class _Kept:
                 continue
             telemetry.logger("jobs").error("a worker died and is replaced", worker=self._number, exit_code=code)
             was_steady = clock.monotonic_s() - began_s > STEADY_S
-            pause_s = LEAST_PAUSE_S if was_steady else min(pause_s * 2, MOST_PAUSE_S)
+            pause_s = MIN_PAUSE_S if was_steady else min(pause_s * 2, MAX_PAUSE_S)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause_s)
 

@@ -10,8 +10,8 @@ from countersign.kernel import clock, ids
 from countersign.kernel.errors import Refused
 from countersign.settings import BadSetting
 
-LONGEST_ADDRESS = 254
-LONGEST_LINE = 900
+MAX_ADDRESS_LENGTH = 254
+MAX_LINE_LENGTH = 900
 
 # The unquoted local part of RFC 5322 §3.4.1 and a domain name, both in ASCII as browsers send them: a name of other
 # letters is mapped to a domain differently by different programs, and so could be proven by a stranger.
@@ -30,7 +30,7 @@ class BadAddress(Refused):
 
 def is_address(text: str) -> bool:
     """Whether the text is exactly one address that mail can be sent to, of at most 254 characters."""
-    return len(text) <= LONGEST_ADDRESS and _ADDRESS.fullmatch(text) is not None
+    return len(text) <= MAX_ADDRESS_LENGTH and _ADDRESS.fullmatch(text) is not None
 
 
 def sender(text: str) -> Address:
@@ -63,6 +63,6 @@ def compose(of: Address, to: str, subject: str, text: str) -> EmailMessage:
     # Nobody is there to read an answer, and holiday replies would only tell that the address is in use (RFC 3834 §5).
     message["Auto-Submitted"] = "auto-generated"
     # As it is where that may be: links stay whole for whoever looks into the file or the mail's source.
-    is_plain = text.isascii() and max(map(len, text.splitlines()), default=0) <= LONGEST_LINE
+    is_plain = text.isascii() and max(map(len, text.splitlines()), default=0) <= MAX_LINE_LENGTH
     message.set_content(text, cte="7bit" if is_plain else "quoted-printable")
     return message

@@ -9,7 +9,7 @@ from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.mail.message import BadAddress
 from countersign.kernel.mail.port import Mail
 
-MOST_WAITING = 1_000
+MAX_WAITING = 1_000
 AT_ONCE = 4
 PAUSES_S = (0.05, 2.0, 15.0)
 """Before each try. The first lets the answer go out before any work that its time could tell about."""
@@ -71,7 +71,7 @@ class MailRoom:
         Raises:
             Unavailable: 1,000 letters wait already.
         """
-        if len(self._tasks) >= MOST_WAITING:
+        if len(self._tasks) >= MAX_WAITING:
             raise Unavailable("too many letters are waiting to be sent")
         task = asyncio.create_task(self._deliver(write))
         self._tasks.add(task)

@@ -14,7 +14,7 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
-MOST_BATCHED = 50
+MAX_BATCHED = 50
 MAX_DEPTH = json_reader.MAX_DEPTH + 8
 """The arguments of a tool are a few levels inside a message, and may be nested as deep as a body."""
 
@@ -104,8 +104,8 @@ def read(body: bytes) -> Message | list[bytes]:
         elements = [bytes(each) for each in _many(text)]
     except (msgspec.DecodeError, RecursionError) as error:
         raise _unreadable(error) from error
-    if not 0 < len(elements) <= MOST_BATCHED:
-        raise Fault(INVALID_REQUEST, f"a batch holds 1 to {MOST_BATCHED} messages", status=400)
+    if not 0 < len(elements) <= MAX_BATCHED:
+        raise Fault(INVALID_REQUEST, f"a batch holds 1 to {MAX_BATCHED} messages", status=400)
     for each in elements:
         _require_unique_keys(each)
     return elements

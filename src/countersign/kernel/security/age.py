@@ -26,7 +26,7 @@ CHUNK_BYTES = 64 * 1024
 TAG_BYTES = 16
 WORK = 18
 """scrypt's cost as a power of two: 256 MiB and about a second for each guess."""
-MOST_WORK = 20
+MAX_WORK = 20
 """1 GiB and some seconds, which whoever has the file opened is made to spend before anything of it is known."""
 
 _VERSION = b"age-encryption.org/v1\n"
@@ -36,7 +36,7 @@ _HEADER = re.compile(
     rb"(age-encryption\.org/v1\n-> scrypt ([A-Za-z0-9+/]{22}) ([1-9][0-9]?)\n([A-Za-z0-9+/]{43})\n---) "
     rb"([A-Za-z0-9+/]{43})\n"
 )
-_LONGEST_HEADER = 150
+_MAX_HEADER_LENGTH = 150
 
 
 class WrongPassphrase(Refused):
@@ -129,10 +129,10 @@ class Opening:
             WrongPassphrase: the passphrase is another one.
             Damaged: what is read is no such file, or its header was changed.
         """
-        head = read(_LONGEST_HEADER)
+        head = read(_MAX_HEADER_LENGTH)
         found = _HEADER.match(head)
-        if found is None or int(found[3]) > MOST_WORK:
-            is_cut = len(head) < _LONGEST_HEADER and (head.startswith(_VERSION) or _VERSION.startswith(head))
+        if found is None or int(found[3]) > MAX_WORK:
+            is_cut = len(head) < _MAX_HEADER_LENGTH and (head.startswith(_VERSION) or _VERSION.startswith(head))
             raise Damaged(ENDS_EARLY if is_cut else "this is no archive that a passphrase opens", 0, len(head))
         signed, salt, work, body, mac = found.groups()
         file_key = _unwrapped(passphrase, salt, int(work), body, found.end())

@@ -13,10 +13,10 @@ from countersign.kernel.security import strict_json
 from countersign.kernel.security.strict_json import Members
 
 LARGEST_TOKEN = 16 << 10
-MOST_KEYS = 20
-LEAST_RSA_BITS = 2_048
-MOST_RSA_BITS = 8_192
-LONGEST_KID = 256
+MAX_KEYS = 20
+MIN_RSA_BITS = 2_048
+MAX_RSA_BITS = 8_192
+MAX_KID_LENGTH = 256
 
 # Which key each algorithm needs: kty and crv (RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2). Nothing else is known here:
 # neither `none` nor a MAC can be allowed by mistake.
@@ -125,7 +125,7 @@ def _check_header(header: Members, typ: str) -> None:
     if not isinstance(header.get("alg"), str):
         raise BadToken("the header names no algorithm")
     kid = header.get("kid")
-    if kid is not None and (not isinstance(kid, str) or not 0 < len(kid) <= LONGEST_KID):
+    if kid is not None and (not isinstance(kid, str) or not 0 < len(kid) <= MAX_KID_LENGTH):
         raise BadToken("the header's kid is no text of a usual length")
     found = sorted(_REFUSED_MEMBERS & header.keys())
     if found:
@@ -162,8 +162,8 @@ def public_keys(document: bytes) -> tuple[PublicKey, ...]:
         listed = msgspec.convert(found, list[Members])
     except msgspec.ValidationError:
         raise ValueError("not a JWK Set: its member `keys` must be a list of objects") from None
-    if len(listed) > MOST_KEYS:
-        raise ValueError(f"the key set holds more than {MOST_KEYS} keys")
+    if len(listed) > MAX_KEYS:
+        raise ValueError(f"the key set holds more than {MAX_KEYS} keys")
     made = (_public_key(each) for each in listed)
     return tuple(key for key in made if key is not None)
 
@@ -198,7 +198,7 @@ def _imported(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
             key = OKPKey.import_key(numbers)
         else:
             bits = int.from_bytes(base64.urlsafe_b64decode((jwk.n or "") + "==")).bit_length()
-            key = RSAKey.import_key(numbers) if LEAST_RSA_BITS <= bits <= MOST_RSA_BITS else None
+            key = RSAKey.import_key(numbers) if MIN_RSA_BITS <= bits <= MAX_RSA_BITS else None
         if key is not None:
             # The numbers are only looked at when the key is first used.
             key.get_op_key("verify")

@@ -11,9 +11,9 @@ from typing import NamedTuple
 FEWEST = 1_000_000
 """What a password must withstand. Sign-ins are slowed down, and this is years of them."""
 OWN_WORDS = ("countersign",)
-_LONGEST = 72
+_MAX_LENGTH = 72
 _SIGNS = "@({[<!|$+%"
-_MOST_SIGNS = 4
+_MAX_SIGNS = 4
 _lock = threading.Lock()
 _PARTS = (re.compile(r"[^@]{3,}"), re.compile(r"[^\W_]{3,}"))
 
@@ -45,4 +45,4 @@ def bounded(password: str) -> str:
     """What is estimated instead, so that nobody makes it take long: the first 72 characters, since more can only make
     it harder; and of signs that may stand for letters a few kinds, since all ways to read them are gone through."""
     signs = [each for each in dict.fromkeys(password) if each in _SIGNS]
-    return password[:_LONGEST].translate(dict.fromkeys(map(ord, signs[_MOST_SIGNS:]), "~"))
+    return password[:_MAX_LENGTH].translate(dict.fromkeys(map(ord, signs[_MAX_SIGNS:]), "~"))

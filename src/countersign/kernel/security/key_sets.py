@@ -10,7 +10,7 @@ from countersign.kernel.security import foreign
 from countersign.kernel.security.foreign import PublicKey
 
 LEAST_S = 600
-MOST_S = 86_400
+MAX_S = 86_400
 LOOK_AGAIN_S = 60
 RETRY_S = 5
 
@@ -111,7 +111,7 @@ class KeySets:
         else:
             entry.failure = ""
             entry.fetched_at = clock.now()
-            entry.keep_s = min(max(document.max_age_s or 0, LEAST_S), MOST_S)
+            entry.keep_s = min(max(document.max_age_s or 0, LEAST_S), MAX_S)
         finally:
             entry.tried_at = clock.now()
             entry.running = None

@@ -14,12 +14,12 @@ from countersign.kernel import ids, metrics
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.security import guesses
 
-SHORTEST = 10
-LONGEST = 200
+MIN_LENGTH = 10
+MAX_LENGTH = 200
 _WIDEST = 4
 """How many characters may be typed for one that counts: a letter and its marks."""
 AT_ONCE = 2
-MOST_WAITING = 64
+MAX_WAITING = 64
 
 SIGN_INS_FAILED = metrics.counter(
     "countersign_sign_in_failures_total",
@@ -39,7 +39,7 @@ class WeakPassword(Refused):
 
     code = "weak_password"
     title = "Password not accepted"
-    resolution = f"Choose a password of {SHORTEST} to {LONGEST} characters; some words in a row are good ones."
+    resolution = f"Choose a password of {MIN_LENGTH} to {MAX_LENGTH} characters; some words in a row are good ones."
 
 
 class _Queue:
@@ -54,7 +54,7 @@ class _Queue:
         Raises:
             Unavailable: too many wait already.
         """
-        if self.length >= MOST_WAITING:
+        if self.length >= MAX_WAITING:
             raise Unavailable("too many passwords are being checked", headers={"Retry-After": "5"})
         self.length += 1
         try:
@@ -74,10 +74,10 @@ def check_rules(password: str) -> None:
     """
     if not password.strip():
         raise WeakPassword("the password is blank")
-    if len(password) < SHORTEST:
-        raise WeakPassword(f"the password has {len(password)} characters, at least {SHORTEST} are needed")
-    if len(password) > LONGEST:
-        raise WeakPassword(f"the password has {len(password)} characters, at most {LONGEST} are allowed")
+    if len(password) < MIN_LENGTH:
+        raise WeakPassword(f"the password has {len(password)} characters, at least {MIN_LENGTH} are needed")
+    if len(password) > MAX_LENGTH:
+        raise WeakPassword(f"the password has {len(password)} characters, at most {MAX_LENGTH} are allowed")
     if any(0xD800 <= ord(character) <= 0xDFFF for character in password):
         raise WeakPassword("the password holds half a surrogate pair, which is no character")
 
@@ -90,8 +90,8 @@ async def hash_password(password: str, *about: str) -> str:
         WeakPassword: the password breaks a rule, or would soon be guessed.
         Unavailable: too many hashes are being waited for.
     """
-    if len(password) > LONGEST * _WIDEST:
-        raise WeakPassword(f"the password has {len(password)} characters, at most {LONGEST} are allowed")
+    if len(password) > MAX_LENGTH * _WIDEST:
+        raise WeakPassword(f"the password has {len(password)} characters, at most {MAX_LENGTH} are allowed")
     normal = _normal(password)
     check_rules(normal)
     return await _queue.run(_hash_checked, normal, "\n".join(about))
@@ -104,9 +104,9 @@ async def verify(password: str, hashed: str | None) -> bool:
         argon2.exceptions.InvalidHashError: the stored text is no Argon2 hash, so the row is damaged.
         Unavailable: too many hashes are being waited for.
     """
-    is_possible = len(password) <= LONGEST * _WIDEST
+    is_possible = len(password) <= MAX_LENGTH * _WIDEST
     normal = _normal(password) if is_possible else ""
-    if hashed is None or not is_possible or min(len(password), len(normal)) > LONGEST:
+    if hashed is None or not is_possible or min(len(password), len(normal)) > MAX_LENGTH:
         await _queue.run(_matches, _DUMMY_WORD, _DUMMY_HASH)
         return False
     return await _queue.run(_matches, normal, hashed)

@@ -5,7 +5,7 @@ from typing import TypeAlias, cast
 from countersign.kernel import json_reader
 from countersign.kernel.json_reader import DuplicateKey, InvalidJson, NotJson
 
-DEEPEST = 16
+MAX_DEPTH = 16
 
 Members: TypeAlias = dict[str, object]
 """The members of a JSON object; values are JSON values of any kind."""
@@ -19,7 +19,7 @@ def members(data: bytes) -> Members:
             the bytes.
     """
     try:
-        value = json_reader.read(data, max_depth=DEEPEST)
+        value = json_reader.read(data, max_depth=MAX_DEPTH)
     except (NotJson, DuplicateKey):
         # The cause would quote what was sent.
         raise ValueError("not a JSON object in UTF-8 with unique keys") from None

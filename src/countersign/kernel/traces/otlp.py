@@ -25,7 +25,7 @@ from countersign.kernel.traces.span import SCOPE, Span, moments_ns, parent_of
 SEND_EVERY_MS = 2_000
 PATIENCE_S = 3.0
 CLOSING_S = 2.0
-MOST_WAITING = 4_096
+MAX_WAITING = 4_096
 
 
 class Sender:
@@ -78,7 +78,7 @@ class Sender:
             found.add_span_processor(
                 BatchSpanProcessor(
                     _Exporter(self._endpoint),
-                    max_queue_size=MOST_WAITING,
+                    max_queue_size=MAX_WAITING,
                     schedule_delay_millis=SEND_EVERY_MS,
                     export_timeout_millis=PATIENCE_S * 1000,
                 )

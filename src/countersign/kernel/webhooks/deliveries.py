@@ -13,7 +13,7 @@ State: TypeAlias = Literal["waiting", "delivered", "given_up"]
 
 NEWEST = "~"
 """Comes after every id."""
-MOST_REPLAYED = 10_000
+MAX_REPLAYED = 10_000
 
 PAGE = """
     SELECT d.event_id, e.type, e.subject, e.at, d.state, d.attempts, d.due_at, d.ended_at, d.answer, d.fault
@@ -112,20 +112,20 @@ async def replay(transaction: Transaction, webhook_id: str, event_id: str) -> No
 async def replay_since(transaction: Transaction, owner: str, webhook_id: str, types: str, since: Instant) -> Replayed:
     """Deliver every event again that the receiver is told of, from the moment on, also those from before it was
     added; 10,000 at most (and all of the same moment), oldest first."""
-    row = await transaction.fetch_one(LAST_SINCE, owner, since, PING, types, MOST_REPLAYED)
+    row = await transaction.fetch_one(LAST_SINCE, owner, since, PING, types, MAX_REPLAYED)
     if row is None or row[0] is None:
         return Replayed(0, None)
     last, counted = row
     begun = await transaction.run(REPLAY_BETWEEN, webhook_id, owner, since, last, PING, types, clock.now())
     await transaction.run(AT_ONCE, webhook_id)
-    return Replayed(begun, last if counted == MOST_REPLAYED else None)
+    return Replayed(begun, last if counted == MAX_REPLAYED else None)
 
 
 async def forget_old(transaction: Transaction, days: int) -> None:
     """Give up what has waited for longer than all attempts take, unless all is held, and remove what ended so many days
     ago."""
     now = clock.now()
-    await transaction.run(GIVE_UP, clock.later(now, seconds=-schedule.LONGEST_S), now)
+    await transaction.run(GIVE_UP, clock.later(now, seconds=-schedule.MAX_RETRY_S), now)
     oldest = clock.later(now, seconds=-86_400 * days)
     await transaction.run(FORGET_ENDED, oldest)
     await transaction.run(FORGET_EVENTS, oldest)

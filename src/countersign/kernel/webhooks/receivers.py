@@ -15,10 +15,10 @@ from countersign.kernel.security.sealed import seal, unseal
 from countersign.kernel.webhooks import signing
 from countersign.kernel.webhooks.outbox import ALL, Outbox
 
-MOST = 10
+MAX_WEBHOOKS = 10
 BOTH_S = 86_400
 """How long the secret before the present one still signs beside it."""
-MOST_SECRETS = 3
+MAX_SECRETS = 3
 PURPOSE = "webhook"
 
 _COLUMNS = "id, url, types, created_at, failures, delivered_at"
@@ -100,8 +100,8 @@ async def add(
     if outbox.database.dialect == "postgres":
         await transaction.fetch(ONE_ADDER, owner)
     counted = await transaction.fetch_one(COUNT, owner)
-    if counted is not None and counted[0] >= MOST:
-        raise TooManyWebhooks(f"there are {MOST} webhooks already")
+    if counted is not None and counted[0] >= MAX_WEBHOOKS:
+        raise TooManyWebhooks(f"there are {MAX_WEBHOOKS} webhooks already")
     secret = signing.new_secret()
     kept = f" {' '.join(dict.fromkeys(types))} " if types else ALL
     made = Receiver(ids.new_uuid(), url, kept, clock.now(), 0, None)
@@ -142,7 +142,7 @@ async def rotate(transaction: Transaction, outbox: Outbox, owner: str, webhook_i
     present.until = clock.later(now, seconds=BOTH_S)
     fresh = Secret(signing.new_secret())
     kept = [fresh, present, *(each for each in older if each.until is not None and each.until > now)]
-    await transaction.run(SET_SECRETS, webhook_id, _sealed(outbox.master, kept[:MOST_SECRETS]))
+    await transaction.run(SET_SECRETS, webhook_id, _sealed(outbox.master, kept[:MAX_SECRETS]))
     return fresh.secret
 
 

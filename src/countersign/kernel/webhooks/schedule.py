@@ -9,9 +9,9 @@ PAUSES_S = (
 )
 """After each failed attempt, as Standard Webhooks proposes: ten attempts within a little more than three days."""
 JITTER = 0.2
-LONGEST_S = sum(PAUSES_S) * (1 + JITTER) + 12 * _HOUR
+MAX_RETRY_S = sum(PAUSES_S) * (1 + JITTER) + 12 * _HOUR
 """What has waited for so long is given up though it was not tried so often: its receiver was down all the time."""
-LONGEST_REST_S = 300.0
+MAX_REST_S = 300.0
 
 
 def pause_s(attempts: int) -> float | None:
@@ -23,7 +23,7 @@ def pause_s(attempts: int) -> float | None:
 def rest_s(failures: int) -> float:
     """Seconds for which nothing is sent to a receiver that failed so many times in a row: twice as many each time,
     five minutes at most."""
-    return _jittered(min(LONGEST_REST_S, 2.0 ** min(failures, 9)))
+    return _jittered(min(MAX_REST_S, 2.0 ** min(failures, 9)))
 
 
 def _jittered(seconds: float) -> float:

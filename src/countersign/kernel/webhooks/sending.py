@@ -14,8 +14,8 @@ from countersign.kernel.webhooks.leases import Due, Held, LeaseLost, Outcome
 from countersign.kernel.webhooks.outbox import Outbox
 
 LOOK_EVERY_S = 1.0
-MOST_LANES = 64
-MOST_IN_A_ROW = 200
+MAX_LANES = 64
+MAX_IN_A_ROW = 200
 """Then others come first, where there are more receivers than lanes."""
 CLOSING_S = 3.0
 
@@ -46,7 +46,7 @@ class Lanes:
             if not was_held:
                 self._log.warning("nothing goes out, since this was restored", remedy=holding.COMMAND)
             return
-        free = MOST_LANES - len(self._lanes)
+        free = MAX_LANES - len(self._lanes)
         if free <= 0:
             return
         for webhook_id in await leases.ready(self._outbox.database, free):
@@ -78,7 +78,7 @@ class Lanes:
             if held is None:
                 return
             secrets = receivers.signing_secrets(self._outbox.master, held.secrets)
-            for _ in range(MOST_IN_A_ROW):
+            for _ in range(MAX_IN_A_ROW):
                 due = None if self._is_closing else await leases.next_due(database, webhook_id)
                 if due is None:
                     break

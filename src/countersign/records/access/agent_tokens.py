@@ -20,11 +20,11 @@ from countersign.records.access.visibility import UNMASK
 from countersign.records.context import Records
 
 PREFIX = "css_agent"
-LABEL_LONGEST = 100
-MOST_SCOPES = 200
-MOST_UNMASKED = 200
-SHORTEST_S = 1
-LONGEST_S = 365 * 86_400
+MAX_LABEL_LENGTH = 100
+MAX_SCOPES = 200
+MAX_UNMASKED = 200
+MIN_LIFE_S = 1
+MAX_LIFE_S = 365 * 86_400
 DEFAULT_S = 90 * 86_400
 MEMBERS = ("scopes", "label", "expires_in", "unmask")
 
@@ -106,8 +106,8 @@ async def issue(transaction: Transaction, records: Records, caller: Caller, aske
     label = _checked_label(asked.label, records.registry.labels)
     _check_scopes(asked.scopes, caller.view)
     _check_unmask(asked.unmask, caller.view)
-    if not SHORTEST_S <= asked.expires_in_s <= LONGEST_S:
-        raise TokenRefused(f"expires_in must be {SHORTEST_S} to {LONGEST_S} seconds")
+    if not MIN_LIFE_S <= asked.expires_in_s <= MAX_LIFE_S:
+        raise TokenRefused(f"expires_in must be {MIN_LIFE_S} to {MAX_LIFE_S} seconds")
     if not await people.hold_active(transaction, caller.user_id):
         raise NotFound("not found")
     # A domain that ended with its last token does not go on: its tokens mean nothing any more.
@@ -134,8 +134,8 @@ def _checked_label(label: str, labels: frozenset[str]) -> str:
     except BadValue as error:
         raise TokenRefused(f"label {error}") from error
     label = label.strip()
-    if len(label) > LABEL_LONGEST:
-        raise TokenRefused(f"label must have {LABEL_LONGEST} characters at most")
+    if len(label) > MAX_LABEL_LENGTH:
+        raise TokenRefused(f"label must have {MAX_LABEL_LENGTH} characters at most")
     if _token_like(labels).search(label):
         raise TokenRefused("token not allowed in label")
     return label
@@ -149,8 +149,8 @@ def _token_like(labels: frozenset[str]) -> re.Pattern[str]:
 
 
 def _check_scopes(asked: Sequence[str], view: View) -> None:
-    if not 1 <= len(asked) <= MOST_SCOPES:
-        raise TokenRefused(f"scopes must name 1 to {MOST_SCOPES} scopes, like lead.get, lead.*, *.list or *")
+    if not 1 <= len(asked) <= MAX_SCOPES:
+        raise TokenRefused(f"scopes must name 1 to {MAX_SCOPES} scopes, like lead.get, lead.*, *.list or *")
     for scope in asked:
         if not scopes.is_scope(scope):
             remedy = "write model.command, model.*, *.get, *.list, *.search or *"
@@ -162,8 +162,8 @@ def _check_scopes(asked: Sequence[str], view: View) -> None:
 def _check_unmask(asked: Sequence[str], view: View) -> None:
     if asked and UNMASK not in view.rights:
         raise TokenRefused(f"unmask needs the right {UNMASK}")
-    if len(asked) > MOST_UNMASKED:
-        raise TokenRefused(f"unmask must name {MOST_UNMASKED} fields at most")
+    if len(asked) > MAX_UNMASKED:
+        raise TokenRefused(f"unmask must name {MAX_UNMASKED} fields at most")
     for each in asked:
         model, _, name = each.partition(".")
         seen = view.models.get(model)
@@ -175,4 +175,4 @@ def _check_unmask(asked: Sequence[str], view: View) -> None:
 
 def _shown(text: str) -> str:
     """What the caller sent, short enough to be sent back."""
-    return text if len(text) <= LABEL_LONGEST else f"{text[:LABEL_LONGEST]}…"
+    return text if len(text) <= MAX_LABEL_LENGTH else f"{text[:MAX_LABEL_LENGTH]}…"

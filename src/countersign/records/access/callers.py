@@ -13,7 +13,7 @@ from countersign.records.access.view import Caller, Domain, View
 from countersign.records.access.visibility import Commands, Cut, Standing
 from countersign.records.context import Records
 
-MOST_CACHED = 10_000
+MAX_CACHED = 10_000
 
 _CREDENTIAL = """
 SELECT kind, record_id, user_id, expires_at
@@ -113,7 +113,7 @@ class Callers:
         found = await self._load(number, digest)
         if found is None:
             return None
-        if len(self._known) >= MOST_CACHED:
+        if len(self._known) >= MAX_CACHED:
             self._known.clear()
         self._known[digest] = found
         return found.caller

@@ -11,7 +11,7 @@ from countersign.declare.where import OPERATORS, Operator, Stand
 from countersign.kernel.errors import Refused
 from countersign.kernel.validation_text import sentence
 
-MOST_CONDITIONS = 50
+MAX_CONDITIONS = 50
 
 _STANDS = {"CALLER": CALLER, "TODAY": TODAY}
 
@@ -45,8 +45,8 @@ def read_rows(model: Declared, text: str | None) -> tuple[Where, ...]:
         found = _conditions.decode(text or "")
     except msgspec.DecodeError as error:
         raise BadGrant(f"rows: {sentence(error)}") from error
-    if len(found) > MOST_CONDITIONS:
-        raise BadGrant(f"rows: at most {MOST_CONDITIONS} conditions")
+    if len(found) > MAX_CONDITIONS:
+        raise BadGrant(f"rows: at most {MAX_CONDITIONS} conditions")
     return tuple(_where(model, each) for each in found)
 
 

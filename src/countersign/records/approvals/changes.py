@@ -4,7 +4,7 @@ from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction
 
 VERSION = "plan"
-MOST = 500
+MAX_ROWS = 500
 
 _NOTE = """
 INSERT INTO plan_change (plan_id, number) VALUES ($1, $2)
@@ -15,14 +15,14 @@ SELECT plan_id, number
 FROM plan_change
 WHERE number > $1 AND number <= $2
 ORDER BY number
-LIMIT {MOST}
+LIMIT {MAX_ROWS}
 """
 _NEWEST = f"""
 SELECT plan_id, number
 FROM plan_change
 WHERE number <= $1
 ORDER BY number DESC
-LIMIT {MOST}
+LIMIT {MAX_ROWS}
 """
 
 
@@ -32,10 +32,10 @@ async def note(transaction: Transaction, plan_id: str) -> None:
 
 
 async def between(reader: Reader, after: int, up_to: int) -> dict[str, int]:
-    """The plans that changed last with a number above the one and up to the other, with it: the first `MOST`."""
+    """The plans that changed last with a number above the one and up to the other, with it: the first `MAX_ROWS`."""
     return dict(await reader.fetch(_BETWEEN, after, up_to))
 
 
 async def newest(reader: Reader, up_to: int) -> dict[str, int]:
-    """The plans of the last `MOST` changes up to that number, with theirs."""
+    """The plans of the last `MAX_ROWS` changes up to that number, with theirs."""
     return dict(await reader.fetch(_NEWEST, up_to))

@@ -21,8 +21,8 @@ OWN: Mapping[str, str] = {
     "watch": "Waits up to 25 seconds (wait_s) for plans to change. Answers the changed plans and the cursor of the "
     "next call.",
 }
-MOST_STEPS = promise.MOST
-LONGEST_REASON = 1_000
+MAX_STEPS = promise.MAX_STEPS
+MAX_REASON_LENGTH = 1_000
 
 
 def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> str | None:
@@ -34,8 +34,8 @@ def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> s
     value = body.get(name)
     if value is None and not required:
         return None
-    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_REASON:
-        raise BadInput(f"{place} must be a text of 1 to {LONGEST_REASON} characters")
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_REASON_LENGTH:
+        raise BadInput(f"{place} must be a text of 1 to {MAX_REASON_LENGTH} characters")
     try:
         text = plain(value)
     except BadValue as error:
@@ -104,8 +104,8 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
     require_known(body, "plan.propose", "steps", "why")
     why = text_of(run, body, "why", "plan.why", required=False)
     given = body.get("steps")
-    if not isinstance(given, list) or not 1 <= len(cast("list[object]", given)) <= MOST_STEPS:
-        raise BadInput(f"steps must be an array of 1 to {MOST_STEPS} objects with command and input")
+    if not isinstance(given, list) or not 1 <= len(cast("list[object]", given)) <= MAX_STEPS:
+        raise BadInput(f"steps must be an array of 1 to {MAX_STEPS} objects with command and input")
     if not run.caller.is_agent:
         raise BadInput("plans are proposed by agents; run the commands themselves")
     async with run.writing() as inside:

@@ -25,7 +25,7 @@ from countersign.records.commands.sql import Parameters
 LEASE_S = 120.0
 TRIES = 5
 PAUSE_S = 300.0
-MOST_LOOKED_AT = 100
+MAX_LOOKED_AT = 100
 
 _NOTE = "INSERT INTO plan_notice (plan_id, at) VALUES ($1, $2)"
 _FIRST = "SELECT min(at) FROM plan_notice"
@@ -134,7 +134,7 @@ async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, sin
     """How many plans the caller could approve now, of the newest hundred that it might; none unless one of them was
     proposed since then."""
     run = Run(engine, caller, transaction, actor_of(caller, "letters"), transaction)
-    parameters = Parameters(clock.now(), caller.user_id, MOST_LOOKED_AT)
+    parameters = Parameters(clock.now(), caller.user_id, MAX_LOOKED_AT)
     decidable = Decidable(caller.view, engine.dialect).sql("t", parameters.put)
     statement = f"""
         SELECT t.input, t.person, t.proposed_at FROM plan AS t

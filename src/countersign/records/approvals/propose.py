@@ -20,7 +20,7 @@ from countersign.records.commands.refusals import TryAgain
 from countersign.records.commands.run import Run
 from countersign.records.commands.stored import StoredRecord, insertion, insertion_values, record_of
 
-MOST_PENDING = 100
+MAX_PENDING = 100
 
 _TAKE_KEY = """
 INSERT INTO plan_key (same, plan_id) VALUES ($1, $2)
@@ -59,8 +59,8 @@ async def propose(run: Run, prepared: Sequence[Prepared], *, why: str | None) ->
             return Proposal(True, row[0], clock.rfc3339(pending[0]))
         await run.transaction.run(_SET_KEY, same, plan_id)
     counted = await run.transaction.fetch_one(_COUNT_PENDING, run.caller.user_id, run.caller.agent or "", now)
-    if counted is not None and counted[0] >= MOST_PENDING:
-        raise TryAgain(f"{MOST_PENDING} of your plans are pending: wait for decisions, or withdraw some")
+    if counted is not None and counted[0] >= MAX_PENDING:
+        raise TryAgain(f"{MAX_PENDING} of your plans are pending: wait for decisions, or withdraw some")
     expires_at = clock.later(now, seconds=run.engine.records.settings.plan_ttl_s)
     await _store(run, plan_id, prepared, why, now, expires_at)
     await changes.note(run.transaction, plan_id)

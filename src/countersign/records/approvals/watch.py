@@ -12,9 +12,9 @@ from countersign.records.commands.reading import Record
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Body, Run
 
-LONGEST_WAIT_S = 25
+MAX_WAIT_S = 25
 _PAUSE_S = 0.1
-_NEWEST: Body = {"order": [{"field": "proposed_at", "dir": "desc"}], "limit": changes.MOST}
+_NEWEST: Body = {"order": [{"field": "proposed_at", "dir": "desc"}], "limit": changes.MAX_ROWS}
 
 
 class Watched(msgspec.Struct):
@@ -38,7 +38,7 @@ async def watch(run: Run, model: str, body: Body) -> object:
     """
     require_known(body, "plan.watch", "since", "wait_s")
     since = _whole(body, "since", 2**53 - 1)
-    until_s = clock.monotonic_s() + _whole(body, "wait_s", LONGEST_WAIT_S)
+    until_s = clock.monotonic_s() + _whole(body, "wait_s", MAX_WAIT_S)
     records = run.engine.records
     rights = await records.versions()
     looked_up_to: int | None = since or None
@@ -83,9 +83,9 @@ async def _changed(run: Run, since: int, after: int, up_to: int) -> tuple[Watche
     changed = await changes.between(run.reader, after, up_to)
     if not changed:
         return Watched([], since), up_to
-    asked: Body = {"filter": [{"field": "id", "op": "in", "value": list(changed)}], "limit": changes.MOST}
+    asked: Body = {"filter": [{"field": "id", "op": "in", "value": list(changed)}], "limit": changes.MAX_ROWS}
     found = sorted(await listing.records(run, "plan", asked), key=lambda each: changed[_id(each)])
-    looked_up_to = up_to if len(changed) < changes.MOST else max(changed.values())
+    looked_up_to = up_to if len(changed) < changes.MAX_ROWS else max(changed.values())
     return Watched(found, changed[_id(found[-1])] if found else since), looked_up_to
 
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from countersign.kernel.database.port import Database, Dialect, Row
 from countersign.records.audit.links import COLUMNS, LANES, NO_HASH, TEXTS, Head, HeadSigner, entry_hash
 
-MOST_FAULTS = 1_000
+MAX_FAULTS = 1_000
 
 # Text as its bytes, so that what is no valid text is a changed entry and not an error of the driver.
 _AS_BYTES: dict[Dialect, str] = {"sqlite": "CAST({name} AS BLOB)", "postgres": "convert_to({name}, 'UTF8')"}
@@ -29,7 +29,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How many entries were read, and the first fault of each lane, up to `MOST_FAULTS`."""
+    """How many entries were read, and the first fault of each lane, up to `MAX_FAULTS`."""
 
     entries: int
     faults: tuple[Fault, ...]
@@ -141,7 +141,7 @@ class _Reading:
         self._add(self._lane.end())
 
     def _add(self, fault: Fault | None) -> None:
-        if fault is not None and len(self._faults) < MOST_FAULTS:
+        if fault is not None and len(self._faults) < MAX_FAULTS:
             self._faults.append(fault)
 
     def report(self) -> Report:

@@ -13,11 +13,11 @@ from countersign.kernel.database.port import Dialect
 from countersign.records.access import view as seen
 from countersign.records.access.folding import folded
 from countersign.records.access.view import ModelView, Rows, View
-from countersign.records.commands.query import MOST_VALUES, Condition
+from countersign.records.commands.query import MAX_VALUES, Condition
 from countersign.records.commands.refusals import BadInput, unknown_field
 from countersign.records.commands.sql import Parameters, all_of, column
 
-MOST_SINGLY = 100
+MAX_SINGLY = 100
 """Values of one `in` up to which each is a parameter."""
 
 SHOWN_US = 1_000
@@ -177,8 +177,8 @@ def _several(name: str, value: object) -> list[object]:
     if not isinstance(value, list | tuple):
         raise BadInput(f"value of in on {name} must be an array")
     values = list(cast("Sequence[object]", value))
-    if not 1 <= len(values) <= MOST_VALUES:
-        raise BadInput(f"value of in on {name} must hold 1 to {MOST_VALUES} values")
+    if not 1 <= len(values) <= MAX_VALUES:
+        raise BadInput(f"value of in on {name} must hold 1 to {MAX_VALUES} values")
     return values
 
 
@@ -189,7 +189,7 @@ def _among(scope: Scope, field: Field, expression: str, values: Sequence[Stored]
     put = scope.parameters.put
     if isinstance(field, Moment):
         expression = f"({expression} - {expression} % {SHOWN_US})"
-    if len(values) <= MOST_SINGLY:
+    if len(values) <= MAX_SINGLY:
         return f"{expression} IN ({', '.join(put(each) for each in values)})"
     listed = put(msgspec.json.encode(values).decode())
     if scope.dialect == "sqlite":

@@ -12,7 +12,7 @@ from countersign.records.commands.run import Body, Run
 from countersign.records.commands.sql import Parameters, all_of
 
 KINDS = ("select", "ref", "bool", "date")
-MOST_GROUPS = 10_000
+MAX_GROUPS = 10_000
 
 
 class Group(msgspec.Struct):
@@ -41,8 +41,8 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     reading = run.engine.reading(run.caller, view)
     statement = _statement(reading, view.reach("count_by"), name, asked)
     rows = await run.engine.records.database.scan(statement.text, *statement.values)
-    if len(rows) > MOST_GROUPS:
-        raise BadInput(f"{model}.{name} has more than {MOST_GROUPS} different values")
+    if len(rows) > MAX_GROUPS:
+        raise BadInput(f"{model}.{name} has more than {MAX_GROUPS} different values")
     return [Group(None if value is None else field.show(value), count) for value, count in rows]
 
 
@@ -56,6 +56,6 @@ def _statement(reading: Reading, rows: Rows, name: str, asked: query.Query) -> s
     text = (
         f'SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count FROM "{reading.view.model.name}" '
         f"AS t WHERE {all_of(found)} GROUP BY 1) AS g ORDER BY {field.ordered('g.value')} NULLS LAST "
-        f"LIMIT {MOST_GROUPS + 1}"
+        f"LIMIT {MAX_GROUPS + 1}"
     )
     return select.Statement(text, parameters.values)

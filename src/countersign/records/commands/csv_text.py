@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
-from countersign.declare.fields.text import LONGEST_LONGTEXT
+from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
 from countersign.records.commands.refusals import BadInput
 
 Separator: TypeAlias = Literal[",", ";", "\t"]
@@ -20,7 +20,7 @@ DATE_ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
 NOTATION = ("separator", "decimal", "date_order")
 """The members of an input that say how a file is written."""
 
-MAX_FIELD_LENGTH = LONGEST_LONGTEXT + 1
+MAX_FIELD_LENGTH = MAX_LONGTEXT_LENGTH + 1
 """A text of the greatest length, with the apostrophe of the guard."""
 # Of the whole process; the fields of the models have limits of their own.
 csv.field_size_limit(MAX_FIELD_LENGTH)
@@ -97,7 +97,7 @@ def table(text: str, separator: Separator | None, *, max_rows: int, max_lines: i
     except csv.Error as error:
         reason = (
             f"csv cannot be read after row {len(found)}: it must be RFC 4180, with every quoted field closed, a "
-            f"separator or a line break after it, and at most {LONGEST_LONGTEXT:,} characters in a field"
+            f"separator or a line break after it, and at most {MAX_LONGTEXT_LENGTH:,} characters in a field"
         )
         raise BadInput(reason) from error
     if len(found) <= max_rows and lines > max_lines:

@@ -20,7 +20,7 @@ from countersign.records.masking import swap
 Format: TypeAlias = Literal["text/csv", "application/x-ndjson"]
 FORMATS: tuple[Format, ...] = ("text/csv", "application/x-ndjson")
 FORMS = ("raw", "shown")
-MOST_IN_ENVELOPE = 5_000
+MAX_IN_ENVELOPE = 5_000
 
 _encoder = msgspec.json.Encoder()
 
@@ -103,15 +103,15 @@ async def export(run: Run, model: str, body: Body) -> Exported:
     async with aclosing(pieces_of(run, model, asked)) as found:
         async for piece, count in found:
             rows += count
-            if rows > MOST_IN_ENVELOPE:
+            if rows > MAX_IN_ENVELOPE:
                 raise BadInput(
-                    f"more than {MOST_IN_ENVELOPE} records match: give a limit, or send Accept: {asked.content_type} "
+                    f"more than {MAX_IN_ENVELOPE} records match: give a limit, or send Accept: {asked.content_type} "
                     "for a stream"
                 )
             size += len(piece)
-            if size > listing.LONGEST_PAGE:
+            if size > listing.MAX_PAGE_BYTES:
                 raise BadInput(
-                    f"the export is longer than {listing.LONGEST_PAGE >> 20} MiB: give a limit, or send "
+                    f"the export is longer than {listing.MAX_PAGE_BYTES >> 20} MiB: give a limit, or send "
                     f"Accept: {asked.content_type} for a stream"
                 )
             pieces.append(piece)

@@ -13,7 +13,7 @@ from countersign.records.commands.refusals import refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 from countersign.records.masking import swap
 
-MOST = 1_000
+MAX_ENTRIES = 1_000
 
 _ENTRIES = """
 SELECT e.at, e.command, u.username, e.agent, e.changes, e.user_id
@@ -54,7 +54,7 @@ async def history(run: Run, model: str, body: Body, changed: Changed) -> list[En
     for at, command, username, agent, changes, user_id in rows:
         seen = await changed(run, view, msgspec.json.decode(changes))
         # Counted after what is hidden was left out, or else hidden changes would push seen ones away.
-        if seen and len(found) < MOST:
+        if seen and len(found) < MAX_ENTRIES:
             found.append(Entry(clock.rfc3339(at), command, names(user_id, username), names(None, agent), seen))
     return found
 

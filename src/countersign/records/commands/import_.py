@@ -16,9 +16,9 @@ from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput, TryAgain, refuse_unknown_keys, unknown_field
 from countersign.records.commands.run import Body, Run
 
-MOST_ROWS = 5_000
-MOST_LINES = 20 * MOST_ROWS
-MOST_COLUMNS = 1_000
+MAX_ROWS = 5_000
+MAX_LINES = 20 * MAX_ROWS
+MAX_COLUMNS = 1_000
 
 _RESTORE = "an administrator imports exported records in other states, as posted invoices, with restore"
 _MEMBERS = ("csv", "dry_run", "columns", "restore", *NOTATION)
@@ -149,17 +149,17 @@ async def read(run: Run, view: ModelView, body: Body) -> ImportTable:
     text, is_trial, is_restoring = _members(view.model.name, body)
     _require_rights(run, view, is_trial=is_trial, is_restoring=is_restoring)
     notation = read_notation(body)
-    lines = table(text, notation.separator, max_rows=MOST_ROWS, max_lines=MOST_LINES)
-    if lines and len(lines[0]) > MOST_COLUMNS:
-        raise BadInput(f"csv may have {MOST_COLUMNS} columns at most")
+    lines = table(text, notation.separator, max_rows=MAX_ROWS, max_lines=MAX_LINES)
+    if lines and len(lines[0]) > MAX_COLUMNS:
+        raise BadInput(f"csv may have {MAX_COLUMNS} columns at most")
     columns, unknown = read_head(Headers(view), lines[0] if lines else [], body.get("columns"))
     if unknown and not is_trial:
         raise unknown_field(view.model.name, unknown[0])
     columns = _taken(columns, is_restoring=is_restoring)
     if not unknown and not any(each.name for each in columns):
         raise BadInput("csv needs a first row with the names of fields")
-    if len(lines) > MOST_ROWS + 1:
-        raise BadInput(f"csv may have {MOST_ROWS} rows at most")
+    if len(lines) > MAX_ROWS + 1:
+        raise BadInput(f"csv may have {MAX_ROWS} rows at most")
     ids, ambiguous = await _named(run, columns, lines[1:])
     return ImportTable(columns, lines[1:], unknown, notation, ids, ambiguous, is_trial, is_restoring)
 

@@ -19,7 +19,7 @@ from countersign.records.commands.select import Statement
 LEAST = 1_000
 """Rows that are walked past as fast as a place is looked up."""
 
-MOST_LISTS = 32
+MAX_LISTS = 32
 _AUDIT = "audit_entry"
 
 
@@ -46,7 +46,7 @@ async def page(run: Run, listed: Listed, offset: int, limit: int) -> list[Row] |
     key = hashlib.blake2b(listed.identity().encode(), digest_size=16).digest()
     # Of many lists, the one that was not asked for longest is forgotten.
     known = lists.pop(key, None) or Known()
-    if len(lists) >= MOST_LISTS:
+    if len(lists) >= MAX_LISTS:
         del lists[next(iter(lists))]
     lists[key] = known
     try:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from countersign.declare import BadValue, LongText, Text
 from countersign.declare.fields.field import LITERAL
-from countersign.declare.fields.text import LONGEST_LONGTEXT, LONGEST_TEXT
+from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
 from countersign.kernel import ids
 from countersign.records.masking.grammar import Token
 
-GROWN = 8 * LONGEST_LONGTEXT
+GROWN = 8 * MAX_LONGTEXT_LENGTH
 """Up to so many characters a long text may become by being written on again and again; from twice as many on it is
 refused, and in between by chance: a certain limit would tell how long the text was to begin with."""
 
@@ -43,7 +43,9 @@ def _require_room(
 ) -> None:
     counted = len(text) + sum(_counted(token, meanings, long_labels) - len(token.text) for token in found)
     if counted > field.longest:
-        raise BadValue(f"must have {field.longest} characters at most, a placeholder token counting as {LONGEST_TEXT}")
+        raise BadValue(
+            f"must have {field.longest} characters at most, a placeholder token counting as {MAX_TEXT_LENGTH}"
+        )
     whole = len(text) + sum(len(meanings[token.text]) for token in found)
     if whole > GROWN and whole > GROWN + int.from_bytes(ids.random_bytes(8)) % GROWN:
         raise BadValue("has grown too long: write it anew")
@@ -52,4 +54,4 @@ def _require_room(
 def _counted(token: Token, meanings: Mapping[str, str], long_labels: frozenset[str]) -> int:
     if token.label in long_labels:
         return len(token.text)
-    return len(meanings[token.text]) if token.label == LITERAL else LONGEST_TEXT
+    return len(meanings[token.text]) if token.label == LITERAL else MAX_TEXT_LENGTH

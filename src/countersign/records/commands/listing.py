@@ -18,7 +18,7 @@ from countersign.records.commands.run import Body, Run
 
 SHORT_PAGE = 100
 """So many records are read in one go; more are read piece by piece, and no further than they may be long."""
-LONGEST_PAGE = 16 << 20
+MAX_PAGE_BYTES = 16 << 20
 """Bytes of text in the records of a page; a list without limit is streamed, and may be of any length."""
 
 
@@ -105,8 +105,8 @@ async def _rows(run: Run, reading: Reading, asked: Query, made: select.Statement
 
 
 def _require_short(size: int) -> None:
-    if size > LONGEST_PAGE:
-        raise BadInput(f"the records are longer than {LONGEST_PAGE >> 20} MiB together: give a smaller limit")
+    if size > MAX_PAGE_BYTES:
+        raise BadInput(f"the records are longer than {MAX_PAGE_BYTES >> 20} MiB together: give a smaller limit")
 
 
 async def stream(run: Run, model: str, asked: Query, command: str = "list") -> AsyncGenerator[list[Record]]:

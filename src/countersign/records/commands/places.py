@@ -19,7 +19,7 @@ from countersign.records.commands.sql import Parameters, all_of
 STEP = 1_000
 """Rows from one remembered place to the next, to begin with."""
 
-MOST_PLACES = 2_000
+MAX_PLACES = 2_000
 """Remembered places of a list, beyond which every second is given up and the step doubled."""
 
 _VERSION = "SELECT sum(count) AS version FROM audit_lane"
@@ -61,7 +61,7 @@ class Known:
             return
         self._offsets.insert(at, place.offset)
         self._places.insert(at, place)
-        if len(self._places) > MOST_PLACES:
+        if len(self._places) > MAX_PLACES:
             self.step *= 2
             self._offsets, self._places = self._offsets[::2], self._places[::2]
 

@@ -18,7 +18,7 @@ MANY = 2_000
 CALLS = 200
 """So many calls are not counted again once there were many: what is many seldom becomes few."""
 
-MOST_KNOWN = 10_000
+MAX_KNOWN = 10_000
 _BY_INDEX = frozenset({"eq", "in", "gt", "gte", "lt", "lte"})
 
 
@@ -60,7 +60,7 @@ async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool
     row = await run.reader.fetch_one(text, *parameters.values)
     are_many = row is not None and bool(row[0] >= MANY)
     if are_many:
-        if len(known) >= MOST_KNOWN:
+        if len(known) >= MAX_KNOWN:
             known.clear()
         known[key] = CALLS
     return are_many

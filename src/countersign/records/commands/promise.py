@@ -7,7 +7,7 @@ from countersign.declare import Declared, Ref
 from countersign.records.commands.refusals import BadInput
 
 STEP = "$step"
-MOST = 20
+MAX_STEPS = 20
 _BEGINNING = "0" * 20
 
 
@@ -33,7 +33,7 @@ def redeemed(model: Declared, body: Mapping[str, object], made: Mapping[str, str
             continue
         members = cast("dict[str, object]", value)
         step = members[STEP]
-        record_id = promised(step) if type(step) is int and 0 <= step < MOST and len(members) == 1 else ""
+        record_id = promised(step) if type(step) is int and 0 <= step < MAX_STEPS and len(members) == 1 else ""
         if record_id not in made or not isinstance(model.fields.get(name), Ref):
             raise BadInput(f'{name}: {{"{STEP}": n}} stands in a ref and names an earlier step that creates a record')
         found[name] = record_id

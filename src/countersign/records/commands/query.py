@@ -7,10 +7,10 @@ from typing import cast
 from countersign.declare.where import OPERATORS, Operator
 from countersign.records.commands.refusals import BadInput, refuse_unknown_keys
 
-MOST_CONDITIONS = 50
-MOST_KEYS = 5
-MOST_ROWS = 5_000
-MOST_VALUES = 1_000
+MAX_CONDITIONS = 50
+MAX_KEYS = 5
+MAX_ROWS = 5_000
+MAX_VALUES = 1_000
 LARGEST_OFFSET = 2**53 - 1
 
 
@@ -58,9 +58,9 @@ def read(body: Mapping[str, object], command: str) -> Query:
         return NO_QUERY
     refuse_unknown_keys(body, ("filter", "order", "limit", "offset"), command)
     return Query(
-        filter=tuple(_condition(each) for each in _array(body, "filter", MOST_CONDITIONS, "conditions")),
-        order=tuple(_key(each) for each in _array(body, "order", MOST_KEYS, "keys")),
-        limit=_whole(body, "limit", least=1, most=MOST_ROWS) if "limit" in body else None,
+        filter=tuple(_condition(each) for each in _array(body, "filter", MAX_CONDITIONS, "conditions")),
+        order=tuple(_key(each) for each in _array(body, "order", MAX_KEYS, "keys")),
+        limit=_whole(body, "limit", least=1, most=MAX_ROWS) if "limit" in body else None,
         offset=_whole(body, "offset", least=0, most=LARGEST_OFFSET) if "offset" in body else 0,
     )
 

@@ -77,7 +77,7 @@ class Engine:
         found = self.readings.get(key)
         if found is not None and found[0] is view:
             return found[1]
-        if len(self.readings) >= MOST_READINGS:
+        if len(self.readings) >= MAX_READINGS:
             self.readings.clear()
         bits = self.records.bits.get(view.model.name, {})
         made = Reading(caller.view, view, self.dialect, bits, caller.domain)
@@ -85,7 +85,7 @@ class Engine:
         return made
 
 
-MOST_READINGS = 10_000
+MAX_READINGS = 10_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from countersign.records.commands.query import Query
 from countersign.records.commands.reading import Kept, Reading
 from countersign.records.commands.sql import Parameters, all_of
 
-MOST_INLINE = 200
+MAX_INLINE = 200
 """Rows up to which a page that indexes answer is read on the event loop."""
 
 

@@ -9,13 +9,13 @@ from countersign.records.commands.command import moves
 from countersign.records.commands.count_by import KINDS
 from countersign.records.commands.csv_text import DATE_ORDERS, DECIMAL_MARKS, SEPARATORS
 from countersign.records.commands.export import FORMATS, FORMS
-from countersign.records.commands.query import MOST_CONDITIONS, MOST_KEYS, MOST_ROWS, MOST_VALUES
+from countersign.records.commands.query import MAX_CONDITIONS, MAX_KEYS, MAX_ROWS, MAX_VALUES
 
 Schema: TypeAlias = dict[str, Any]
 
 _ID: Schema = {"type": "string", "description": "id of the record"}
 _PLAIN: list[Schema] = [{"type": "string"}, {"type": "integer"}, {"type": "boolean"}]
-_VALUES: Schema = {"type": "array", "items": {"anyOf": _PLAIN}, "minItems": 1, "maxItems": MOST_VALUES}
+_VALUES: Schema = {"type": "array", "items": {"anyOf": _PLAIN}, "minItems": 1, "maxItems": MAX_VALUES}
 _VALUE: Schema = {"anyOf": [*_PLAIN, _VALUES], "description": "of the field's kind; array for in, bool for is_null"}
 _REVISION: Schema = {"type": "integer", "description": "refuse when the record has changed since this revision"}
 
@@ -199,9 +199,9 @@ def query_properties(view: ModelView) -> Schema:
     direction = {"type": "string", "enum": ["asc", "desc"]}
     key = _object({"field": {"type": "string", "enum": names}, "dir": direction}, ["field"])
     return {
-        "filter": {"type": "array", "maxItems": MOST_CONDITIONS, "items": condition, "description": "joined by AND"},
-        "order": {"type": "array", "maxItems": MOST_KEYS, "items": key},
-        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_ROWS},
+        "filter": {"type": "array", "maxItems": MAX_CONDITIONS, "items": condition, "description": "joined by AND"},
+        "order": {"type": "array", "maxItems": MAX_KEYS, "items": key},
+        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_ROWS},
         "offset": {"type": "integer", "minimum": 0},
     }
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from countersign.records.access.view import Caller, Domain
-from countersign.records.masking.permutation import MOST_TOGETHER, Permutation
+from countersign.records.masking.permutation import MAX_TOGETHER, Permutation
 
-MOST_KNOWN = 16_384
+MAX_KNOWN = 16_384
 """Token numbers kept of a domain, about 2 MB: those of what an agent is working on."""
 
-MOST_DOMAINS = 128
+MAX_DOMAINS = 128
 
 
 class DomainMasks:
@@ -20,13 +20,13 @@ class DomainMasks:
 
     def tokens(self, ids: Sequence[int]) -> list[int]:
         """The numbers of the tokens of the value ids, in their order."""
-        if len(ids) > MOST_TOGETHER:
+        if len(ids) > MAX_TOGETHER:
             # Whoever reads so much at once would only push out what is read again and again.
             return self._permutation.encode(ids)
         known = self._known
         new = [each for each in ids if each not in known]
         if new:
-            if len(known) >= MOST_KNOWN:
+            if len(known) >= MAX_KNOWN:
                 known.clear()
                 new = list(ids)
             known.update(zip(new, self._permutation.encode(new), strict=True))
@@ -50,7 +50,7 @@ class MaskStore:
         # By its key too: a domain that is opened again has another one.
         found = self._known.get(caller.domain)
         if found is None:
-            if len(self._known) >= MOST_DOMAINS:
+            if len(self._known) >= MAX_DOMAINS:
                 self._known.clear()
             found = self._known[caller.domain] = DomainMasks(caller.domain)
         return found

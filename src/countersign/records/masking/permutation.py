@@ -18,7 +18,7 @@ SIZE = 1 << 48
 """Numbers run from 0 to this, exclusive."""
 
 ROUNDS = 8
-MOST_TOGETHER = 1_024
+MAX_TOGETHER = 1_024
 
 _HALF = 24
 _LANE = 128
@@ -42,8 +42,8 @@ class Permutation:
 
     def _through(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
         found: list[int] = []
-        for start in range(0, len(numbers), MOST_TOGETHER):
-            found += self._batch(numbers[start : start + MOST_TOGETHER], rounds, swapped=swapped)
+        for start in range(0, len(numbers), MAX_TOGETHER):
+            found += self._batch(numbers[start : start + MAX_TOGETHER], rounds, swapped=swapped)
         return found
 
     def _batch(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
@@ -69,7 +69,7 @@ def _padded(numbers: Sequence[int]) -> list[int]:
     return padded
 
 
-@lru_cache(maxsize=2 * MOST_TOGETHER)
+@lru_cache(maxsize=2 * MAX_TOGETHER)
 def _ones(count: int) -> int:
     """The number that has a 1 in each of so many lanes."""
     return sum(1 << _LANE * lane for lane in range(count))

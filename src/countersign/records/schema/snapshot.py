@@ -11,8 +11,8 @@ from countersign.declare.computing import sources
 from countersign.declare.registry import Total
 from countersign.kernel.database.port import Dialect
 
-MOST_BITS = 62
-ALIASED = 1 << MOST_BITS
+MAX_BITS = 62
+ALIASED = 1 << MAX_BITS
 """The bit of `changed` above those of the fields: some token domain has a value id of its own for a value."""
 
 
@@ -110,8 +110,8 @@ def table(model: Declared, module: str, totals: Iterable[Total], before: Table |
         if name not in kept:
             kept[name] = used
             used += 1
-    if used > MOST_BITS:
-        text = f"{model.source}: {model.name} has had more than {MOST_BITS} fields: make a second model"
+    if used > MAX_BITS:
+        text = f"{model.source}: {model.name} has had more than {MAX_BITS} fields: make a second model"
         raise DeclarationError(text)
     return Table(model.name, module, list(_columns(model, tuple(totals))), list(_indexes(model, dialect)), kept, used)
 

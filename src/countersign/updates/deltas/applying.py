@@ -17,7 +17,7 @@ from countersign.updates.deltas.bytewise import total
 from countersign.updates.deltas.covers import Cover
 from countersign.updates.deltas.reference import Piece, Reference
 from countersign.updates.deltas.streams import Stream
-from countersign.updates.numbers import LONGEST, Malformed, Reader, unsigned
+from countersign.updates.numbers import MAX_NUMBER_BYTES, Malformed, Reader, unsigned
 from countersign.updates.unfold import folding
 from countersign.updates.unfold.spans import BIGGEST_FILE, TOTAL_BYTES, Budget, most_unfolded
 
@@ -236,7 +236,7 @@ def _columns(packed: streams.Packed, rows: int, columns: int, most: int) -> "lis
     """
     if rows * columns > packed.size:
         raise Malformed("there are fewer numbers than announced")
-    if packed.size > min(rows * columns * LONGEST, patch.LIST_BYTES):
+    if packed.size > min(rows * columns * MAX_NUMBER_BYTES, patch.LIST_BYTES):
         raise Malformed("there are more numbers than announced, or than any delta needs")
     reader = Reader(Stream(packed, bytes).take(packed.size))
     found = [array("Q", (reader.number(most) for _ in range(rows))) for _ in range(columns)]

@@ -18,7 +18,7 @@ from countersign.updates.numbers import Malformed, Reader, packed, signed
 
 MAGIC = b"CSD1"
 HEAD_BYTES = 128
-LONGEST = 1 << 40
+MAX_SIZE = 1 << 40
 LIST_BYTES = 32 << 20
 """Of a list of numbers; a patch with more is made with fewer and longer runs."""
 _STREAMS = 5
@@ -64,8 +64,8 @@ def decode(blob: bytes) -> Patch:
     if not blob.startswith(MAGIC):
         raise Malformed("this is no delta of a format that is known here")
     reader = Reader(blob[len(MAGIC) :])
-    old_size, new_size, covers, runs = reader.numbers(4, LONGEST)
-    heads = [reader.numbers(3, LONGEST) for _ in range(_STREAMS)]
+    old_size, new_size, covers, runs = reader.numbers(4, MAX_SIZE)
+    heads = [reader.numbers(3, MAX_SIZE) for _ in range(_STREAMS)]
     control, lengths, values, literals, recipes = (Packed(m, size, reader.take(length)) for m, size, length in heads)
     if not reader.is_at_end:
         raise Malformed("something follows after the delta")

@@ -20,8 +20,8 @@ BATCH_BYTES = 4 << 20
 WAITING_BATCHES = 2
 COMPRESSORS = 2
 NOTED_BYTES = 1 << 20
-MOST_NOTES = 200
-ALL_NOTED_BYTES = 16 << 20
+MAX_NOTES = 200
+MAX_NOTED_BYTES = 16 << 20
 """Of all the small files of a build that say what it consists of; those that come later are left."""
 _NOTED_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
 _NOTED_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
@@ -73,7 +73,7 @@ class Contents:
 
     def _may_note(self, size: int) -> bool:
         """Whether a note of this size is sent, too; it is counted then."""
-        if self._notes == MOST_NOTES or self._noted_bytes + size > ALL_NOTED_BYTES:
+        if self._notes == MAX_NOTES or self._noted_bytes + size > MAX_NOTED_BYTES:
             return False
         self._notes += 1
         self._noted_bytes += size

@@ -23,7 +23,7 @@ from countersign.updates.ingest.records import At, Ended, Failed, Order
 SMALLEST_BLOCK = 1 << 20
 _FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 """What a fault of the reader raises, or a thread that has no room to start; it has nothing to do with who listens."""
-MOST_BLOCKS = 4096
+MAX_BLOCKS = 4096
 _TAKEN_WHOLE = (".apk", ".aab", ".ipa", ".jar", ".war", ".msix", ".appx")
 """Archives that are started or installed as they are."""
 _NAMED_AS_ARCHIVES = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tzst", ".tar.zst", ".whl")
@@ -126,7 +126,7 @@ class Blocks:
 def block_size(length: int) -> int:
     """How many bytes of an artifact of that length one digest stands for: a power of two, so that there are few."""
     size = SMALLEST_BLOCK
-    while size * MOST_BLOCKS < length:
+    while size * MAX_BLOCKS < length:
         size *= 2
     return size
 

@@ -24,7 +24,7 @@ from countersign.updates.manifest import File, Manifest
 from countersign.updates.planner import Local, Plan, positions
 from countersign.updates.wire import ChunkPlaces, Delta
 
-MOST_FAILED_DELTAS = 3
+MAX_FAILED_DELTAS = 3
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class Building:
         used the others are skipped."""
         failed = 0
         for delta in deltas:
-            if failed == MOST_FAILED_DELTAS:
+            if failed == MAX_FAILED_DELTAS:
                 self.built.detours.append("skipped the other deltas")
                 return
             failed += not self._otherwise("a delta", lambda delta=delta: self._by_delta(delta))

@@ -14,7 +14,7 @@ from countersign.updates.manifest import Manifest
 from countersign.updates.wire import Envelope
 
 MANIFEST, STATE = "manifest.json", "state.json"
-LONGEST = 512 << 20
+MAX_BYTES = 512 << 20
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,4 +91,4 @@ def replace(root: Path, state: State) -> None:
 def _content(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0))
     with open(descriptor, "rb") as file:
-        return file.read(LONGEST)
+        return file.read(MAX_BYTES)

@@ -9,7 +9,7 @@ from pathlib import Path
 from countersign.updates.install.admission import OWN
 from countersign.updates.install.place import PlaceRefused
 
-DEEPEST = 256
+MAX_DEPTH = 256
 """Folders in folders of an installation that are looked into."""
 
 
@@ -38,7 +38,7 @@ def scan(root: Path) -> Tree:
     """
     tree = Tree()
     if not root.is_symlink() and root.is_dir():
-        for path, entry in _walk(root, "", DEEPEST):
+        for path, entry in _walk(root, "", MAX_DEPTH):
             _note(tree, path, entry)
     return tree
 
@@ -46,7 +46,7 @@ def scan(root: Path) -> Tree:
 def _walk(root: Path, above: str, levels: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
     if levels < 0:
         top = root / above.partition("/")[0]
-        raise PlaceRefused(f"{top} is nested more than {DEEPEST} folders deep; move it out of the installation")
+        raise PlaceRefused(f"{top} is nested more than {MAX_DEPTH} folders deep; move it out of the installation")
     with os.scandir(root / above) as entries:
         listed = sorted(entries, key=lambda entry: entry.name)
     for entry in listed:

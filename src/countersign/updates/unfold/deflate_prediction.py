@@ -30,7 +30,7 @@ _GOOD, _BAD = 100, 8
 """One edit in so many tokens is good enough to look no further, or too much to go on."""
 _CODE_BITS = 4_700
 """A dynamic block's codes are shorter."""
-_SHORT, _FARTHEST, _LONGEST = 3, 32_768, 258
+_SHORT, _MAX_DISTANCE, _MAX_LENGTH = 3, 32_768, 258
 
 
 class Predictor(NamedTuple):
@@ -129,7 +129,7 @@ def _without_short(tokens: Tokens, content: bytes) -> Tokens:
         before = at - 1 - (token & 0xFFFF)
         if length == _SHORT:
             out.extend((0, 0, 0))
-        elif is_after_short and 1 < length < _LONGEST and before >= 0 and content[at - 1] == content[before]:
+        elif is_after_short and 1 < length < _MAX_LENGTH and before >= 0 and content[at - 1] == content[before]:
             out[-1] = token + (1 << 16)
         else:
             out.append(token)
@@ -206,7 +206,8 @@ def decode(reader: Reader, most: int) -> Recoding:
     if sum(counts) != inserted:
         raise Malformed("edits have other tokens than are there")
     tokens = [
-        length << 16 | (reader.number(_FARTHEST) if length else 0) for length in reader.numbers(inserted, _LONGEST)
+        length << 16 | (reader.number(_MAX_DISTANCE) if length else 0)
+        for length in reader.numbers(inserted, _MAX_LENGTH)
     ]
     if any(token and (token >> 16 < _SHORT or not token & 0xFFFF) for token in tokens):
         raise Malformed("a match is too short or leads nowhere")

@@ -12,7 +12,7 @@ from countersign.updates.numbers import Malformed, Reader, packed
 from countersign.updates.unfold import deflating
 from countersign.updates.unfold.spans import LEVELS, Budget, Span, spans
 
-LONGEST = 1 << 40
+MAX_LENGTH = 1 << 40
 
 
 class Unfolded(NamedTuple):
@@ -65,8 +65,8 @@ def reference(data: bytes, budget: Budget, levels: int = LEVELS) -> Iterator[byt
 def _fold(content: memoryview, reader: Reader, levels: int, most: int) -> bytes:
     if levels == 0:
         raise Malformed("a recipe goes deeper than archives are looked into")
-    count = reader.number(LONGEST)
-    gaps = reader.numbers(count + 1, LONGEST)
+    count = reader.number(MAX_LENGTH)
+    gaps = reader.numbers(count + 1, MAX_LENGTH)
     at = sum(gaps)
     skeleton = content[:at]
     pieces: list[bytes | memoryview] = []
@@ -75,13 +75,13 @@ def _fold(content: memoryview, reader: Reader, levels: int, most: int) -> bytes:
     for gap in gaps[:-1]:
         pieces.append(skeleton[read : read + gap])
         read += gap
-        length, is_folded = divmod(reader.number(LONGEST), 2)
-        way = deflating.decode(reader, LONGEST)
+        length, is_folded = divmod(reader.number(MAX_LENGTH), 2)
+        way = deflating.decode(reader, MAX_LENGTH)
         held = content[at : at + length]
         if len(held) != length:
             raise Malformed("a recipe is for more than there is")
         at += length
-        inner = _fold(held, reader, levels - 1, LONGEST) if is_folded else bytes(held)
+        inner = _fold(held, reader, levels - 1, MAX_LENGTH) if is_folded else bytes(held)
         pieces.append(deflating.deflated(inner, way))
         size += len(pieces[-1])
         if size > most:

@@ -23,7 +23,7 @@ _REPEATS = {16: (2, 3), 17: (3, 3), 18: (7, 11)}
 _FIXED_LITERALS = (8,) * 144 + (9,) * 112 + (7,) * 24 + (8,) * 8
 _FIXED_DISTANCES = (5,) * 30
 _NO_SYMBOL = 1_000
-_LONGEST_CODE = 15
+_MAX_CODE_LENGTH = 15
 _REFILL_BITS = 64
 _MIN_BLOCK_BYTES, _SPARE_BLOCKS = 512, 64
 """A stream whose blocks are shorter on average, but for a few, is refused: each block takes tables."""
@@ -117,7 +117,7 @@ def _canonical_codes(lengths: Sequence[int]) -> list[int]:
 @lru_cache(4)
 def _table(lengths: tuple[int, ...]) -> _Table:
     size = 1 << max(1, *lengths)
-    if sum(1 << _LONGEST_CODE - length for length in lengths if length) > 1 << _LONGEST_CODE:
+    if sum(1 << _MAX_CODE_LENGTH - length for length in lengths if length) > 1 << _MAX_CODE_LENGTH:
         raise Malformed("a code has more words than fit")
     # Bits that are no code lead out of every list.
     table = [_NO_SYMBOL << 4 | 1] * size
