@@ -21,7 +21,7 @@ ENTER = """
 import os, resource, socket, subprocess, sys
 from pathlib import Path
 from countersign.archives import confined
-got = confined.enter(folder=Path(), memory_bytes=1 << 30, cpu_s=20)
+got = confined.enter(folder=Path(), memory_bytes=1 << 30, cpu_s=int(sys.argv[1]))
 def tried(act):
     try:
         return act()
@@ -40,11 +40,16 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
+def ended(folder: Path, code: str, cpu_s: int = 20) -> subprocess.CompletedProcess[str]:
+    """How the lines end in a process that confined itself to the folder before."""
+    environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command = [sys.executable, "-P", "-c", ENTER + textwrap.dedent(code), str(cpu_s)]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
 def confined(folder: Path, code: str) -> str:
     """What the lines print in a process that confined itself to the folder before."""
-    environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    command = [sys.executable, "-P", "-c", ENTER + textwrap.dedent(code)]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = ended(folder, code)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -113,12 +118,16 @@ def test_memory_and_time_are_bounded(folder: Path) -> None:
         print("no memory", resource.getrlimit(resource.RLIMIT_CPU), resource.getrlimit(resource.RLIMIT_CORE))
     """
 
-    assert confined(folder, code) == "no memory (20, 20) (0, 0)"
+    assert confined(folder, code) == "no memory (20, 21) (0, 0)"
+
+
+def test_at_its_limit_of_cpu_time_it_ends_by_the_signal_that_names_it(folder: Path) -> None:
+    assert ended(folder, "while True: pass", cpu_s=1).returncode == -signal.SIGXCPU
 
 
 def test_it_ends_with_its_parent(folder: Path) -> None:
     inner = ENTER + "print(os.getpid(), flush=True)\nimport signal\nsignal.pause()\n"
-    outer = f"import subprocess, sys; subprocess.Popen([sys.executable, '-P', '-c', {inner!r}]).wait()"
+    outer = f"import subprocess, sys; subprocess.Popen([sys.executable, '-P', '-c', {inner!r}, '20']).wait()"
     environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     parent = subprocess.Popen(
         [sys.executable, "-P", "-c", outer], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True

@@ -94,15 +94,17 @@ def _drop_root() -> None:
 
 def _bound(memory_bytes: int, cpu_s: int) -> bool:
     wanted = (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_AS, memory_bytes),
-        (resource.RLIMIT_CPU, cpu_s),
-        (resource.RLIMIT_NOFILE, _OPEN_FILES),
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_AS, memory_bytes, memory_bytes),
+        # At the soft limit the process ends with SIGXCPU, which names the cause. At the hard one it ends with SIGKILL.
+        (resource.RLIMIT_CPU, cpu_s, cpu_s + 1),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES),
     )
-    for kind, value in wanted:
-        _, hard = resource.getrlimit(kind)
-        most = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (most, most))
+    for kind, soft, hard in wanted:
+        _, present = resource.getrlimit(kind)
+        if present != resource.RLIM_INFINITY:
+            soft, hard = min(soft, present), min(hard, present)
+        resource.setrlimit(kind, (soft, hard))
     return True
 
 

@@ -3,16 +3,19 @@
 import base64
 import gzip
 import json
+from typing import Any
 
 import pytest
 
 from countersign.archives.refusals import ArchiveRefused
-from countersign.distribution.processing import artifacts, queries
+from countersign.distribution.processing import artifacts, queries, reader
 from countersign.distribution.processing.artifacts import ArtifactGone
 from countersign.distribution.processing.ingest import ArtifactDamaged
 from countersign.kernel.errors import Unavailable
 from countersign.updates import chunks
+from countersign.updates.ingest.records import Order
 from countersign.updates.manifest import Manifest
+from tests.archives import tars
 from tests.distribution.files import sha256_of
 from tests.distribution.processing.works import EXECUTABLE, Works, noise, tar, zipped
 
@@ -159,6 +162,24 @@ async def test_a_hostile_archive_leaves_nothing(works: Works) -> None:
         await works.outcome("build.process", artifact_id)
 
     assert refused.value.members == {"rule": "dot-dot", "entry": "../outside"}
+    assert await counts(works) == {"chunks": 0, "refs": 0, "packs": 0}
+
+
+async def test_an_archive_that_takes_too_much_cpu_time_is_refused_and_not_tried_again(
+    works: Works, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def order(**members: Any) -> Order:
+        # The limit of time on the clock stays: the reader itself would refuse the archive by it.
+        return Order(**{**members, "cpu_s": 1})
+
+    monkeypatch.setattr(reader, "Order", order)
+    empty = b"".join(tars.file(f"{number:06}".encode(), b"") for number in range(100_000))
+    artifact_id = await works.upload(gzip.compress(tars.archive(empty), 1), filename="game.tar.gz")
+
+    with pytest.raises(ArchiveRefused) as refused:
+        await works.outcome("build.process", artifact_id)
+
+    assert refused.value.members == {"rule": "too-slow"}
     assert await counts(works) == {"chunks": 0, "refs": 0, "packs": 0}
 
 

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import os
 import select
+import signal
 import socket
 import sys
 from asyncio import StreamWriter
@@ -22,7 +23,11 @@ _HANDED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
 
 
 class WorkerDied(Unavailable):
-    """A process that worked on an artifact ended without a word, as it does when it takes too much memory or time."""
+    """A process that worked on an artifact ended without a word, as it does when it takes too much memory."""
+
+
+class CpuTimeExceeded(WorkerDied):
+    """A process that worked on an artifact reached its limit of CPU time."""
 
 
 class Apart:
@@ -52,12 +57,15 @@ class Apart:
         """The next message's payload.
 
         Raises:
+            CpuTimeExceeded: the process reached its limit of CPU time.
             WorkerDied: the process ended too early.
         """
         try:
             return await asyncio.to_thread(framing.read_raw, self._told)
         except EOFError as error:
             code = await self._process.wait()
+            if code == -signal.SIGXCPU:
+                raise CpuTimeExceeded("a process that worked on the artifact reached its limit of CPU time") from error
             raise WorkerDied(f"a process that worked on the artifact ended with {code} and no result") from error
 
     async def say(self, payload: bytes) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from countersign.archives.limits import limits_of
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.distribution.processing import apart
-from countersign.distribution.processing.apart import Apart
+from countersign.distribution.processing.apart import Apart, CpuTimeExceeded
 from countersign.settings import Settings
 from countersign.updates.ingest import records
 from countersign.updates.ingest.records import Failed, Order, Record
@@ -23,8 +23,9 @@ MEBIBYTE = 1 << 20
 class Reading:
     """An artifact that is being read: its records one by one, and the answers to what it asks."""
 
-    def __init__(self, process: Apart) -> None:
+    def __init__(self, process: Apart, cpu_s: int) -> None:
         self._process = process
+        self._cpu_s = cpu_s
 
     async def next(self) -> Record:
         """The next record.
@@ -33,7 +34,11 @@ class Reading:
             ArchiveRefused, ArchiveUnknown: the artifact was refused.
             WorkerDied: the process ended too early.
         """
-        record = records.decode(await self._process.hear())
+        try:
+            record = records.decode(await self._process.hear())
+        except CpuTimeExceeded as error:
+            # The same bytes would take as long again.
+            raise ArchiveRefused("too-slow", f"reading takes more than {self._cpu_s} seconds of CPU time") from error
         if isinstance(record, Failed):
             if record.kind == "unknown":
                 raise ArchiveUnknown(record.detail)
@@ -63,7 +68,7 @@ async def reading(settings: Settings, path: Path, name: str, *, chunks: bool, pl
                 cpu_s=settings.archive_seconds,
             )
             await process.say(msgspec.msgpack.encode(order))
-            yield Reading(process)
+            yield Reading(process, order.cpu_s)
 
 
 @contextmanager
