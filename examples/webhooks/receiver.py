@@ -19,7 +19,7 @@ LARGEST = 65_536
 
 
 def verified(secret: str, headers: Mapping[str, str], body: bytes) -> dict[str, str]:
-    """The event in the body, if whoever knows the secret sent it within the last five minutes; else ValueError."""
+    """The event in the body, if it was signed with the secret within the last five minutes; else ValueError."""
     message, timestamp = headers["webhook-id"], headers["webhook-timestamp"]
     if abs(time.time() - int(timestamp)) > TOLERANCE_S:
         raise ValueError("too old, or from the future")
