@@ -37,10 +37,26 @@ async def test_what_is_booked_by_hand_meanwhile_is_not_booked_twice(office: Offi
     said = (await office.approve("carol", plan)).json()
 
     assert said["state"] == "stale"
-    assert said["error"] == "plan is stale: a record that payment.create depends on changed since it was proposed"
+    changed = "a record that payment.create depends on changed since it was proposed"
+    assert said["error"] == f"plan is stale: {changed}: invoice {invoice}"
+    # What is stored is read by others, too.
+    assert (await office.value("carol", "plan.get", id=plan))["error"] == changed
     assert len(await office.all("payment")) == before + 1
     assert (await office.value("carol", "invoice.get", id=invoice))["paid_minor"] == 1000
     assert (await office.value(agent, "plan.get", id=plan))["error"] == "stale"
+
+
+async def test_a_person_from_whom_a_field_is_hidden_is_not_told_which_record_changed(office: Office) -> None:
+    pays = {"model": "payment", "commands": "*", "clear": "*", "write": "*"}
+    await office.person("eve", pays, {"model": "invoice", "commands": "get,list", "clear": "number"})
+    agent = await office.agent("root", "*")
+    invoice = (await posted(office))["id"]
+    plan = await office.proposed(agent, "payment.create", invoice=invoice, amount_minor=1000)
+    await office.value("carol", "payment.create", invoice=invoice, amount_minor=1000)
+
+    said = (await office.approve("eve", plan)).json()
+
+    assert said["error"] == "plan is stale: a record that payment.create depends on changed since it was proposed"
 
 
 async def paid(office: Office, invoice: str, _third: str, _back: str) -> None:

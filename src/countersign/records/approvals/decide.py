@@ -15,11 +15,11 @@ from countersign.kernel.turns import Turns
 from countersign.records.access import domains
 from countersign.records.access.view import Caller
 from countersign.records.approvals import changes, events, policy, provenance, rights, steps
-from countersign.records.approvals.hanging import Surroundings
+from countersign.records.approvals.hanging import Row, Surroundings
 from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.policy import Policy
 from countersign.records.approvals.steps import Step
-from countersign.records.commands import command, promise, select, writing
+from countersign.records.commands import command, incoming, promise, select, writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
@@ -59,12 +59,14 @@ class Decision(msgspec.Struct):
 
 
 class Ended(Exception):
-    """The plan comes to an end without being executed; that is written down, then told."""
+    """The plan comes to an end without being executed. `error` is stored with the plan, whose readers may see less than
+    the person who decides; `detail` is in that person's answer alone."""
 
-    def __init__(self, state: str, error: str) -> None:
+    def __init__(self, state: str, error: str, detail: str = "") -> None:
         super().__init__(state)
         self.state = state
         self.error = error
+        self.detail = detail or error
 
 
 class NotPending(BadInput):
@@ -92,7 +94,7 @@ async def approve(run: Run, agents: Agents, plan_id: str, digest: str | None, no
         if plan.values["state"] == "pending":
             await changes.note(transaction, plan_id)
     if isinstance(outcome, Ended):
-        raise NotPending(plan_id, outcome.state, outcome.error)
+        raise NotPending(plan_id, outcome.state, outcome.detail)
     return outcome
 
 
@@ -221,11 +223,28 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
             row = await run.transaction.fetch_one(statement.text, *statement.values)
             if row is None or row[1] != step.revision:
                 raise Ended("stale", f"{step.model} {step.record_id} changed since it was proposed")
-        reads_match = await around.reads(step) == step.read_revisions
-        if not reads_match or await around.fingerprint(step) != step.dependents_fingerprint:
-            # Which one is not said: whoever reads it here may not see that record.
+        reads = await around.reads(step)
+        if reads != step.read_revisions or await around.fingerprint(step) != step.dependents_fingerprint:
             about = f"{step.id} of {step.record_id}" if step.record_id else step.id
-            raise Ended("stale", f"a record that {about} depends on changed since it was proposed")
+            error = f"a record that {about} depends on changed since it was proposed"
+            record = await _visible_change(run, step.read_revisions, reads)
+            raise Ended("stale", error, "" if record is None else f"{error}: {record}")
+
+
+async def _visible_change(run: Run, before: Sequence[Row], now: Sequence[Row]) -> str | None:
+    """Model and id of a record that changed, if the person sees all its fields. None for any other: that it changed
+    must not be revealed."""
+    changed: dict[str, list[str]] = {}
+    for model, record_id, _ in sorted(set(before) ^ set(now)):
+        changed.setdefault(model, []).append(record_id)
+    for model, record_ids in changed.items():
+        view = run.caller.view.models.get(model)
+        if view is None or view.denied:
+            continue
+        found = await incoming.revisions(run, view, record_ids)
+        if found:
+            return f"{model} {min(found)}"
+    return None
 
 
 async def _count(
