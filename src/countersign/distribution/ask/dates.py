@@ -11,9 +11,10 @@ MONTHS = str.split(
     "january february march april may june july august september october november december"
 )
 WEEKDAYS = str.split("monday tuesday wednesday thursday friday saturday sunday")
-NUMBERS = {name: number for number, name in enumerate(str.split("one two three four five six seven eight nine ten"), 1)}
-NUMBERS |= {"a": 1, "an": 1, "couple": 2, "a couple": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12}
-NUMBERS |= {"thirty": 30, "sixty": 60, "ninety": 90, "hundred": 100}
+NUMBERS = {name: at for at, name in enumerate(str.split("one two three four five six seven eight nine ten"), 1)} | {
+    "a": 1, "an": 1, "couple": 2, "a couple": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12,
+    "thirty": 30, "sixty": 60, "ninety": 90, "hundred": 100,
+}  # fmt: skip
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
 _MONTH_OF = {name[:size]: place for place, name in enumerate(MONTHS, 1) for size in (3, 4, len(name))}
 _NUMBER = rf"(?P<n>\d{{1,4}}|{'|'.join(sorted(NUMBERS, key=len, reverse=True))})(?: of)?"
