@@ -23,7 +23,7 @@ from countersign.distribution.ask.lexicon import Token
 from countersign.distribution.catalog.filter import KNOWN, SLOTS, Values
 
 MAX_NUMBER = 100
-FLAGS = ("each", "all", "sort", "newer", "same", "skip")
+FLAGS = ("each", "all", "sort", "same", "skip")
 """Classes of words of which it counts whether the question has them."""
 AUXILIARIES = frozenset(
     str.split(
@@ -41,12 +41,10 @@ _OWNERS = frozenset(str.split("i i've we we've he she my our office"))
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org"}  # fmt: skip
 _PLATFORM_NOUNS = frozenset(["platforms", "systems", "devices", "platform"])
-_ABOVE = frozenset(["newer", "later", "higher", "above", "after", "since", "beyond"])
-_BELOW = frozenset(["older", "earlier", "lower", "below", "before", "pre", "prior", "preceded", "precedes"])
+_ABOVE = frozenset(["newer", "later", "higher", "above", "after", "since"])
+_BELOW = frozenset(["older", "earlier", "lower", "below", "before", "pre", "prior"])
 _BESIDES = frozenset(["besides", "other", "apart", "aside"])
 _SOMETHING = frozenset(["anything", "something", "else", "any", "some", "anywhere"])
-_STEPS = frozenset(["right", "just", "immediately", "directly", "preceded", "precedes"])
-"""Before "before" and "after" of versions: the next one is meant."""
 
 
 class Bound:
@@ -59,7 +57,6 @@ class Bound:
         self.fields: list[str] = []
         self.orders: list[Item] = []
         self.nouns: list[Item] = []
-        self.denied_releases: list[Item] = []
         self.times: list[Item] = []
         self.guards: list[str] = []
         self.beyond: list[str] = []
@@ -68,23 +65,13 @@ class Bound:
         self.answer = self.by = self.when = self.sort = ""
         self.flags: set[str] = set()
         self.used: set[str] = set()
-        plain = [token.word for token in tokens if not token.is_mark]
-        self.is_tag_question = self._ends_in_question()
-        self.is_or_not = plain[-2:] == ["or", "not"]
         self.is_terse = bool(items) and all(item.is_pair or item.slot in ("and", "or") for item in items)
-        self._tokens = tokens
+        self.has_unbound_not = False
         self._items = self._of_question(items)
         self._only: list[int] = []
         self._is_negated, self._negated_slot, self._joint = False, "", ""
-        self._is_other = self._is_unbound_not = False
         self._read()
         self._end()
-
-    def _ends_in_question(self) -> bool:
-        """Whether it ends like "…, is it?": then Yes and No are of what is before, without its "not"."""
-        tail = [word for word in self.words[-4:] if word != "?"]
-        is_tail = len(tail) >= 3 and tail[-3] == "," and tail[-2] in AUXILIARIES
-        return is_tail and tail[-1] in ("it", "there", "they", "that")
 
     def _of_question(self, items: Sequence[Item]) -> list[Item]:
         """Without what the asker's own sentences say of a slot that the question says too."""
@@ -122,6 +109,13 @@ class Bound:
     def _end(self) -> None:
         """What only the whole question tells."""
         begin = self.words[self.sentence.start : self.sentence.start + 1]
+        tail = [word for word in self.words if word != "?"][-3:]
+        is_tag_question = tail[:1] == [","] and tail[1] in AUXILIARIES and tail[2] != "you"
+        if is_tag_question:
+            # "It isn't free, is it?": Yes and No are of what is before, without its "not".
+            self.answer, self.has_unbound_not = "exists", False
+            for item in self.values:
+                item.is_negated = False
         if begin == ["will"] and "you" not in self.words:
             self.beyond.append("the future")
         if "most" in self.words and not [*self.orders, *self.sort]:
@@ -134,15 +128,6 @@ class Bound:
             self.flags.discard("titled")
         if self._is_negated and self._negated_slot and "," in words and self._joint != "or":
             self._but(item)
-        if "!=" in words or self._is_after_minus(item.start):
-            self._is_negated, self._negated_slot = True, ""
-
-    def _is_after_minus(self, at: int) -> bool:
-        """Whether a minus is right before the word, as query languages exclude one."""
-        before = self._tokens[at - 1] if at else None
-        if before is None or before.word != "-" or before.end != self._tokens[at].start:
-            return False
-        return at < 2 or self._tokens[at - 2].end < before.start
 
     def _titled(self, item: Item) -> None:
         """ "Titled …", or words that are before it: "rail" in the title."""
@@ -153,23 +138,17 @@ class Bound:
             self.flags.add("titled")
 
     def _not(self, item: Item) -> None:
-        if self.words[item.start] == "no" and self._is_answer_no(item):
-            return
-        # "Isn't it free?" asks whether it is.
-        asks = item.start == self.sentence.start and self.words[item.start] in AUXILIARIES
-        self._is_negated = self._is_unbound_not = not (asks or self.is_tag_question)
-        self._negated_slot = self._joint = ""
+        word, is_first = self.words[item.start], item.start == self.sentence.start
         before = {*self.words[max(0, item.start - 2) : item.start]}
-        self._is_other = self.words[item.start] in _BESIDES and bool(_SOMETHING & before)
-
-    def _is_answer_no(self, item: Item) -> bool:
-        """ "No, I mean …" denies nothing; "iOS no" denies what is before it."""
-        following = self.words[item.end] if item.end < len(self.words) else ","
-        last = self.values[-1] if self.values else None
-        if last is not None and last.end == item.start and following in (",", ";", "."):
-            last.is_negated = True
-            return True
-        return item.start == self.sentence.start and following in (",", ".")
+        if word in _BESIDES and _SOMETHING & before:
+            self.guards.append(word)
+        if word == "no" and self.words[item.end : item.end + 1] in ([","], ["."], [";"]):
+            # "No, I mean …" denies nothing; "iOS no" denies what is before it.
+            self.guards += [] if is_first else [word]
+        # "Isn't it free?" asks whether it is.
+        elif not (is_first and word in AUXILIARIES):
+            self._is_negated, self.has_unbound_not = True, True
+            self._negated_slot = self._joint = ""
 
     def _only_beside(self, item: Item) -> None:
         if not _OWNERS & {*self.words[max(0, item.start - 3) : item.start]}:
@@ -192,41 +171,29 @@ class Bound:
         if "each" in self.flags and item.value == "publishers":
             self.by = "org"
             self.flags.discard("each")
-        elif item.value == "releases" and self._is_negated:
+        elif item.value == "releases" and self._is_negated and not self._negated_slot and [*self.nouns, *self.values]:
             self._deny_releases(item)
         else:
+            # Of "no Linux version" the platform is denied, not its releases.
             self.nouns.append(item)
 
     def _deny_releases(self, item: Item) -> None:
-        beside = self.values[-1].slot if self.values and self.values[-1].end == item.start else ""
-        if beside in ("platform", "channel"):
-            # "No Linux version": the platform is denied, not its releases.
-            self.denied_releases.append(item)
-        elif self.of("kind") or "products" in [noun.value for noun in self.nouns]:
-            self.when, self._is_negated, self._is_unbound_not = "none", False, False
-        else:
-            self.nouns.append(item)
+        """No release at all, or of "never released as stable" none in the channel that follows."""
+        following = self._items[self._items.index(item) + 1 :][:1]
+        if not (following and following[0].slot == "channel"):
+            self.when, self._is_negated, self.has_unbound_not = "none", False, False
 
     def _when(self, item: Item) -> None:
-        following = self._items[self._items.index(item) + 1 :][:1]
-        if self._is_negated and following and following[0].slot == "channel":
-            # "Never released as stable": the channel is denied.
-            return
         if self._is_negated and not self._negated_slot:
-            self.when, self._is_negated, self._is_unbound_not = "none", False, False
+            self._deny_releases(item)
         elif self.when in ("", "any"):
             self.when = item.value
-        if self.when == "first" and self.words[item.end - 1] in ("release", "version"):
-            self.nouns.append(Item("find", "releases", item.end - 1, item.end))
 
     def _field(self, item: Item) -> None:
         slot = SLOT_OF_FIELD.get(item.value, "")
-        following = self.words[item.end] if item.end < len(self.words) else ""
         if "each" in self.flags and slot:
             self.by = slot
             self.flags.discard("each")
-        elif following in (":", "=", "!=") and slot:
-            self._is_negated = self._is_negated or following == "!="
         else:
             self.fields.append(item.value)
 
@@ -244,7 +211,8 @@ class Bound:
         before = self.words[max(0, item.start - 4) : item.start]
         for words, sign in ((_ABOVE, ">"), (_BELOW, "<")):
             if words & {*before}:
-                self._use(words & {*before}, item, sign)
+                self.used |= words & {*before}
+                self.guards = [guard for guard in self.guards if guard not in words | {"than"}]
                 return f"{sign}{item.value}"
         is_between = before[-1:] == ["and"] and "between" in self.words[max(0, item.start - 6) : item.start]
         if not is_between and before[-1:] not in (["to"], ["until"]):
@@ -253,40 +221,17 @@ class Bound:
             other.value = f">{other.value.lstrip('<>')}"
         return f"<={item.value}"
 
-    def _use(self, words: frozenset[str], item: Item, sign: str) -> None:
-        """Take words for a comparison of versions; of "right before" the next one is meant."""
-        self.used |= words
-        self.guards = [guard for guard in self.guards if not (words | {"than"}) & {*guard.split()}]
-        if _STEPS & {*self.words[max(0, item.start - 4) : item.start]}:
-            self.limit = 1
-            self.orders = [Item("order", "newest" if sign == "<" else "oldest", item.start, item.start)]
-
     def _value(self, item: Item) -> None:
         if item.slot in ("quoted", "text"):
             item.slot = "title" if "titled" in self.flags else "text"
         if self._is_negated and self._negated_slot not in ("", item.slot) and self._joint != "or":
             self._is_negated = False
-        if item.is_pair:
-            item.is_negated |= self._is_negated
-            self._is_negated = False
-        else:
-            item.is_negated, item.joint = self._is_negated, self._joint
-        self._is_unbound_not &= not item.is_negated
-        if self._is_other and item.slot in ("platform", "channel"):
-            self._one_of_the_others(item)
+        item.is_negated |= self._is_negated
+        item.joint = item.joint or self._joint
+        self._is_negated &= not item.is_pair
+        self.has_unbound_not &= not item.is_negated
         self._negated_slot, self._joint = item.slot, ""
         self.values.append(item)
-
-    def _one_of_the_others(self, item: Item) -> None:
-        """ "Anything besides Windows": one of the others."""
-        others = [each for each in KNOWN[item.slot] if each not in str(item.value).split("|")]
-        item.value, item.is_negated = "|".join(others), False
-        self._is_negated = self._is_other = False
-
-    @property
-    def has_unbound_not(self) -> bool:
-        """Whether a "not" is left that denies nothing which was understood."""
-        return self._is_unbound_not
 
     def of(self, slot: str) -> list[Item]:
         """The values of a slot."""

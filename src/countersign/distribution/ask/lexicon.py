@@ -20,6 +20,7 @@ _TOKEN = re.compile(
     r"""(?P<quoted>"[^"]{1,100}"|“[^”]{1,100}”|«[^»]{1,100}»|`[^`]{1,100}`|(?<!\w)'[^']{1,100}'(?!\w))
     |(?P<number>v?\d[0-9A-Za-z]*(?:[._+:/-][0-9A-Za-z]+)*)
     |(?P<joint>(?<=[^\W_])[-_](?=[^\W_]))
+    |(?P<minus>(?<!\S)-(?=[^\W\d_]))
     |(?P<word>[^\W\d_][^\W_]*(?:['’.][^\W_]+)*)
     |(?P<mark>!=|<=|>=|&&|\|\||[,;:?!()\[\]{}&=<>|$€£\#/+.-])""",
     re.VERBOSE,
@@ -56,6 +57,8 @@ def tokens_of(question: str) -> list[Token]:
             found.append(Token(folded(match[0][1:-1]), start + 1, end - 1, is_quoted=True))
         elif match["word"]:
             found.append(_word(match[0], start, end))
+        elif match["minus"]:
+            found.append(Token("not", start, end))
         elif not match["joint"]:
             found.append(Token(match[0].lower(), start, end, is_mark=match["mark"] is not None))
     return found[:MAX_TOKENS]
@@ -123,7 +126,7 @@ order title          : alphabetical, alphabetically, a-z, by title, by name, alp
 when first           : for the first time, first time, debuting, make its debut, debut, debuted, debuts, first released, first published, first appeared, first appear, first come out, first came out, launched, launch, premiered, premiere, introduced in, new games, new apps, new tools, first release, first version, since when, newcomers, newcomer
 when last            : last updated, last released, last published, last touched, latest release was, last update was
 when any             : released, published, came out, come out, comes out, updated, shipped, ship, put out, appeared, appear, issued, brought out, new version, bring out, dropped, publish, update, coming out, gone out, went out, pushed, out, landed, arrived, uploaded, refreshed, touched, made available, ships, releasing, got, saw, see the light of day
-not .                : not, no, without, except, excluding, exclude, excludes, never, neither, nor, isn't, aren't, doesn't, don't, didn't, hasn't, haven't, wasn't, can't, won't, cannot, lacks, lack, lacking, apart from, other than, besides, minus, but not, except for, and not, none, aside from, rather than, missing, avoid, avoids, non, n't, free of, hate, weren't, couldn't, hadn't, shouldn't, outside of, ignoring, leave out, leaving out, skip, nothing but not, all but, everything but, anything but, devoid of, sans, waiting for, still waiting for, yet to, yet to see, instead of, anyone but, anybody but, everyone but, someone other than, anyone other than, no one but, nothing to do with, everybody but, out of, to the exclusion of, exclusion of, exclusive of, to exclude, exclude the, other systems than
+not .                : not, no, "!=", without, except, excluding, exclude, excludes, never, neither, nor, isn't, aren't, doesn't, don't, didn't, hasn't, haven't, wasn't, can't, won't, cannot, lacks, lack, lacking, apart from, other than, besides, minus, but not, except for, and not, none, aside from, rather than, missing, avoid, avoids, non, n't, free of, hate, weren't, couldn't, hadn't, shouldn't, outside of, ignoring, leave out, leaving out, skip, nothing but not, all but, everything but, anything but, devoid of, sans, waiting for, still waiting for, yet to, yet to see, instead of, anyone but, anybody but, everyone but, someone other than, anyone other than, no one but, nothing to do with, everybody but, out of, to the exclusion of, exclusion of, exclusive of, to exclude, exclude the, other systems than
 only .               : only, exclusively, exclusive, just, solely, nothing but, nowhere else, alone, no other, no others, nothing else, purely
 or .                 : or, either, "|", "||", and/or, as well as either, any of, at least one of, one of
 and .                : and, both, also, plus, "&", "&&", as well as, too, together with, along with, all of
@@ -139,9 +142,8 @@ number 9             : nine
 number 10            : ten
 answer exists        : exists, yes/no, yes or no, true or false, true/false
 when none            : nothing new, no news, untouched, abandoned, dormant
-newer .              : outdated, out of date, superseded, behind, anything newer, something newer, newer version, newer release, newer one, obsolete, newer versions, newer releases
 skip .               : tell me more, more about, more information, more details, any more, know more, once more, most of, mostly, before i can, before downloading, before using it, before using, to date, for the file, by the way, in the file, of all, as of today, in a sentence, in short, in brief, in one sentence, something else, see the light
-guard .              : from different, by different, different makers, half, why, forget, pretend, imagine, ignore, reveal, poem, should i, do without, go without, one platform, a single platform, only one, just one, no other kind, right before, right after, than, unless, instead, less, fewer, least, average, median, sum, twice, percent, percentage, ratio, share, similar, alternative, alternatives, alternative to, games like, apps like, something like, anything like, tools like, resembling, replace, replacement, newer, older, higher, lower, bigger, smaller, longest, shortest, second, third, previous, before, after, next, every other, consecutive, majority, every platform, all platforms, each platform, longest ago, at the same time, every system, all systems
+guard .              : outdated, out of date, superseded, am i behind, obsolete, preceded, precedes, just before, just after, from different, by different, different makers, half, why, forget, pretend, imagine, ignore, reveal, poem, should i, do without, go without, one platform, a single platform, only one, just one, no other kind, right before, right after, than, unless, instead, less, fewer, least, average, median, sum, twice, percent, percentage, ratio, share, similar, alternative, alternatives, alternative to, games like, apps like, something like, anything like, tools like, resembling, replace, replacement, newer, older, higher, lower, bigger, smaller, longest, shortest, second, third, previous, before, after, next, every other, consecutive, majority, every platform, all platforms, each platform, longest ago, at the same time, every system, all systems
 same .               : same, identical, the same, share, shares, shared, sharing, alike in
 each .               : per, for each, by each, each, for every, broken down by, grouped by, group by, breakdown, break down, breakdown by, split by, per each
 all .                : tell me about, something about, more about, about it, never heard of, describe, what is, what's, whats, what are, details, details of, info, information, explain, overview, summary, summarise, summarize, gist of, gist, introduce me to, heard of, do, does, what for, good for, description, purpose, sort of

@@ -1,6 +1,6 @@
 """A question read: what is looked for, and in which form it is answered, from the conditions of the question."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -28,11 +28,10 @@ _POLITE = tuple(
 """How a request is dressed as a question."""
 _EACH = frozenset(["every", "each", "all"])
 _WHOLE = _EACH | {"whole", "full", "entire", "complete"}
-_OTHERS = frozenset(["else", "other", "others", "besides", "also"])
+_OTHERS = frozenset(["else", "other", "others", "besides"])
 _QUESTION_WORDS = frozenset(["who", "what", "which", "when", "who's"])
-_PLURAL_CHANNELS = frozenset(["betas", "nightlies", "alphas"])
-_TOPICS = frozenset(["platforms", "channels", "tags", "license", "kind"])
 _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
+_SINGULAR = frozenset(["version", "release", "build", "update", "number"])
 
 
 @dataclass(slots=True)
@@ -80,18 +79,15 @@ class _Builder:
         self._products = [item for item in bound.of("product") if not item.is_negated]
         self._fields = list(dict.fromkeys(bound.fields))
         self._kinds = [item.start for item in bound.of("kind")]
+        self._releases = [item for item in bound.nouns if item.value == "releases"]
         self._members: dict[str, Any] = {}
         self._first = self._first_word()
-        self._asks_whether = any((self._first in AUXILIARIES, bound.is_tag_question, bound.is_or_not))
+        self._asks_whether = self._first in AUXILIARIES
 
     def _first_word(self) -> str:
         words = self._bound.words[self._bound.sentence.start :]
         is_polite = any(tuple(words[: len(phrase)]) == phrase for phrase in _POLITE)
         return words[0] if words and not is_polite else ""
-
-    @property
-    def _releases(self) -> list[Item]:
-        return [item for item in self._bound.nouns if item.value == "releases"]
 
     @property
     def _unused(self) -> list[str]:
@@ -111,11 +107,12 @@ class _Builder:
             await self._of_publisher()
             self._order()
             self._compare()
+            bound.guards += [guard for guard, holds in self._doubts() if holds]
             self._answer()
             self._in_notes()
             self._limit()
         self._pairs()
-        if bound.has_unbound_not and [*self._unused, *self._fields] and self._members.get("answer") != "compare":
+        if bound.has_unbound_not and self._members.get("answer") != "compare":
             bound.guards.append("not")
         found = with_slots(Filter(**self._members), **self._slots)
         rest = bound.guards, bound.beyond, recognition.unknown, recognition.corrected
@@ -132,12 +129,9 @@ class _Builder:
     def _nouns(self) -> None:
         """What the nouns of the question say beside what is looked for."""
         bound = self._bound
-        if bound.denied_releases and self._products and not bound.nouns:
-            bound.nouns = bound.denied_releases
-        left_out = ["any"]
-        if bound.of("product") and "publishers" in {*map(_value_of, bound.nouns)}:
+        left_out = ["any", "publishers"] if bound.of("product") else ["any"]
+        if "publishers" in left_out and any(noun.value == "publishers" for noun in bound.nouns):
             self._fields.append("org")
-            left_out.append("publishers")
         bound.nouns = [noun for noun in bound.nouns if noun.value not in left_out]
         order = {"first": "oldest", "last": "newest"}.get("" if bound.times else bound.when)
         if order:
@@ -147,60 +141,39 @@ class _Builder:
     def _times(self) -> None:
         bound, channel = self._bound, self._slots.get("channel", Values())
         span = self._span()
-        held = (*channel.any, *channel.all)
         if bound.times and span is None:
             bound.guards.append("several times")
         elif span is not None:
             self._members |= {"since": _moment(span.since), "until": _moment(span.until), "when": bound.when or "any"}
-            if all((channel.none, not held, {"no", "without"} & self._words)):
-                # "No beta since March": such a release is denied in that time.
-                self._slots["channel"] = Values(any=channel.none)
-                self._members["when"] = "none"
-        elif bound.when == "none" and held:
-            self._slots["channel"] = Values(none=(*held, *channel.none))
+            # "No beta since March" denies such a release, or only the channel of the releases since then.
+            bound.guards += ["no"] if channel.none and "no" in self._words else []
         elif bound.when == "none":
             self._members["when"] = "none"
 
     def _span(self) -> Range | None:
-        """The times as one range; neighbours joined by "or" are both in it. None where there are none, or apart."""
+        """The times as one range; None where there are none, or several."""
         times = self._bound.times
-        closed = [item for item in times if None not in item.value]
         since: list[datetime] = [*filter(None, (item.value.since for item in times))]
         until: list[datetime] = [*filter(None, (item.value.until for item in times))]
-        if len(closed) > 1:
-            is_joined = len(closed) == 2 and "or" in self._bound.words[closed[0].end : closed[1].start]
-            return Range(min(since), max(until)) if is_joined else None
-        return Range(max(since, default=None), min(until, default=None)) if times else None
+        is_several = len([item for item in times if None not in item.value]) > 1
+        return Range(max(since, default=None), min(until, default=None)) if times and not is_several else None
 
     def _find(self) -> None:
         bound = self._bound
         find = bound.nouns[0].value if bound.nouns else "products"
+        if find == "releases" and any(bound.sentence.start <= kind < bound.nouns[0].start - 1 for kind in self._kinds):
+            find = "products"  # "Games with a release in May": the kind of product is what is asked for.
+        elif find == "releases" and _EACH & self._words and not [*bound.orders, *bound.times, *self._products]:
+            bound.orders.append(Item("order", "newest", 0, 0))
         if "org" in self._fields and not bound.of("product"):
             find = "publishers"
-        if find == "releases":
-            find = self._find_releases()
-        if not [*bound.nouns, *self._kinds]:
-            if self._is_dated() or self._is_plural_channel() or self._is_extreme_channel():
-                find = "releases"
+        elif not [*bound.nouns, *self._kinds]:
+            is_dated = bound.times and bound.when in ("", "any")
+            is_of_channel = self._is_plural(bound.of("channel")) or self._is_extreme_channel()
+            find = "releases" if is_dated or is_of_channel else find
             if {"play", "playable"} & self._words:
                 self._slots["kind"] = Values(any=("game",))
         self._members["find"] = find
-
-    def _find_releases(self) -> str:
-        """Releases, unless the kind of product is what is asked for: "games with a release in May"."""
-        bound = self._bound
-        if _EACH & self._words and not [*bound.orders, *bound.times, *self._products]:
-            bound.orders.append(Item("order", "newest", 0, 0))
-        noun = bound.nouns[0].start
-        is_of_products = any(bound.sentence.start <= kind < noun - 1 for kind in self._kinds)
-        return "products" if is_of_products else "releases"
-
-    def _is_dated(self) -> bool:
-        bound = self._bound
-        return all((bound.times, bound.when in ("", "any"), self._first not in ("who", "whose")))
-
-    def _is_plural_channel(self) -> bool:
-        return any(self._bound.words[item.start] in _PLURAL_CHANNELS for item in self._bound.of("channel"))
 
     def _is_extreme_channel(self) -> bool:
         """Whether "the newest beta" is asked for."""
@@ -219,127 +192,81 @@ class _Builder:
             self._members["find"] = "publishers"
 
     async def _of_publisher(self) -> None:
-        """ "What else have the makers of it made?": what is asked for is of the publisher of the product."""
-        products = self._bound.of("product")
-        others = bool(_OTHERS & self._words)
-        if len(products) != 1 or not self._is_of_publisher(products[0], others=others):
-            return
-        product = products[0]
-        org = await names.publisher_of(self._database, product.value)
-        excluded = Values(none=(product.value,)) if others or product.is_negated else Values()
-        self._slots |= {"org": Values(any=(org,)), "product": excluded}
-        self._fields = [name for name in self._fields if name not in ("org", "notes")]
-        self._products = []
-        self._members["find"] = "products"
-
-    def _is_of_publisher(self, product: Item, *, others: bool) -> bool:
-        words = self._bound.words
-        kinds = [item for item in self._bound.of("kind") if words[item.end - 1].endswith("s")]
-        is_plural = any(item.end != product.start for item in kinds)
-        is_named = all((others, {"made", "they"} & self._words, "else" in self._words))
-        return ("org" in self._fields or is_named) and (others or is_plural or product.is_negated)
+        """ "What else have the makers of it made?": the other products of its publisher."""
+        products, is_of_org = self._bound.of("product"), "org" in self._fields
+        is_other = bool(_OTHERS & self._words)
+        if len(products) == 1 and is_other and (is_of_org or {"made", "make", "they"} & self._words):
+            org = await names.publisher_of(self._database, products[0].value)
+            self._slots |= {"org": Values(any=(org,)), "product": Values(none=(products[0].value,))}
+            self._fields, self._products = [], []
+            self._members["find"] = "products"
+        elif products and is_of_org and self._is_plural(self._bound.of("kind")):
+            self._bound.guards.append("makers")
 
     def _compare(self) -> None:
         """ "Are A and B by the same studio?", "Was A updated more recently than B?": Yes and No about two products."""
         bound = self._bound
-        fields = [name for name in self._fields if name in SLOT_OF_FIELD]
-        is_two = len(self._products) == 2
-        if all((is_two, self._asks_whether, "than" in bound.guards, bound.orders)):
+        fields = tuple(name for name in self._fields if name in SLOT_OF_FIELD)
+        is_several = len(self._products) > 1
+        if all((is_several, self._asks_whether, "than" in bound.guards, bound.orders)):
             bound.guards.remove("than")
             bound.answer = "exists"
-        elif "same" in bound.flags and len(self._products) > 1 and fields:
-            bound.answer = "exists"
-            self._members["fields"] = tuple(fields)
+        elif "same" in bound.flags and is_several and fields:
+            bound.answer, self._members["fields"] = "exists", fields
         elif "same" in bound.flags:
             bound.guards.append("same")
-        bound.guards += [guard for guard, holds in self._doubts() if holds]
 
-    def _doubts(self) -> tuple[tuple[str, bool], ...]:
-        """What could be meant in several ways."""
-        bound = self._bound
-        is_of_one = len(self._products) == 1 and bool([*self._kinds, *bound.of("org")])
-        is_of_some = all((self._asks_whether, self._products, bound.orders))
-        orders = {bound.words[item.start] for item in bound.orders}
+    def _doubts(self) -> tuple[tuple[str, Any], ...]:
+        """What could be meant in several ways, or cannot be said in a filter."""
+        bound, words, products = self._bound, self._words, self._products
         begin = bound.sentence.start + 1
         is_of_all = bool(_EACH & {*bound.words[begin : begin + 1]})
+        is_of_some = self._asks_whether and products and bound.orders
         return (
-            (self._order_of, is_of_some and any((bound.times, is_of_one))),
-            ("all", all((self._asks_whether, not self._products, is_of_all))),
-            ("only", all(("only" in self._words, self._members["find"] == "publishers"))),
-            ("current", all((bound.times, {"current", "currently"} & orders))),
-            ("versions of several products", all((len(self._products) > 1, bound.of("version")))),
+            (self._order_of, is_of_some and [*bound.times, *self._kinds, *bound.of("org")]),
+            ("all", self._asks_whether and not products and is_of_all),
+            ("only", "only" in words and self._members["find"] == "publishers"),
+            ("most", self._order_of == "products" and self._fields),
+            ("versions of several products", len(products) > 1 and bound.of("version")),
         )
 
     def _answer(self) -> None:
-        """The form of the answer: the first rule that fits."""
-        for fits, form in _FORMS:
-            if fits(self):
-                form(self)
-                return
-
-    @property
-    def counts_by_order(self) -> list[str]:
-        """The slots that "which platform has the most games" counts by."""
-        is_ordered = self._order_of == "products"
-        return [SLOT_OF_FIELD[name] for name in self._fields if name in _TOPICS and is_ordered]
-
-    @property
-    def wants_newest_of_channels(self) -> bool:
-        """Whether the newest release in each channel is asked for."""
-        bound = self._bound
+        """The form of the answer: the first that fits."""
+        bound, members = self._bound, self._members
         is_by_channel = bound.by == "channel" or len(bound.of("channel")) > 1
-        return all((self._products, bound.orders, is_by_channel))
+        is_of_fields = self._products and _COUNTED_FIELDS & {*self._fields}
+        if bound.answer == "exists":
+            members["answer"] = "exists"
+        elif self._products and bound.orders and is_by_channel:
+            members |= {"answer": "fields", "fields": ("channels",), "order": "title"}
+        elif bound.by and not (bound.orders or self._releases):
+            members |= {"answer": "breakdown", "by": bound.by}
+        elif bound.answer == "count" and not is_of_fields and self._order_of != "products":
+            members |= {"answer": "count", **({"find": "releases"} if len(self._products) == 1 else {})}
+        elif bound.answer == "compare" and len(bound.of("product")) > 1:
+            members["answer"] = "compare"
+            self._slots["product"] = Values(any=tuple(str(item.value) for item in bound.of("product")))
+        elif self._products:
+            self._about_products()
+        elif self._asks_whether:
+            members["answer"] = "exists"
 
-    def is_count(self) -> bool:
-        """Whether a number is asked for that is not a number of fields of a product."""
-        counted = self._products and _COUNTED_FIELDS & {*self._fields}
-        return self._bound.answer == "count" and not counted and self._order_of != "products"
-
-    def is_newer(self) -> bool:
-        """Whether there is a release after a version."""
-        return all(("newer" in self._bound.flags, self._products, self._bound.of("version")))
-
-    def is_breakdown(self) -> bool:
-        """Whether something is counted by a slot."""
-        bound = self._bound
-        is_of_releases = self._members["find"] == "releases" and self._releases
-        return bool(bound.by) and not (bound.orders or is_of_releases)
-
-    def newer(self) -> None:
-        """Ask for releases after the version."""
-        version = self._slots["version"]
-        self._slots["version"] = Values(all=(*(f">{each}" for each in version.any), *version.all))
-        self._members |= {"find": "releases", "answer": "exists"}
-
-    def count(self) -> None:
-        """Ask for a number: of a product, how many releases it has."""
-        self._members["answer"] = "count"
-        self._members["find"] = "releases" if len(self._products) == 1 else self._members["find"]
-
-    def compare(self) -> None:
-        """Compare products, whatever words are between them."""
-        self._members["answer"] = "compare"
-        self._slots["product"] = Values(any=tuple(str(item.value) for item in self._bound.of("product")))
-
-    def about_products(self) -> None:
+    def _about_products(self) -> None:
         """Answer about named products."""
         bound = self._bound
         fields: tuple[str, ...] = tuple(self._fields[:4]) or {"who": ("org",)}.get(self._first, ())
-        is_open = any(("notes" in fields, fields and _QUESTION_WORDS & self._words))
+        is_open = "notes" in fields or (fields and _QUESTION_WORDS & self._words)
         if self._asks_whether and not is_open:
-            self._members |= self._whether_of_products()
+            is_choice = len(self._kinds) > 1
+            self._members |= {"answer": "fields", "fields": ("kind",)} if is_choice else {"answer": "exists"}
         elif "version" in self._slots and not [*fields, *bound.orders, *bound.nouns]:
             self._members |= {"answer": "fields", "fields": ("notes",)}
         elif fields in ((), ("versions",)):
             self._members |= self._rows_of_products()
         else:
             self._members |= {"answer": "fields", "fields": fields}
-        if all(("notes" in self._members.get("fields", ()), _WHOLE & self._words)):
+        if "notes" in self._members.get("fields", ()) and _WHOLE & self._words:
             self._members["limit"] = MAX_NOTES
-
-    def _whether_of_products(self) -> dict[str, Any]:
-        is_choice = all((len(self._kinds) > 1, "or" in self._words, len(self._products) == 1))
-        return {"answer": "fields", "fields": ("kind",)} if is_choice else {"answer": "exists"}
 
     def _rows_of_products(self) -> dict[str, Any]:
         bound = self._bound
@@ -348,38 +275,34 @@ class _Builder:
             return {"answer": "list", **({"limit": 1} if bound.orders else {})}
         if self._members["find"] == "releases" or [*bound.orders, *self._fields]:
             return self._releases_of_products()
-        is_whether = all((conditions | {*self._slots} & {"channel"}, "all" not in bound.flags))
+        is_whether = (conditions or "channel" in self._slots) and "all" not in bound.flags
         return {"answer": "exists" if is_whether else "fields"}
 
     def _is_choice(self) -> bool:
         """Whether one of the products is asked for: "which of A and B is newer"."""
-        is_which = all((self._order_of in ("newest", "oldest"), self._first == "which", not self._bound.nouns))
-        is_either = bool(self._bound.orders) and any(item.joint == "or" for item in self._products)
-        return any((is_which, is_either, self._order_of in ("releases", "platforms")))
+        is_which = self._first == "which" and not self._bound.nouns
+        is_either = is_which or any(item.joint == "or" for item in self._products)
+        return self._order_of in ("releases", "platforms") or (is_either and bool(self._order_of))
 
     def _releases_of_products(self) -> dict[str, Any]:
-        bound, version = self._bound, self._slots.get("version", Values())
-        if version.any and not bound.orders:
-            return {"find": "releases", "answer": "fields", "fields": ("published_at",)}
+        bound = self._bound
         if bound.orders and len(self._products) > 1:
             return {"find": "products", "answer": "fields", "fields": ("versions",)}
-        singular = {"version", "release", "build", "update", "number"}
-        is_singular = singular & {bound.words[noun.end - 1] for noun in self._releases}
-        several = [*self._fields, *bound.times, *version.all, *((_EACH | {"list"}) & self._words)]
-        is_one = any((bound.orders, is_singular)) and not several
-        one = {"limit": 1, "order": self._order_of or "newest"}
-        return {"find": "releases", **(one if is_one and "limit" not in self._members else {})}
+        is_singular = bool(_SINGULAR & {bound.words[noun.end - 1] for noun in self._releases})
+        several = [*self._fields, *bound.times, *bound.of("version"), *((_EACH | {"list"}) & self._words)]
+        is_one = (bound.orders or is_singular) and not several and "limit" not in self._members
+        return {"find": "releases", **({"limit": 1, "order": self._order_of or "newest"} if is_one else {})}
 
     def _in_notes(self) -> None:
         """Unknown words of a question about what changed are looked for in the notes."""
-        about_notes = "notes" in self._fields
-        is_asked = about_notes or (not self._asks_whether and bool(self._releases or "published_at" in self._fields))
-        is_open = "version" not in self._slots or self._asks_whether
-        if not all((self._unused, is_asked, is_open, len(self._products) == 1, "newer" not in self._bound.flags)):
+        about_notes, is_whether = "notes" in self._fields, self._asks_whether
+        is_asked = about_notes or (not is_whether and (self._releases or "published_at" in self._fields))
+        is_open = "version" not in self._slots or is_whether
+        if not (self._unused and is_asked and is_open and len(self._products) == 1):
             return
         terms = tuple(terms_of(" ".join(self._unused))[:6])
-        self._slots["text"] = Values(all=terms) if self._asks_whether else Values(any=terms)
-        self._members |= {"find": "releases", "answer": "exists" if self._asks_whether else "fields"}
+        self._slots["text"] = Values(all=terms) if is_whether else Values(any=terms)
+        self._members |= {"find": "releases", "answer": "exists" if is_whether else "fields"}
         self._members |= {"fields": ("notes",), "order": "title", "limit": None}
         self._recognition.unused, self._recognition.unknown = [], ""
 
@@ -392,10 +315,12 @@ class _Builder:
         is_by_number = order in ("releases", "platforms", "products")
         if is_by_number and not is_of_releases:
             members["limit"] = 1
-        elif all((order == "newest", "answer" not in members, self._is_of_each())):
+        elif order == "newest" and "answer" not in members and self._is_of_each():
             members |= {"find": "products", "answer": "fields", "fields": ("versions",)}
-        elif not any((is_by_number, order == "title", self._products, members.get("when") == "last")):
-            members["limit"] = MAX_PLURAL if self._is_plural() and not is_of_releases else 1
+        elif not (is_by_number or order == "title" or self._products or members.get("when") == "last"):
+            is_one = is_of_releases or {"was", "is"} & {*self._bound.words[:6]} or "one" in self._words
+            is_plural = self._is_plural([*self._bound.of("kind"), *self._bound.nouns])
+            members["limit"] = MAX_PLURAL if is_plural and not is_one else 1
 
     def _is_of_each(self) -> bool:
         """Whether the newest release of each product is meant."""
@@ -403,66 +328,10 @@ class _Builder:
         if self._members["find"] != "releases":
             return is_each and self._is_extreme_channel()
         nouns = {self._bound.words[noun.end - 1] for noun in self._releases}
-        return any((is_each, len(self._products) > 1, "versions" in nouns and not self._products))
+        return is_each or "versions" in nouns
 
-    def _is_plural(self) -> bool:
-        if {"was", "is"} & {*self._bound.words[:6]} or "one" in self._words:
-            return False
-        nouns = [*self._bound.of("kind"), *self._bound.nouns]
+    def _is_plural(self, nouns: Iterable[Item]) -> bool:
         return any(self._bound.words[noun.end - 1].endswith("s") for noun in nouns)
-
-    def set(self, **members: Any) -> None:
-        """Set members of the filter."""
-        self._members |= members
-
-    @property
-    def bound(self) -> Bound:
-        """What the question's words are bound to."""
-        return self._bound
-
-    @property
-    def has_products(self) -> bool:
-        """Whether the question names products."""
-        return bool(self._products)
-
-    @property
-    def fields(self) -> tuple[str, ...]:
-        """The fields that the question asks for."""
-        return tuple(self._fields)
-
-    @property
-    def fields_of_each(self) -> tuple[str, ...]:
-        """The fields that are asked for of each product of a list."""
-        is_each = _EACH & self._words and self._members["find"] == "products"
-        return tuple(name for name in self._fields if is_each and name in SLOT_OF_FIELD)
-
-    @property
-    def asks_whether(self) -> bool:
-        """Whether the answer is Yes or No."""
-        return self._asks_whether
-
-
-_FORMS: tuple[tuple[Callable[[_Builder], object], Callable[[_Builder], None]], ...] = (
-    (
-        lambda it: it.counts_by_order,
-        lambda it: it.set(answer="breakdown", by=it.counts_by_order[0], find="products", order="title"),
-    ),
-    (lambda it: it.bound.answer == "exists", lambda it: it.set(answer="exists")),
-    (lambda it: it.wants_newest_of_channels, lambda it: it.set(answer="fields", fields=("channels",), order="title")),
-    (_Builder.is_newer, _Builder.newer),
-    (_Builder.is_breakdown, lambda it: it.set(answer="breakdown", by=it.bound.by)),
-    (_Builder.is_count, _Builder.count),
-    (lambda it: it.bound.answer == "compare" and len(it.bound.of("product")) > 1, _Builder.compare),
-    (lambda it: it.bound.answer == "count" and it.fields, lambda it: it.set(answer="fields", fields=it.fields)),
-    (lambda it: it.has_products, _Builder.about_products),
-    (lambda it: it.asks_whether, lambda it: it.set(answer="exists")),
-    (lambda it: it.fields_of_each, lambda it: it.set(answer="fields", fields=it.fields_of_each)),
-)
-"""The forms of answers, with what they are chosen by; the first that fits is taken."""
-
-
-def _value_of(item: Item) -> str:
-    return str(item.value)
 
 
 def _moment(at: datetime | None) -> str | None:
