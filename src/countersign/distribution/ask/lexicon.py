@@ -131,15 +131,6 @@ only .               : only, exclusively, exclusive, just, solely, nothing but, 
 or .                 : or, either, "|", "||", and/or, as well as either, any of, at least one of, one of
 and .                : and, both, also, plus, "&", "&&", as well as, too, together with, along with, all of
 but .                : but, however, though, although, yet, while, whereas, that, which, who, whose, where
-number 2             : two
-number 3             : three
-number 4             : four
-number 5             : five
-number 6             : six
-number 7             : seven
-number 8             : eight
-number 9             : nine
-number 10            : ten
 answer exists        : exists, yes/no, yes or no, true or false, true/false
 when none            : nothing new, no news, untouched, abandoned, dormant
 skip .               : tell me more, more about, more information, more details, any more, know more, once more, most of, mostly, before i can, before downloading, before using it, before using, to date, for the file, by the way, in the file, of all, as of today, in a sentence, in short, in brief, in one sentence, something else, see the light
@@ -151,30 +142,30 @@ titled .             : in the title, in its title, in their title, in their titl
 """
 
 _IGNORED = """
-a an the of to in on at for by from with into onto is are was were be been being am do does did has have had having can
-could will would should may might shall must i me my mine we us our you your yours it its it's he she they them their
-there here this that these those what which who whom whose where when why how show list find give get tell search look
-looking see want wants wanted need needs please kindly could thanks thank hi hello hey so well ok okay any some all
-every each as if then just really very quite actually currently now today's available exist exists existing got let
-let's know run runs running work works working use uses used using play plays played playing made make makes making
-publish publishes published publishing offer offers offered offering support supports supported supporting create
-created develop developed write wrote written provide provides provided sell sells carry carries carried hold holds
-come comes came put puts out up via under within about upon against across through among such kind kinds sort type
-types also still already ever yet even only i'm i'd i've i'll you've you'd we've that's there's who's where's how's
-say says said name names display return print enumerate fetch query catalog catalogue store shop collection database
-entries whole entire complete full offerings question wondering wonder curious possible able interested heard like
-likes love loves prefer something anything everything someone anybody anyone people person user users customer
-customers us kids child children friend friends own owns owned laptop computer computers machine machines box device
-devices hardware install installed download downloads downloaded downloadable get gets go goes going been thing things stuff
-exactly precisely right moment time day date dates dated current present long far many much bit lot lots e.g. etc i.e. regards
-cheers dear sir madam hereby kindly urgently asap pls plz plss gimme wanna gonna gotta lemme yo dude bro m8 mate hmm
-um uh oh lol haha anyway actually basically literally simply specific particular given certain different various
-respective respectively following below above regarding concerning respect terms relation based according side
-compatible test try between grab live lives deal deals colleague mentioned happen responsible catalogue catalog qualify fits fit belong bring brings brought mean means meant thinking gain going missed believe case fact true currently seen waiting still office allowed supposed looks tell us play about more if total point left reached reach hit days number together most half like before after new another other others more same main both whether he's she's they're we're it'll which's what've does're
-identify distributed nevertheless nonetheless hear keep ah yes mention mentions mentioning measured one ones copy built playable alike decide applies apply exactly bear bears requirement requirements op request pleeease
-frends friend's avaliable state states stated listing lists enumerate provide overview kindly regards firm's whether item works work's
-result results output answer answers reply respond response check checking confirm verify say ready choose choice pick
-picks select selected options option range listed carried comes put try trying tried need needed
+a an the of to in on at for by from with into onto is are was were be been being am did has have had having can could
+will would should may might shall must i me my mine we us our you your yours it its it's he she they them their there
+here this these those what whom how show list find give get tell search look looking see want wants wanted need needs
+please kindly thanks thank hi hello hey so well ok okay any some all every as if then really very quite actually now
+today's available exist existing let let's know run runs running work works working use uses used using play plays
+played playing made make makes making publishes publishing offer offers offered offering support supports supported
+supporting create created develop write wrote written provide provides provided sell sells carry carries carried hold
+holds come comes came put puts up via under within about upon against across through among such types still already ever
+even i'm i'd i've i'll you've you'd we've that's there's who's where's how's name names display return print enumerate
+fetch query catalog catalogue store shop collection database whole entire complete full offerings question wondering
+wonder curious possible able interested heard like likes love loves prefer someone anybody anyone people person user
+users customer customers kids child children friend friends own owns owned laptop computer computers machine machines
+box hardware install installed download downloaded downloadable gets go goes going exactly precisely right moment time
+day dates present long far many much bit lot lots e.g. etc i.e. regards cheers dear sir madam hereby urgently asap pls
+plz plss gimme wanna gonna gotta lemme yo dude bro m8 mate hmm um uh oh lol haha anyway basically literally simply
+specific particular given certain various respective respectively following below above regarding concerning respect
+terms relation based according side compatible test try between grab live lives deal colleague mentioned happen
+responsible qualify fits fit belong mean means meant thinking gain missed believe case fact true seen waiting office
+allowed supposed looks more total point left reached reach hit days number together most new another other others main
+whether he's she's they're we're it'll which's what've does're identify distributed nevertheless nonetheless hear keep
+ah yes mention mentions mentioning measured one ones copy built playable alike decide applies apply bear bears
+requirement requirements op request pleeease frends friend's avaliable state states stated listing lists firm's work's
+result results output answer answers reply respond response check checking confirm verify ready choose choice pick picks
+select selected options option listed trying tried needed
 """
 IGNORED = frozenset(_IGNORED.split())
 """Words without a meaning of their own here."""
@@ -231,7 +222,8 @@ def _entries(table: str, slot: str = "") -> dict[tuple[str, ...], Meaning]:
     return found
 
 
-WORDS = _entries(_BEYOND, "beyond") | _entries(_TABLE)
+_NUMBERS = enumerate(str.split("two three four five six seven eight nine ten"), 2)
+WORDS = _entries(_BEYOND, "beyond") | _entries(_TABLE) | {(word,): Meaning("number", str(n)) for n, word in _NUMBERS}
 KEYS = {phrase: meaning.value for phrase, meaning in _entries(_KEYS, "key").items()}
 KNOWN_WORDS = frozenset(word for phrase in WORDS for word in phrase) | IGNORED
 _SHORTENED: dict[str, list[str]] = {}
