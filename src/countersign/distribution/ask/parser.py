@@ -1,35 +1,39 @@
-"""A question read: what is looked for, and in which form it is answered, from the conditions of the question."""
+"""A question read: what is looked for, and in which form it is answered, from the conditions of the question and, where
+it changes the question before it ("and on Windows?", "how many of those?"), of that one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from countersign.distribution.ask.conditions import AUXILIARIES, MAX_NUMBER, SLOT_OF_FIELD, Bound
 from countersign.distribution.ask.dates import Range
-from countersign.distribution.ask.follow_ups import is_onward, merged
 from countersign.distribution.ask.items import Corrected, Item, Recognition, recognize
 from countersign.distribution.ask.lexicon import tokens_of
 from countersign.distribution.catalog import names
-from countersign.distribution.catalog.filter import Filter, Values, with_slots
+from countersign.distribution.catalog.filter import Filter, Values, conditions, slot, with_slots
 from countersign.distribution.catalog.words import words as terms_of
 from countersign.kernel.database.port import Database
 
 MAX_PLURAL = 10
 """How many of "the newest games" are meant."""
 MAX_NOTES = 50
-_POLITE = tuple(
-    tuple(phrase.split())
-    for phrase in (
-        "is it possible", "can you", "could you", "would you", "will you", "do you know", "do you happen", "can i see",
-        "could i see", "may i", "is there a list", "are you able",
-    )
-)  # fmt: skip
-"""How a request is dressed as a question."""
 _EACH = frozenset(["every", "each", "all"])
 _WHOLE = _EACH | {"whole", "full", "entire", "complete"}
 _OTHERS = frozenset(["else", "other", "others", "besides"])
-_QUESTION_WORDS = frozenset(["who", "what", "which", "when", "who's"])
+_OPENINGS = frozenset(
+    str.split(
+        "and or what how only just but also same now then instead ok okay cool great thanks without not no any"
+    )
+)
+_BACKWARD = frozenset(
+    str.split(
+        "it its it's they them their those these that ones one same instead there else more others other rest"
+    )
+)
+_ASKING = frozenset(str.split("which what who when list show how is are does do"))
 _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
 _SINGULAR = frozenset(["version", "release", "build", "update", "number"])
 
@@ -58,15 +62,61 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
     tokens = tokens_of(question)
     recognition = await recognize(database, question, tokens, now)
     bound = Bound(tokens, recognition.items)
-    if base is None or not is_onward(bound.words, {item.slot for item in recognition.items}):
+    if base is None or not _is_onward(bound.words, {item.slot for item in recognition.items}):
         return await _Builder(database, bound, recognition).reading()
     if not bound.of("product"):
         bound.values += [Item("product", slug, 0, 0) for slug in base.where.product.any]
     bound.guards = [guard for guard in bound.guards if guard not in ("instead", "next")]
     recognition.unused = [word for word in recognition.unused if word != "else"]
     reading = await _Builder(database, bound, recognition).reading()
-    reading.filter = merged(base, reading.filter, bound.words)
+    reading.filter = _merged(base, reading.filter, bound.words)
     return reading
+
+
+def _is_onward(words: Sequence[str], slots: set[str]) -> bool:
+    """Whether the question makes sense only after another: it points back, begins in the middle, or names nothing."""
+    first = next((word for word in words if word.replace("'", "").isalpha()), "")
+    is_fragment = first in _OPENINGS and (first not in ("what", "how") or words[1:2] == ["about"])
+    names_nothing = not slots & {"kind", "product", "find", "org"}
+    return any((_BACKWARD & {*words}, is_fragment, names_nothing))
+
+
+def _merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
+    """The base with what the new question says of it."""
+    found = _merged_slots(base, asked)
+    changes: dict[str, Any] = {}
+    if (asked.since, asked.until, asked.when) != (None, None, "any"):
+        changes |= {"since": asked.since, "until": asked.until, "when": asked.when}
+    if (asked.order, asked.limit) != ("title", None):
+        changes |= {"order": asked.order, "limit": asked.limit}
+    asks = _asks_anew(base, asked, words)
+    if asks:
+        changes |= {"answer": asked.answer, "fields": asked.fields, "by": asked.by}
+        changes |= {"order": "title", "limit": None} if asked.answer == "count" else {}
+    if asked.find != "products" or (asks and base.find == "publishers"):
+        changes["find"] = asked.find
+    return replace(found, **changes)
+
+
+def _merged_slots(base: Filter, asked: Filter) -> Filter:
+    product = asked.where.product
+    if product.any and product != base.where.product and base.answer == "list":
+        return replace(base, where=asked.where, channel=asked.channel)
+    found = base
+    for name, values in conditions(asked):
+        before = slot(base, name)
+        is_denial = not (values.any or values.all) and name != "product"
+        changed = replace(before, none=tuple(dict.fromkeys((*before.none, *values.none)))) if is_denial else values
+        found = with_slots(found, **{name: changed})
+    return found
+
+
+def _asks_anew(base: Filter, asked: Filter, words: Sequence[str]) -> bool:
+    """Whether the new question has a form of its own: "and how many", but not "and on Windows?"."""
+    is_about = words[:2] in (["what", "about"], ["how", "about"]) or words[:1] == ["and"]
+    asks = asked.answer != "list" or (not is_about and bool(_ASKING & {*words[:3]}))
+    is_same = asked.answer in ("exists", "fields") and not asked.fields and base.answer != "list"
+    return asks and not (is_about and is_same)
 
 
 class _Builder:
@@ -77,17 +127,12 @@ class _Builder:
         self._words = {*bound.words}
         self._slots = bound.slots()
         self._products = [item for item in bound.of("product") if not item.is_negated]
-        self._fields = list(dict.fromkeys(bound.fields))
+        self._fields = list(dict.fromkeys(item.value for item in bound.found["field"]))
         self._kinds = [item.start for item in bound.of("kind")]
         self._releases = [item for item in bound.nouns if item.value == "releases"]
         self._members: dict[str, Any] = {}
-        self._first = self._first_word()
-        self._asks_whether = self._first in AUXILIARIES
-
-    def _first_word(self) -> str:
-        words = self._bound.words[self._bound.sentence.start :]
-        is_polite = any(tuple(words[: len(phrase)]) == phrase for phrase in _POLITE)
-        return words[0] if words and not is_polite else ""
+        self._first = bound.words[bound.sentence.start] if bound.words else ""
+        self._asks_whether = self._first in AUXILIARIES and not bound.found["polite"]
 
     @property
     def _unused(self) -> list[str]:
@@ -115,8 +160,9 @@ class _Builder:
         if bound.has_unbound_not and self._members.get("answer") != "compare":
             bound.guards.append("not")
         found = with_slots(Filter(**self._members), **self._slots)
-        rest = bound.guards, bound.beyond, recognition.unknown, recognition.corrected
-        return Reading(found, self._unused, *rest, is_about_text="all" in bound.flags)
+        beyond = [item.value for item in bound.found["beyond"]]
+        rest = bound.guards, beyond, recognition.unknown, recognition.corrected
+        return Reading(found, self._unused, *rest, is_about_text=bool(bound.found["all"]))
 
     def _pairs(self) -> None:
         """What was written as key=value goes before what was concluded."""
@@ -184,9 +230,9 @@ class _Builder:
         bound = self._bound
         if bound.limit is not None:
             self._members["limit"] = bound.limit
-        if bound.sort:
-            self._members |= {"order": bound.sort, "limit": MAX_NUMBER}
-        elif bound.orders:
+        elif bound.found["sort"]:
+            self._members["limit"] = MAX_NUMBER
+        if bound.orders:
             self._members["order"] = bound.orders[0].value
         if self._order_of == "products":
             self._members["find"] = "publishers"
@@ -211,9 +257,9 @@ class _Builder:
         if all((is_several, self._asks_whether, "than" in bound.guards, bound.orders)):
             bound.guards.remove("than")
             bound.answer = "exists"
-        elif "same" in bound.flags and is_several and fields:
+        elif bound.found["same"] and is_several and fields:
             bound.answer, self._members["fields"] = "exists", fields
-        elif "same" in bound.flags:
+        elif bound.found["same"]:
             bound.guards.append("same")
 
     def _doubts(self) -> tuple[tuple[str, Any], ...]:
@@ -254,9 +300,8 @@ class _Builder:
     def _about_products(self) -> None:
         """Answer about named products."""
         bound = self._bound
-        fields: tuple[str, ...] = tuple(self._fields[:4]) or {"who": ("org",)}.get(self._first, ())
-        is_open = "notes" in fields or (fields and _QUESTION_WORDS & self._words)
-        if self._asks_whether and not is_open:
+        fields = tuple(self._fields[:4])
+        if self._asks_whether and "notes" not in fields:
             is_choice = len(self._kinds) > 1
             self._members |= {"answer": "fields", "fields": ("kind",)} if is_choice else {"answer": "exists"}
         elif "version" in self._slots and not [*fields, *bound.orders, *bound.nouns]:
@@ -275,7 +320,7 @@ class _Builder:
             return {"answer": "list", **({"limit": 1} if bound.orders else {})}
         if self._members["find"] == "releases" or [*bound.orders, *self._fields]:
             return self._releases_of_products()
-        is_whether = (conditions or "channel" in self._slots) and "all" not in bound.flags
+        is_whether = (conditions or "channel" in self._slots) and not bound.found["all"]
         return {"answer": "exists" if is_whether else "fields"}
 
     def _is_choice(self) -> bool:
