@@ -41,8 +41,9 @@ SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", 
 _OWNERS = frozenset(["i", "i've", "we", "we've", "he", "she", "my", "our", "office"])
 """Before "only" they say what somebody has, not what a product is limited to."""
 _PLATFORM_NOUNS = frozenset(["platforms", "systems", "devices", "platform"])
-_ABOVE = frozenset(["newer", "later", "higher", "above", "after", "since"])
-_BELOW = frozenset(["older", "earlier", "lower", "below", "before", "pre", "prior"])
+_SIGNS = dict.fromkeys(["newer", "later", "higher", "above", "after", "since"], ">") | dict.fromkeys(
+    ["older", "earlier", "lower", "below", "before", "pre", "prior"], "<"
+)
 
 
 class Bound:
@@ -84,7 +85,7 @@ class Bound:
         handlers = {
             "not": self._not, "only": self._only_beside, "or": self._or, "and": self._or, "but": self._but,
             "find": self._find, "when": self._when, "number": self._number, "quoted": self._value,
-            "titled": self._titled, **dict.fromkeys(SLOTS, self._value),
+            **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
         for item in self._items:
@@ -111,6 +112,10 @@ class Bound:
                 item.is_negated = False
         if begin == ["will"] and "you" not in self.words:
             self.found["beyond"].append(Item("beyond", "the future", 0, 0))
+        if self.found["titled"] and not self.of("title"):
+            # "Titled …" is of the words that follow, or else of those before it: "rail" in the title.
+            for item in self.of("text"):
+                item.slot = "title"
         if "most" in self.words and not self.orders:
             self.guards.append("most")
 
@@ -121,14 +126,6 @@ class Bound:
             self.found["titled"].clear()
         if self._is_negated and self._negated_slot and "," in words and self._joint != "or":
             self._but(item)
-
-    def _titled(self, item: Item) -> None:
-        """ "Titled …", or words that are before it: "rail" in the title."""
-        last = self.values[-1] if self.values else item
-        if last.slot == "text" and item.start - last.end <= 2:
-            last.slot = "title"
-        else:
-            self.found["titled"].append(item)
 
     def _not(self, item: Item) -> None:
         word, is_first = self.words[item.start], item.start == self.sentence.start
@@ -155,23 +152,21 @@ class Bound:
         self._negated_slot = self._joint = ""
 
     def _find(self, item: Item) -> None:
-        if item.value == "releases" and self._is_negated and not self._negated_slot and [*self.nouns, *self.values]:
-            self._deny_releases(item)
-        else:
-            # Of "no Linux version" the platform is denied, not its releases.
+        # Of "no Linux version" the platform is denied, not its releases.
+        if not (item.value == "releases" and [*self.nouns, *self.values] and self._denies_releases(item)):
             self.nouns.append(item)
 
-    def _deny_releases(self, item: Item) -> None:
-        """No release at all, or of "never released as stable" none in the channel that follows."""
-        following = self._items[self._items.index(item) + 1 :][:1]
-        if not (following and following[0].slot == "channel"):
-            self.when, self._is_negated, self.has_unbound_not = "none", False, False
-
     def _when(self, item: Item) -> None:
-        if self._is_negated and not self._negated_slot:
-            self._deny_releases(item)
-        elif self.when in ("", "any"):
+        if not self._denies_releases(item) and self.when in ("", "any"):
             self.when = item.value
+
+    def _denies_releases(self, item: Item) -> bool:
+        """Whether "not" is of releases: of all, or of "never released as stable" those in the channel that follows."""
+        is_denied = self._is_negated and not self._negated_slot
+        following = self._items[self._items.index(item) + 1 :][:1]
+        if is_denied and not (following and following[0].slot == "channel"):
+            self.when, self._is_negated, self.has_unbound_not = "none", False, False
+        return is_denied
 
     def _number(self, item: Item) -> None:
         if _PLATFORM_NOUNS & {*self.words[item.end : item.end + 4]}:
@@ -185,12 +180,11 @@ class Bound:
     def _compared(self, item: Item) -> str:
         """The version, with `>` or `<` where the words before it compare with it."""
         before = self.words[max(0, item.start - 4) : item.start]
-        for words, sign in ((_ABOVE, ">"), (_BELOW, "<")):
-            if words & {*before}:
-                self.used |= words & {*before}
-                taken = words | {"than"}
-                self.found["guard"] = [each for each in self.found["guard"] if self.words[each.start] not in taken]
-                return f"{sign}{item.value}"
+        compared = [word for word in before if word in _SIGNS]
+        if compared:
+            self.used |= {*compared, "than"}
+            self.found["guard"] = [each for each in self.found["guard"] if self.words[each.start] not in self.used]
+            return f"{_SIGNS[compared[-1]]}{item.value}"
         is_between = before[-1:] == ["and"] and "between" in self.words[max(0, item.start - 6) : item.start]
         if not is_between and before[-1:] not in (["to"], ["until"]):
             return str(item.value)

@@ -26,9 +26,6 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _KEY_WORD = re.compile(r"[^\W_]+")
-_MEANT = {"dont": "don't", "doesnt": "doesn't", "isnt": "isn't", "arent": "aren't", "cant": "can't", "whats": "what's",
-    "havent": "haven't", "hasnt": "hasn't", "didnt": "didn't", "wont": "won't", "cannot": "can't", "im": "i'm",
-    "ive": "i've", "u": "you", "ur": "your", "r": "are", "n": "and", "wich": "which"}  # fmt: skip
 _FOLDED = str.maketrans({"’": "'", "‘": "'", "–": "-", "—": "-", "\u00a0": " "})
 _WHOLE = frozenset(str.split("what's who's where's when's it's that's there's how's let's he's she's here's"))
 
@@ -65,7 +62,7 @@ def tokens_of(question: str) -> list[Token]:
 
 
 def _word(text: str, start: int, end: int) -> Token:
-    word = _MEANT.get(folded(text), folded(text))
+    word = folded(text)
     is_possessive = word.endswith("'s") and word not in _WHOLE
     return Token(word[:-2], start, end - 2) if is_possessive else Token(word, start, end)
 
@@ -92,7 +89,7 @@ channel beta         : beta, betas, beta channel, public beta, beta test
 channel nightly      : nightly, nightlies, nightly channel
 channel alpha        : alpha, alphas, alpha channel
 channel beta|nightly|alpha : prerelease, prereleases, pre-release, pre-releases, preview, previews, test version, test versions, testing version
-access free          : free, free of charge, for free, for nothing, costs nothing, cost nothing, costing nothing, costs no money, no cost, gratis, without paying, without buying, without payment, at no cost, at no charge, no charge, zero cost, freeware, don't have to pay, do not have to pay, not have to pay, without having to pay, without a purchase, without buying it, does not cost anything, doesn't cost anything, doesn't cost me anything, won't cost me anything, won't cost anything, don't cost anything, doesn't cost, don't cost a penny, don't have money, have no money, no budget, mustn't cost anything, must not cost anything, given away, giving away, cost a penny, costs me nothing, no money, costless
+access free          : free, free of charge, for free, for nothing, costs nothing, cost nothing, costing nothing, costs no money, no cost, gratis, without paying, without buying, without payment, at no cost, at no charge, no charge, zero cost, freeware, don't have to pay, do not have to pay, not have to pay, without having to pay, without a purchase, without buying it, does not cost anything, doesn't cost anything, doesn't cost me anything, won't cost me anything, won't cost anything, don't cost anything, doesn't cost, don't cost a penny, don't have money, dont have money, have no money, no budget, mustn't cost anything, must not cost anything, given away, giving away, cost a penny, costs me nothing, no money, costless
 access entitled      : paid, entitled, to buy, have to buy, need to buy, must buy, commercial, purchase, purchased, to purchase, to own, for sale, for money, costs money, cost money, pay for, to pay, paying, be bought, buyable, must be bought, need a purchase, requires purchase, cost something, costs something, cost anything, one must buy, one has to buy, one has to own, has to be bought, has to be owned, entitlement, entitlements, not free, charge, a charge, fee, a fee, not free of charge, buy, cost anything, to be bought
 license open         : open source, open-source, opensource, foss, oss, libre, free software, openly licensed
 license none         : no license, no licence, without a license, without a licence, without license, without licence, unlicensed, no stated license, no stated licence
@@ -126,11 +123,11 @@ order title          : alphabetical, alphabetically, a-z, by title, by name, alp
 when first           : for the first time, first time, debuting, make its debut, debut, debuted, debuts, first released, first published, first appeared, first appear, first come out, first came out, launched, launch, premiered, premiere, introduced in, new games, new apps, new tools, first release, first version, since when, newcomers, newcomer
 when last            : last updated, last released, last published, last touched, latest release was, last update was
 when any             : released, published, came out, come out, comes out, updated, shipped, ship, put out, appeared, appear, issued, brought out, new version, bring out, dropped, publish, update, coming out, gone out, went out, pushed, out, landed, arrived, uploaded, refreshed, touched, made available, ships, releasing, got, saw, see the light of day
-not .                : not, no, "!=", without, except, excluding, exclude, excludes, never, neither, nor, isn't, aren't, doesn't, don't, didn't, hasn't, haven't, wasn't, can't, won't, cannot, lacks, lack, lacking, apart from, other than, besides, minus, but not, except for, and not, none, aside from, rather than, missing, avoid, avoids, non, n't, free of, hate, weren't, couldn't, hadn't, shouldn't, outside of, ignoring, leave out, leaving out, skip, nothing but not, all but, everything but, anything but, devoid of, sans, waiting for, still waiting for, yet to, yet to see, instead of, anyone but, anybody but, everyone but, someone other than, anyone other than, no one but, nothing to do with, everybody but, out of, to the exclusion of, exclusion of, exclusive of, to exclude, exclude the, other systems than
+not .                : not, no, dont, doesnt, isnt, arent, cant, havent, hasnt, didnt, wont, "!=", without, except, excluding, exclude, excludes, never, neither, nor, isn't, aren't, doesn't, don't, didn't, hasn't, haven't, wasn't, can't, won't, cannot, lacks, lack, lacking, apart from, other than, besides, minus, but not, except for, and not, none, aside from, rather than, missing, avoid, avoids, non, n't, free of, hate, weren't, couldn't, hadn't, shouldn't, outside of, ignoring, leave out, leaving out, skip, nothing but not, all but, everything but, anything but, devoid of, sans, waiting for, still waiting for, yet to, yet to see, instead of, anyone but, anybody but, everyone but, someone other than, anyone other than, no one but, nothing to do with, everybody but, out of, to the exclusion of, exclusion of, exclusive of, to exclude, exclude the, other systems than
 only .               : only, exclusively, exclusive, just, solely, nothing but, nowhere else, alone, no other, no others, nothing else, purely
 or .                 : or, either, "|", "||", and/or, as well as either, any of, at least one of, one of
-and .                : and, both, also, plus, "&", "&&", as well as, too, together with, along with, all of
-but .                : but, however, though, although, yet, while, whereas, that, which, who, whose, where
+and .                : and, n, both, also, plus, "&", "&&", as well as, too, together with, along with, all of
+but .                : but, wich, however, though, although, yet, while, whereas, that, which, who, whose, where
 answer exists        : exists, yes/no, yes or no, true or false, true/false
 when none            : nothing new, no news, untouched, abandoned, dormant
 skip .               : tell me more, more about, more information, more details, any more, know more, once more, most of, mostly, before i can, before downloading, before using it, before using, to date, for the file, by the way, in the file, of all, as of today, in a sentence, in short, in brief, in one sentence, something else, see the light
@@ -143,33 +140,13 @@ titled .             : in the title, in its title, in their title, in their titl
 """
 
 _IGNORED = """
-a an the of to in on at for by from with into onto is are was were be been being am did has have had having can could
-will would should may might shall must i me my mine we us our you your yours it its it's he she they them their there
-here this these those what whom how show list find give get tell search look looking see want wants wanted need needs
-please kindly thanks thank hi hello hey so well ok okay any some all every as if then really very quite actually now
-today's available exist existing let let's know run runs running work works working use uses used using play plays
-played playing made make makes making publishes publishing offer offers offered offering support supports supported
-supporting create created develop write wrote written provide provides provided sell sells carry carries carried hold
-holds come comes came put puts up via under within about upon against across through among such types still already ever
-even i'm i'd i've i'll you've you'd we've that's there's who's where's how's name names display return print enumerate
-fetch query catalog catalogue store shop collection database whole entire complete full offerings question wondering
-wonder curious possible able interested heard like likes love loves prefer someone anybody anyone people person user
-users customer customers kids child children friend friends own owns owned laptop computer computers machine machines
-box hardware install installed download downloaded downloadable gets go goes going exactly precisely right moment time
-day dates present long far many much bit lot lots e.g. etc i.e. regards cheers dear sir madam hereby urgently asap pls
-plz plss gimme wanna gonna gotta lemme yo dude bro m8 mate hmm um uh oh lol haha anyway basically literally simply
-specific particular given certain various respective respectively following below above regarding concerning respect
-terms relation based according side compatible test try between grab live lives deal colleague mentioned happen
-responsible qualify fits fit belong mean means meant thinking gain missed believe case fact true seen waiting office
-allowed supposed looks more total point left reached reach hit days number together most new another other others main
-whether he's she's they're we're it'll which's what've does're identify distributed nevertheless nonetheless hear keep
-ah yes mention mentions mentioning measured one ones copy built playable alike decide applies apply bear bears
-requirement requirements op request pleeease frends friend's avaliable state states stated listing lists firm's work's
-result results output answer answers reply respond response check checking confirm verify ready choose choice pick picks
-select selected options option listed trying tried needed
+articles and pronouns         : a, an, the, im, ive, u, ur, r, it, its, it's, i, me, my, mine, we, us, our, you, your, yours, he, she, they, them, their, here, there, this, these, those, what, whom, how, i'm, i'd, i've, i'll, you've, you'd, we've, that's, there's, who's, where's, how's, what've, whether, he's, she's, they're, we're, it'll, does're, if, as, then, any, some, all, every, one, ones, another, other, others, someone, anybody, anyone, people, person
+prepositions                  : of, to, in, on, at, for, by, from, with, into, onto, up, via, under, within, about, upon, against, across, through, among, between, following, below, above, regarding, concerning, together, according, based, respect, relation, terms
+verbs of being and asking     : is, are, was, were, be, been, being, am, did, has, have, had, having, can, could, will, would, should, may, might, shall, must, let, let's, show, list, lists, listed, listing, find, give, get, gets, tell, search, look, looking, looks, see, seen, want, wants, wanted, need, needs, needed, know, choose, choice, pick, picks, select, selected, options, option, identify, hear, heard, mention, mentions, mentioned, mentioning, mean, means, meant, decide, check, checking, confirm, verify, try, trying, tried, display, return, print, enumerate, fetch, query, request, state, states, stated, answer, answers, reply, respond, response, result, results, output, question, wondering, wonder, curious, name, names, go, goes, going, come, comes, came, happen
+verbs of publishing and using : run, runs, running, work, works, working, use, uses, used, using, play, plays, played, playing, playable, make, makes, making, publishes, publishing, offer, offers, offered, offering, offerings, support, supports, supported, supporting, create, created, develop, write, wrote, written, provide, provides, provided, sell, sells, carry, carries, carried, hold, holds, put, puts, own, owns, owned, install, installed, download, downloaded, downloadable, built, distributed, measured, applies, apply, bear, bears, qualify, fits, fit, belong, exist, existing, keep, reach, reached, hit, left, gain, missed, live, lives, grab, like, likes, love, loves, prefer, allowed, supposed, possible, able, available, avaliable, believe, thinking, interested
+courtesy and fillers          : please, kindly, thanks, thank, hi, hello, hey, so, well, ok, okay, now, really, very, quite, actually, still, already, ever, even, e.g., etc, i.e., regards, cheers, dear, sir, madam, hereby, urgently, asap, pls, plz, plss, gimme, wanna, gonna, gotta, lemme, yo, dude, bro, m8, mate, hmm, um, uh, oh, lol, haha, ah, yes, anyway, basically, literally, simply, specific, particular, given, certain, various, respective, respectively, exactly, precisely, right, nevertheless, nonetheless, pleeease, far, long, many, much, bit, lot, lots, more, most, new, main, total, alike, present, true
+nouns of stores and askers    : made, such, types, catalog, catalogue, store, shop, collection, database, whole, entire, complete, full, user, users, customer, customers, kids, child, children, friend, friends, laptop, computer, computers, machine, machines, box, hardware, moment, time, day, dates, side, compatible, test, deal, colleague, responsible, case, fact, waiting, office, point, days, number, copy, requirement, requirements, op, frends, ready
 """
-IGNORED = frozenset(_IGNORED.split())
-"""Words without a meaning of their own here."""
 
 _KEYS = """
 kind     : kind, type, product type, kinds
@@ -226,6 +203,8 @@ def _entries(table: str, slot: str = "") -> dict[tuple[str, ...], Meaning]:
 _NUMBERS = enumerate(str.split("two three four five six seven eight nine ten"), 2)
 WORDS = _entries(_BEYOND, "beyond") | _entries(_TABLE) | {(word,): Meaning("number", str(n)) for n, word in _NUMBERS}
 KEYS = {phrase: meaning.value for phrase, meaning in _entries(_KEYS, "key").items()}
+IGNORED = frozenset(word for phrase in _entries(_IGNORED, "ignored") for word in phrase)
+"""Words without a meaning of their own here."""
 KNOWN_WORDS = frozenset(word for phrase in WORDS for word in phrase) | IGNORED
 _SHORTENED: dict[str, list[str]] = {}
 for _known in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNORED):
@@ -236,14 +215,11 @@ for _known in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNOR
 def respelled(word: str) -> Meaning | None:
     """The meaning of a mistyped word: one letter more, less, swapped with its neighbour, or in a long word another one.
     Short words that differ by one other letter are mostly words of their own."""
-    if len(word) > MAX_RESPELLED:
-        return None
-    near = [each for form in sorted(shortened(word)) for each in _SHORTENED.get(form, ())]
-    for each in near:
-        if each[0] == word[0] and _is_typing_error(word, each):
-            meaning = WORDS.get((each,), Meaning("skip", each))
-            return None if meaning.slot == "beyond" else meaning
-    return None
+    forms = sorted(shortened(word)) if len(word) <= MAX_RESPELLED else []
+    near = (each for form in forms for each in _SHORTENED.get(form, ()) if each[0] == word[0])
+    meant = next((each for each in near if _is_typing_error(word, each)), "")
+    meaning = WORDS.get((meant,), Meaning("skip", meant))
+    return meaning if meant and meaning.slot != "beyond" else None
 
 
 def _is_typing_error(word: str, meant: str) -> bool:

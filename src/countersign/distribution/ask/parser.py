@@ -9,7 +9,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from countersign.distribution.ask.conditions import AUXILIARIES, MAX_NUMBER, SLOT_OF_FIELD, Bound
-from countersign.distribution.ask.dates import Range
 from countersign.distribution.ask.items import Corrected, Item, Recognition, recognize
 from countersign.distribution.ask.lexicon import tokens_of
 from countersign.distribution.catalog import names
@@ -23,16 +22,8 @@ MAX_NOTES = 50
 _EACH = frozenset(["every", "each", "all"])
 _WHOLE = _EACH | {"whole", "full", "entire", "complete"}
 _OTHERS = frozenset(["else", "other", "others", "besides"])
-_OPENINGS = frozenset(
-    str.split(
-        "and or what how only just but also same now then instead ok okay cool great thanks without not no any"
-    )
-)
-_BACKWARD = frozenset(
-    str.split(
-        "it its it's they them their those these that ones one same instead there else more others other rest"
-    )
-)
+_OPENINGS = frozenset(str.split("and or only just but also now then ok okay cool great thanks without not no any"))
+_BACKWARD = frozenset(str.split("it its it's they them their those these that ones one same instead there else others"))
 _ASKING = frozenset(str.split("which what who when list show how is are does do"))
 _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
 _SINGULAR = frozenset(["version", "release", "build", "update", "number"])
@@ -75,48 +66,37 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
 
 def _is_onward(words: Sequence[str], slots: set[str]) -> bool:
     """Whether the question makes sense only after another: it points back, begins in the middle, or names nothing."""
-    first = next((word for word in words if word.replace("'", "").isalpha()), "")
-    is_fragment = first in _OPENINGS and (first not in ("what", "how") or words[1:2] == ["about"])
-    names_nothing = not slots & {"kind", "product", "find", "org"}
-    return any((_BACKWARD & {*words}, is_fragment, names_nothing))
+    is_fragment = words[:1] and (words[0] in _OPENINGS or words[1:2] == ["about"])
+    return bool(_BACKWARD & {*words} or is_fragment or not slots & {"kind", "product", "find", "org"})
 
 
 def _merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
     """The base with what the new question says of it."""
-    found = _merged_slots(base, asked)
     changes: dict[str, Any] = {}
     if (asked.since, asked.until, asked.when) != (None, None, "any"):
         changes |= {"since": asked.since, "until": asked.until, "when": asked.when}
     if (asked.order, asked.limit) != ("title", None):
         changes |= {"order": asked.order, "limit": asked.limit}
-    asks = _asks_anew(base, asked, words)
+    # "And how many?" has a form of its own, "and on Windows?" that of the question before it.
+    is_about = words[1:2] == ["about"] or words[:1] == ["and"]
+    is_same = asked.answer in ("list", "exists", "fields") and not asked.fields and base.answer != "list"
+    asks = not (is_about and is_same) and (asked.answer != "list" or bool(_ASKING & {*words[:3]}))
     if asks:
         changes |= {"answer": asked.answer, "fields": asked.fields, "by": asked.by}
-        changes |= {"order": "title", "limit": None} if asked.answer == "count" else {}
     if asked.find != "products" or (asks and base.find == "publishers"):
         changes["find"] = asked.find
-    return replace(found, **changes)
+    return replace(_merged_slots(base, asked), **changes)
 
 
 def _merged_slots(base: Filter, asked: Filter) -> Filter:
-    product = asked.where.product
-    if product.any and product != base.where.product and base.answer == "list":
+    if asked.where.product.any and asked.where.product != base.where.product and base.answer == "list":
         return replace(base, where=asked.where, channel=asked.channel)
-    found = base
     for name, values in conditions(asked):
         before = slot(base, name)
         is_denial = not (values.any or values.all) and name != "product"
         changed = replace(before, none=tuple(dict.fromkeys((*before.none, *values.none)))) if is_denial else values
-        found = with_slots(found, **{name: changed})
-    return found
-
-
-def _asks_anew(base: Filter, asked: Filter, words: Sequence[str]) -> bool:
-    """Whether the new question has a form of its own: "and how many", but not "and on Windows?"."""
-    is_about = words[:2] in (["what", "about"], ["how", "about"]) or words[:1] == ["and"]
-    asks = asked.answer != "list" or (not is_about and bool(_ASKING & {*words[:3]}))
-    is_same = asked.answer in ("exists", "fields") and not asked.fields and base.answer != "list"
-    return asks and not (is_about and is_same)
+        base = with_slots(base, **{name: changed})
+    return base
 
 
 class _Builder:
@@ -130,17 +110,11 @@ class _Builder:
         self._fields = list(dict.fromkeys(item.value for item in bound.found["field"]))
         self._kinds = [item.start for item in bound.of("kind")]
         self._releases = [item for item in bound.nouns if item.value == "releases"]
+        self._unused = [word for word in recognition.unused if word not in bound.used]
         self._members: dict[str, Any] = {}
+        self._order_of = ""
         self._first = bound.words[bound.sentence.start] if bound.words else ""
         self._asks_whether = self._first in AUXILIARIES and not bound.found["polite"]
-
-    @property
-    def _unused(self) -> list[str]:
-        return [word for word in self._recognition.unused if word not in self._bound.used]
-
-    @property
-    def _order_of(self) -> str:
-        return str(self._members.get("order", ""))
 
     async def reading(self) -> Reading:
         """The filter, and what was not used."""
@@ -185,24 +159,19 @@ class _Builder:
             bound.when = "any"
 
     def _times(self) -> None:
-        bound, channel = self._bound, self._slots.get("channel", Values())
-        span = self._span()
-        if bound.times and span is None:
-            bound.guards.append("several times")
-        elif span is not None:
-            self._members |= {"since": _moment(span.since), "until": _moment(span.until), "when": bound.when or "any"}
-            # "No beta since March" denies such a release, or only the channel of the releases since then.
-            bound.guards += ["no"] if channel.none and "no" in self._words else []
-        elif bound.when == "none":
-            self._members["when"] = "none"
-
-    def _span(self) -> Range | None:
-        """The times as one range; None where there are none, or several."""
-        times = self._bound.times
+        """The times as one range."""
+        bound, times = self._bound, self._bound.times
         since: list[datetime] = [*filter(None, (item.value.since for item in times))]
         until: list[datetime] = [*filter(None, (item.value.until for item in times))]
-        is_several = len([item for item in times if None not in item.value]) > 1
-        return Range(max(since, default=None), min(until, default=None)) if times and not is_several else None
+        if len([item for item in times if None not in item.value]) > 1:
+            bound.guards.append("several times")
+        elif times:
+            span = {"since": _moment(max(since, default=None)), "until": _moment(min(until, default=None))}
+            self._members |= {**span, "when": bound.when or "any"}
+            # "No beta since March" denies such a release, or only the channel of the releases since then.
+            bound.guards += ["no"] if "no" in self._words and "channel" in self._slots else []
+        elif bound.when == "none":
+            self._members["when"] = "none"
 
     def _find(self) -> None:
         bound = self._bound
@@ -228,12 +197,10 @@ class _Builder:
 
     def _order(self) -> None:
         bound = self._bound
-        if bound.limit is not None:
-            self._members["limit"] = bound.limit
-        elif bound.found["sort"]:
-            self._members["limit"] = MAX_NUMBER
+        limit = MAX_NUMBER if bound.found["sort"] else bound.limit
+        self._members |= {} if limit is None else {"limit": limit}
         if bound.orders:
-            self._members["order"] = bound.orders[0].value
+            self._order_of = self._members["order"] = bound.orders[0].value
         if self._order_of == "products":
             self._members["find"] = "publishers"
 
@@ -246,8 +213,6 @@ class _Builder:
             self._slots |= {"org": Values(any=(org,)), "product": Values(none=(products[0].value,))}
             self._fields, self._products = [], []
             self._members["find"] = "products"
-        elif products and is_of_org and self._is_plural(self._bound.of("kind")):
-            self._bound.guards.append("makers")
 
     def _compare(self) -> None:
         """ "Are A and B by the same studio?", "Was A updated more recently than B?": Yes and No about two products."""
@@ -272,6 +237,7 @@ class _Builder:
             (self._order_of, is_of_some and [*bound.times, *self._kinds, *bound.of("org")]),
             ("all", self._asks_whether and not products and is_of_all),
             ("only", "only" in words and self._members["find"] == "publishers"),
+            ("makers", products and "org" in self._fields and self._is_plural(bound.of("kind"))),
             ("most", self._order_of == "products" and self._fields),
             ("versions of several products", len(products) > 1 and bound.of("version")),
         )
@@ -316,18 +282,15 @@ class _Builder:
     def _rows_of_products(self) -> dict[str, Any]:
         bound = self._bound
         conditions = {item.slot for item in bound.values} - {"product", "version", "channel"}
-        if len(self._products) > 1 and (conditions or self._is_choice()):
+        is_which = self._first == "which" and not bound.nouns
+        is_either = bound.orders and (is_which or any(item.joint == "or" for item in self._products))
+        is_choice = is_either or self._order_of in ("releases", "platforms")  # "Which of A and B is newer?"
+        if len(self._products) > 1 and (conditions or is_choice):
             return {"answer": "list", **({"limit": 1} if bound.orders else {})}
         if self._members["find"] == "releases" or [*bound.orders, *self._fields]:
             return self._releases_of_products()
         is_whether = (conditions or "channel" in self._slots) and not bound.found["all"]
         return {"answer": "exists" if is_whether else "fields"}
-
-    def _is_choice(self) -> bool:
-        """Whether one of the products is asked for: "which of A and B is newer"."""
-        is_which = self._first == "which" and not self._bound.nouns
-        is_either = is_which or any(item.joint == "or" for item in self._products)
-        return self._order_of in ("releases", "platforms") or (is_either and bool(self._order_of))
 
     def _releases_of_products(self) -> dict[str, Any]:
         bound = self._bound
@@ -349,7 +312,7 @@ class _Builder:
         self._slots["text"] = Values(all=terms) if is_whether else Values(any=terms)
         self._members |= {"find": "releases", "answer": "exists" if is_whether else "fields"}
         self._members |= {"fields": ("notes",), "order": "title", "limit": None}
-        self._recognition.unused, self._recognition.unknown = [], ""
+        self._unused, self._recognition.unknown = [], ""
 
     def _limit(self) -> None:
         """How many are meant where the question gives no number."""
@@ -357,23 +320,18 @@ class _Builder:
         if not order or "limit" in members:
             return
         is_of_releases = members["find"] == "releases"
+        is_each = bool(self._bound.by or _EACH & self._words)
+        are_versions = "versions" in {self._bound.words[noun.end - 1] for noun in self._releases}
+        is_of_each = is_each or are_versions if is_of_releases else is_each and self._is_extreme_channel()
         is_by_number = order in ("releases", "platforms", "products")
         if is_by_number and not is_of_releases:
             members["limit"] = 1
-        elif order == "newest" and "answer" not in members and self._is_of_each():
+        elif order == "newest" and "answer" not in members and is_of_each:
             members |= {"find": "products", "answer": "fields", "fields": ("versions",)}
         elif not (is_by_number or order == "title" or self._products or members.get("when") == "last"):
             is_one = is_of_releases or {"was", "is"} & {*self._bound.words[:6]} or "one" in self._words
             is_plural = self._is_plural([*self._bound.of("kind"), *self._bound.nouns])
             members["limit"] = MAX_PLURAL if is_plural and not is_one else 1
-
-    def _is_of_each(self) -> bool:
-        """Whether the newest release of each product is meant."""
-        is_each = bool(self._bound.by) or bool(_EACH & self._words)
-        if self._members["find"] != "releases":
-            return is_each and self._is_extreme_channel()
-        nouns = {self._bound.words[noun.end - 1] for noun in self._releases}
-        return is_each or "versions" in nouns
 
     def _is_plural(self, nouns: Iterable[Item]) -> bool:
         return any(self._bound.words[noun.end - 1].endswith("s") for noun in nouns)
