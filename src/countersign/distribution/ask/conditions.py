@@ -1,17 +1,11 @@
 """The items of a question bound to each other from left to right: "not" to the slot that follows, "or" between two
 values of a slot, "only" to the platform or channel beside it.
 
-The classes of items beside the slots of the filter:
-
-    answer, find, order, when, field, time, number    members of the filter; `limit` and `by` in key=value pairs alone
-    sort                                              an order of a whole list
-    polite                                            a request dressed as a question of Yes and No
-    not, only, or, and, but                           how values are bound
-    titled                                            the next words are words of the title
-    each                                              the next slot is what is counted by
-    all                                               everything about a product is asked for
-    guard                                             changes the meaning, and is bound to nothing here
-    beyond                                            asks for what no catalog has
+The classes of items beside the slots of the filter: `answer`, `find`, `order`, `when`, `field`, `time` and `number` are
+members of the filter, in key=value pairs `limit` and `by` too; `not`, `only`, `or`, `and` and `but` bind values; `sort`
+orders a whole list; of `each` the next slot is what is counted by; `all` asks for everything about a product; `titled`
+is said of words of the title; a `polite` request is dressed as a question of Yes and No; a `guard` changes the meaning
+and is bound to nothing here; `beyond` asks for what no catalog has.
 """
 
 from collections import defaultdict
@@ -121,10 +115,8 @@ class Bound:
 
     def _between(self, words: Sequence[str], item: Item) -> None:
         """What punctuation before the item ends or begins."""
-        if SENTENCE_ENDS & {*words}:
-            self._but(item)
-            self.found["titled"].clear()
-        if self._is_negated and self._negated_slot and "," in words and self._joint != "or":
+        ends_list = self._is_negated and self._negated_slot and "," in words and self._joint != "or"
+        if ends_list or SENTENCE_ENDS & {*words}:
             self._but(item)
 
     def _not(self, item: Item) -> None:
@@ -174,8 +166,7 @@ class Bound:
         elif self.limit is None and item.value.isdigit() and int(item.value) <= MAX_NUMBER:
             self.limit = max(1, int(item.value))
         else:
-            version = Item("version", self._compared(item), item.start, item.end, is_negated=self._is_negated)
-            self.values.append(version)
+            self._value(Item("version", self._compared(item), item.start, item.end))
 
     def _compared(self, item: Item) -> str:
         """The version, with `>` or `<` where the words before it compare with it."""

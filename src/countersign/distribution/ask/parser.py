@@ -21,10 +21,11 @@ MAX_PLURAL = 10
 MAX_NOTES = 50
 _EACH = frozenset(["every", "each", "all"])
 _WHOLE = _EACH | {"whole", "full", "entire", "complete"}
-_OTHERS = frozenset(["else", "other", "others", "besides"])
 _OPENINGS = frozenset(str.split("and or only just but also now then ok okay cool great thanks without not no any"))
 _BACKWARD = frozenset(str.split("it its it's they them their those these that ones one same instead there else others"))
 _ASKING = frozenset(str.split("which what who when list show how is are does do"))
+_OTHERS = frozenset(["else", "others", "besides"])
+_MAKING = frozenset(["made", "make", "they"])
 _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
 _SINGULAR = frozenset(["version", "release", "build", "update", "number"])
 
@@ -54,12 +55,11 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
     recognition = await recognize(database, question, tokens, now)
     bound = Bound(tokens, recognition.items)
     if base is None or not _is_onward(bound.words, {item.slot for item in recognition.items}):
-        return await _Builder(database, bound, recognition).reading()
+        return await _Builder(bound, recognition).reading(database)
     if not bound.of("product"):
         bound.values += [Item("product", slug, 0, 0) for slug in base.where.product.any]
     bound.guards = [guard for guard in bound.guards if guard not in ("instead", "next")]
-    recognition.unused = [word for word in recognition.unused if word != "else"]
-    reading = await _Builder(database, bound, recognition).reading()
+    reading = await _Builder(bound, recognition).reading(database)
     reading.filter = _merged(base, reading.filter, bound.words)
     return reading
 
@@ -102,8 +102,8 @@ def _merged_slots(base: Filter, asked: Filter) -> Filter:
 class _Builder:
     """Decides what is looked for and how it is answered."""
 
-    def __init__(self, database: Database, bound: Bound, recognition: Recognition) -> None:
-        self._database, self._bound, self._recognition = database, bound, recognition
+    def __init__(self, bound: Bound, recognition: Recognition) -> None:
+        self._bound, self._recognition = bound, recognition
         self._words = {*bound.words}
         self._slots = bound.slots()
         self._products = [item for item in bound.of("product") if not item.is_negated]
@@ -116,14 +116,14 @@ class _Builder:
         self._first = bound.words[bound.sentence.start] if bound.words else ""
         self._asks_whether = self._first in AUXILIARIES and not bound.found["polite"]
 
-    async def reading(self) -> Reading:
+    async def reading(self, database: Database) -> Reading:
         """The filter, and what was not used."""
         bound, recognition = self._bound, self._recognition
         self._times()
         if not bound.is_terse:
             self._nouns()
             self._find()
-            await self._of_publisher()
+            await self._of_publisher(database)
             self._order()
             self._compare()
             bound.guards += [guard for guard, holds in self._doubts() if holds]
@@ -149,10 +149,10 @@ class _Builder:
     def _nouns(self) -> None:
         """What the nouns of the question say beside what is looked for."""
         bound = self._bound
-        left_out = ["any", "publishers"] if bound.of("product") else ["any"]
-        if "publishers" in left_out and any(noun.value == "publishers" for noun in bound.nouns):
+        bound.nouns = [noun for noun in bound.nouns if noun.value != "any"]
+        if bound.of("product") and any(noun.value == "publishers" for noun in bound.nouns):
             self._fields.append("org")
-        bound.nouns = [noun for noun in bound.nouns if noun.value not in left_out]
+            bound.nouns = [noun for noun in bound.nouns if noun.value != "publishers"]
         order = {"first": "oldest", "last": "newest"}.get("" if bound.times else bound.when)
         if order:
             bound.orders.append(Item("order", order, 0, 0))
@@ -204,28 +204,25 @@ class _Builder:
         if self._order_of == "products":
             self._members["find"] = "publishers"
 
-    async def _of_publisher(self) -> None:
+    async def _of_publisher(self, database: Database) -> None:
         """ "What else have the makers of it made?": the other products of its publisher."""
-        products, is_of_org = self._bound.of("product"), "org" in self._fields
-        is_other = bool(_OTHERS & self._words)
-        if len(products) == 1 and is_other and (is_of_org or {"made", "make", "they"} & self._words):
-            org = await names.publisher_of(self._database, products[0].value)
+        products = self._bound.of("product")
+        if len(products) == 1 and _OTHERS & self._words and ("org" in self._fields or _MAKING & self._words):
+            org = await names.publisher_of(database, products[0].value)
             self._slots |= {"org": Values(any=(org,)), "product": Values(none=(products[0].value,))}
             self._fields, self._products = [], []
+            self._unused = [word for word in self._unused if word not in _OTHERS]
             self._members["find"] = "products"
 
     def _compare(self) -> None:
         """ "Are A and B by the same studio?", "Was A updated more recently than B?": Yes and No about two products."""
         bound = self._bound
         fields = tuple(name for name in self._fields if name in SLOT_OF_FIELD)
-        is_several = len(self._products) > 1
-        if all((is_several, self._asks_whether, "than" in bound.guards, bound.orders)):
+        if all((len(self._products) > 1, self._asks_whether, "than" in bound.guards, bound.orders)):
             bound.guards.remove("than")
             bound.answer = "exists"
-        elif bound.found["same"] and is_several and fields:
+        elif bound.found["same"] and len(self._products) > 1 and fields:
             bound.answer, self._members["fields"] = "exists", fields
-        elif bound.found["same"]:
-            bound.guards.append("same")
 
     def _doubts(self) -> tuple[tuple[str, Any], ...]:
         """What could be meant in several ways, or cannot be said in a filter."""
@@ -238,6 +235,7 @@ class _Builder:
             ("all", self._asks_whether and not products and is_of_all),
             ("only", "only" in words and self._members["find"] == "publishers"),
             ("makers", products and "org" in self._fields and self._is_plural(bound.of("kind"))),
+            ("same", bound.found["same"] and "fields" not in self._members),
             ("most", self._order_of == "products" and self._fields),
             ("versions of several products", len(products) > 1 and bound.of("version")),
         )
