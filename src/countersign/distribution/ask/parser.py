@@ -169,7 +169,7 @@ class _Builder:
             span = {"since": _moment(max(since, default=None)), "until": _moment(min(until, default=None))}
             self._members |= {**span, "when": bound.when or "any"}
             # "No beta since March" denies such a release, or only the channel of the releases since then.
-            bound.guards += ["no"] if "no" in self._words and "channel" in self._slots else []
+            bound.guards += ["no"] if {"no", "without"} & self._words and "channel" in self._slots else []
         elif bound.when == "none":
             self._members["when"] = "none"
 
