@@ -130,8 +130,8 @@ class Bound:
             self._negated_slot = self._joint = ""
 
     def _only_beside(self, item: Item) -> None:
-        """ "Only" is for the platforms or channels that follow, or else for those before it."""
-        following = self._items[self._items.index(item) + 1 :][:1]
+        """ "Only" is for the platforms or channels that follow, as in "only run on iOS", or else for those before it."""
+        following = self._items[self._items.index(item) + 1 :][:2]
         slots = [each.slot for each in (*following, *self.values[-1:]) if each.slot in ("platform", "channel")]
         if not _OWNERS & {*self.words[max(0, item.start - 3) : item.start]}:
             self._only |= {*slots[:1]}

@@ -1,7 +1,7 @@
 """What words mean in a question, and how a question is split into words.
 
 One table has a line for each meaning, with the words and phrases that have it. `slot value` puts a value into a slot
-of the filter (`a|b`: any of them); the other classes are in `parser.py`. A phrase is matched before the words in it.
+of the filter (`a|b`: any of them); the other classes are in `conditions.py`. A phrase is matched before the words in it.
 """
 
 import re
@@ -136,7 +136,7 @@ guard .              : not only, anything besides, something besides, anything o
 same .               : same, identical, the same, share, shares, shared, sharing, alike in
 each .               : per, for each, by each, each, for every, broken down by, grouped by, group by, breakdown, break down, breakdown by, split by, per each
 all .                : tell me about, something about, more about, about it, never heard of, describe, what is, what's, whats, what are, details, details of, info, information, explain, overview, summary, summarise, summarize, gist of, gist, introduce me to, heard of, do, does, what for, good for, description, purpose, sort of
-titled .             : in the title, in its title, in their title, in their titles, in its name, in their name, in their names, in the name, in the titles, title contains, titles containing, title includes, called, named, title with, titles with, has title, in title, word in the title, whose title, whose titles, whose name, whose names
+titled .             : titled, in the title, in its title, in their title, in their titles, in its name, in their name, in their names, in the name, in the titles, title contains, titles containing, title includes, called, named, title with, titles with, has title, in title, word in the title, whose title, whose titles, whose name, whose names
 """
 
 _IGNORED = """

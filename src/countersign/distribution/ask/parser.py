@@ -26,6 +26,7 @@ _BACKWARD = frozenset(str.split("it its it's they them their those these that on
 _ASKING = frozenset(str.split("which what who when list show how is are does do"))
 _OTHERS = frozenset(["else", "others", "besides"])
 _MAKING = frozenset(["made", "make", "they"])
+_CHOICES = ("kind", "access")
 _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
 _SINGULAR = frozenset(["version", "release", "build", "update", "number"])
 
@@ -266,8 +267,9 @@ class _Builder:
         bound = self._bound
         fields = tuple(self._fields[:4])
         if self._asks_whether and "notes" not in fields:
-            is_choice = len(self._kinds) > 1
-            self._members |= {"answer": "fields", "fields": ("kind",)} if is_choice else {"answer": "exists"}
+            # "Is it free or paid?": one of the values of a slot that has a single one.
+            choices = tuple(name for name in _CHOICES if len(self._slots.get(name, Values()).any) > 1)
+            self._members |= {"answer": "fields", "fields": choices} if choices else {"answer": "exists"}
         elif "version" in self._slots and not [*fields, *bound.orders, *bound.nouns]:
             self._members |= {"answer": "fields", "fields": ("notes",)}
         elif fields in ((), ("versions",)):

@@ -1,0 +1,49 @@
+"""What single questions are read as."""
+
+from typing import Any
+
+import pytest
+
+from tests.ask import gauge
+from tests.distribution.world import World
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Is Keyturn free or paid?", {"answer": "fields", "fields": ["access"]}),
+        ('Which games are titled "rail"?', {"where": {"kind": {"any": ["game"]}, "title": {"any": ["rail"]}}}),
+        (
+            "Which apps only run on iOS?",
+            {
+                "where": {
+                    "kind": {"any": ["app"]},
+                    "platform": {"any": ["ios"], "not": ["windows", "macos", "linux", "android", "web"]},
+                }
+            },
+        ),
+    ],
+)
+async def test_a_question_is_read_as_this_filter(catalog: World, question: str, expected: dict[str, Any]) -> None:
+    async with gauge.asking(catalog.store) as ask:
+        answer = await ask({"question": question})
+
+    assert answer["query"] | expected == answer["query"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What preceded Open Ledger 2.9.0?",
+        "Which version of Ferrum Build came right before 1.10.0?",
+        "Has Letter Garden 1.8.0 been superseded?",
+        "Does Paper Dungeon run on anything besides Windows?",
+        "Which platform has the most games?",
+        "No beta of which tools since March?",
+    ],
+)
+async def test_a_question_that_no_filter_can_say_is_refused(catalog: World, question: str) -> None:
+    async with gauge.asking(catalog.store) as ask:
+        answer = await ask({"question": question})
+
+    assert (answer["status"], answer["query"]) == ("refused", None)
