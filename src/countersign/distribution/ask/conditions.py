@@ -99,18 +99,18 @@ class Bound:
         """What only the whole question tells."""
         begin = self.words[self.sentence.start : self.sentence.start + 1]
         tail = [word for word in self.words if word != "?"][-3:]
-        if tail[:1] == [","] and tail[1] in AUXILIARIES and tail[2] != "you":
+        if all((tail[:1] == [","], AUXILIARIES & {*tail[1:2]}, tail[2:] != ["you"])):
             # "It isn't free, is it?": Yes and No are of what is before, without its "not".
             self.answer, self.has_unbound_not = "exists", False
             for item in self.values:
                 item.is_negated = False
-        if begin == ["will"] and "you" not in self.words:
+        if all((begin == ["will"], "you" not in self.words)):
             self.found["beyond"].append(Item("beyond", "the future", 0, 0))
-        if self.found["titled"] and not self.of("title"):
+        if all((self.found["titled"], not self.of("title"))):
             # "Titled …" is of the words that follow, or else of those before it: "rail" in the title.
             for item in self.of("text"):
                 item.slot = "title"
-        if "most" in self.words and not self.orders:
+        if all(("most" in self.words, not self.orders)):
             self.guards.append("most")
 
     def _between(self, words: Sequence[str], item: Item) -> None:
@@ -130,7 +130,7 @@ class Bound:
             self._negated_slot = self._joint = ""
 
     def _only_beside(self, item: Item) -> None:
-        """ "Only" is for the platforms or channels that follow, as in "only run on iOS", or else for those before it."""
+        """ "Only" is for the platforms or channels that follow ("only run on iOS"), or else for those before it."""
         following = self._items[self._items.index(item) + 1 :][:2]
         slots = [each.slot for each in (*following, *self.values[-1:]) if each.slot in ("platform", "channel")]
         if not _OWNERS & {*self.words[max(0, item.start - 3) : item.start]}:
@@ -211,12 +211,12 @@ class Bound:
 
 def _values(slot: str, items: Sequence[Item]) -> Values:
     lists: dict[str, list[str]] = {"any": [], "all": [], "none": []}
-    is_multiple = slot in _MULTIPLE and not any(item.joint == "or" and not item.is_negated for item in items)
+    is_multiple = slot in _MULTIPLE and not any((item.joint, item.is_negated) == ("or", False) for item in items)
     for item in items:
         texts = str(item.value).split("|")
         is_all = texts[0].startswith((">", "<")) if slot == "version" else is_multiple and len(texts) == 1
         lists["none" if item.is_negated else "all" if is_all else "any"] += texts
-    if len(lists["all"]) == 1 and not lists["any"] and slot != "version":
+    if all((len(lists["all"]) == 1, not lists["any"], slot != "version")):
         lists["any"], lists["all"] = lists["all"], []
     unique: dict[str, Any] = {name: tuple(dict.fromkeys(texts))[:12] for name, texts in lists.items()}
     return Values(**unique)

@@ -79,9 +79,9 @@ def _merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
     if (asked.order, asked.limit) != ("title", None):
         changes |= {"order": asked.order, "limit": asked.limit}
     # "And how many?" has a form of its own, "and on Windows?" that of the question before it.
-    is_about = words[1:2] == ["about"] or words[:1] == ["and"]
-    is_same = asked.answer in ("list", "exists", "fields") and not asked.fields and base.answer != "list"
-    asks = not (is_about and is_same) and (asked.answer != "list" or bool(_ASKING & {*words[:3]}))
+    is_about = "about" in words[1:2] or "and" in words[:1]
+    is_same = all((asked.answer in ("list", "exists", "fields"), not asked.fields, base.answer != "list"))
+    asks = not all((is_about, is_same)) and any((asked.answer != "list", _ASKING & {*words[:3]}))
     if asks:
         changes |= {"answer": asked.answer, "fields": asked.fields, "by": asked.by}
     if asked.find != "products" or (asks and base.find == "publishers"):
@@ -114,7 +114,7 @@ class _Builder:
         self._unused = [word for word in recognition.unused if word not in bound.used]
         self._members: dict[str, Any] = {}
         self._order_of = ""
-        self._first = bound.words[bound.sentence.start] if bound.words else ""
+        self._first = "".join(bound.words[bound.sentence.start :][:1])
         self._asks_whether = self._first in AUXILIARIES and not bound.found["polite"]
 
     async def reading(self, database: Database) -> Reading:
@@ -169,27 +169,34 @@ class _Builder:
         elif times:
             span = {"since": _moment(max(since, default=None)), "until": _moment(min(until, default=None))}
             self._members |= {**span, "when": bound.when or "any"}
-            # "No beta since March" denies such a release, or only the channel of the releases since then.
-            bound.guards += ["no"] if {"no", "without"} & self._words and "channel" in self._slots else []
+            if all(({"no", "without"} & self._words, "channel" in self._slots)):
+                # "No beta since March" denies such a release, or only the channel of the releases since then.
+                bound.guards.append("no")
         elif bound.when == "none":
             self._members["when"] = "none"
 
     def _find(self) -> None:
         bound = self._bound
         find = bound.nouns[0].value if bound.nouns else "products"
-        if find == "releases" and any(bound.sentence.start <= kind < bound.nouns[0].start - 1 for kind in self._kinds):
-            find = "products"  # "Games with a release in May": the kind of product is what is asked for.
-        elif find == "releases" and _EACH & self._words and not [*bound.orders, *bound.times, *self._products]:
-            bound.orders.append(Item("order", "newest", 0, 0))
+        if find == "releases":
+            find = self._find_releases(bound.nouns[0].start)
         if "org" in self._fields and not bound.of("product"):
             find = "publishers"
         elif not [*bound.nouns, *self._kinds]:
             is_dated = bound.times and bound.when in ("", "any")
-            is_of_channel = self._is_plural(bound.of("channel")) or self._is_extreme_channel()
-            find = "releases" if is_dated or is_of_channel else find
+            if any((is_dated, self._is_plural(bound.of("channel")), self._is_extreme_channel())):
+                find = "releases"
             if {"play", "playable"} & self._words:
                 self._slots["kind"] = Values(any=("game",))
         self._members["find"] = find
+
+    def _find_releases(self, noun: int) -> str:
+        """Releases, unless the kind of product is what is asked for: "games with a release in May"."""
+        bound = self._bound
+        if _EACH & self._words and not [*bound.orders, *bound.times, *self._products]:
+            bound.orders.append(Item("order", "newest", 0, 0))
+        is_of_products = any(bound.sentence.start <= kind < noun - 1 for kind in self._kinds)
+        return "products" if is_of_products else "releases"
 
     def _is_extreme_channel(self) -> bool:
         """Whether "the newest beta" is asked for."""
@@ -225,38 +232,40 @@ class _Builder:
         elif bound.found["same"] and len(self._products) > 1 and fields:
             bound.answer, self._members["fields"] = "exists", fields
 
-    def _doubts(self) -> tuple[tuple[str, Any], ...]:
+    def _doubts(self) -> tuple[tuple[str, bool], ...]:
         """What could be meant in several ways, or cannot be said in a filter."""
         bound, words, products = self._bound, self._words, self._products
         begin = bound.sentence.start + 1
         is_of_all = bool(_EACH & {*bound.words[begin : begin + 1]})
-        is_of_some = self._asks_whether and products and bound.orders
+        of_some = [*bound.times, *self._kinds, *bound.of("org")]
         return (
-            (self._order_of, is_of_some and [*bound.times, *self._kinds, *bound.of("org")]),
-            ("all", self._asks_whether and not products and is_of_all),
-            ("only", "only" in words and self._members["find"] == "publishers"),
-            ("makers", products and "org" in self._fields and self._is_plural(bound.of("kind"))),
-            ("same", bound.found["same"] and "fields" not in self._members),
-            ("most", self._order_of == "products" and self._fields),
-            ("versions of several products", len(products) > 1 and bound.of("version")),
+            (self._order_of, all((self._asks_whether, products, bound.orders, of_some))),
+            ("all", all((self._asks_whether, not products, is_of_all))),
+            ("only", all(("only" in words, self._members["find"] == "publishers"))),
+            ("makers", all((products, "org" in self._fields, self._is_plural(bound.of("kind"))))),
+            ("same", all((bound.found["same"], "fields" not in self._members))),
+            ("most", all((self._order_of == "products", self._fields))),
+            ("versions of several products", all((len(products) > 1, bound.of("version")))),
         )
 
     def _answer(self) -> None:
         """The form of the answer: the first that fits."""
         bound, members = self._bound, self._members
-        is_by_channel = bound.by == "channel" or len(bound.of("channel")) > 1
-        is_of_fields = self._products and _COUNTED_FIELDS & {*self._fields}
+        is_by_channel = any((bound.by == "channel", len(bound.of("channel")) > 1))
+        is_of_fields = all((self._products, _COUNTED_FIELDS & {*self._fields}))
         if bound.answer == "exists":
             members["answer"] = "exists"
-        elif self._products and bound.orders and is_by_channel:
+        elif all((self._products, bound.orders, is_by_channel)):
             members |= {"answer": "fields", "fields": ("channels",), "order": "title"}
-        elif bound.by and not (bound.orders or self._releases):
+        elif bound.by and not [*bound.orders, *self._releases]:
             members |= {"answer": "breakdown", "by": bound.by}
-        elif bound.answer == "count" and not is_of_fields and self._order_of != "products":
-            members |= {"answer": "count", **({"find": "releases"} if len(self._products) == 1 else {})}
-        elif bound.answer == "compare" and len(bound.of("product")) > 1:
+        elif all((bound.answer == "count", not is_of_fields, self._order_of != "products")):
+            find = "releases" if len(self._products) == 1 else members["find"]
+            members |= {"answer": "count", "find": find}
+        elif all((bound.answer == "compare", len(bound.of("product")) > 1)):
             members["answer"] = "compare"
-            self._slots["product"] = Values(any=tuple(str(item.value) for item in bound.of("product")))
+            named = self._slots["product"]
+            self._slots["product"] = Values(any=(*named.any, *named.none))
         elif self._products:
             self._about_products()
         elif self._asks_whether:
@@ -266,7 +275,7 @@ class _Builder:
         """Answer about named products."""
         bound = self._bound
         fields = tuple(self._fields[:4])
-        if self._asks_whether and "notes" not in fields:
+        if all((self._asks_whether, "notes" not in fields)):
             # "Is it free or paid?": one of the values of a slot that has a single one.
             choices = tuple(name for name in _CHOICES if len(self._slots.get(name, Values()).any) > 1)
             self._members |= {"answer": "fields", "fields": choices} if choices else {"answer": "exists"}
@@ -276,20 +285,20 @@ class _Builder:
             self._members |= self._rows_of_products()
         else:
             self._members |= {"answer": "fields", "fields": fields}
-        if "notes" in self._members.get("fields", ()) and _WHOLE & self._words:
+        if all(("notes" in self._members.get("fields", ()), _WHOLE & self._words)):
             self._members["limit"] = MAX_NOTES
 
     def _rows_of_products(self) -> dict[str, Any]:
         bound = self._bound
         conditions = {item.slot for item in bound.values} - {"product", "version", "channel"}
-        is_which = self._first == "which" and not bound.nouns
-        is_either = bound.orders and (is_which or any(item.joint == "or" for item in self._products))
-        is_choice = is_either or self._order_of in ("releases", "platforms")  # "Which of A and B is newer?"
-        if len(self._products) > 1 and (conditions or is_choice):
+        is_which = all((self._first == "which", not bound.nouns))  # "Which of A and B is the newest?"
+        is_either = any((is_which, *(item.joint == "or" for item in self._products)))
+        is_choice = any((all((bound.orders, is_either)), self._order_of in ("releases", "platforms")))
+        if len(self._products) > 1 and any((conditions, is_choice)):
             return {"answer": "list", **({"limit": 1} if bound.orders else {})}
-        if self._members["find"] == "releases" or [*bound.orders, *self._fields]:
+        if any((self._members["find"] == "releases", bound.orders, self._fields)):
             return self._releases_of_products()
-        is_whether = (conditions or "channel" in self._slots) and not bound.found["all"]
+        is_whether = any((conditions, "channel" in self._slots)) and not bound.found["all"]
         return {"answer": "exists" if is_whether else "fields"}
 
     def _releases_of_products(self) -> dict[str, Any]:
@@ -304,9 +313,9 @@ class _Builder:
     def _in_notes(self) -> None:
         """Unknown words of a question about what changed are looked for in the notes."""
         about_notes, is_whether = "notes" in self._fields, self._asks_whether
-        is_asked = about_notes or (not is_whether and (self._releases or "published_at" in self._fields))
-        is_open = "version" not in self._slots or is_whether
-        if not (self._unused and is_asked and is_open and len(self._products) == 1):
+        is_asked = any((about_notes, not is_whether and [*self._releases, *({"published_at"} & {*self._fields})]))
+        is_open = any(("version" not in self._slots, is_whether))
+        if not all((self._unused, is_asked, is_open, len(self._products) == 1)):
             return
         terms = tuple(terms_of(" ".join(self._unused))[:6])
         self._slots["text"] = Values(all=terms) if is_whether else Values(any=terms)
@@ -320,18 +329,18 @@ class _Builder:
         if not order or "limit" in members:
             return
         is_of_releases = members["find"] == "releases"
-        is_each = bool(self._bound.by or _EACH & self._words)
+        is_each = any((self._bound.by, _EACH & self._words))
         are_versions = "versions" in {self._bound.words[noun.end - 1] for noun in self._releases}
-        is_of_each = is_each or are_versions if is_of_releases else is_each and self._is_extreme_channel()
+        is_of_each = any((is_each, are_versions)) if is_of_releases else all((is_each, self._is_extreme_channel()))
         is_by_number = order in ("releases", "platforms", "products")
-        if is_by_number and not is_of_releases:
+        if all((is_by_number, not is_of_releases)):
             members["limit"] = 1
-        elif order == "newest" and "answer" not in members and is_of_each:
+        elif all((order == "newest", "answer" not in members, is_of_each)):
             members |= {"find": "products", "answer": "fields", "fields": ("versions",)}
-        elif not (is_by_number or order == "title" or self._products or members.get("when") == "last"):
-            is_one = is_of_releases or {"was", "is"} & {*self._bound.words[:6]} or "one" in self._words
+        elif not any((is_by_number, order == "title", self._products, members.get("when") == "last")):
+            is_one = any((is_of_releases, {"was", "is"} & {*self._bound.words[:6]}, "one" in self._words))
             is_plural = self._is_plural([*self._bound.of("kind"), *self._bound.nouns])
-            members["limit"] = MAX_PLURAL if is_plural and not is_one else 1
+            members["limit"] = MAX_PLURAL if all((is_plural, not is_one)) else 1
 
     def _is_plural(self, nouns: Iterable[Item]) -> bool:
         return any(self._bound.words[noun.end - 1].endswith("s") for noun in nouns)
