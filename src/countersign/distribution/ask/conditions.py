@@ -77,8 +77,8 @@ class Bound:
 
     def _read(self) -> None:
         handlers = {
-            "not": self._not, "only": self._only_beside, "or": self._or, "and": self._or, "but": self._but,
-            "find": self._find, "when": self._when, "number": self._number, "quoted": self._value,
+            "not": self._not, "denied": self._denied, "only": self._only_beside, "or": self._or, "and": self._or,
+            "but": self._but, "find": self._find, "when": self._when, "number": self._number, "quoted": self._value,
             **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
@@ -104,8 +104,8 @@ class Bound:
             self.answer, self.has_unbound_not = "exists", False
             for item in self.values:
                 item.is_negated = False
-        if all((begin == ["will"], "you" not in self.words)):
-            self.found["beyond"].append(Item("beyond", "the future", 0, 0))
+        if begin == ["will"] and not {"you", "run", "work"} & {*self.words}:
+            self.found["beyond"].append(Item("beyond", "data about the future", 0, 0))
         if all((self.found["titled"], not self.of("title"))):
             # "Titled …" is of the words that follow, or else of those before it: "rail" in the title.
             for item in self.of("text"):
@@ -124,10 +124,20 @@ class Bound:
         if word == "no" and self.words[item.end : item.end + 1] in ([","], ["."], [";"]):
             # "No, I mean …" denies nothing; "iOS no" denies what is before it.
             self.found["guard"] += [] if is_first else [item]
+        elif self._is_negated and not self._negated_slot:
+            # "Except those without …" denies twice.
+            self.found["guard"].append(item)
         # "Isn't it free?" asks whether it is.
         elif not (is_first and word in AUXILIARIES):
             self._is_negated, self.has_unbound_not = True, True
             self._negated_slot = self._joint = ""
+
+    def _denied(self, _item: Item) -> None:
+        """ "Betas left out": what is before is denied."""
+        for value in reversed(self.values):
+            if value.slot != self.values[-1].slot:
+                break
+            value.is_negated = True
 
     def _only_beside(self, item: Item) -> None:
         """ "Only" is for the platforms or channels that follow ("only run on iOS"), or else for those before it."""
@@ -144,7 +154,10 @@ class Bound:
         self._negated_slot = self._joint = ""
 
     def _find(self, item: Item) -> None:
-        # Of "no Linux version" the platform is denied, not its releases.
+        # Of "no Linux version" the platform is denied, not its releases; "a Linux version" is a platform as well.
+        last = self.values[-1] if self.values else item
+        if (last.slot, last.end) == ("platform", item.start) and not self.of("product"):
+            return
         if not (item.value == "releases" and [*self.nouns, *self.values] and self._denies_releases(item)):
             self.nouns.append(item)
 
@@ -163,6 +176,8 @@ class Bound:
     def _number(self, item: Item) -> None:
         if _PLATFORM_NOUNS & {*self.words[item.end : item.end + 4]}:
             self.found["guard"].append(item)
+        elif self.words[max(0, item.start - 1) : item.start] == ["all"]:
+            self.used.add(item.value)  # "Windows, macOS and Linux, all three"
         elif self.limit is None and item.value.isdigit() and int(item.value) <= MAX_NUMBER:
             self.limit = max(1, int(item.value))
         else:

@@ -380,6 +380,8 @@ class _Unknown(_Question):
 
     def _is_run(self, start: int, end: int) -> bool:
         is_within = 0 <= start < end <= len(self._tokens)
+        times = [item for item in self._recognition.items if item.slot == "time"]
+        is_within &= not any(item.start < end < item.end for item in times)
         return is_within and not (self._tokens[start].is_mark or self._tokens[end - 1].is_mark)
 
     def _correct(self, slot: str, meant: Sequence[tuple[str, str]], start: int, end: int) -> None:

@@ -31,6 +31,9 @@ _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
 _SINGULAR = frozenset(["version", "release", "build", "update", "number"])
 
 
+_PRONOUNS = frozenset(["it", "that", "this", "they", "there"])
+
+
 @dataclass(slots=True)
 class Reading:
     """What was understood. `unused` are the words that are nothing in the filter, `beyond` what no catalog holds,
@@ -115,7 +118,15 @@ class _Builder:
         self._members: dict[str, Any] = {}
         self._order_of = ""
         self._first = "".join(bound.words[bound.sentence.start :][:1])
-        self._asks_whether = self._first in AUXILIARIES and not bound.found["polite"]
+        self._asks_whether = self._is_whether()
+
+    def _is_whether(self) -> bool:
+        """Whether Yes or No is asked for: "Does Keyturn …", "And Keyturn, does it run on Linux?"."""
+        words = self._bound.words
+        if self._first in AUXILIARIES:
+            return not self._bound.found["polite"]
+        at = words.index(",") + 1 if "," in words else len(words)
+        return bool(AUXILIARIES & {*words[at : at + 1]} and _PRONOUNS & {*words[at + 1 : at + 2]})
 
     async def reading(self, database: Database) -> Reading:
         """The filter, and what was not used."""
@@ -273,13 +284,14 @@ class _Builder:
 
     def _about_products(self) -> None:
         """Answer about named products."""
-        bound = self._bound
         fields = tuple(self._fields[:4])
-        if all((self._asks_whether, "notes" not in fields)):
-            # "Is it free or paid?": one of the values of a slot that has a single one.
-            choices = tuple(name for name in _CHOICES if len(self._slots.get(name, Values()).any) > 1)
-            self._members |= {"answer": "fields", "fields": choices} if choices else {"answer": "exists"}
-        elif "version" in self._slots and not [*fields, *bound.orders, *bound.nouns]:
+        # "Is it free or paid?": one of the values of a slot that has a single one.
+        choices = tuple(name for name in _CHOICES if len(self._slots.get(name, Values()).any) > 1)
+        if choices and len(self._products) == 1:
+            self._members |= {"answer": "fields", "fields": choices}
+        elif all((self._asks_whether, "notes" not in fields)):
+            self._members["answer"] = "exists"
+        elif self._is_of_version():
             self._members |= {"answer": "fields", "fields": ("notes",)}
         elif fields in ((), ("versions",)):
             self._members |= self._rows_of_products()
@@ -287,6 +299,12 @@ class _Builder:
             self._members |= {"answer": "fields", "fields": fields}
         if all(("notes" in self._members.get("fields", ()), _WHOLE & self._words)):
             self._members["limit"] = MAX_NOTES
+
+    def _is_of_version(self) -> bool:
+        """Whether all is asked about a version: "Summarise the 1.9.1 release"."""
+        bound = self._bound
+        nouns = [] if bound.found["all"] else bound.nouns
+        return "version" in self._slots and not [*self._fields, *bound.orders, *nouns]
 
     def _rows_of_products(self) -> dict[str, Any]:
         bound = self._bound
