@@ -284,7 +284,9 @@ async def open_postgres(
         "default_transaction_read_only": "on",
         "lock_timeout": str(LOCK_WAIT_MS),
         "idle_in_transaction_session_timeout": "60000",
+        # Statements are short: starting workers or compiling takes longer than it saves.
         "jit": "off",
+        "max_parallel_workers_per_gather": "0",
     }
     options = {
         "min_size": 1,
