@@ -1,42 +1,30 @@
 """Times in a question: "since March", "the last 30 days", "between 1 May and 3 June 2026", "in Q3", all in UTC."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 MAX_WORDS = 14
 """Words of a time at most."""
-MONTHS = str.split(
-    "january february march april may june july august september october november december"
-)
-WEEKDAYS = str.split("monday tuesday wednesday thursday friday saturday sunday")
-NUMBERS = {name: at for at, name in enumerate(str.split("one two three four five six seven eight nine ten"), 1)} | {
-    "a": 1, "an": 1, "couple": 2, "a couple": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12,
-    "thirty": 30, "sixty": 60, "ninety": 90, "hundred": 100,
+_MONTHS = str.split("january february march april may june july august september october november december")
+_MONTH_OF = {name[:size]: place for place, name in enumerate(_MONTHS) for size in (3, 4, len(name))}
+_WORDS_TOO = frozenset(str.split("may mar dec jan"))
+"""Months that alone could be other words."""
+_WEEKDAYS = str.split("monday tuesday wednesday thursday friday saturday sunday")
+_DAYS_AGO = {"today": 0, "tonight": 0, "yesterday": 1, "day before yesterday": 2}
+_NUMBERS = {name: at for at, name in enumerate(str.split("one two three four five six seven eight nine ten"), 1)} | {
+    "a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12
 }  # fmt: skip
-_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4, "1st": 1, "2nd": 2, "3rd": 3, "4th": 4}
-_MONTH_OF = {name[:size]: place for place, name in enumerate(MONTHS, 1) for size in (3, 4, len(name))}
-_NUMBER = rf"(?P<n>\d{{1,4}}|{'|'.join(sorted(NUMBERS, key=len, reverse=True))})(?: of)?"
-_NTH = "(?P<nth>first|second|third|fourth|last|1st|2nd|3rd|4th)"
-_UNIT = r"(?P<unit>hour|day|week|fortnight|month|quarter|year)s?"
-_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTH_OF, key=len, reverse=True))})\.?"
-_DAY = r"(?P<day>\d\d?)(?:st|nd|rd|th)?"
-_YEAR = r"(?:(?: ,| of| in)?(?: the year)? (?P<year>(?:19|20)\d\d|this year|last year))?"
-_WAYS: tuple[tuple[str, str], ...] = (
-    ("since", "on or after|no earlier than|not before|starting|beginning|as of|since|>=|from and after"),
-    ("after", "later than|newer than|after|>"),
-    ("before", "prior to|earlier than|older than|ahead of|before|<"),
-    ("until", "no later than|on or before|up until|not after|up to|until|till|through|by|to|<="),
-    ("in", "throughout|from|during|within|inside|around|from|in|on|of|for|at|=|:"),
-)
-_OPENING = re.compile(
-    "(?:" + "|".join(f"(?P<{kind}>{ways})" for kind, ways in _WAYS) + ") "
-    "(?:(?:the )?(?:start|beginning|begin|end) of )?"
-)
-_LINKS = re.compile(
-    r"(?P<to>to|until|till|through|-|and) |(?P<or>or) |(?P<on>onwards?|on|or later|or newer|and later)(?= |$)"
-)
+_UNITS = {"day": (0, 1), "week": (0, 7), "fortnight": (0, 14), "month": (1, 0), "quarter": (3, 0), "year": (12, 0)}
+"""The months and days of each unit."""
+_PARTS = {
+    form: (place * size, size)
+    for noun, size in (("quarter", 3), ("half", 6))
+    for place, name in enumerate(str.split("first second third fourth")[: 12 // size])
+    for form in (f"{noun[0]}{place + 1}", f"{name} {noun}")
+}
+"""The first month of each part of a year, and how many months it has."""
 
 
 class Range(NamedTuple):
@@ -44,11 +32,6 @@ class Range(NamedTuple):
 
     since: datetime | None
     until: datetime | None
-
-    @property
-    def length(self) -> timedelta:
-        """How long it is; without an end for ever."""
-        return timedelta.max if self.since is None or self.until is None else self.until - self.since
 
 
 class Found(NamedTuple):
@@ -58,178 +41,158 @@ class Found(NamedTuple):
     end: int
 
 
+_Period = tuple[datetime, datetime]
+
+
 def found(words: Sequence[str], at: int, now: datetime) -> Found | None:
     """The time that begins with this word."""
     text = " ".join(words[at : at + MAX_WORDS])
-    is_between = text.startswith("between ")
-    opening = None if is_between else _OPENING.match(text)
-    begin = len("between ") if is_between else opening.end() if opening else 0
-    before = " ".join([*words[max(0, at - 1) : at], text[:begin].strip()]).split()[-1:]
-    first = _period(text, begin, now, before)
+    opening = _OPENING.match(text)
+    kind, begin = (str(opening.lastgroup), opening.end()) if opening else ("", 0)
+    try:
+        time = _linked(text, kind, begin, now)
+    except ValueError:
+        return None
+    return time and Found(time[0], at + text.count(" ", 0, time[1]) + 1)
+
+
+def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
+    """The time with what is linked to it, "to May", "and June", "onwards", and where that ends."""
+    first, end = _period(text, begin, now, is_alone=not kind)
     if first is None:
         return None
-    kind = "between" if is_between else (opening.lastgroup or "") if opening else ""
-    span, end = _linked(text, kind, first, now)
-    return None if kind == "between" and end == first[1] else Found(span, at + text.count(" ", 0, end) + 1)
+    since, until = first
+    onwards = _ONWARDS.match(text, end)
+    if onwards and kind in ("", "in", "since"):
+        return Range(since, None), onwards.end()
+    link = _LINK.match(text, end)
+    if link and (link[1] == "and" if kind == "between" else link[1] != "and" and kind in ("", "in", "since")):
+        last, last_end = _period(text, link.end(), now)
+        if last is not None:
+            return Range(_begun(since, last[1]), last[1]), last_end
+    ends = {"since": Range(since, None), "after": Range(until, None), "before": Range(None, since)}
+    ends |= {"until": Range(None, until)} | ({} if since == until else {"": Range(*first), "in": Range(*first)})
+    return (ends[kind], end) if kind in ends else None
 
 
-def _linked(text: str, kind: str, first: tuple[Range, int], now: datetime) -> tuple[Range, int]:
-    """The time with what is linked to it, "to May", "and June", "onwards", and where that ends."""
-    span, end = first
-    link = _LINKS.match(text, end + 1)
-    if link and link["on"] and kind in ("", "in", "since"):
-        return Range(span.since, None), link.end()
-    last = _period(text, link.end(), now, ["to"]) if link and not link["on"] else None
-    if link and last and _joins(link, kind, span, last[0]):
-        return _spanning(span, last[0]), last[1]
-    ends = {"since": Range(span.since, None), "after": Range(span.until, None), "before": Range(None, span.since)}
-    ends["until"] = Range(None, span.until)
-    return ends.get(kind, span), end
+def _begun(since: datetime, until: datetime) -> datetime:
+    """The first of two times before the second: where that alone says the year, it is the first's too."""
+    years = since.year - until.year + (since.replace(year=until.year) >= until)
+    return since.replace(year=since.year - max(0, years))
 
 
-def _joins(link: re.Match[str], kind: str, first: Range, last: Range) -> bool:
-    """Whether the two times are one: "from March to May", "in September or October 2026"."""
-    if kind == "between" or link[0] == "and ":
-        return kind == "between" and link[0] == "and "
-    if link["or"]:
-        return _spanning(first, last).length < timedelta(400)
-    return kind in ("since", "in", "")
-
-
-def _spanning(first: Range, last: Range) -> Range:
-    """From the one to the other; where the second alone says the year, it is the first's too."""
-    since, until = first.since, last.until
-    if since is not None and until is not None and since >= until:
-        since = since.replace(year=until.year - (0 if since.replace(year=until.year) < until else 1))
-    return Range(since, until)
-
-
-def _days(day: date, count: int = 1) -> Range:
+def _day(day: date, count: int = 1) -> _Period:
     begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
-    return Range(begin, begin + timedelta(count))
+    return begin, begin + timedelta(count)
 
 
-def _months(year: int, month: int, count: int) -> Range:
-    end_year, end = divmod(year * 12 + month - 1 + count, 12)
-    return Range(datetime(year, month, 1, tzinfo=UTC), datetime(end_year, end + 1, 1, tzinfo=UTC))
+def _first_of(month: int) -> datetime:
+    """The first day of a month; months are counted from the year 0."""
+    return datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
 
 
-def _before(now: datetime, count: int, unit: str) -> datetime:
-    if unit in ("month", "quarter", "year"):
-        months = count * {"month": 1, "quarter": 3, "year": 12}[unit]
-        year, month = divmod(now.year * 12 + now.month - 1 - months, 12)
-        begin = datetime(1970, 1, 1, tzinfo=UTC)
-        return begin if year < 1970 else now.replace(year=year, month=month + 1, day=min(now.day, 28))
-    length = {"hour": timedelta(hours=1), "day": timedelta(1), "week": timedelta(7), "fortnight": timedelta(14)}[unit]
-    return now - min(count * length, timedelta(15_000))
+def _months(first: int, count: int) -> _Period:
+    return _first_of(first), _first_of(first + count)
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isdigit() else NUMBERS[text]
-
-
-def _year(text: str | None, now: datetime) -> int:
-    return 0 if text is None else int(text) if text.isdigit() else now.year - (text == "last year")
-
-
-def _iso(match: re.Match[str], _now: datetime) -> Range:
+def _iso(match: re.Match[str], _now: datetime) -> _Period:
+    if match["time"]:
+        moment = datetime.fromisoformat(match[0].upper())
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return moment, moment
     year, month, day = int(match["y"]), int(match["m"]), int(match["d"] or 0)
-    return _days(date(year, month, day)) if day else _months(year, month, 1)
+    return _day(date(year, month, day)) if day else _months(year * 12 + month - 1, 1)
 
 
-def _named_day(match: re.Match[str], now: datetime) -> Range:
-    return _days(now.date() - timedelta(sum(match[name] is not None for name in ("one", "two"))))
-
-
-def _relative(match: re.Match[str], now: datetime) -> Range | None:
+def _calendar(match: re.Match[str], now: datetime) -> _Period:
     """This week, last month, the current year."""
-    back, unit = match["which"] not in ("this", "current", "same"), match["unit"]
-    if unit == "day":
-        return _days(now.date() - timedelta(back))
-    if unit == "week":
-        return _days(now.date() - timedelta(now.weekday() + 7 * back), 7)
-    count = {"month": 1, "quarter": 3, "year": 12}.get(unit)
-    if count is None:
-        return None
-    year, place = divmod(now.year * (12 // count) + (now.month - 1) // count - back, 12 // count)
-    return _months(year, place * count + 1, count)
+    back = match["which"] not in ("this", "current")
+    months, days = _UNITS[match["unit"]]
+    if months:
+        return _months(((now.year * 12 + now.month - 1) // months - back) * months, months)
+    return _day(now - timedelta(now.weekday() % days + back * days), days)
 
 
-def _rolling(match: re.Match[str], now: datetime) -> Range:
-    return Range(_before(now, _number(match["n"]), match["unit"]), now + timedelta(seconds=1))
+def _before(match: re.Match[str], now: datetime) -> datetime:
+    months, days = _UNITS[match["unit"]]
+    count = _NUMBERS.get(match["n"]) or int(match["n"])
+    month = now.year * 12 + now.month - 1
+    then = _first_of(month - count * months) + (now - _first_of(month))
+    return min(then, _first_of(month - count * months + 1)) - timedelta(count * days)
 
 
-def _ago(match: re.Match[str], now: datetime) -> Range:
-    moment = _before(now, _number(match["n"]), match["unit"])
-    return Range(moment, moment) if match["unit"] == "hour" else _days(moment.date())
+def _part(match: re.Match[str], now: datetime) -> _Period:
+    first, count = _PARTS[match["part"]]
+    return _months(int(match["year"] or now.year) * 12 + first, count)
 
 
-def _part(match: re.Match[str], now: datetime) -> Range:
-    """A quarter or half of a year."""
-    count = 3 if match["q"] or match["part"] == "quarter" else 6
-    place = int(match["q"] or match["h"] or min(_ORDINALS[match["nth"]], 12 // count))
-    return _months(_year(match["year"], now) or now.year, (place - 1) * count + 1, count)
+def _month(match: re.Match[str], now: datetime) -> _Period:
+    """A month, or a day of it; without a year the last one that has begun."""
+    month, day = _MONTH_OF[match["month"]], int(match["day"] or match["nth"] or 0)
+    year = int(match["year"] or now.year - ((month + 1, day) > (now.month, now.day)))
+    return _day(date(year, month + 1, day)) if day else _months(year * 12 + month, 1)
 
 
-def _of_month(match: re.Match[str], now: datetime) -> Range:
-    """Without a year the last one that has begun."""
-    month, day = _MONTH_OF[match["month"]], int(match["day"] or 0)
-    begun = (month, day or 1) <= (now.month, now.day if month == now.month else 31)
-    year = _year(match["year"], now) or now.year - (not begun)
-    return _days(date(year, month, day)) if day else _months(year, month, 1)
+def _weekday(match: re.Match[str], now: datetime) -> _Period:
+    """The last such day before today."""
+    return _day(now - timedelta((now.weekday() - _WEEKDAYS.index(match["weekday"]) - 1) % 7 + 1))
 
 
-def _weekday(match: re.Match[str], now: datetime) -> Range:
-    """The last such day before today, or that of this or last week."""
-    day = WEEKDAYS.index(str(match["weekday"]))
-    if match["week"]:
-        return _days(now.date() - timedelta(now.weekday() + 7 * (match["week"] == "last") - day))
-    return _days(now.date() - timedelta((now.weekday() - day - 1) % 7 + 1))
-
-
-def _whole_year(match: re.Match[str], now: datetime) -> Range | None:
+def _year(match: re.Match[str], now: datetime) -> _Period | None:
     """A number beyond next year is no year."""
     year = int(match["y"])
-    return _months(year, 1, 12) if year <= now.year + 1 else None
+    return _months(year * 12, 12) if year <= now.year + 1 else None
 
 
-_Reader = Callable[[re.Match[str], datetime], Range | None]
-_DATED = rf"(?:(?:{'|'.join(WEEKDAYS)})(?: ,| the)* )?"
-_PATTERNS: tuple[tuple[str, _Reader], ...] = (
-    (r"(?P<y>\d{4})[-/](?P<m>\d\d?)(?:[-/](?P<d>\d\d?))?(?:t\S*)?", _iso),
-    ("(?:(?P<two>day before )?(?P<one>yesterday)|today|tonight)", _named_day),
-    (rf"(?P<which>this|last|previous|current|past|same) {_UNIT}", _relative),
-    (rf"(?:more than|last|past|previous|over|than) {_NUMBER} {_UNIT}", _rolling),
-    (rf"{_NUMBER} {_UNIT} (?:ago|back)", _ago),
-    (rf"(?:q(?P<q>[1-4])|h(?P<h>[12])|{_NTH} (?P<part>quarter|half)){_YEAR}", _part),
-    (rf"{_DATED}{_DAY}(?: of)? {_MONTH}{_YEAR}", _of_month),
-    (rf"{_DATED}{_MONTH}(?: the)? {_DAY}{_YEAR}", _of_month),
-    (rf"{_MONTH}(?P<day>){_YEAR}", _of_month),
-    (rf"(?:last )?(?P<weekday>{'|'.join(WEEKDAYS)})(?: of)?(?: (?P<week>this|last) week)?", _weekday),
-    (r"(?:year )?(?P<y>(?:19|20)\d\d)", _whole_year),
-)  # fmt: skip
-_PERIODS = [(re.compile(rf"(?:the )?{pattern}(?= |$)"), reader) for pattern, reader in _PATTERNS]
-_BEFORE_MAY = frozenset(
-    str.split("in since during until of before after from to and or last this by between till through")
+def _either(names: Iterable[str]) -> str:
+    return "|".join(sorted(names, key=len, reverse=True))
+
+
+_OPENING = re.compile(
+    r"""(?:(?P<between>between)
+    |(?P<since>since|on\ or\ after|from\ and\ after|no\ earlier\ than|not\ before|starting|beginning|as\ of|>=)
+    |(?P<after>after|later\ than|newer\ than|>)
+    |(?P<before>before|prior\ to|earlier\ than|older\ than|<)
+    |(?P<until>until|no\ later\ than|on\ or\ before|up\ until|not\ after|up\ to|till|through|by|to|<=)
+    |(?P<in>in|throughout|from|during|within|inside|around|on|of|for|at|=|:)
+    )\ (?:(?:the\ )?(?:start|beginning|begin)\ of\ )?""",
+    re.VERBOSE,
 )
+_LINK = re.compile(" (to|until|till|through|-|and) ")
+_ONWARDS = re.compile(" (?:onwards?|on|or later|or newer|and later)(?= |$)")
+_UNIT = rf"(?P<unit>{_either(_UNITS)})s?"
+_COUNT = rf"(?P<n>\d{{1,3}}|{_either(_NUMBERS)}) {_UNIT}"
+_OF_YEAR = r"(?:(?: ,| of| in)? (?P<year>(?:19|20)\d\d))?"
+_ORDINAL = "(?:st|nd|rd|th)?"
+_Reader = Callable[[re.Match[str], datetime], _Period | None]
+_PATTERNS: tuple[tuple[str, _Reader], ...] = (
+    (r"(?P<y>\d{4})[-/](?P<m>\d\d?)(?:[-/](?P<d>\d\d?)(?P<time>t\S+)?)?", _iso),
+    (rf"(?P<name>{_either(_DAYS_AGO)})", lambda match, now: _day(now - timedelta(_DAYS_AGO[match["name"]]))),
+    (rf"(?P<which>this|last|previous|current|past) {_UNIT}", _calendar),
+    (
+        rf"(?:last|past|previous|over|more than|than) {_COUNT}",
+        lambda match, now: (_before(match, now), now + timedelta(seconds=1)),
+    ),
+    (rf"{_COUNT} (?:ago|back)", lambda match, now: _day(_before(match, now))),
+    (rf"(?P<part>{_either(_PARTS)}){_OF_YEAR}", _part),
+    (
+        rf"(?:(?:{_either(_WEEKDAYS)}) (?:, |the )*)?(?:(?P<day>\d\d?){_ORDINAL} (?:of )?)?"
+        rf"(?P<month>{_either(_MONTH_OF)})\.?(?: (?:the )?(?P<nth>\d\d?){_ORDINAL}(?= |$))?{_OF_YEAR}",
+        _month,
+    ),
+    (rf"(?:last )?(?P<weekday>{_either(_WEEKDAYS)})", _weekday),
+    (r"(?:year )?(?P<y>(?:19|20)\d\d)", _year),
+)
+_PERIODS = [(re.compile(rf"(?:the )?{pattern}(?= |$)"), reader) for pattern, reader in _PATTERNS]
 
 
-def _period(text: str, begin: int, now: datetime, before: Sequence[str]) -> tuple[Range, int] | None:
+def _period(text: str, begin: int, now: datetime, *, is_alone: bool = False) -> tuple[_Period | None, int]:
     """The day, week, month, quarter, half or year that has its name here, and where the name ends."""
     for pattern, read in _PERIODS:
         match = pattern.match(text, begin)
-        if match is None or (read is _of_month and _is_verb(match, before)):
+        if match is None or (is_alone and read is _month and match[0] in _WORDS_TOO):
             continue
-        try:
-            span = read(match, now)
-        except ValueError:
-            return None
+        span = read(match, now)
         if span is not None:
             return span, match.end()
-    return None
-
-
-def _is_verb(match: re.Match[str], before: Sequence[str]) -> bool:
-    """Whether "may" is no month; "mar", "sun" and the like alone are words too."""
-    is_bare = not (match["day"] or match["year"])
-    return is_bare and match["month"] in ("may", "mar", "dec", "jan") and not _BEFORE_MAY & {*before}
+    return None, begin
