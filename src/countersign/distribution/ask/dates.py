@@ -71,7 +71,9 @@ def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int
         if last is not None:
             return Range(_begun(since, last[1]), last[1]), last_end
     ends = {"since": Range(since, None), "after": Range(until, None), "before": Range(None, since)}
-    ends |= {"until": Range(None, until)} | ({} if since == until else {"": Range(*first), "in": Range(*first)})
+    # A moment is where a range ends; that "in" which something happened is its day.
+    whole = Range(*(_day(since) if since == until else first))
+    ends |= {"until": Range(None, until), "in": whole, "": whole}
     return (ends[kind], end) if kind in ends else None
 
 

@@ -7,7 +7,7 @@ a typing error in it; what is still unknown is kept, since an answer has to say 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple, get_args
 
 from countersign.distribution.ask import dates
@@ -31,13 +31,10 @@ from countersign.kernel.database.port import Database
 MAX_UNKNOWN = 12
 """Words of a question that are looked up when nothing else is known of them."""
 MAX_WORDS_OF_VALUE = 6
-MAX_MORE_WORDS = 4
 MAX_WORDS_OF_NAME = 8
 MAX_SPANS = 300
 MAX_NAME_LENGTH = 100
 _ENDS_OF_NAMES = frozenset(",;()?=<>|")
-MIN_TAG = 5
-"""Letters of a mistyped tag."""
 SENTENCE_ENDS = frozenset([".", ";", "?", "!"])
 _BEFORE_TOPICS = frozenset(
     str.split(
@@ -49,11 +46,11 @@ _PRIORITY = {
 }  # fmt: skip
 """What a run of words is, where it could be several things: the higher."""
 _OPERATORS = frozenset(["=", ":", "!=", ">", "<", ">=", "<="])
-_COMPARISONS = ([">"], ["<"], [">="], ["<="])
-_SIGNS = {"since": ">=", "until": "<=", "dated": ""}
+_COMPARISONS = frozenset([">", "<", ">=", "<="])
+_SIGNS = {"since": ">=", "until": "<=", "dated": "="}
 """How the keys of dates compare, where they are written with `=`."""
 _JOINTS = {"|": "or", "or": "or", "&": "and", "&&": "and", "||": "or", "and": "and", "+": "and", ",": "or", "/": "or"}
-_OPENING, _CLOSING = (["["], ["("], ["{"]), (["]"], [")"], ["}"])
+_OPENING, _CLOSING = frozenset("[({"), frozenset("])}")
 _ALLOWED: dict[str, tuple[str, ...]] = {
     **KNOWN,
     "find": ("products", "releases", "publishers"),
@@ -152,6 +149,9 @@ class _Question:
     def _text(self, start: int, end: int) -> str:
         return self._question[self._tokens[start].start : self._tokens[end - 1].end]
 
+    def _word(self, at: int) -> str:
+        return self._tokens[at].word if at < len(self._tokens) else ""
+
     def _is_capital(self, at: int) -> bool:
         return at > 0 and self._question[self._tokens[at].start].isupper()
 
@@ -220,78 +220,65 @@ class _Known(_Question):
         """The key that is written here, and the place of the operator after it."""
         for size in (3, 2, 1):
             key = KEYS.get(tuple(self._words[at : at + size]))
-            if key and self._words[at + size : at + size + 1] and self._words[at + size] in _OPERATORS:
+            if key and self._word(at + size) in _OPERATORS:
                 return key, at + size
         return "", at
 
     def _pair(self, at: int) -> int:
-        """Take `key=value` where it begins here; the place after it, or 0."""
+        """Take a key, an operator and values where they begin here; the place after them, or 0."""
         key, place = self._key(at)
-        # "Apps: …" is no pair, unless it is at the beginning or written as agents do.
-        is_apart = self._tokens[place].start > self._tokens[place - 1].end
-        if not key or (is_apart and at > 0 and self._words[place] == ":"):
+        if not key:
             return 0
+        begin = place + 1 + (self._word(place + 1) in _OPERATORS)
+        sign = self._words[begin - 1]
         if key in _SIGNS:
-            return self._dated_pair(key, at, place)
-        found = [*self._values(key, place)]
-        joint = found[1][2] if len(found) > 1 else ""
-        is_negated = self._words[place] == "!="
-        self.items += [Item(key, value, at, end, is_negated, joint, is_pair=True) for value, end, _ in found]
-        after = found[-1][1] if found else 0
-        return after + (after > 0 and self._words[after : after + 1] in _CLOSING)
+            return self._dated_pair(key, sign, at, begin)
+        values = self._values(key, begin) if key == "version" or sign not in _COMPARISONS else []
+        joint = _JOINTS[self._word(values[0][1])] if len(values) > 1 else ""
+        compared = sign if sign in _COMPARISONS else ""
+        self.items += [Item(key, compared + value, at, end, sign == "!=", joint, is_pair=True) for value, end in values]
+        end = values[-1][1] if values else 0
+        return end + (end > 0 and self._word(end) in _CLOSING)
 
-    def _values(self, key: str, place: int) -> Iterable[tuple[str, int, str]]:
-        """The values after the operator, where each ends, and what joins it to the one before."""
-        joint, end = "or", place
-        while joint and not self._key(end + 1)[0]:
-            start = end + 1 + (self._words[end + 1 : end + 2] in _OPENING)
-            value, end = (self._fixed_value if key in _ALLOWED else self._open_value)(key, start)
-            if not value:
-                return
-            yield value, end, joint
-            joint = _JOINTS.get("".join(self._words[end : end + 1]), "")
+    def _values(self, key: str, at: int) -> list[tuple[str, int]]:
+        """The values that are written here, and where each ends."""
+        value, end = self._value(key, at + (self._word(at) in _OPENING))
+        if not value:
+            return []
+        is_joined = self._word(end) in _JOINTS and not self._key(end + 1)[0]
+        return [(value, end), *(self._values(key, end + 1) if is_joined else ())]
 
-    def _fixed_value(self, key: str, at: int) -> tuple[str, int]:
-        """The value of the key that is written here, and where it ends; empty where there is none."""
-        # "published_at" is two words.
-        written = [("_".join(self._words[at:end]), end) for end in (at + 2, at + 1)]
+    def _value(self, key: str, at: int) -> tuple[str, int]:
+        """The first value of the key that is written here, and where it ends; empty where there is none."""
+        limit = min(len(self._words), at + MAX_WORDS_OF_VALUE)
+        last = next(filter(self._ends_value, range(at, limit)), limit)
         meaning, end = self._meaning(at)
-        written += [(str(meaning.value), end)] if meaning else []
-        return next((each for each in written if each[0] in _ALLOWED[key]), ("", at))
-
-    def _open_value(self, key: str, at: int) -> tuple[str, int]:
-        if key == "version" and self._words[at : at + 1] in _COMPARISONS:
-            return "".join(self._words[at : at + 2]), at + 2
-        last = min(len(self._words), at + MAX_WORDS_OF_VALUE)
-        end = next(filter(self._ends_value, range(at, last)), last)
-        values = self._known_values(key, at)
-        if at < end and (key not in ("org", "product") or self._tokens[at].is_quoted):
-            text = self._text(at, end)
-            values.append(("-".join(terms_of(text)) if key == "tag" else text, end))
-        return next(iter(values), ("", at))
-
-    def _known_values(self, key: str, at: int) -> list[tuple[str, int]]:
-        meaning, end = self._meaning(at)
-        values = [(name.value, name.end) for name in self._names.get(at, ()) if name.slot == key]
-        return [*values, (meaning.value, end)] if meaning and meaning.slot == key else values
+        if key in _ALLOWED:
+            found = [("_".join(self._words[at:end]), end) for end in range(last, at, -1)]
+            found += [(meaning.value, end)] if meaning else []
+            return next((each for each in found if each[0] in _ALLOWED[key]), ("", at))
+        found = [(name.value, name.end) for name in self._names.get(at, ()) if name.slot == key]
+        found += [(meaning.value, end)] if meaning and meaning.slot == key else []
+        if at < last and (key not in ("org", "product") or self._tokens[at].is_quoted):
+            found.append((self._text(at, last), last))
+        return next(iter(found), ("", at))
 
     def _ends_value(self, at: int) -> bool:
         return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])
 
-    def _dated_pair(self, key: str, at: int, place: int) -> int:
-        value = "".join(self._words[place + 1 : place + 2])
-        sign = self._words[place] if [self._words[place]] in _COMPARISONS else _SIGNS[key] or self._words[place]
-        # A moment is where the range ends; a day belongs to it.
-        sign = "<" if sign == "<=" and "t" in value[9:12] else sign
-        time = dates.found([sign, *self._words[place + 1 : place + dates.MAX_WORDS]], 0, self._now)
+    def _dated_pair(self, key: str, sign: str, at: int, begin: int) -> int:
+        """Take a time, or the version that "since" and "until" are said of."""
+        compared = sign if sign in (*_COMPARISONS, "!=") else _SIGNS[key]
+        time = dates.found([compared, *self._words[begin : begin + dates.MAX_WORDS]], 0, self._now)
+        version = self._word(begin)
         if time is not None:
-            self.items.append(Item("time", time.range, at, place + time.end, is_pair=True))
-            return place + time.end
-        if not _SIGNS[key] or not value.removeprefix("v")[:1].isdigit():
+            item = Item("time", time.range, at, begin + time.end - 1, is_pair=True)
+        elif key != "dated" and version.removeprefix("v")[:1].isdigit():
+            item = Item("version", {"since": ">", "until": "<="}[key] + version, at, begin + 1, is_pair=True)
+        else:
             return 0
-        version = f"{'>' if key == 'since' else '<='}{value}"
-        self.items.append(Item("version", version, at, place + 2, is_pair=True))
-        return place + 2
+        self.items.append(item)
+        return item.end
 
 
 def question_in(tokens: Sequence[Token], items: Sequence[Item]) -> Sentence:
@@ -335,9 +322,7 @@ def _unknown(tokens: Sequence[Token], items: Sequence[Item]) -> list[int]:
 class _Unknown(_Question):
     """Looks up words that are nothing known: in titles, tags and descriptions, then with a typing error in them."""
 
-    def __init__(
-        self, database: Database, question: str, tokens: Sequence[Token], recognition: Recognition
-    ) -> None:
+    def __init__(self, database: Database, question: str, tokens: Sequence[Token], recognition: Recognition) -> None:
         super().__init__(question, tokens)
         self._database, self._recognition = database, recognition
         self._nouns = {item.start for item in recognition.items if item.slot in ("kind", "find")} or {len(tokens)}
@@ -349,9 +334,10 @@ class _Unknown(_Question):
         terms = {at: "".join(terms_of(self._tokens[at].word)) for at in places[:MAX_UNKNOWN]}
         known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
         self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
-        for run in _runs(places[:MAX_UNKNOWN]):
+        for _, neighbours in groupby(enumerate(places[:MAX_UNKNOWN]), lambda each: each[1] - each[0]):
+            run = [at for _, at in neighbours]
             if not await self._is_mistyped_name(run):
-                await self._each_word(run)
+                self._each_word(run)
         self._recognition.unused += [self._tokens[at].word for at in places[MAX_UNKNOWN:]]
 
     async def _is_mistyped_name(self, run: Sequence[int]) -> bool:
@@ -360,23 +346,13 @@ class _Unknown(_Question):
             return False
         first, last = run[0], run[-1] + 1
         # With the words around it, since a title may have words that mean something else too.
-        far = self._end_of_name(last)
-        for start, end in ((first - 1, far), (first, last)):
+        for start, end in ((first - 1, last + 1), (first, last)):
             if self._is_run(start, end):
                 products = await names.products_like(self._database, self._text(start, end), is_known=is_known)
                 if products:
-                    self._correct("product", products, start, end)
+                    self._correct(products, start, end)
                     return True
-        publishers = await names.publishers_like(self._database, self._text(first, last))
-        if publishers:
-            self._correct("org", publishers, first, last)
-        return bool(publishers)
-
-    def _end_of_name(self, last: int) -> int:
-        """Where a name that begins before may end: after the words in capitals and numbers that follow."""
-        limit = min(len(self._tokens), last + MAX_MORE_WORDS)
-        following = [at for at in range(last, limit) if not (self._is_capital(at) or self._tokens[at].word.isdigit())]
-        return max(min(following, default=limit), last + 1)
+        return False
 
     def _is_run(self, start: int, end: int) -> bool:
         is_within = 0 <= start < end <= len(self._tokens)
@@ -384,35 +360,22 @@ class _Unknown(_Question):
         is_within &= not any(item.start < end < item.end for item in times)
         return is_within and not (self._tokens[start].is_mark or self._tokens[end - 1].is_mark)
 
-    def _correct(self, slot: str, meant: Sequence[tuple[str, str]], start: int, end: int) -> None:
+    def _correct(self, meant: Sequence[tuple[str, str]], start: int, end: int) -> None:
         (value, title), *others = meant
         corrected = Corrected(self._text(start, end), title, tuple(other for _, other in others))
         self._recognition.corrected.append(corrected)
         kept = [item for item in self._recognition.items if item.end <= start or item.start >= end]
-        self._recognition.items = [*kept, Item(slot, value, start, end)]
+        self._recognition.items = [*kept, Item("product", value, start, end)]
 
-    async def _each_word(self, run: Sequence[int]) -> None:
+    def _each_word(self, run: Sequence[int]) -> None:
         for at in run:
-            meaning = Meaning("text", self._in_texts[at]) if self._is_topic(at) else await self._respelled(at)
+            meaning = Meaning("text", self._in_texts[at]) if self._is_topic(at) else respelled(self._tokens[at].word)
             if meaning is not None:
                 self._recognition.items.append(Item(meaning.slot, meaning.value, at, at + 1))
                 continue
             self._recognition.unused.append(self._tokens[at].word)
             if self._is_capital(at) and not self._recognition.unknown:
                 self._recognition.unknown = self._text(run[0], run[-1] + 1)
-
-    async def _respelled(self, at: int) -> Meaning | None:
-        """The meaning of a mistyped word of the lexicon, or the tag that it is."""
-        word = self._tokens[at].word
-        meaning = respelled(word)
-        if meaning is not None or at in self._in_texts or len(word) < MIN_TAG:
-            return meaning
-        for spelling in await names.spellings(self._database, word):
-            tag = await names.resolved(self._database, "tag", spelling)
-            if tag is not None:
-                self._recognition.corrected.append(Corrected(word, tag, ()))
-                return Meaning("tag", tag)
-        return None
 
     def _is_topic(self, at: int) -> bool:
         """Whether the word says what a product is about: it is beside the kind, or after "about" and the like."""
@@ -421,9 +384,3 @@ class _Unknown(_Question):
         before = {token.word for token in self._tokens[max(0, at - 3) : at]}
         is_beside = bool({at + 1, at + 2} & self._nouns)
         return is_beside or bool(_BEFORE_TOPICS & before) or self._is_capital(at) or len(self._tokens) < 5
-
-
-def _runs(places: Sequence[int]) -> list[list[int]]:
-    """Neighbours together."""
-    starts = [place for place, at in enumerate(places) if not place or at != places[place - 1] + 1]
-    return [[*places[start:end]] for start, end in pairwise([*starts, len(places)])]
