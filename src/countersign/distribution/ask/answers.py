@@ -20,6 +20,7 @@ from countersign.distribution.catalog.filter import (
     Values,
     conditions,
     described,
+    fault,
     joined,
     with_slots,
 )
@@ -34,6 +35,8 @@ MAX_BEFORE = 5
 MAX_SUGGESTIONS = 3
 MAX_SHOWN = 20
 MAX_OF_RANGE = 50
+MAX_WITH_FILES = 40
+"""Releases of several products that are answered with their files."""
 MAX_NOTES = 600
 CORRECTED, BY_MODEL, PARTIAL = 0.8, 0.6, 0.5
 """How sure an answer is of what was asked."""
@@ -87,8 +90,10 @@ async def answer(
     base: Filter | None = None
     for earlier in previous[-MAX_BEFORE:]:
         base = (await read(store.database, earlier, at, base)).filter
-    found = await _outcome(store, await read(store.database, question, at, base), at)
-    if not store.settings.ask_model_url or (found.status == "answered" and not with_model):
+    reading = await read(store.database, question, at, base)
+    found = await _outcome(store, reading, at)
+    is_settled = reading.beyond or (found.status == "answered" and not with_model)
+    if is_settled or not store.settings.ask_model_url:
         return found
     # Imported here: few have a model, and what speaks to it makes every start a tenth of a second longer.
     from countersign.distribution.ask import model
@@ -123,7 +128,8 @@ def _reason(reading: Reading, unused: Sequence[str]) -> str:
         return f'the catalog has nothing called "{reading.unknown}"'
     if unused and (reading.guards or not _is_worth_telling(reading.filter)):
         return f"I do not know what {_quoted(unused)} means here"
-    return "I do not understand what is asked for" if replace(plain, limit=None) == Filter() else ""
+    wrong = fault(reading.filter)
+    return wrong or ("I do not understand what is asked for" if replace(plain, limit=None) == Filter() else "")
 
 
 async def _with_candidates(store: Store, reading: Reading, found: Answered) -> Answered:
@@ -311,16 +317,26 @@ async def _compare(store: Store, asked: Filter) -> Answered:
 
 async def _fields(store: Store, asked: Filter) -> Answered:
     """What is asked of each product; where releases are asked for, of each that has such a release."""
-    where = replace(asked.where, version=Values(), text=Values() if asked.where.product.any else asked.where.text)
-    products = await filter_queries.products(store.database, Filter(where=where, limit=MAX_SHOWN))
+    products = await filter_queries.products(store.database, _products_of(asked))
     if not products:
         return Answered("None: no product fits.")
     known = await facts(store.database, [each.slug for each in products])
-    found = [await _of_product(store, asked, each, is_alone=len(products) == 1) for each in known]
+    most = (MAX_WITH_FILES if "artifacts" in asked.fields else MAX_ROWS) // len(products)
+    found = [await _of_product(store, asked, each, 0 if len(products) == 1 else most) for each in known]
     text = " ".join(each.text for each in found if each.text)
     if text:
         return Answered(text, tuple(source for each in found for source in each.sources), len(products))
     return _no_notes(asked)
+
+
+def _products_of(asked: Filter) -> Filter:
+    """The filter of the products that something is asked of: those that are named even where no release fits."""
+    wanted = replace(with_slots(asked, version=Values()), find="products", limit=MAX_SHOWN)
+    if asked.where.product.any:
+        return Filter(where=replace(wanted.where, text=Values()), order=asked.order, limit=MAX_SHOWN)
+    # Of releases, the limit is of those of each product.
+    limit = MAX_SHOWN if _OF_RELEASES & {*asked.fields} else min(asked.limit or MAX_SHOWN, MAX_SHOWN)
+    return replace(wanted, limit=limit)
 
 
 def _no_notes(asked: Filter) -> Answered:
@@ -328,26 +344,27 @@ def _no_notes(asked: Filter) -> Answered:
     return Answered(f"I cannot tell: no release notes mention {words}.", status="refused", confidence=0.0)
 
 
-async def _of_product(store: Store, asked: Filter, product: Facts, *, is_alone: bool) -> Answered:
-    """What is asked of the product; nothing where no release of one of several products fits."""
+async def _of_product(store: Store, asked: Filter, product: Facts, most: int) -> Answered:
+    """What is asked of the product; nothing where no release of one of several products fits, of each of which there
+    are `most` releases at most."""
     if asked.fields == ("channels",):
         return _newest_of_channels(store, asked, product)
     if not _OF_RELEASES & {*asked.fields}:
         return Answered(_about(product, asked.fields), _sources(store, [product]))
-    rows = await filter_queries.releases(store.database, _releases_of(product, asked))
+    rows = await filter_queries.releases(store.database, _releases_of(product, asked, most or MAX_ROWS))
     if rows:
         text = ". ".join([await _release(store, asked, row) for row in rows]).rstrip(".") + "."
         other = [name for name in asked.fields if name in _WITH]
         return Answered(f"{text} {_about(product, other)}" if other else text, _of_releases(store, rows))
-    is_told = is_alone and not asked.where.text
+    is_told = not most and not asked.where.text
     return Answered(_no_release(asked, product), _sources(store, [product])) if is_told else Answered("")
 
 
-def _releases_of(product: Facts, asked: Filter) -> Filter:
+def _releases_of(product: Facts, asked: Filter, most: int) -> Filter:
     """The filter of the product's releases: the newest, where nothing says which."""
     is_open = not any((asked.where.version, asked.where.text, asked.since, asked.until))
     limit = asked.limit or (1 if is_open else MAX_OF_RANGE)
-    return replace(with_slots(asked, product=Values(any=(product.slug,))), limit=limit)
+    return replace(with_slots(asked, product=Values(any=(product.slug,))), limit=min(limit, most))
 
 
 def _no_release(asked: Filter, product: Facts) -> str:

@@ -178,7 +178,7 @@ class Bound:
             self.found["guard"].append(item)
         elif self.words[max(0, item.start - 1) : item.start] == ["all"]:
             self.used.add(item.value)  # "Windows, macOS and Linux, all three"
-        elif self.limit is None and item.value.isdigit() and int(item.value) <= MAX_NUMBER:
+        elif self.limit is None and item.value.isdecimal() and int(item.value) <= MAX_NUMBER:
             self.limit = max(1, int(item.value))
         else:
             self._value(Item("version", self._compared(item), item.start, item.end))

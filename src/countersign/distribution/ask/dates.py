@@ -14,7 +14,8 @@ _WORDS_TOO = frozenset(str.split("may mar dec jan"))
 _WEEKDAYS = str.split("monday tuesday wednesday thursday friday saturday sunday")
 _DAYS_AGO = {"today": 0, "tonight": 0, "yesterday": 1, "day before yesterday": 2}
 _NUMBERS = {name: at for at, name in enumerate(str.split("one two three four five six seven eight nine ten"), 1)} | {
-    "a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12
+    "a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3, "dozen": 12, "a dozen": 12,
+    "thirty": 30, "sixty": 60, "ninety": 90, "hundred": 100,
 }  # fmt: skip
 _UNITS = {"day": (0, 1), "week": (0, 7), "fortnight": (0, 14), "month": (1, 0), "quarter": (3, 0), "year": (12, 0)}
 """The months and days of each unit."""
@@ -51,7 +52,7 @@ def found(words: Sequence[str], at: int, now: datetime) -> Found | None:
     kind, begin = (str(opening.lastgroup), opening.end()) if opening else ("", 0)
     try:
         time = _linked(text, kind, begin, now)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return time and Found(time[0], at + text.count(" ", 0, time[1]) + 1)
 
@@ -66,7 +67,7 @@ def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int
     if onwards and kind in ("", "in", "since"):
         return Range(since, None), onwards.end()
     link = _LINK.match(text, end)
-    if link and (link[1] == "and" if kind == "between" else link[1] != "and" and kind in ("", "in", "since")):
+    if link and kind in _LINKED[link[1] == "and"]:
         last, last_end = _period(text, link.end(), now)
         if last is not None:
             return Range(_begun(since, last[1]), last[1]), last_end
@@ -161,6 +162,8 @@ _OPENING = re.compile(
     re.VERBOSE,
 )
 _LINK = re.compile(" (to|until|till|through|-|and) ")
+_LINKED = (("", "in", "since"), ("between",))
+"""What opens two times: those with "and" between them are the second."""
 _ONWARDS = re.compile(" (?:onwards?|on|or later|or newer|and later)(?= |$)")
 _UNIT = rf"(?P<unit>{_either(_UNITS)})s?"
 _COUNT = rf"(?P<n>\d{{1,3}}|{_either(_NUMBERS)}) {_UNIT}"

@@ -111,6 +111,10 @@ async def recognize(database: Database, question: str, tokens: Sequence[Token], 
     """What the tokens of the question are."""
     exact = await names.exact(database, spans(question, tokens))
     recognition = Recognition(known_items(question, tokens, exact, now))
+    taken = {(item.value, item.start, item.end) for item in recognition.items if item.slot == "product"}
+    for name in exact:
+        if name.others and (name.value, name.start, name.end) in taken:
+            recognition.corrected.append(Corrected(name.title, f"{name.title} ({name.value})", name.others))
     await _Unknown(database, question, tokens, recognition).look_up()
     recognition.items.sort(key=lambda item: item.start)
     return recognition
@@ -252,16 +256,20 @@ class _Known(_Question):
         """The first value of the key that is written here, and where it ends; empty where there is none."""
         limit = min(len(self._words), at + MAX_WORDS_OF_VALUE)
         last = next(filter(self._ends_value, range(at, limit)), limit)
-        meaning, end = self._meaning(at)
+        found = self._known_values(key, at, last)
         if key in _ALLOWED:
-            found = [("_".join(self._words[at:end]), end) for end in range(last, at, -1)]
-            found += [(meaning.value, end)] if meaning else []
             return next((each for each in found if each[0] in _ALLOWED[key]), ("", at))
-        found = [(name.value, name.end) for name in self._names.get(at, ()) if name.slot == key]
-        found += [(meaning.value, end)] if meaning and meaning.slot == key else []
         if at < last and (key not in ("org", "product") or self._tokens[at].is_quoted):
             found.append((self._text(at, last), last))
         return next(iter(found), ("", at))
+
+    def _known_values(self, key: str, at: int, last: int) -> list[tuple[str, int]]:
+        meaning, end = self._meaning(at)
+        if key in _ALLOWED:
+            found = [("_".join(self._words[at:end]), end) for end in range(last, at, -1)]
+            return [*found, (meaning.value, end)] if meaning else found
+        found = [(name.value, name.end) for name in self._names.get(at, ()) if name.slot == key]
+        return [*found, (meaning.value, end)] if meaning and meaning.slot == key else found
 
     def _ends_value(self, at: int) -> bool:
         return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])

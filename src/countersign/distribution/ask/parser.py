@@ -365,4 +365,4 @@ class _Builder:
 
 
 def _moment(at: datetime | None) -> str | None:
-    return None if at is None else at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if at is None else at.strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")

@@ -29,7 +29,7 @@ API_VERSION = "0.54"
 EVENTS = "text/event-stream"
 _NO_MODEL = "mode=generate needs a model, and none is configured here"
 _TYPES = {"game": "VideoGame", "app": "SoftwareApplication", "tool": "SoftwareApplication"}
-_PIECE = re.compile(r".{1,80}(?:\s|$)|\S+\s?", re.DOTALL)
+_PIECE = re.compile(r".{1,80}(?:\s|$)|\s*\S+\s?", re.DOTALL)
 Question = Annotated[
     str,
     msgspec.Meta(
@@ -193,7 +193,9 @@ async def answer_of(store: Store, answered: Answered, query_id: str) -> AskAnswe
     """The answer as the wire has it, with the first twenty products and releases that it is from."""
     sources = answered.sources[:MAX_RESULTS]
     products = {each.slug: each for each in await facts(store.database, [each.product for each in sources])}
-    rows = [_result(store, products[each.product], each, 100 - place) for place, each in enumerate(sources)]
+    # A product may leave the catalog meanwhile.
+    scored = [(each, 100 - place) for place, each in enumerate(sources) if each.product in products]
+    rows = [_result(store, products[each.product], each, score) for each, score in scored]
     head = answered.text, answered.status, [*answered.sources], answered.filter, answered.confidence
     return AskAnswer(*head, [*answered.suggestions], [*answered.unused], query_id, rows)
 

@@ -12,10 +12,13 @@ import msgspec
 from msgspec.structs import replace
 
 from countersign.distribution.catalog.schemas import Access, ChannelName, Kind, Platform
+from countersign.distribution.catalog.words import words
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 
 MAX_VALUES = 12
+MAX_TERMS = 24
+"""Words that are looked for in titles and texts, of one filter."""
 FieldName: TypeAlias = Literal[
     "org", "kind", "platforms", "channels", "tags", "versions", "published_at", "notes", "license", "access",
     "homepage", "artifacts",
@@ -125,6 +128,18 @@ def fault(asked: Filter) -> str | None:
     for name, value in given:
         if value not in KNOWN.get(name, (value,)):
             return f"{name} must be one of {', '.join(KNOWN[name])}; {value} is not"
+    return _fault_of_texts(asked) or _fault_of_times(asked)
+
+
+def _fault_of_texts(asked: Filter) -> str | None:
+    where = asked.where
+    texts = [each for values in (where.title, where.text) for each in (*values.any, *values.all, *values.none)]
+    if sum(len(words(text)) for text in texts) > MAX_TERMS:
+        return f"title and text must have at most {MAX_TERMS} words together"
+    return None
+
+
+def _fault_of_times(asked: Filter) -> str | None:
     try:
         early = [text for text in (asked.since, asked.until) if text is not None and moment(text) < 0]
     except ValueError:

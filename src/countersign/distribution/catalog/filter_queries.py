@@ -69,6 +69,8 @@ _HAS_TERM = (
 )
 _COMPARISON = re.compile(r"(>=|<=|>|<)\s*v?(.+)", re.DOTALL)
 _BITS = {"platform": PLATFORMS, "channel": CHANNELS}
+MAX_TAG_SETS = 20_000
+"""Sets of tags that are counted, the most frequent first."""
 _COLUMNS = {"tag": "c.tags", "kind": "c.kind", "org": "c.org_slug", "license": "coalesce(c.license, 'none')"}
 Built = tuple[str, list[Value]]
 
@@ -155,8 +157,9 @@ async def counts(database: Database, asked: Filter, by: By) -> Counter[str]:
         narrowed = {each: with_slots(asked, **{by: replace(held, all=(*held.all, each))}) for each in KNOWN[by]}
         return Counter({each: await total(database, filter) for each, filter in narrowed.items()})
     statement, column = Statement(), _COLUMNS[by]
-    text = f"SELECT {column}, count(*) FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
-    text = f"{text} GROUP BY {column} ORDER BY 2 DESC, 1 LIMIT 50"
+    counted = "count(DISTINCT c.org_slug)" if asked.find == "publishers" else "count(*)"
+    text = f"SELECT {column}, {counted} FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
+    text = f"{text} GROUP BY {column} ORDER BY 2 DESC, 1 LIMIT {MAX_TAG_SETS if by == 'tag' else 50}"
     found: Counter[str] = Counter()
     for value, count in await database.scan(text, *statement.values):
         found.update(dict.fromkeys(str(value).split() if by == "tag" else [str(value)], int(count)))
@@ -211,7 +214,7 @@ def _of_products(statement: Statement, asked: Filter) -> list[str]:
         found.append(_has_release(ranged, "NOT IN" if asked.when == "none" else "IN"))
     if asked.where.version:
         # DISTINCT has PostgreSQL look for the versions first: it takes them to be frequent, and few are.
-        found.append(_has_release(_of_version(statement, asked.where.version), "IN", "DISTINCT "))
+        found.append(_has_release(_joined(statement, _version, asked.where.version), "IN", "DISTINCT "))
     return found
 
 
@@ -226,7 +229,7 @@ def _of_releases(statement: Statement, asked: Filter) -> list[str]:
     found += _conditions(statement, asked, without=("channel", "text") if is_of_product else ("channel",))
     found += _joined(statement, _notes, asked.where.text) if is_of_product else []
     found += _channels(statement, asked.channel) + _range(statement, "r.published_at", asked)
-    return found + _of_version(statement, asked.where.version)
+    return found + _joined(statement, _version, asked.where.version)
 
 
 def _range(statement: Statement, column: str, asked: Filter) -> list[str]:
@@ -240,17 +243,13 @@ def _channels(statement: Statement, wanted: Values) -> list[str]:
     return found + ([f"r.channel NOT IN ({statement.list(wanted.none)})"] if wanted.none else [])
 
 
-def _of_version(statement: Statement, wanted: Values) -> list[str]:
-    """Conditions of releases: versions are compared in their order, and are alike with `v` before or `.0` after."""
-    either: list[str] = []
-    for text in wanted.any:
-        plain = text.lower().removeprefix("v")
-        either.append(f"lower(r.version) IN ({statement.list([plain, f'v{plain}', f'{plain}.0'])})")
-    found = [f"({' OR '.join(either)})"] if either else []
-    for text in wanted.all:
-        match = _COMPARISON.fullmatch(text)
-        found += [f"r.sort_key {match[1]} {statement.value(sort_key(match[2]))}"] if match else []
-    return found + [f"lower(r.version) <> {statement.value(text.lower())}" for text in wanted.none]
+def _version(statement: Statement, text: str) -> str:
+    """A condition of releases: `>1.0` compares in their order; others are alike with `v` before or `.0` after."""
+    compared = _COMPARISON.fullmatch(text)
+    if compared:
+        return f"(r.sort_key {compared[1]} {statement.value(sort_key(compared[2]))})"
+    plain = text.lower().removeprefix("v")
+    return f"(lower(r.version) IN ({statement.list([plain, f'v{plain}', f'{plain}.0'])}))"
 
 
 def _conditions(statement: Statement, asked: Filter, without: Sequence[str]) -> list[str]:

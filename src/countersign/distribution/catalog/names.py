@@ -16,6 +16,8 @@ from countersign.kernel.database.port import Database
 
 MAX_SPELLINGS = 6
 MAX_TAGS = 100
+MAX_FAMILIES = 4
+MAX_TAGS_OF_TEXT = 20
 LONG_NAME = 9
 """Letters of a name that may have two typing errors in it."""
 _PLURAL = re.compile(r"(?<=...)s$")
@@ -28,6 +30,7 @@ _LAST_LETTER = "\U0010ffff"
 _PRODUCTS = """
     SELECT c.name_key, c.slug, c.title FROM catalog_public c
     WHERE c.name_key IN ({keys}) OR c.slug IN ({keys})
+    ORDER BY c.product_id
     LIMIT 500
 """
 _BEGINNING = """
@@ -42,8 +45,9 @@ _ORGS = f"""
 """
 _PUBLISHERS = """
     SELECT o.slug, o.name FROM organisation o
-    WHERE EXISTS (SELECT 1 FROM catalog_public c WHERE c.org_slug = o.slug)
-    LIMIT 5000
+    WHERE lower(substr(o.name, 1, 1)) = $1 AND length(o.name) BETWEEN $2 AND $3
+      AND EXISTS (SELECT 1 FROM catalog_public c WHERE c.org_slug = o.slug)
+    LIMIT 300
 """
 _PUBLISHER_OF = "SELECT c.org_slug FROM catalog_public c WHERE c.slug = $1"
 # The least of what an index holds in order: asked whether there is any, PostgreSQL would read the whole table for a tag
@@ -67,7 +71,14 @@ _LICENSES = """
 _LICENSES_FROM = """
     SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key >= $1 AND c.license_key < $2 LIMIT 50
 """
-_TERMS_LIKE = "SELECT DISTINCT y.term FROM catalog_typo y WHERE y.shortened IN ({keys}) LIMIT 60"
+# A word of drafts alone is none.
+_TERMS_LIKE = """
+    SELECT DISTINCT y.term FROM catalog_typo y
+    WHERE y.shortened IN ({keys}) AND EXISTS (
+        SELECT 1 FROM catalog_term t JOIN catalog_public c ON c.product_id = t.product_id WHERE t.term = y.term
+    )
+    LIMIT 60
+"""
 _WITH_WORDS = "SELECT c.slug, c.title FROM catalog_public c WHERE c.product_id IN ({products}) LIMIT 50"
 _WITH_WORD = f"SELECT t.product_id FROM catalog_term t WHERE t.weight = {WEIGHT_OF_TITLE} AND t.term IN ({{keys}})"
 _PUBLIC_TERMS = """
@@ -102,7 +113,11 @@ async def exact(database: Database, runs: Sequence[Span]) -> list[Name]:
         for form in {key(span.text), "-".join(words(span.text))} - {""}:
             places.setdefault(form, []).append(span)
     found: list[Name] = []
-    for name_key, slug, title in await _rows(database, _PRODUCTS, list(places)):
+    products = await _rows(database, _PRODUCTS, list(places))
+    # The slug and the spelling before older products of the same name.
+    written = {span.text for span in runs}
+    products.sort(key=lambda row: (row[1] not in places, row[2] not in written))
+    for name_key, slug, title in products:
         found += [each._replace(title=title) for each in _named("product", slug, places, name_key, slug)]
     for slug, name in await _rows(database, _ORGS, list(places)):
         found += _named("org", slug, places, key(name), slug)
@@ -114,15 +129,24 @@ async def exact(database: Database, runs: Sequence[Span]) -> list[Name]:
 async def _families(database: Database, runs: Sequence[Span]) -> list[Name]:
     """A licence without its version, "GPL", or with other words in it, "Apache License 2.0", is any that begins so."""
     found: list[Name] = []
+    licenses: dict[str, str] = {}
     for span in runs:
-        family, *rest = words(span.text) or [""]
-        kept = [family, *(word for word in rest if word not in _LICENSE_WORDS)]
-        if len(rest) > 3 or family not in _FAMILIES or not "".join(["0", *kept[1:]]).isdigit():
+        begin = _family(span.text)
+        if not begin:
             continue
-        begin = "".join(kept)
-        rows = await database.scan(_LICENSES_FROM, begin, begin + _LAST_LETTER)
-        found += [Name("license", "|".join(sorted(name for (name,) in rows)), span.start, span.end)] if rows else []
+        if begin not in licenses and len(licenses) < MAX_FAMILIES:
+            rows = await database.scan(_LICENSES_FROM, begin, begin + _LAST_LETTER)
+            licenses[begin] = "|".join(sorted(name for (name,) in rows))
+        found += [Name("license", licenses[begin], span.start, span.end)] if licenses.get(begin) else []
     return found
+
+
+def _family(text: str) -> str:
+    """How the keys of the licences begin that the text names; empty: it names none."""
+    family, *rest = words(text) or [""]
+    kept = [word for word in rest if word not in _LICENSE_WORDS]
+    is_family = len(rest) <= 3 and family in _FAMILIES and "".join(["0", *kept]).isdigit()
+    return "".join([family, *kept]) if is_family else ""
 
 
 def _named(slot: str, value: str, places: dict[str, list[Span]], *forms: str) -> Iterable[Name]:
@@ -149,7 +173,7 @@ async def _tags(database: Database, places: dict[str, list[Span]]) -> list[Name]
     rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in wanted], separator=_VALUES)
     known = sorted({facet.removeprefix("tag:") for facet, title in rows if title is not None})
     # A tag of drafts alone is none.
-    public = [tag for tag in known if await database.fetch(_IS_PUBLIC_TAG, f"tag:{tag}")]
+    public = [tag for tag in known[:MAX_TAGS_OF_TEXT] if await database.fetch(_IS_PUBLIC_TAG, f"tag:{tag}")]
     return [name for tag in public for name in _named("tag", tag, wanted, tag)]
 
 
@@ -176,7 +200,8 @@ async def _longer(database: Database, begin: str) -> list[tuple[str, str]]:
 
 async def publishers_like(database: Database, text: str) -> list[tuple[str, str]]:
     """Publishers that a mistyped name may mean, the likest first: slug, name."""
-    return _likest(text, [(slug, name) for slug, name in await database.scan(_PUBLISHERS)])
+    rows = await database.scan(_PUBLISHERS, text[:1].lower(), len(text) - 4, len(text) + 4)
+    return _likest(text, [(slug, name) for slug, name in rows])
 
 
 async def publisher_of(database: Database, slug: str) -> str:

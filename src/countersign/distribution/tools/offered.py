@@ -100,10 +100,11 @@ class StoreTools:
 async def _direct(context: ToolCall, wanted: Operation, body: bytes) -> Outcome:
     """Call the handler of a tool that has no address; reads only, like the route that it is declared as."""
     try:
+        json_reader.read(body)
         shape = cast("type[msgspec.Struct]", wanted.route.body)
         call = cast("Request[Any, Any]", replace(context, body=cast("Nothing", msgspec.json.decode(body, type=shape))))
         return _outcome(await wanted.route.handler(call))
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, json_reader.InvalidJson) as error:
         return mcp.refused(str(error))
     except Refused as refused:
         return mcp.refused("\n".join(filter(None, (refused.detail, refused.remedy))))
