@@ -11,7 +11,8 @@ from tests.figures import Figures
 
 FLOORS = {
     "practice.jsonl": (89, 89, 6),
-    "second.jsonl": (90, 90, 5),
+    "second.jsonl": (89, 89, 5),
+    "third.jsonl": (81, 81, 6),
     "held_out.jsonl": (91, 91, 6),
 }
 """Of a file in percent: right at least, right or partial at least, wrong at most."""

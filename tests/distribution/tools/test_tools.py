@@ -250,6 +250,11 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("get_product", {"id": 7}, "id: is required, a text"),
     ("get_product", {"id": ""}, "id: is required, a text"),
     ("get_product", {"id": "a\x00"}, "id: holds a NUL or half of a surrogate pair"),
+    (
+        "search_catalog",
+        {"where": {"product": {"any": ["a\x00"]}}},
+        "a text contains NUL or an unpaired surrogate",
+    ),
     ("get_product", {"id": "saga", "format": "html"}, "format: is unknown here (known: id)"),
     ("list_products", {"q": ["a"]}, "q: must be a string, a number, true or false"),
     ("list_products", {"q": {"a": 1}}, "q: must be a string, a number, true or false"),

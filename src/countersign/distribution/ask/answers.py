@@ -114,6 +114,14 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
     found = await run(store, filter)
     if not unused or found.status == "refused":
         return await _with_candidates(store, reading, found)
+    if not found.total:
+        # What was not used may be why nothing fits.
+        return Answered(
+            f"I cannot tell: I do not know what {_quoted(unused)} means here. {CAN_ANSWER}",
+            status="refused",
+            confidence=0.0,
+            unused=unused,
+        )
     text = f"Read as: {described(filter)}. Not used: {_quoted(unused)}. {found.text}"
     suggestions = await _suggestions(store, filter, at)
     return replace(found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused)
@@ -156,7 +164,7 @@ def _is_worth_telling(filter: Filter) -> bool:
     is not one product of which something else was asked."""
     weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
     weight = sum(weights) + bool(filter.since or filter.until) + (filter.find != "products")
-    is_list = filter.answer == "list" and len(filter.where.product.any) != 1
+    is_list = filter.answer == "list" and (len(filter.where.product.any) != 1 or filter.order in ("newest", "oldest"))
     return weight > 1 and (is_list or (filter.answer == "fields" and bool(filter.fields)))
 
 
@@ -321,8 +329,7 @@ async def _fields(store: Store, asked: Filter) -> Answered:
     if not products:
         return Answered("None: no product fits.")
     known = await facts(store.database, [each.slug for each in products])
-    most = (MAX_WITH_FILES if "artifacts" in asked.fields else MAX_ROWS) // len(products)
-    found = [await _of_product(store, asked, each, 0 if len(products) == 1 else most) for each in known]
+    found = [await _of_product(store, asked, each, len(products)) for each in known]
     text = " ".join(each.text for each in found if each.text)
     if text:
         return Answered(text, tuple(source for each in found for source in each.sources), len(products))
@@ -344,27 +351,28 @@ def _no_notes(asked: Filter) -> Answered:
     return Answered(f"I cannot tell: no release notes mention {words}.", status="refused", confidence=0.0)
 
 
-async def _of_product(store: Store, asked: Filter, product: Facts, most: int) -> Answered:
-    """What is asked of the product; nothing where no release of one of several products fits, of each of which there
-    are `most` releases at most."""
+async def _of_product(store: Store, asked: Filter, product: Facts, among: int) -> Answered:
+    """What is asked of the product, one `among` so many; nothing where no release of one of several fits."""
     if asked.fields == ("channels",):
         return _newest_of_channels(store, asked, product)
     if not _OF_RELEASES & {*asked.fields}:
         return Answered(_about(product, asked.fields), _sources(store, [product]))
-    rows = await filter_queries.releases(store.database, _releases_of(product, asked, most or MAX_ROWS))
+    rows = await filter_queries.releases(store.database, _releases_of(product, asked, among))
     if rows:
         text = ". ".join([await _release(store, asked, row) for row in rows]).rstrip(".") + "."
         other = [name for name in asked.fields if name in _WITH]
-        return Answered(f"{text} {_about(product, other)}" if other else text, _of_releases(store, rows))
-    is_told = not most and not asked.where.text
-    return Answered(_no_release(asked, product), _sources(store, [product])) if is_told else Answered("")
+        return Answered(f"{text} {_about(product, other) if other else ''}".rstrip(), _of_releases(store, rows))
+    if among > 1 or asked.where.text:
+        return Answered("")
+    return Answered(_no_release(asked, product), _sources(store, [product]))
 
 
-def _releases_of(product: Facts, asked: Filter, most: int) -> Filter:
-    """The filter of the product's releases: the newest, where nothing says which."""
+def _releases_of(product: Facts, asked: Filter, among: int) -> Filter:
+    """The filter of the product's releases: the newest, where nothing says which; few of each of many products."""
     is_open = not any((asked.where.version, asked.where.text, asked.since, asked.until))
     limit = asked.limit or (1 if is_open else MAX_OF_RANGE)
-    return replace(with_slots(asked, product=Values(any=(product.slug,))), limit=min(limit, most))
+    most = MAX_WITH_FILES if "artifacts" in asked.fields and among > 1 else MAX_ROWS
+    return replace(with_slots(asked, product=Values(any=(product.slug,))), limit=min(limit, most // among))
 
 
 def _no_release(asked: Filter, product: Facts) -> str:

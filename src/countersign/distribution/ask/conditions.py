@@ -28,7 +28,7 @@ AUXILIARIES = frozenset(
 """What a question of Yes and No begins with."""
 _MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
 """Slots of which a product has several values: named side by side, all are meant."""
-_ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each"])
+_ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
 """What only the question itself says, where it names what it is about."""
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
@@ -143,7 +143,8 @@ class Bound:
         """ "Only" is for the platforms or channels that follow ("only run on iOS"), or else for those before it."""
         following = self._items[self._items.index(item) + 1 :][:2]
         slots = [each.slot for each in (*following, *self.values[-1:]) if each.slot in ("platform", "channel")]
-        if not _OWNERS & {*self.words[max(0, item.start - 3) : item.start]}:
+        is_of_those = {"ones", "those", "these"} & {*self.words[item.end : item.end + 2]}
+        if not is_of_those and not _OWNERS & {*self.words[max(0, item.start - 3) : item.start]}:
             self._only |= {*slots[:1]}
 
     def _or(self, item: Item) -> None:

@@ -26,6 +26,8 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _KEY_WORD = re.compile(r"[^\W_]+")
+_QUOTED_SENTENCE = re.compile(r'["“]([^"“”]{1,400}[?!.][^"“”]{0,100})["”]')
+"""What somebody says, and no name: read without its quotation marks."""
 _FOLDED = str.maketrans({"’": "'", "‘": "'", "–": "-", "—": "-", "\u00a0": " "})
 _WHOLE = frozenset(str.split("what's who's where's when's it's that's there's how's let's he's she's here's"))
 
@@ -43,7 +45,7 @@ class Token(NamedTuple):
 def tokens_of(question: str) -> list[Token]:
     """The tokens of a question, the first four hundred. A compound of a hyphen is its words."""
     found: list[Token] = []
-    text = question.translate(_FOLDED)
+    text = _QUOTED_SENTENCE.sub(r" \1 ", question.translate(_FOLDED))
     for match in _TOKEN.finditer(text):
         if len(found) >= MAX_TOKENS:
             break
@@ -146,7 +148,7 @@ prepositions                  : of, to, in, on, at, for, by, from, with, into, o
 verbs of being and asking     : is, are, was, were, be, been, being, am, did, has, have, had, having, can, could, will, would, should, may, might, shall, must, let, let's, show, list, lists, listed, listing, find, give, get, gets, tell, search, look, looking, looks, see, seen, want, wants, wanted, need, needs, needed, know, choose, choice, pick, picks, select, selected, options, option, identify, hear, heard, mention, mentions, mentioned, mentioning, mean, means, meant, decide, check, checking, confirm, verify, try, trying, tried, display, return, print, enumerate, fetch, query, request, state, states, stated, answer, answers, reply, respond, response, result, results, output, question, wondering, wonder, curious, name, names, go, goes, going, come, comes, came, happen
 verbs of publishing and using : run, runs, running, work, works, working, use, uses, used, using, play, plays, played, playing, playable, make, makes, making, publishes, publishing, offer, offers, offered, offering, offerings, support, supports, supported, supporting, create, created, develop, write, wrote, written, provide, provides, provided, sell, sells, carry, carries, carried, hold, holds, put, puts, own, owns, owned, install, installed, download, downloaded, downloadable, built, distributed, measured, applies, apply, bear, bears, qualify, fits, fit, belong, exist, existing, keep, reach, reached, hit, left, gain, missed, live, lives, grab, like, likes, love, loves, prefer, allowed, supposed, possible, able, available, avaliable, believe, thinking, interested
 courtesy and fillers          : please, kindly, thanks, thank, hi, hello, hey, so, well, ok, okay, now, really, very, quite, actually, still, already, ever, even, e.g., etc, i.e., regards, cheers, dear, sir, madam, hereby, urgently, asap, pls, plz, plss, gimme, wanna, gonna, gotta, lemme, yo, dude, bro, m8, mate, hmm, um, uh, oh, lol, haha, ah, yes, anyway, basically, literally, simply, specific, particular, given, certain, various, respective, respectively, exactly, precisely, right, nevertheless, nonetheless, pleeease, far, long, many, much, bit, lot, lots, more, most, new, main, total, alike, present, true
-nouns of stores and askers    : made, such, types, catalog, catalogue, store, shop, collection, database, whole, entire, complete, full, user, users, customer, customers, kids, child, children, friend, friends, laptop, computer, computers, machine, machines, box, hardware, moment, time, day, dates, side, compatible, test, deal, colleague, responsible, case, fact, waiting, office, point, days, number, copy, requirement, requirements, op, frends, ready
+nouns of stores and askers    : made, such, types, catalog, catalogue, store, shop, collection, database, whole, entire, complete, full, user, users, customer, customers, client, clients, son, daughter, boy, girl, boys, girls, kid, husband, wife, parent, parents, boss, team, teams, colleague, colleagues, office, earth, figure, figures, page, column, newsletter, article, intro, report, his, her, hers, say, says, said, doing, receive, received, receives, bring, bigger, staging, needn't, so that, kids, child, children, friend, friends, laptop, computer, computers, machine, machines, box, hardware, moment, time, day, dates, side, compatible, test, deal, colleague, responsible, case, fact, waiting, office, point, days, number, copy, requirement, requirements, op, frends, ready
 """
 
 _KEYS = """

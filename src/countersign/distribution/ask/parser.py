@@ -123,8 +123,10 @@ class _Builder:
     def _is_whether(self) -> bool:
         """Whether Yes or No is asked for: "Does Keyturn …", "And Keyturn, does it run on Linux?"."""
         words = self._bound.words
-        if self._first in AUXILIARIES:
-            return not self._bound.found["polite"]
+        if self._first in AUXILIARIES and not self._bound.found["polite"]:
+            return True
+        if "whether" in words:
+            return True
         at = words.index(",") + 1 if "," in words else len(words)
         return bool(AUXILIARIES & {*words[at : at + 1]} and _PRONOUNS & {*words[at + 1 : at + 2]})
 
@@ -262,25 +264,37 @@ class _Builder:
     def _answer(self) -> None:
         """The form of the answer: the first that fits."""
         bound, members = self._bound, self._members
-        is_by_channel = any((bound.by == "channel", len(bound.of("channel")) > 1))
-        is_of_fields = all((self._products, _COUNTED_FIELDS & {*self._fields}))
         if bound.answer == "exists":
             members["answer"] = "exists"
-        elif all((self._products, bound.orders, is_by_channel)):
+        elif self._is_of_channels():
             members |= {"answer": "fields", "fields": ("channels",), "order": "title"}
-        elif bound.by and not [*bound.orders, *self._releases]:
+        elif bound.by and not bound.orders:
             members |= {"answer": "breakdown", "by": bound.by}
-        elif all((bound.answer == "count", not is_of_fields, self._order_of != "products")):
-            find = "releases" if len(self._products) == 1 else members["find"]
-            members |= {"answer": "count", "find": find}
-        elif all((bound.answer == "compare", len(bound.of("product")) > 1)):
-            members["answer"] = "compare"
-            named = self._slots["product"]
+        elif bound.answer == "count" and not self._is_of_extreme():
+            members |= {"answer": "count", "find": "releases" if len(self._products) == 1 else members["find"]}
+        else:
+            self._answer_of_products()
+
+    def _answer_of_products(self) -> None:
+        """Compare named products, tell about them, or say whether there is one."""
+        named = self._slots.get("product", Values())
+        if self._bound.answer == "compare" and len(self._bound.of("product")) > 1:
+            self._members["answer"] = "compare"
             self._slots["product"] = Values(any=(*named.any, *named.none))
         elif self._products:
             self._about_products()
         elif self._asks_whether:
-            members["answer"] = "exists"
+            self._members["answer"] = "exists"
+
+    def _is_of_channels(self) -> bool:
+        """Whether the newest release in each channel is asked for."""
+        bound = self._bound
+        return all((self._products, bound.orders, bound.by == "channel" or len(bound.of("channel")) > 1))
+
+    def _is_of_extreme(self) -> bool:
+        """Whether a number is one of fields: "the number of platforms of X", "the number of its latest release"."""
+        is_of_product = self._products and (self._bound.orders or _COUNTED_FIELDS & {*self._fields})
+        return bool(is_of_product) or self._order_of == "products"
 
     def _about_products(self) -> None:
         """Answer about named products."""
@@ -331,7 +345,8 @@ class _Builder:
     def _in_notes(self) -> None:
         """Unknown words of a question about what changed are looked for in the notes."""
         about_notes, is_whether = "notes" in self._fields, self._asks_whether
-        is_asked = any((about_notes, not is_whether and [*self._releases, *({"published_at"} & {*self._fields})]))
+        is_of_releases = [*self._releases, *({"published_at"} & {*self._fields})]
+        is_asked = any((about_notes, not [*is_whether * [1], *self._bound.orders] and is_of_releases))
         is_open = any(("version" not in self._slots, is_whether))
         if not all((self._unused, is_asked, is_open, len(self._products) == 1)):
             return
