@@ -187,7 +187,7 @@ def test_a_command_waits_for_another_that_makes_the_first_installation(
     arguments = [*COMMAND, *command, "--data", data]
     with subprocess.Popen(arguments, env=environment(**settings), stderr=subprocess.PIPE, text=True) as waiting:
         wait_until(lambda: waiting.poll() is not None or _holds(waiting.pid, data / file))
-        # As the other does. In this process: the command gives up when nothing has changed for two seconds.
+        # As the other does. In this process: the command gives up when nothing has changed for ten seconds.
         asyncio.run(SERVICES[file.partition(".")[0]].upgrade(load(settings, data=str(data))))
         said = waiting.communicate()[1]
 

@@ -21,7 +21,7 @@ from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.kernel.webhooks import holding
 from countersign.settings import Settings
 
-MAX_UNCHANGED, LOOKED_S = 20, 0.1
+MAX_UNCHANGED, LOOKED_S = 100, 0.1
 """How often in a row tables that are being made may be found as they were, and the pause between two looks."""
 
 
