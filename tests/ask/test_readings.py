@@ -33,6 +33,7 @@ from tests.distribution.world import World
         ("Which games have no Linux version?", {"where": {
             "kind": {"any": ["game"]}, "platform": {"not": ["linux"]}
         }}),
+        ("What is the newest build of Keyturn, betas included?", {"channel": None, "order": "newest"}),
         ("Will Keyturn run on Windows?", {"answer": "exists"}),
     ],
 )  # fmt: skip
@@ -52,6 +53,8 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
         "Does Paper Dungeon run on anything besides Windows?",
         "Which platform has the most games?",
         "No beta of which tools since March?",
+        "Which licences does Kaffe & Kod use?",
+        "Which multiplayer games aren't only for Windows?",
         "Games for Linux, except those without a stable release",
     ],
 )

@@ -77,8 +77,9 @@ class Bound:
 
     def _read(self) -> None:
         handlers = {
-            "not": self._not, "denied": self._denied, "only": self._only_beside, "or": self._or, "and": self._or,
-            "but": self._but, "find": self._find, "when": self._when, "number": self._number, "quoted": self._value,
+            "not": self._not, "denied": self._denied, "included": self._included, "only": self._only_beside,
+            "or": self._or, "and": self._or, "but": self._but, "find": self._find, "when": self._when,
+            "number": self._number, "quoted": self._value,
             **dict.fromkeys(SLOTS, self._value),
         }  # fmt: skip
         end = 0
@@ -139,10 +140,18 @@ class Bound:
                 break
             value.is_negated = True
 
+    def _included(self, _item: Item) -> None:
+        """ "Betas included": the channel is no condition."""
+        while self.values and self.values[-1].slot == "channel":
+            self.values.pop()
+
     def _only_beside(self, item: Item) -> None:
         """ "Only" is for the platforms or channels that follow ("only run on iOS"), or else for those before it."""
         following = self._items[self._items.index(item) + 1 :][:2]
         slots = [each.slot for each in (*following, *self.values[-1:]) if each.slot in ("platform", "channel")]
+        if self._is_negated or any(value.is_negated for value in self.values[-1:]):
+            # "Not Windows only" denies that it is the only one.
+            self.found["guard"].append(item)
         is_of_those = {"ones", "those", "these"} & {*self.words[item.end : item.end + 2]}
         if not is_of_those and not _OWNERS & {*self.words[max(0, item.start - 3) : item.start]}:
             self._only |= {*slots[:1]}

@@ -184,7 +184,10 @@ class _Known(_Question):
         for name in self._names.get(at, ()):
             mark = self._words[name.end] if name.end + 1 < len(self._words) else ""
             ends_in_mark = mark in ("?", "!") and name.title.endswith(mark)
-            yield self._priority(name, at), Item(name.slot, name.value, at, name.end + ends_in_mark)
+            priority = self._priority(name, at)
+            if name.slot == "tag" and self._words[at] in IGNORED and {"i", "we"} & {*self._words[:at][-1:]}:
+                continue  # "I search a tool" is of no tag.
+            yield priority, Item(name.slot, name.value, at, name.end + ends_in_mark)
 
     def _priority(self, name: Name, at: int) -> int:
         if name.slot == "tag":

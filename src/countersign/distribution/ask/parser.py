@@ -148,9 +148,15 @@ class _Builder:
         if bound.has_unbound_not and self._members.get("answer") != "compare":
             bound.guards.append("not")
         found = with_slots(Filter(**self._members), **self._slots)
+        bound.guards += self._unanswered(found)
         beyond = [item.value for item in bound.found["beyond"]]
         rest = bound.guards, beyond, recognition.unknown, recognition.corrected
         return Reading(found, self._unused, *rest, is_about_text=bool(bound.found["all"]))
+
+    def _unanswered(self, found: Filter) -> list[str]:
+        """The fields that are asked of products that are not named, which a list does not have."""
+        is_listed = found.answer == "list" and found.find == "products" and not self._products
+        return [name for name in self._fields if is_listed and SLOT_OF_FIELD.get(name) not in self._slots]
 
     def _pairs(self) -> None:
         """What was written as key=value goes before what was concluded."""
