@@ -221,7 +221,7 @@ async def test_a_refusal_says_why_and_what_to_ask(browser: Browser, demo_store: 
     async with watched(browser, demo_store.url, width=360, scheme="dark") as page:
         await page.goto(address(REFUSED))
         await expect(page.locator(".answer.refused .chip")).to_have_text("No answer found")
-        await expect(page.locator(".answer .text")).to_have_text("I cannot tell: the catalog has no prices.")
+        await expect(page.locator(".answer .text")).to_have_text("I cannot tell: the catalog has nothing about prices.")
         await expect(page.locator(".card, .token")).to_have_count(0)
         await assert_accessible(page, axe)
         await picture(page, "ask-refused-360-dark")

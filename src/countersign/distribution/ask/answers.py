@@ -131,7 +131,7 @@ def _reason(reading: Reading, unused: Sequence[str]) -> str:
     """Why there is no answer; empty where there is one."""
     plain = with_slots(reading.filter, version=Values())
     if reading.beyond:
-        return f"the catalog has no {joined(list(dict.fromkeys(reading.beyond)), 'or')}"
+        return f"the catalog has nothing about {joined(list(dict.fromkeys(reading.beyond)), 'or')}"
     if reading.unknown:
         return f'the catalog has nothing called "{reading.unknown}"'
     if unused and (reading.guards or not _is_worth_telling(reading.filter)):
@@ -257,7 +257,7 @@ def _releases_text(rows: Sequence[FoundRelease], asked: Filter) -> str:
     if len(rows) == 1 and asked.order in ("newest", "oldest"):
         which = "latest" if asked.order == "newest" else "first"
         return f"The {which} release is {_named(rows[0])}, published on {_day(rows[0].published_at)}."
-    return f"{len(rows)} releases: {_listed([_dated(row) for row in rows])}."
+    return f"{_number(rows, 'release')}: {_listed([_dated(row) for row in rows])}."
 
 
 def _named(row: FoundRelease) -> str:

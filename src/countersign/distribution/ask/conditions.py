@@ -106,7 +106,7 @@ class Bound:
             for item in self.values:
                 item.is_negated = False
         if begin == ["will"] and not {"you", "run", "work"} & {*self.words}:
-            self.found["beyond"].append(Item("beyond", "data about the future", 0, 0))
+            self.found["beyond"].append(Item("beyond", "the future", 0, 0))
         if all((self.found["titled"], not self.of("title"))):
             # "Titled …" is of the words that follow, or else of those before it: "rail" in the title.
             for item in self.of("text"):
