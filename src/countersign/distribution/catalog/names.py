@@ -73,17 +73,23 @@ _LICENSES_FROM = """
 """
 # A word of drafts alone is none.
 _TERMS_LIKE = """
-    SELECT DISTINCT y.term FROM catalog_typo y
-    WHERE y.shortened IN ({keys}) AND EXISTS (
-        SELECT 1 FROM catalog_term t JOIN catalog_public c ON c.product_id = t.product_id WHERE t.term = y.term
+    WITH near(term) AS MATERIALIZED (
+        SELECT DISTINCT y.term FROM catalog_typo y WHERE y.shortened IN ({keys}) LIMIT 200
     )
+    SELECT n.term FROM near n
+    WHERE (
+        SELECT 1 FROM catalog_term t JOIN catalog_public c ON c.product_id = t.product_id WHERE t.term = n.term LIMIT 1
+    ) = 1
     LIMIT 60
 """
 _WITH_WORDS = "SELECT c.slug, c.title FROM catalog_public c WHERE c.product_id IN ({products}) LIMIT 50"
 _WITH_WORD = f"SELECT t.product_id FROM catalog_term t WHERE t.weight = {WEIGHT_OF_TITLE} AND t.term IN ({{keys}})"
 _PUBLIC_TERMS = """
-    SELECT DISTINCT t.term FROM catalog_term t
-    WHERE t.term IN ({keys}) AND EXISTS (SELECT 1 FROM catalog_public c WHERE c.product_id = t.product_id)
+    WITH wanted(value) AS (VALUES {keys})
+    SELECT w.value FROM wanted w
+    WHERE (
+        SELECT 1 FROM catalog_term t JOIN catalog_public c ON c.product_id = t.product_id WHERE t.term = w.value LIMIT 1
+    ) = 1
 """
 
 
@@ -228,7 +234,7 @@ async def public_tags(database: Database) -> list[str]:
 
 async def public_terms(database: Database, terms: Sequence[str]) -> set[str]:
     """Which of the words a public product has in its title, tags or description."""
-    return {term for (term,) in await _rows(database, _PUBLIC_TERMS, terms)}
+    return {term for (term,) in await _rows(database, _PUBLIC_TERMS, terms, separator=_VALUES)}
 
 
 async def spellings(database: Database, word: str) -> list[str]:
