@@ -12,6 +12,8 @@ from types import ModuleType
 from typing import cast
 
 import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from countersign.kernel import telemetry
 from tests.servers.memory import quick_folder
@@ -25,6 +27,10 @@ pytest_plugins = [
     "tests.quick",
     *(f"tests.servers.{each}" for each in ("chromium", "firefox", "fork_server", "postgres", "redis", "s3")),
 ]
+
+# A busy machine fails no property: how long examples take to be made decides nothing.
+hypothesis_settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("any machine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
