@@ -3,9 +3,11 @@
 import pytest
 
 from countersign.distribution.ask import answers
+from countersign.distribution.catalog import names
 from countersign.distribution.catalog.filter import MAX_TERMS, Filter, Values, Where, fault
 from countersign.distribution.catalog.public import key
 from countersign.distribution.context import Store
+from countersign.kernel.database.port import Row, Value
 from tests.distribution.ask.shelf import PUBLIC, asked
 
 
@@ -68,3 +70,28 @@ async def test_a_stranger_with_the_same_title_is_named_as_another_that_fits(shel
 
     assert [source.product for source in found.sources] == [item.slug]
     assert stranger.slug in found.candidates
+
+
+async def test_words_of_drafts_alone_correct_no_typing_error(shelf: Store) -> None:
+    async with shelf.database.transaction() as transaction:
+        await transaction.run("INSERT INTO catalog_typo (shortened, term) VALUES ('quil', 'quilz')")
+
+    assert "quilz" not in await names.spellings(shelf.database, "quilx")
+    assert "quill" in await names.spellings(shelf.database, "quilx")
+
+
+async def test_one_license_is_looked_up_once_however_often_it_is_named(
+    shelf: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_for: list[str] = []
+    scan = shelf.database.scan
+
+    async def counted(text: str, *values: Value) -> list[Row]:
+        asked_for.append(text)
+        return await scan(text, *values)
+
+    monkeypatch.setattr(shelf.database, "scan", counted)
+
+    await asked(shelf, "gpl " * 400)
+
+    assert 0 < len(asked_for) < 40

@@ -103,7 +103,7 @@ async def answer(
 
 
 async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
-    """The answer to what was read, with what was not used of the question; or why there is none."""
+    """The answer to what was read, with the words that were not used, or the reason why there is none."""
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
     reason = _reason(reading, unused)
     if reason:
