@@ -5,6 +5,7 @@ A test takes one visitor through all pages. `make test` gives each page one visi
 all of them and counts.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +25,9 @@ WINDOWS = ((1280, 1024), (320, 256))
 
 LOADING = "main:not(:has(.swatches)) :is(.loading, .skeleton, [aria-busy=true])"
 """What a page waits with; on /design it stands for ever."""
+
+LOOK_S = 180
+"""Seconds that one page may take in all its schemes and windows: one or two on a quiet machine."""
 
 UNAVAILABLE = json.dumps({"title": "Unavailable", "status": 503, "detail": "the database does not answer"})
 REFUSALS = tuple(f"the server responded with a status of {status}" for status in (400, 401, 403, 404, 410))
@@ -83,7 +87,7 @@ async def visiting(browser: Browser, site: str, visitor: Visitor) -> AsyncIterat
     expected = (*REFUSALS, *(("503", "net::ERR_FAILED") if visitor.api == "fails" else ()))
     options: dict[str, Any] = {"locale": visitor.locale, "reduced_motion": "reduce"}
     async with watched(browser, site, expected=expected, **options) as page:
-        page.set_default_timeout(20_000)
+        page.context.set_default_timeout(60_000)
         yield page
 
 
@@ -97,7 +101,7 @@ async def spoil(page: Page, visitor: Visitor, *, but: str) -> None:
             await route.fulfill(status=503, content_type="application/problem+json", body=UNAVAILABLE)
 
     if visitor.api != "answers":
-        await page.route("**/api/**", answer)
+        await page.context.route("**/api/**", answer)
 
 
 async def walk(
@@ -106,8 +110,34 @@ async def walk(
     """Look at all of these pages: how many there were, in each of their schemes, and what is wrong with them."""
     found: list[str] = []
     for number, (place, schemes) in enumerate(pages):
-        await arrive(page, visitor, place, ids or {})
-        for turn, scheme in enumerate(schemes, number):
+        turns = tuple(enumerate(schemes, number))
+        try:
+            found += await look(page, axe, visitor, place, turns, ids or {})
+        except TimeoutError:
+            # Once in hundreds of runs Chromium answered nothing any more for one page. A page
+            # that stands still in another tab too does so by itself.
+            page = await page.context.new_page()
+            found += await look(page, axe, visitor, place, turns, ids or {})
+    return sum(len(schemes) for _, schemes in pages), found
+
+
+async def look(
+    page: Page,
+    axe: str,
+    visitor: Visitor,
+    place: Place,
+    turns: Sequence[tuple[int, str]],
+    ids: Mapping[str, str],
+) -> list[str]:
+    """What is wrong with a page in these schemes, each with its turn.
+
+    Raises:
+        TimeoutError: the browser did not answer for LOOK_S seconds.
+    """
+    found: list[str] = []
+    async with asyncio.timeout(LOOK_S):
+        await arrive(page, visitor, place, ids)
+        for turn, scheme in turns:
             await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             for window, (width, height) in enumerate(WINDOWS):
                 await page.set_viewport_size({"width": width, "height": height})
@@ -115,7 +145,7 @@ async def walk(
                 wrong = await broken(page, axe if turn % len(WINDOWS) == window else "")
                 found += [f"{visitor.name}, {place.name}, {scheme}, {width} px: {each}" for each in wrong]
                 await picture(page, f"{place.name}-{visitor.name}-{scheme}-{width}")
-    return sum(len(schemes) for _, schemes in pages), found
+    return found
 
 
 async def arrive(page: Page, visitor: Visitor, place: Place, ids: Mapping[str, str]) -> None:

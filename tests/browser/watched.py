@@ -35,18 +35,18 @@ async def watched(
     context = await browser.new_context(
         base_url=site, viewport=viewport, color_scheme=scheme, **{"locale": "en-GB", **options}
     )
-    page = await context.new_page()
     found: list[str] = []
 
     def said(message: ConsoleMessage) -> None:
         if message.type == "error" and not any(each in message.text for each in expected):
-            found.append(f"{page.url}: {message.text}")
+            found.append(f"{message.page and message.page.url}: {message.text}")
 
-    page.on("console", said)
-    page.on("pageerror", lambda error: found.append(f"{page.url}: {error}"))
-    page.on("request", lambda asked: None if asked.url.startswith(site) else found.append(f"asked {asked.url}"))
-    await page.add_init_script(_REPORT)
-    yield page
+    # Of the whole context: a test may open one page more.
+    context.on("console", said)
+    context.on("weberror", lambda error: found.append(f"{error.page and error.page.url}: {error.error}"))
+    context.on("request", lambda asked: None if asked.url.startswith(site) else found.append(f"asked {asked.url}"))
+    await context.add_init_script(_REPORT)
+    yield await context.new_page()
     await context.close()
     assert not found, "\n".join(found)
 

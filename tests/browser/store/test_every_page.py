@@ -53,7 +53,7 @@ async def test_the_pages_of_the_store_before_a_script(
 ) -> None:
     visitor = Visitor("before-a-script", api="fails")
     async with visiting(browser, peopled_store.url, visitor) as page:
-        await page.route("**/assets/*.js", lambda route: route.abort())
+        await page.context.route("**/assets/*.js", lambda route: route.abort())
         cells, found = await walk(page, axe, visitor, [(place, SCHEMES) for place in READABLE])
     counted(figures, cells, found)
 

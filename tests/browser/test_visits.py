@@ -1,0 +1,45 @@
+"""What becomes of visits to pages that stand still."""
+
+import pytest
+from playwright.async_api import Browser, Page, Route
+
+from tests.browser import visits
+from tests.browser.visits import Place, Visitor, visiting, walk
+
+SITE = "http://127.0.0.1:9"
+FINE = "<!doctype html><html lang=en><title>Fine</title><main><h1>Fine</h1></main></html>"
+STILL = FINE + "<script>Promise.all = () => new Promise(() => undefined)</script>"
+
+
+async def answer(page: Page, *bodies: str) -> None:
+    """Answer each visit with the next of these, without a server."""
+    left = iter(bodies)
+
+    async def fulfil(route: Route) -> None:
+        await route.fulfill(content_type="text/html", body=next(left))
+
+    await page.context.route(f"{SITE}/*", fulfil)
+
+
+async def walked(browser: Browser, *bodies: str) -> tuple[int, list[str]]:
+    """What a walk to one page finds, which these are the answers of."""
+    visitor = Visitor("nobody")
+    async with visiting(browser, SITE, visitor) as page:
+        await answer(page, *bodies)
+        return await walk(page, "", visitor, [(Place("fine", "/fine"), ("light",))])
+
+
+@pytest.fixture(autouse=True)
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visits, "LOOK_S", 15)
+
+
+async def test_a_page_that_stands_still_is_looked_at_once_more(browser: Browser) -> None:
+    assert await walked(browser, STILL, FINE) == (1, [])
+
+
+async def test_a_page_that_stands_still_twice_fails(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visits, "LOOK_S", 2)
+
+    with pytest.raises(TimeoutError):
+        await walked(browser, STILL, STILL)
