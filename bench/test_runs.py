@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -18,6 +19,8 @@ from pathlib import Path
 
 REPO = Path(__file__).resolve().parents[1]
 RESULTS = REPO / "docs/results/test_runs.jsonl"
+LOG = Path(tempfile.gettempdir()) / "countersign-test-run.log"
+"""What the last run that failed printed."""
 TAIL_LINES = 40
 
 
@@ -48,6 +51,9 @@ def run(target: str, beside: int) -> dict[str, object]:
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.monotonic() - began
     process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        LOG.write_text("\n".join(lines))
+        print(f"What it printed is in {LOG}.")
     print("\n".join(line for line in lines[-TAIL_LINES:] if line.startswith(("FAILED", "ERROR", "make"))))
     counted = [line.strip("= ") for line in lines if re.search(r"\b\d+ (passed|failed)\b", line)]
     return {

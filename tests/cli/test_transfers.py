@@ -89,6 +89,14 @@ def test_a_push_whose_connection_is_cut_continues_by_itself(run: Run, shelf: She
     assert (told["sha256"], told["size"], told["published"]) == (digest(build), SIZE, True)
 
 
+def await_bytes(home: dict[str, str], count: int) -> None:
+    """Wait until the server counts so many bytes of the upload that was interrupted: it may still be reading them."""
+    (remembered,) = Path(home["XDG_CACHE_HOME"]).rglob("*.json")
+    address = json.loads(remembered.read_text())["upload_url"]
+    while sum(last - first + 1 for first, last in httpx.get(address).json()["received"]) < count:
+        time.sleep(0.05)
+
+
 def test_an_interrupted_push_continues_when_run_again(
     run: Run, shelf: Shelf, build: Path, home: dict[str, str]
 ) -> None:
@@ -107,6 +115,7 @@ def test_an_interrupted_push_continues_when_run_again(
             time.sleep(0.01)
         first.send_signal(signal.SIGINT)
         _, said = first.communicate()
+    await_bytes(home, 10 * MIB)
     with cutting(shelf.server.port) as proxy:
         second = run(*arguments, COUNTERSIGN_TOKEN=shelf.token, http_proxy=proxy.url)
 

@@ -11,7 +11,8 @@ PIECE_BYTES = 16 << 10
 
 class Cutter:
     """Passes connections on to a loopback port, and cuts the one that carries byte number `after`; with `holds` it
-    stands still there instead, until the proxy is closed.
+    stands still there instead, until the proxy is closed. A cut loses what the receiver has not read yet; after a hold
+    the receiver still reads it.
 
     Bytes are counted over all connections. `cuts` tells how many were cut; further ones are passed on whole.
     """
@@ -68,8 +69,9 @@ class Cutter:
                 if self._is_cut(direction, len(piece)):
                     if self._holds:
                         self._closed.wait()
-                    _cut(source)
-                    _cut(sink)
+                    else:
+                        _cut(source)
+                        _cut(sink)
                     return
                 sink.sendall(piece)
             sink.shutdown(socket.SHUT_WR)

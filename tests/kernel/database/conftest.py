@@ -14,7 +14,7 @@ TABLE = "CREATE TABLE thing (id BIGINT PRIMARY KEY, word TEXT NOT NULL UNIQUE)"
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """An open database with the empty table `thing (id, word)`."""
-    database = await open_database(database_url, schema="shop", read_deadline_s=1.0, reserve_bytes=0)
+    database = await open_database(database_url, schema="shop", read_deadline_s=60, reserve_bytes=0)
     async with database.transaction() as transaction:
         await transaction.run(in_dialect(TABLE, database.dialect))
     yield database

@@ -250,9 +250,11 @@ async def test_actions_run_even_when_the_caller_was_cancelled_during_the_commit(
             break
 
 
-async def test_a_scan_ends_at_the_deadline(database: Database) -> None:
+async def test_a_scan_ends_at_the_deadline(database: Database, database_url: str) -> None:
+    hurried = await open_database(database_url, schema="shop", pool=1, read_deadline_s=1, reserve_bytes=0)
     with pytest.raises(Unavailable):
-        await database.scan(ENDLESS)
+        await hurried.scan(ENDLESS)
+    await hurried.close()
 
     await put(database, 1)
     assert [tuple(row) for row in await database.scan("SELECT id FROM thing WHERE id < $1", 2)] == [(1,)]
