@@ -1,8 +1,7 @@
-"""A question to its answer: read, run, and answered with what was not understood of it.
+"""A question to its answer, which is made of nothing but the rows that its filter finds.
 
-Three outcomes: `answered`, where every word that has a meaning was used; `partial`, the rows of what was understood
-with the words that were not; `refused`, with the reason. An answer is made of nothing but the rows that the filter
-finds.
+`answered`: every word that has a meaning was used. `partial`: the rows of what was understood, with the words that were
+not used. `refused`: with the reason.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,15 +47,6 @@ _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 
 """How much a condition says of what was meant, where other words were not used."""
 _YES_NO = {True: "Yes", False: "No"}
 _OF_RELEASES = frozenset(["versions", "published_at", "notes", "artifacts"])
-_WITH = {
-    "kind": "is {}", "org": "is published by {}", "platforms": "runs on {}", "access": "{}",
-    "license": "has the license {}", "homepage": "has the homepage {}", "tags": "is tagged {}",
-    "channels": "has releases in {}",
-}  # fmt: skip
-"""The fields of products, in the order in which they are told."""
-_WITHOUT = {
-    "license": "states no license", "homepage": "has no homepage", "tags": "has no tags", "channels": "has no releases"
-}  # fmt: skip
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -106,38 +96,37 @@ async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
     """The answer to what was read, with the words that were not used, or the reason why there is none."""
     filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
     reason = _reason(reading, unused)
-    if reason:
-        suggestions = await _suggestions(store, filter, at)
-        could = f"You could ask: {_quoted(suggestions, '; ')}." if suggestions else CAN_ANSWER
-        text = f"I cannot tell: {reason}. {could}"
-        return Answered(text, status="refused", confidence=0.0, suggestions=suggestions, unused=unused)
-    found = await run(store, filter)
-    if not unused or found.status == "refused":
+    found = Answered("") if reason else await run(store, filter)
+    if not reason and (not unused or found.status == "refused"):
         return await _with_candidates(store, reading, found)
-    if not found.total:
-        # What was not used may be why nothing fits.
-        return Answered(
-            f"I cannot tell: I do not know what {_quoted(unused)} means here. {CAN_ANSWER}",
-            status="refused",
-            confidence=0.0,
-            unused=unused,
-        )
-    text = f"Read as: {described(filter)}. Not used: {_quoted(unused)}. {found.text}"
     suggestions = await _suggestions(store, filter, at)
-    return replace(found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused)
+    if found.total:
+        text = f"Read as: {described(filter)}. Not used: {_quoted(unused)}. {found.text}"
+        return replace(found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused)
+    # What was not used may be why nothing fits.
+    reason = reason or _not_known(unused)
+    could = f"You could ask: {_quoted(suggestions, '; ')}." if suggestions else CAN_ANSWER
+    return replace(_refused(f"{reason}. {could}"), suggestions=suggestions, unused=unused)
+
+
+def _refused(reason: str) -> Answered:
+    return Answered(f"I cannot tell: {reason}", status="refused", confidence=0.0)
+
+
+def _not_known(words: Sequence[str]) -> str:
+    return f"I do not know what {_quoted(words)} means here"
 
 
 def _reason(reading: Reading, unused: Sequence[str]) -> str:
     """Why there is no answer; empty where there is one."""
-    plain = with_slots(reading.filter, version=Values())
     if reading.beyond:
         return f"the catalog has nothing about {joined(list(dict.fromkeys(reading.beyond)), 'or')}"
     if reading.unknown:
         return f'the catalog has nothing called "{reading.unknown}"'
     if unused and (reading.guards or not _is_worth_telling(reading.filter)):
-        return f"I do not know what {_quoted(unused)} means here"
-    wrong = fault(reading.filter)
-    return wrong or ("I do not understand what is asked for" if replace(plain, limit=None) == Filter() else "")
+        return _not_known(unused)
+    is_empty = replace(with_slots(reading.filter, version=Values()), limit=None) == Filter()
+    return fault(reading.filter) or ("I do not understand what is asked for" if is_empty else "")
 
 
 async def _with_candidates(store: Store, reading: Reading, found: Answered) -> Answered:
@@ -152,11 +141,13 @@ async def _with_candidates(store: Store, reading: Reading, found: Answered) -> A
 def _corrected(reading: Reading, found: Answered) -> Answered:
     """The answer with the name that was taken, and the others that fit too."""
     several = [each for each in reading.corrected if each.others]
-    taken = joined([f'"{each.written}" as {each.title}' for each in several])
-    others = joined([other for each in several for other in each.others])
-    also = f" (I read {taken}; {others} would fit too.)" if several else ""
+    text = found.text
+    if several:
+        taken = joined([f'"{each.written}" as {each.title}' for each in several])
+        others = joined([other for each in several for other in each.others])
+        text += f" (I read {taken}; {others} would fit too.)"
     candidates = tuple(title for each in several for title in (each.title, *each.others))
-    return replace(found, confidence=CORRECTED, text=found.text + also, candidates=candidates)
+    return replace(found, confidence=CORRECTED, text=text, candidates=candidates)
 
 
 def _is_worth_telling(filter: Filter) -> bool:
@@ -185,11 +176,11 @@ async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str,
 
 async def _questions(store: Store, plain: Filter) -> list[str]:
     titles = [each.detail.title for each in await facts(store.database, plain.where.product.any)]
-    if len(titles) == 1:
-        about = ("What is {}?", "What is the newest version of {}?", "What changed in {}?")
-        return [each.format(titles[0]) for each in about]
-    text = described(plain)
-    return [f"Compare {joined(titles)}"] if titles else [f"Which {text} are there?", f"How many {text} are there?"]
+    if not titles:
+        return [f"Which {described(plain)} are there?", f"How many {described(plain)} are there?"]
+    if len(titles) > 1:
+        return [f"Compare {joined(titles)}"]
+    return [f"What is {titles[0]}?", f"What is the newest version of {titles[0]}?", f"What changed in {titles[0]}?"]
 
 
 def _quoted(texts: Sequence[str], separator: str = "") -> str:
@@ -211,18 +202,16 @@ def _source(store: Store, slug: str, version: str | None = None) -> Source:
     return Source(slug, version, address if version is None else f"{address}/releases")
 
 
-def _sources(store: Store, products: Iterable[FoundProduct | Facts]) -> tuple[Source, ...]:
-    return tuple(_source(store, each.slug) for each in products)
-
-
-def _of_releases(store: Store, rows: Iterable[FoundRelease]) -> tuple[Source, ...]:
-    return tuple(dict.fromkeys(_source(store, row.slug, row.version) for row in rows))
+def _sources(store: Store, rows: Iterable[FoundProduct | Facts | FoundRelease]) -> tuple[Source, ...]:
+    """The products, or the releases, that an answer is from."""
+    return tuple(_source(store, row.slug, row.version if isinstance(row, FoundRelease) else None) for row in rows)
 
 
 async def run(store: Store, asked: Filter) -> Answered:
     """The answer to the filter."""
-    ways = {"count": _count, "breakdown": _breakdown, "fields": _fields, "compare": _compare, "exists": _exists}
-    return replace(await ways.get(asked.answer, _list)(store, asked), filter=asked)
+    ways = {"count": _count, "breakdown": _breakdown, "fields": _fields, "compare": _fields, "exists": _exists}
+    wanted = replace(asked, fields=()) if asked.answer == "compare" else asked
+    return replace(await ways.get(asked.answer, _list)(store, wanted), filter=asked)
 
 
 async def _list(store: Store, asked: Filter) -> Answered:
@@ -242,7 +231,7 @@ async def _list_of_products(store: Store, asked: Filter) -> Answered:
 
 async def _list_of_releases(store: Store, asked: Filter) -> Answered:
     rows = await filter_queries.releases(store.database, asked)
-    return Answered(_releases_text(rows, asked), _of_releases(store, rows), len(rows))
+    return Answered(_releases_text(rows, asked), _sources(store, rows), len(rows))
 
 
 async def _list_of_publishers(store: Store, asked: Filter) -> Answered:
@@ -316,11 +305,7 @@ async def _is_extreme(store: Store, asked: Filter) -> Answered:
     rows = await filter_queries.releases(store.database, replace(with_slots(asked, version=Values()), limit=1))
     versions = [text.lower().removeprefix("v") for text in asked.where.version.any]
     is_so = any(row.version.lower().removeprefix("v") in versions for row in rows)
-    return Answered(f"{_YES_NO[is_so]}. {_releases_text(rows, asked)}", _of_releases(store, rows), len(rows))
-
-
-async def _compare(store: Store, asked: Filter) -> Answered:
-    return await _fields(store, replace(asked, fields=()))
+    return Answered(f"{_YES_NO[is_so]}. {_releases_text(rows, asked)}", _sources(store, rows), len(rows))
 
 
 async def _fields(store: Store, asked: Filter) -> Answered:
@@ -333,7 +318,8 @@ async def _fields(store: Store, asked: Filter) -> Answered:
     text = " ".join(each.text for each in found if each.text)
     if text:
         return Answered(text, tuple(source for each in found for source in each.sources), len(products))
-    return _no_notes(asked)
+    words = _quoted((*asked.where.text.any, *asked.where.text.all)) or "this"
+    return _refused(f"no release notes mention {words}.")
 
 
 def _products_of(asked: Filter) -> Filter:
@@ -346,11 +332,6 @@ def _products_of(asked: Filter) -> Filter:
     return replace(wanted, limit=limit)
 
 
-def _no_notes(asked: Filter) -> Answered:
-    words = _quoted((*asked.where.text.any, *asked.where.text.all)) or "this"
-    return Answered(f"I cannot tell: no release notes mention {words}.", status="refused", confidence=0.0)
-
-
 async def _of_product(store: Store, asked: Filter, product: Facts, among: int) -> Answered:
     """What is asked of the product, one `among` so many; nothing where no release of one of several fits."""
     if asked.fields == ("channels",):
@@ -360,8 +341,8 @@ async def _of_product(store: Store, asked: Filter, product: Facts, among: int) -
     rows = await filter_queries.releases(store.database, _releases_of(product, asked, among))
     if rows:
         text = ". ".join([await _release(store, asked, row) for row in rows]).rstrip(".") + "."
-        other = [name for name in asked.fields if name in _WITH]
-        return Answered(f"{text} {_about(product, other) if other else ''}".rstrip(), _of_releases(store, rows))
+        other = [name for name in asked.fields if name not in _OF_RELEASES]
+        return Answered(f"{text} {_about(product, other) if other else ''}".rstrip(), _sources(store, rows))
     if among > 1 or asked.where.text:
         return Answered("")
     return Answered(_no_release(asked, product), _sources(store, [product]))
@@ -414,18 +395,18 @@ def _said(product: Facts, fields: Sequence[str]) -> str:
     """The fields of a product, or all of them, as what follows its title."""
     detail = product.detail
     platforms = joined([PLATFORM_NAMES[name] for name in detail.platforms])
-    values = {
-        "kind": f"an {detail.kind}" if detail.kind == "app" else f"a {detail.kind}",
-        "org": product.publisher,
-        "platforms": f"{platforms} ({_number(detail.platforms, 'platform')})",
-        "access": "is free" if detail.access == "free" else "has to be owned (entitled)",
-        "license": detail.license,
-        "homepage": detail.homepage,
-        "tags": ", ".join(detail.tags),
-        "channels": joined([f"{each.channel} ({each.version})" for each in detail.channels]),
+    channels = joined([f"{each.channel} ({each.version})" for each in detail.channels])
+    phrases = {
+        "kind": {"game": "is a game", "app": "is an app", "tool": "is a tool"}[detail.kind],
+        "org": f"is published by {product.publisher}",
+        "platforms": f"runs on {platforms} ({_number(detail.platforms, 'platform')})",
+        "access": {"free": "is free", "entitled": "has to be owned (entitled)"}[detail.access],
+        "license": f"has the license {detail.license}" if detail.license else "states no license",
+        "homepage": f"has the homepage {detail.homepage}" if detail.homepage else "has no homepage",
+        "tags": f"is tagged {', '.join(detail.tags)}" if detail.tags else "has no tags",
+        "channels": f"has releases in {channels}" if channels else "has no releases",
     }
-    shown = [name for name in fields or _WITH if name in _WITH]
-    return joined([_WITH[name].format(values[name]) if values[name] else _WITHOUT[name] for name in shown])
+    return joined([phrases[name] for name in fields or phrases if name in phrases])
 
 
 def _number(items: Sequence[object], noun: str) -> str:
