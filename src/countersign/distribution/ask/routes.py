@@ -17,7 +17,7 @@ from countersign.distribution.catalog.filter_queries import Facts, facts
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
 from countersign.kernel import clock, ids
-from countersign.kernel.errors import Refused, invalid_member, invalid_parameter
+from countersign.kernel.errors import Refused, invalid_member
 from countersign.kernel.http import answer as http_answer
 from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.problems import problem
@@ -30,16 +30,18 @@ EVENTS = "text/event-stream"
 _NO_MODEL = "mode=generate needs a model, and none is configured here"
 _TYPES = {"game": "VideoGame", "app": "SoftwareApplication", "tool": "SoftwareApplication"}
 _PIECE = re.compile(r".{1,80}(?:\s|$)|\s*\S+\s?", re.DOTALL)
+Short = Annotated[str, msgspec.Meta(max_length=MAX_QUESTION)]
 Question = Annotated[
     str,
     msgspec.Meta(
         min_length=1,
         max_length=MAX_QUESTION,
+        pattern=r"\S",
         description="A question in plain words about products and their releases.",
         examples=["Which games run on Linux?"],
+        extra={"needs": "must not be blank"},
     ),
 ]
-Short = Annotated[str, msgspec.Meta(max_length=MAX_QUESTION)]
 _MODES = (
     "`list` and `summarize` answer from the catalog; `generate` has a model read the question, where one is configured."
 )
@@ -213,13 +215,14 @@ def _result(store: Store, product: Facts, source: Source, score: int) -> Result:
         "keywords": ", ".join(detail.tags),
         "isAccessibleForFree": detail.access == "free",
     }
+    described |= {name: value for name in ("description", "license") if (value := getattr(detail, name))}
+    name = detail.title
     if source.release is not None:
+        name = f"{detail.title} {source.release}"
         described["softwareVersion"] = source.release
     elif detail.channels:
         newest = detail.channels[0]
         described |= {"softwareVersion": newest.version, "datePublished": newest.published_at}
-    described |= {name: value for name in ("description", "license") if (value := getattr(detail, name))}
-    name = detail.title if source.release is None else f"{detail.title} {source.release}"
     return Result(source.url, name, store.root_url, score, detail.description or "", described)
 
 
@@ -288,9 +291,8 @@ class _Asked(NamedTuple):
     is_streamed: bool
 
 
-def _asked(given: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str, place: str) -> _Asked:
+def _asked(given: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str) -> _Asked:
     """The question in the flat form. A question in words that need none before it replaces those before it."""
-    _require_text(question, place)
     standalone = (given.decontextualized_query or "").strip()
     previous = [] if standalone else _lines(given.prev)
     question, query_id = standalone or question, given.query_id or ids.new_uuid()
@@ -298,11 +300,6 @@ def _asked(given: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str, pl
         return _Asked(question, previous, query_id, given.mode or "list", "documented", given.stream)
     form = "flat" if given.streaming else "documented"
     return _Asked(question, previous, query_id, given.mode or given.generate_mode or "list", form, form == "flat")
-
-
-def _require_text(question: str, place: str) -> None:
-    if not question.strip():
-        raise (invalid_member if place.startswith("/") else invalid_parameter)(place, "must not be blank")
 
 
 def _lines(given: str | list[str] | None) -> list[str]:
@@ -313,21 +310,21 @@ def _lines(given: str | list[str] | None) -> list[str]:
 async def ask(call: Request[AskOptions, AskBody]) -> Answer:
     """Ask about products and releases in plain words. `stream=true` sends the answer as server-sent events: `start`,
     a `source` each, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
-    asked = _asked(call.body, call.body.query, "/query")
+    asked = _asked(call.body, call.body.query)
     return await _answer(call, asked._replace(is_streamed=True, form="documented") if call.query.stream else asked)
 
 
 async def ask_by_query(call: Request[AskQuery, Nothing]) -> Answer:
     """Ask about products and releases in plain words, in the address."""
-    return await _answer(call, _asked(call.query, call.query.q, "q"))
+    return await _answer(call, _asked(call.query, call.query.q))
 
 
 async def ask_for_nlweb(call: Request[Nothing, NlwebBody]) -> Answer:
     """Ask about products and releases in plain words, in the forms of NLWeb's clients."""
     body = call.body
     if not isinstance(body.query, NestedQuestion):
-        return await _answer(call, _asked(body, body.query, "/query"))
-    preferred, asked = body.prefer or Preferences(), _asked(body, body.query.text, "/query/text")
+        return await _answer(call, _asked(body, body.query))
+    preferred, asked = body.prefer or Preferences(), _asked(body, body.query.text)
     if body.context is not None and not body.decontextualized_query:
         asked = asked._replace(previous=_lines(body.context.prev) or asked.previous)
     return await _answer(call, asked._replace(form="nested", mode=preferred.mode, is_streamed=preferred.streaming))
@@ -335,7 +332,7 @@ async def ask_for_nlweb(call: Request[Nothing, NlwebBody]) -> Answer:
 
 async def ask_as_nlweb(call: Request[NlwebQuery, Nothing]) -> Answer:
     """Ask about products and releases in plain words, with the parameters of NLWeb's clients."""
-    return await _answer(call, _asked(call.query, call.query.query, "query"))
+    return await _answer(call, _asked(call.query, call.query.query))
 
 
 async def search_catalog(call: Request[Nothing, Filter]) -> Answer:
