@@ -73,6 +73,8 @@ class Bound:
         elif any(item.slot == "product" for item in items):
             # The question is about a product that was named before it: what else was said there is not asked.
             slots = {"tag", "text", "title"}
+        if any(item.slot == "time" and self.sentence.has(item) for item in items):
+            slots.add("time")
         return [item for item in items if item.slot not in slots or self.sentence.has(item)]
 
     def _read(self) -> None:
@@ -130,7 +132,8 @@ class Bound:
             self.found["guard"].append(item)
         # "Isn't it free?" asks whether it is.
         elif not (is_first and word in AUXILIARIES):
-            self._is_negated, self.has_unbound_not = True, True
+            self._is_negated = True
+            self.has_unbound_not |= self.sentence.has(item)
             self._negated_slot = self._joint = ""
 
     def _denied(self, _item: Item) -> None:

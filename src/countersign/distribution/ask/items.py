@@ -41,6 +41,9 @@ _BEFORE_TOPICS = frozenset(
         "about with featuring involving mention mentions mentioning containing contain contains on for of word to"
     )
 )
+_ARTICLES = frozenset(str.split("the a an our my your this"))
+_ASKED = frozenset(["kind", "find", "field", "answer"])
+_QUESTION_WORDS = frozenset(str.split("which what who whose when where how why"))
 _PRIORITY = {
     "product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0, "beyond": -1, "number": -2
 }  # fmt: skip
@@ -94,6 +97,7 @@ class Recognition:
     unused: list[str] = field(default_factory=list[str])
     unknown: str = ""
     corrected: list[Corrected] = field(default_factory=list[Corrected])
+    is_in_texts: bool = False
 
 
 class Sentence(NamedTuple):
@@ -111,6 +115,9 @@ async def recognize(database: Database, question: str, tokens: Sequence[Token], 
     """What the tokens of the question are."""
     exact = await names.exact(database, spans(question, tokens))
     recognition = Recognition(known_items(question, tokens, exact, now))
+    known = {name.value for name in exact}
+    named = [item for item in recognition.items if item.is_pair and item.slot in ("product", "org")]
+    recognition.unknown = next((str(item.value) for item in named if item.value not in known), "")
     taken = {(item.value, item.start, item.end) for item in recognition.items if item.slot == "product"}
     for name in exact:
         if name.others and (name.value, name.start, name.end) in taken:
@@ -237,6 +244,8 @@ class _Known(_Question):
         if not key:
             return 0
         begin = place + 1 + (self._word(place + 1) in _OPERATORS)
+        if self._key(begin)[0]:
+            return begin  # A label before pairs: "search: kind=app".
         sign = self._words[begin - 1]
         if key in _SIGNS:
             return self._dated_pair(key, sign, at, begin)
@@ -318,6 +327,7 @@ def _after_colon(tokens: Sequence[Token], within: set[int], sentence: Sentence) 
 def _sentences(tokens: Sequence[Token], within: set[int]) -> list[Sentence]:
     """Cut after marks that end a sentence and that a blank follows."""
     marks = [at for at, token in enumerate(tokens) if token.word in SENTENCE_ENDS and at not in within]
+    marks += [at for at in range(1, len(tokens)) if tokens[at].word == "-" and tokens[at - 1].end < tokens[at].start]
     ends = [at + 1 for at in marks if at + 1 == len(tokens) or tokens[at + 1].start > tokens[at].end]
     return [Sentence(start, end) for start, end in pairwise(sorted({0, *ends, len(tokens)}))]
 
@@ -326,18 +336,32 @@ def _unknown(tokens: Sequence[Token], items: Sequence[Item]) -> list[int]:
     """The places of the question's words that are nothing known; of all words where the question has no condition."""
     used, sentence = _covered(items), question_in(tokens, items)
     has_condition = {item.slot for item in items if sentence.has(item)} & {*SLOTS}
-    words = [at for at in range(*(sentence if has_condition else (0, len(tokens)))) if at not in used]
+    begin, end = sentence if has_condition else (0, len(tokens))
+    words = [at for at in range(begin, end) if at not in used and not _is_label(tokens, at)]
     return [at for at in words if not tokens[at].is_mark and tokens[at].word not in IGNORED]
+
+
+def _asked_at(tokens: Sequence[Token], items: Sequence[Item]) -> int:
+    """Where the question says what it asks for. Words before it tell how it is asked: "Please disclose …"."""
+    begin = question_in(tokens, items).start
+    asked = min((item.start - 2 for item in items if item.slot in _ASKED and item.start >= begin), default=0)
+    return min(asked, next((at for at in range(begin, len(tokens)) if tokens[at].word in _QUESTION_WORDS), asked))
+
+
+def _is_label(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the word says what follows, and is no key: "task: …"."""
+    return at + 1 < len(tokens) and tokens[at + 1].word == ":"
 
 
 class _Unknown(_Question):
     """Looks up words that are nothing known: in titles, tags and descriptions, then with a typing error in them."""
 
-    def __init__(self, database: Database, question: str, tokens: Sequence[Token], recognition: Recognition) -> None:
+    def __init__(self, database: Database, question: str, tokens: list[Token], recognition: Recognition) -> None:
         super().__init__(question, tokens)
         self._database, self._recognition = database, recognition
         self._nouns = {item.start for item in recognition.items if item.slot in ("kind", "find")} or {len(tokens)}
         self._in_texts: dict[int, str] = {}
+        self._asked_at = _asked_at(tokens, recognition.items)
 
     async def look_up(self) -> None:
         """Add the items that the words are; keep the others as unused."""
@@ -345,6 +369,7 @@ class _Unknown(_Question):
         terms = {at: "".join(terms_of(self._tokens[at].word)) for at in places[:MAX_UNKNOWN]}
         known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
         self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
+        self._recognition.is_in_texts = bool(self._in_texts)
         for _, neighbours in groupby(enumerate(places[:MAX_UNKNOWN]), lambda each: each[1] - each[0]):
             run = [at for _, at in neighbours]
             if not await self._is_mistyped_name(run):
@@ -380,13 +405,29 @@ class _Unknown(_Question):
 
     def _each_word(self, run: Sequence[int]) -> None:
         for at in run:
-            meaning = Meaning("text", self._in_texts[at]) if self._is_topic(at) else respelled(self._tokens[at].word)
-            if meaning is not None:
+            if self._is_topic(at):
+                self._recognition.items.append(Item("text", self._in_texts[at], at, at + 1))
+                continue
+            meant = respelled(self._tokens[at].word)
+            if meant:
+                meaning = WORDS.get((meant,), Meaning("skip", meant))
+                self._tokens[at] = self._tokens[at]._replace(word=meant)
                 self._recognition.items.append(Item(meaning.slot, meaning.value, at, at + 1))
                 continue
+            if self._is_opening(at):
+                continue
             self._recognition.unused.append(self._tokens[at].word)
-            if self._is_capital(at) and not self._recognition.unknown:
+            if self._is_name(at) and not self._recognition.unknown:
                 self._recognition.unknown = self._text(run[0], run[-1] + 1)
+
+    def _is_opening(self, at: int) -> bool:
+        word, following = self._text(at, at + 1), self._word(at + 1)
+        return at < self._asked_at and word.islower() and word.isascii() and following not in _OPERATORS
+
+    def _is_name(self, at: int) -> bool:
+        """Whether the word is written as a name: with a capital, and no short form of something ("the PO")."""
+        text = self._text(at, at + 1)
+        return self._is_capital(at) and not (len(text) <= 4 and text.isupper() and self._word(at - 1) in _ARTICLES)
 
     def _is_topic(self, at: int) -> bool:
         """Whether the word says what a product is about: it is beside the kind, or after "about" and the like."""

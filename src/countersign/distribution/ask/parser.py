@@ -183,7 +183,7 @@ class _Builder:
         bound, times = self._bound, self._bound.times
         since: list[datetime] = [*filter(None, (item.value.since for item in times))]
         until: list[datetime] = [*filter(None, (item.value.until for item in times))]
-        if len([item for item in times if None not in item.value]) > 1:
+        if since and until and max(since) >= min(until):
             bound.guards.append("several times")
         elif times:
             span = {"since": _moment(max(since, default=None)), "until": _moment(min(until, default=None))}
@@ -353,6 +353,7 @@ class _Builder:
         about_notes, is_whether = "notes" in self._fields, self._asks_whether
         is_of_releases = [*self._releases, *({"published_at"} & {*self._fields})]
         is_asked = any((about_notes, not [*is_whether * [1], *self._bound.orders] and is_of_releases))
+        is_asked &= about_notes or self._recognition.is_in_texts
         is_open = any(("version" not in self._slots, is_whether))
         if not all((self._unused, is_asked, is_open, len(self._products) == 1)):
             return
