@@ -327,7 +327,9 @@ def _after_colon(tokens: Sequence[Token], within: set[int], sentence: Sentence) 
 def _sentences(tokens: Sequence[Token], within: set[int]) -> list[Sentence]:
     """Cut after marks that end a sentence and that a blank follows."""
     marks = [at for at, token in enumerate(tokens) if token.word in SENTENCE_ENDS and at not in within]
-    marks += [at for at in range(1, len(tokens)) if tokens[at].word == "-" and tokens[at - 1].end < tokens[at].start]
+    first = min(within, default=len(tokens))
+    dashes = [at for at in range(first, len(tokens)) if tokens[at].word == "-"]
+    marks += [at for at in dashes if tokens[at - 1].end < tokens[at].start]
     ends = [at + 1 for at in marks if at + 1 == len(tokens) or tokens[at + 1].start > tokens[at].end]
     return [Sentence(start, end) for start, end in pairwise(sorted({0, *ends, len(tokens)}))]
 
