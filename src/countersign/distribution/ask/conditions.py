@@ -151,6 +151,12 @@ class Bound:
     def _only_beside(self, item: Item) -> None:
         """ "Only" is for the platforms or channels that follow ("only run on iOS"), or else for those before it."""
         following = self._items[self._items.index(item) + 1 :][:2]
+        if self._is_negated and following and following[0].slot == "channel":
+            # "Not just stable ones": the channel is no condition.
+            following[0].slot, self._is_negated, self.has_unbound_not = "skip", False, False
+            return
+        if self.words[item.start] == "just" and not self.sentence.has(item):
+            return  # "I just got a Mac."
         slots = [each.slot for each in (*following, *self.values[-1:]) if each.slot in ("platform", "channel")]
         if self._is_negated or any(value.is_negated for value in self.values[-1:]):
             # "Not Windows only" denies that it is the only one.
@@ -216,7 +222,9 @@ class Bound:
             item.slot = "title" if self.found["titled"] else "text"
         if self._is_negated and self._negated_slot not in ("", item.slot) and self._joint != "or":
             self._is_negated = False
-        item.is_negated |= self._is_negated
+        # "You won't know X. What is it?"
+        is_aside = item.slot == "product" and not self.sentence.has(item)
+        item.is_negated |= self._is_negated and not is_aside
         item.joint = item.joint or self._joint
         self._is_negated &= not item.is_pair
         self.has_unbound_not &= not item.is_negated

@@ -59,6 +59,11 @@ def found(words: Sequence[str], at: int, now: datetime) -> Found | None:
 
 def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
     """The time with what is linked to it, "to May", "and June", "onwards", and where that ends."""
+    days = _DAYS.match(text, begin) if kind != "before" else None
+    if days and (kind or days["link"] != "and"):
+        last, end = _period(text, days.end(), now)
+        if last is not None and last[1] - last[0] == timedelta(1):
+            return Range(last[0].replace(day=int(days["day"])), last[1]), end
     first, end = _period(text, begin, now, is_alone=not kind)
     if first is None:
         return None
@@ -161,6 +166,8 @@ _OPENING = re.compile(
     )\ (?:(?:the\ )?(?:start|beginning|begin)\ of\ )?""",
     re.VERBOSE,
 )
+_DAYS = re.compile("(?:the )?(?P<day>[0-9]{1,2})(?:st|nd|rd|th)? (?P<link>to|until|till|through|-|and) ")
+"""The first of two days of a month: "1 to 8 November"."""
 _LINK = re.compile(" (to|until|till|through|-|and) ")
 _LINKED = (("", "in", "since"), ("between",))
 """What opens two times: those with "and" between them are the second."""

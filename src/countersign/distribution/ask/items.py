@@ -36,11 +36,10 @@ MAX_SPANS = 300
 MAX_NAME_LENGTH = 100
 _ENDS_OF_NAMES = frozenset(",;()?=<>|")
 SENTENCE_ENDS = frozenset([".", ";", "?", "!"])
-_BEFORE_TOPICS = frozenset(
-    str.split(
-        "about with featuring involving mention mentions mentioning containing contain contains on for of word to"
-    )
+_BEFORE_WORDS = frozenset(
+    str.split("about featuring involving mention mentions mentioning containing contain contains word")
 )
+_BEFORE_TOPICS = _BEFORE_WORDS | {"with", "on", "for", "of", "to"}
 _ARTICLES = frozenset(str.split("the a an our my your this"))
 _ASKED = frozenset(["kind", "find", "field", "answer"])
 _QUESTION_WORDS = frozenset(str.split("which what who whose when where how why"))
@@ -192,9 +191,15 @@ class _Known(_Question):
             mark = self._words[name.end] if name.end + 1 < len(self._words) else ""
             ends_in_mark = mark in ("?", "!") and name.title.endswith(mark)
             priority = self._priority(name, at)
-            if name.slot == "tag" and self._words[at] in IGNORED and {"i", "we"} & {*self._words[:at][-1:]}:
-                continue  # "I search a tool" is of no tag.
+            if name.slot == "tag" and self._is_verb(at):
+                continue
             yield priority, Item(name.slot, name.value, at, name.end + ends_in_mark)
+
+    def _is_verb(self, at: int) -> bool:
+        """Whether a word that is a tag too says what the asker does: "I search a tool", "I am drawing"."""
+        word, before = self._words[at], {*self._words[:at][-1:]}
+        is_doing = word.endswith("ing") and bool({"am", "are", "i'm", "im", "we're"} & before)
+        return is_doing or (word in IGNORED and bool({"i", "we"} & before))
 
     def _priority(self, name: Name, at: int) -> int:
         if name.slot == "tag":
@@ -311,7 +316,7 @@ def question_in(tokens: Sequence[Token], items: Sequence[Item]) -> Sentence:
     marked = [each for each in sentences if tokens[each.end - 1].word == "?"]
     long = [each for each in sentences if each.end - each.start > 3 and any(map(each.has, items))]
     asking = next(filter(None, (marked, long, sentences)), [Sentence(0, 0)])
-    return _after_colon(tokens, within, asking[-1])
+    return _after_preface(tokens, items, _after_colon(tokens, within, asking[-1]))
 
 
 def _covered(items: Sequence[Item]) -> set[int]:
@@ -322,6 +327,14 @@ def _after_colon(tokens: Sequence[Token], within: set[int], sentence: Sentence) 
     colons = [at for at in range(sentence.start, sentence.end - 3) if tokens[at].word == ":" and at not in within]
     begins = [at + 1 for at in colons if tokens[at + 1].start > tokens[at].end]
     return sentence._replace(start=max(begins, default=sentence.start))
+
+
+def _after_preface(tokens: Sequence[Token], items: Sequence[Item], sentence: Sentence) -> Sentence:
+    """Without what is before ", what …" and has no condition: "Back from a break, what is new?"."""
+    conditions = [item.start for item in items if item.slot in (*SLOTS, "time") and sentence.has(item)]
+    places = range(sentence.start, min([*conditions, sentence.end - 1]))
+    commas = [at for at in places if tokens[at].word == "," and tokens[at + 1].word in _QUESTION_WORDS]
+    return sentence._replace(start=max(commas, default=sentence.start - 1) + 1)
 
 
 def _sentences(tokens: Sequence[Token], within: set[int]) -> list[Sentence]:
@@ -384,7 +397,7 @@ class _Unknown(_Question):
             return False
         first, last = run[0], run[-1] + 1
         # With the words around it, since a title may have words that mean something else too.
-        for start, end in ((first - 1, last + 1), (first, last)):
+        for start, end in ((first - 1, last + 1), (first - 1, last), (first, last)):
             if self._is_run(start, end):
                 products = await names.products_like(self._database, self._text(start, end), is_known=is_known)
                 if products:
@@ -407,6 +420,8 @@ class _Unknown(_Question):
 
     def _each_word(self, run: Sequence[int]) -> None:
         for at in run:
+            if self._is_opening(at):
+                continue
             if self._is_topic(at):
                 self._recognition.items.append(Item("text", self._in_texts[at], at, at + 1))
                 continue
@@ -416,14 +431,14 @@ class _Unknown(_Question):
                 self._tokens[at] = self._tokens[at]._replace(word=meant)
                 self._recognition.items.append(Item(meaning.slot, meaning.value, at, at + 1))
                 continue
-            if self._is_opening(at):
-                continue
             self._recognition.unused.append(self._tokens[at].word)
             if self._is_name(at) and not self._recognition.unknown:
                 self._recognition.unknown = self._text(run[0], run[-1] + 1)
 
     def _is_opening(self, at: int) -> bool:
         word, following = self._text(at, at + 1), self._word(at + 1)
+        if _BEFORE_WORDS & {token.word for token in self._tokens[max(0, at - 2) : at]}:
+            return False
         return at < self._asked_at and word.islower() and word.isascii() and following not in _OPERATORS
 
     def _is_name(self, at: int) -> bool:

@@ -82,7 +82,7 @@ def _merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
     if (asked.order, asked.limit) != ("title", None):
         changes |= {"order": asked.order, "limit": asked.limit}
     # "And how many?" has a form of its own, "and on Windows?" that of the question before it.
-    is_about = "about" in words[1:2] or "and" in words[:1]
+    is_about = "about" in words[1:2] or "and" in words[:1] or "same" in words
     is_same = all((asked.answer in ("list", "exists", "fields"), not asked.fields, base.answer != "list"))
     asks = not all((is_about, is_same)) and any((asked.answer != "list", _ASKING & {*words[:3]}))
     if asks:
@@ -215,6 +215,7 @@ class _Builder:
         if _EACH & self._words and not [*bound.orders, *bound.times, *self._products]:
             bound.orders.append(Item("order", "newest", 0, 0))
         is_of_products = any(bound.sentence.start <= kind < noun - 1 for kind in self._kinds)
+        is_of_products |= "never" in self._words and not [*bound.times, *self._products]
         return "products" if is_of_products else "releases"
 
     def _is_extreme_channel(self) -> bool:
