@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from countersign.distribution.ask.items import SENTENCE_ENDS, Item, question_in
 from countersign.distribution.ask.lexicon import Token
+from countersign.distribution.ask.scope import SENTENCE_ENDS, Item, Scope
 from countersign.distribution.catalog.filter import KNOWN, SLOTS, Values
 
 MAX_NUMBER = 100
@@ -28,8 +28,6 @@ AUXILIARIES = frozenset(
 """What a question of Yes and No begins with."""
 _MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
 """Slots of which a product has several values: named side by side, all are meant."""
-_ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
-"""What only the question itself says, where it names what it is about."""
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
 _OWNERS = frozenset(["i", "i've", "we", "we've", "he", "she", "my", "our", "office"])
@@ -46,7 +44,8 @@ class Bound:
 
     def __init__(self, tokens: Sequence[Token], items: Sequence[Item]) -> None:
         self.words = [token.word for token in tokens]
-        self.sentence = question_in(tokens, items)
+        scope = Scope(tokens, items)
+        self.sentence = scope.question
         self.found: defaultdict[str, list[Item]] = defaultdict(list)
         self.values: list[Item] = []
         self.nouns: list[Item] = []
@@ -56,7 +55,7 @@ class Bound:
         self.used: set[str] = set()
         self.is_terse = bool(items) and all(item.is_pair or item.slot in ("and", "or") for item in items)
         self.has_unbound_not = False
-        self._items = self._of_question(items)
+        self._items = scope.items()
         self._only: set[str] = set()
         self._is_negated, self._negated_slot, self._joint = False, "", ""
         self._read()
@@ -64,18 +63,6 @@ class Bound:
         self.answer = self.found["answer"][0].value if self.found["answer"] else ""
         self.guards = [" ".join(self.words[item.start : item.end]) for item in self.found["guard"]]
         self._end()
-
-    def _of_question(self, items: Sequence[Item]) -> list[Item]:
-        """Without what the asker's own sentences say of a slot that the question says too."""
-        slots = {item.slot for item in items if self.sentence.has(item)} & {*SLOTS} - {"version"}
-        if slots:
-            slots |= _ABOUT_ANSWER
-        elif any(item.slot == "product" for item in items):
-            # The question is about a product that was named before it: what else was said there is not asked.
-            slots = {"tag", "text", "title"}
-        if any(item.slot == "time" and self.sentence.has(item) for item in items):
-            slots.add("time")
-        return [item for item in items if item.slot not in slots or self.sentence.has(item)]
 
     def _read(self) -> None:
         handlers = {
@@ -157,7 +144,8 @@ class Bound:
             return
         if self.words[item.start] == "just" and not self.sentence.has(item):
             return  # "I just got a Mac."
-        slots = [each.slot for each in (*following, *self.values[-1:]) if each.slot in ("platform", "channel")]
+        before = [value for value in self.values[-1:] if value.end >= item.start - 1]
+        slots = [each.slot for each in (*following, *before) if each.slot in ("platform", "channel")]
         if self._is_negated or any(value.is_negated for value in self.values[-1:]):
             # "Not Windows only" denies that it is the only one.
             self.found["guard"].append(item)

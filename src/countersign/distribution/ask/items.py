@@ -7,8 +7,8 @@ a typing error in it; what is still unknown is kept, since an answer has to say 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import groupby, pairwise
-from typing import Any, NamedTuple, get_args
+from itertools import groupby
+from typing import NamedTuple, get_args
 
 from countersign.distribution.ask import dates
 from countersign.distribution.ask.lexicon import (
@@ -21,8 +21,9 @@ from countersign.distribution.ask.lexicon import (
     Token,
     respelled,
 )
+from countersign.distribution.ask.scope import Item, Scope
 from countersign.distribution.catalog import names
-from countersign.distribution.catalog.filter import KNOWN, SLOTS, By, FieldName
+from countersign.distribution.catalog.filter import KNOWN, By, FieldName
 from countersign.distribution.catalog.filter_queries import forms
 from countersign.distribution.catalog.names import Name
 from countersign.distribution.catalog.words import words as terms_of
@@ -35,14 +36,11 @@ MAX_WORDS_OF_NAME = 8
 MAX_SPANS = 300
 MAX_NAME_LENGTH = 100
 _ENDS_OF_NAMES = frozenset(",;()?=<>|")
-SENTENCE_ENDS = frozenset([".", ";", "?", "!"])
 _BEFORE_WORDS = frozenset(
     str.split("about featuring involving mention mentions mentioning containing contain contains word")
 )
 _BEFORE_TOPICS = _BEFORE_WORDS | {"with", "on", "for", "of", "to"}
 _ARTICLES = frozenset(str.split("the a an our my your this"))
-_ASKED = frozenset(["kind", "find", "field", "answer"])
-_QUESTION_WORDS = frozenset(str.split("which what who whose when where how why"))
 _PRIORITY = {
     "product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0, "beyond": -1, "number": -2
 }  # fmt: skip
@@ -66,20 +64,6 @@ _ALLOWED: dict[str, tuple[str, ...]] = {
 """The keys whose values are fixed."""
 
 
-@dataclass(slots=True)
-class Item:
-    """Something that was recognised: tokens `start` to `end` mean a value of a slot or class. `is_pair`: it was written
-    as key=value."""
-
-    slot: str
-    value: Any
-    start: int
-    end: int
-    is_negated: bool = False
-    joint: str = ""
-    is_pair: bool = False
-
-
 class Corrected(NamedTuple):
     """A name that was read as another: as written, as read, and the other titles that fit too."""
 
@@ -99,18 +83,7 @@ class Recognition:
     is_in_texts: bool = False
 
 
-class Sentence(NamedTuple):
-    """Tokens `start` to `end`."""
-
-    start: int
-    end: int
-
-    def has(self, item: Item) -> bool:
-        """Whether the item begins in it."""
-        return self.start <= item.start < self.end
-
-
-async def recognize(database: Database, question: str, tokens: Sequence[Token], now: datetime) -> Recognition:
+async def recognize(database: Database, question: str, tokens: list[Token], now: datetime) -> Recognition:
     """What the tokens of the question are."""
     exact = await names.exact(database, spans(question, tokens))
     recognition = Recognition(known_items(question, tokens, exact, now))
@@ -191,9 +164,13 @@ class _Known(_Question):
             mark = self._words[name.end] if name.end + 1 < len(self._words) else ""
             ends_in_mark = mark in ("?", "!") and name.title.endswith(mark)
             priority = self._priority(name, at)
-            if name.slot == "tag" and self._is_verb(at):
+            if name.slot == "tag" and (self._is_verb(at) or self._is_of_identifier(name)):
                 continue
             yield priority, Item(name.slot, name.value, at, name.end + ends_in_mark)
+
+    def _is_of_identifier(self, name: Name) -> bool:
+        """Whether the word is a part of an identifier: of `search_products(`."""
+        return self._question[self._tokens[name.end - 1].end :][:1] in ("_", "(")
 
     def _is_verb(self, at: int) -> bool:
         """Whether a word that is a tag too says what the asker does: "I search a tool", "I am drawing"."""
@@ -306,68 +283,6 @@ class _Known(_Question):
         return item.end
 
 
-def question_in(tokens: Sequence[Token], items: Sequence[Item]) -> Sentence:
-    """The sentence that asks: the last with a question mark, or else the last that says more than thanks. What is
-    around it is about the asker. Of key=value pairs all belong together."""
-    if True in [item.is_pair for item in items]:
-        return Sentence(0, len(tokens))
-    within = _covered(items)
-    sentences = _sentences(tokens, within)
-    marked = [each for each in sentences if tokens[each.end - 1].word == "?"]
-    long = [each for each in sentences if each.end - each.start > 3 and any(map(each.has, items))]
-    asking = next(filter(None, (marked, long, sentences)), [Sentence(0, 0)])
-    return _after_preface(tokens, items, _after_colon(tokens, within, asking[-1]))
-
-
-def _covered(items: Sequence[Item]) -> set[int]:
-    return {place for item in items for place in range(item.start, item.end)}
-
-
-def _after_colon(tokens: Sequence[Token], within: set[int], sentence: Sentence) -> Sentence:
-    colons = [at for at in range(sentence.start, sentence.end - 3) if tokens[at].word == ":" and at not in within]
-    begins = [at + 1 for at in colons if tokens[at + 1].start > tokens[at].end]
-    return sentence._replace(start=max(begins, default=sentence.start))
-
-
-def _after_preface(tokens: Sequence[Token], items: Sequence[Item], sentence: Sentence) -> Sentence:
-    """Without what is before ", what …" and has no condition: "Back from a break, what is new?"."""
-    conditions = [item.start for item in items if item.slot in (*SLOTS, "time") and sentence.has(item)]
-    places = range(sentence.start, min([*conditions, sentence.end - 1]))
-    commas = [at for at in places if tokens[at].word == "," and tokens[at + 1].word in _QUESTION_WORDS]
-    return sentence._replace(start=max(commas, default=sentence.start - 1) + 1)
-
-
-def _sentences(tokens: Sequence[Token], within: set[int]) -> list[Sentence]:
-    """Cut after marks that end a sentence and that a blank follows."""
-    marks = [at for at, token in enumerate(tokens) if token.word in SENTENCE_ENDS and at not in within]
-    first = min(within, default=len(tokens))
-    dashes = [at for at in range(first, len(tokens)) if tokens[at].word == "-"]
-    marks += [at for at in dashes if tokens[at - 1].end < tokens[at].start]
-    ends = [at + 1 for at in marks if at + 1 == len(tokens) or tokens[at + 1].start > tokens[at].end]
-    return [Sentence(start, end) for start, end in pairwise(sorted({0, *ends, len(tokens)}))]
-
-
-def _unknown(tokens: Sequence[Token], items: Sequence[Item]) -> list[int]:
-    """The places of the question's words that are nothing known; of all words where the question has no condition."""
-    used, sentence = _covered(items), question_in(tokens, items)
-    has_condition = {item.slot for item in items if sentence.has(item)} & {*SLOTS}
-    begin, end = sentence if has_condition else (0, len(tokens))
-    words = [at for at in range(begin, end) if at not in used and not _is_label(tokens, at)]
-    return [at for at in words if not tokens[at].is_mark and tokens[at].word not in IGNORED]
-
-
-def _asked_at(tokens: Sequence[Token], items: Sequence[Item]) -> int:
-    """Where the question says what it asks for. Words before it tell how it is asked: "Please disclose …"."""
-    begin = question_in(tokens, items).start
-    asked = min((item.start - 2 for item in items if item.slot in _ASKED and item.start >= begin), default=0)
-    return min(asked, next((at for at in range(begin, len(tokens)) if tokens[at].word in _QUESTION_WORDS), asked))
-
-
-def _is_label(tokens: Sequence[Token], at: int) -> bool:
-    """Whether the word says what follows, and is no key: "task: …"."""
-    return at + 1 < len(tokens) and tokens[at + 1].word == ":"
-
-
 class _Unknown(_Question):
     """Looks up words that are nothing known: in titles, tags and descriptions, then with a typing error in them."""
 
@@ -376,11 +291,12 @@ class _Unknown(_Question):
         self._database, self._recognition = database, recognition
         self._nouns = {item.start for item in recognition.items if item.slot in ("kind", "find")} or {len(tokens)}
         self._in_texts: dict[int, str] = {}
-        self._asked_at = _asked_at(tokens, recognition.items)
+        self._scope = Scope(tokens, recognition.items)
+        self._opening = self._scope.opening()
 
     async def look_up(self) -> None:
         """Add the items that the words are; keep the others as unused."""
-        places = _unknown(self._tokens, self._recognition.items)
+        places = self._scope.unknown()
         terms = {at: "".join(terms_of(self._tokens[at].word)) for at in places[:MAX_UNKNOWN]}
         known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
         self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
@@ -439,7 +355,7 @@ class _Unknown(_Question):
         word, following = self._text(at, at + 1), self._word(at + 1)
         if _BEFORE_WORDS & {token.word for token in self._tokens[max(0, at - 2) : at]}:
             return False
-        return at < self._asked_at and word.islower() and word.isascii() and following not in _OPERATORS
+        return at in self._opening and word.islower() and word.isascii() and following not in _OPERATORS
 
     def _is_name(self, at: int) -> bool:
         """Whether the word is written as a name: with a capital, and no short form of something ("the PO")."""

@@ -4,13 +4,15 @@ it changes the question before it ("and on Windows?", "how many of those?"), of 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from msgspec.structs import replace
 
 from countersign.distribution.ask.conditions import AUXILIARIES, MAX_NUMBER, SLOT_OF_FIELD, Bound
-from countersign.distribution.ask.items import Corrected, Item, Recognition, recognize
+from countersign.distribution.ask.items import Corrected, Recognition, recognize
 from countersign.distribution.ask.lexicon import tokens_of
+from countersign.distribution.ask.scope import Item
 from countersign.distribution.catalog import names
 from countersign.distribution.catalog.filter import Filter, Values, conditions, slot, with_slots
 from countersign.distribution.catalog.words import words as terms_of
@@ -58,13 +60,14 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
     tokens = tokens_of(question)
     recognition = await recognize(database, question, tokens, now)
     bound = Bound(tokens, recognition.items)
-    if base is None or not _is_onward(bound.words, {item.slot for item in recognition.items}):
+    words = bound.words[bound.sentence.start :]
+    if base is None or not _is_onward(words, {item.slot for item in recognition.items}):
         return await _Builder(bound, recognition).reading(database)
     if not bound.of("product"):
         bound.values += [Item("product", slug, 0, 0) for slug in base.where.product.any]
     bound.guards = [guard for guard in bound.guards if guard not in ("instead", "next")]
     reading = await _Builder(bound, recognition).reading(database)
-    reading.filter = _merged(base, reading.filter, bound.words)
+    reading.filter = _merged(base, reading.filter, words)
     return reading
 
 
@@ -82,9 +85,10 @@ def _merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
     if (asked.order, asked.limit) != ("title", None):
         changes |= {"order": asked.order, "limit": asked.limit}
     # "And how many?" has a form of its own, "and on Windows?" that of the question before it.
-    is_about = "about" in words[1:2] or "and" in words[:1] or "same" in words
+    is_about = "about" in words[1:2] or "and" in words[:1]
     is_same = all((asked.answer in ("list", "exists", "fields"), not asked.fields, base.answer != "list"))
-    asks = not all((is_about, is_same)) and any((asked.answer != "list", _ASKING & {*words[:3]}))
+    is_kept = "same" in words or (is_about and is_same)
+    asks = not is_kept and any((asked.answer != "list", _ASKING & {*words[:3]}))
     if asks:
         changes |= {"answer": asked.answer, "fields": asked.fields, "by": asked.by}
     if asked.find != "products" or (asks and base.find == "publishers"):
@@ -183,7 +187,9 @@ class _Builder:
         bound, times = self._bound, self._bound.times
         since: list[datetime] = [*filter(None, (item.value.since for item in times))]
         until: list[datetime] = [*filter(None, (item.value.until for item in times))]
-        if since and until and max(since) >= min(until):
+        ranges = [item for item in times if None not in item.value]
+        is_apart = any(second.start > first.end + 2 for first, second in pairwise(ranges))
+        if len(ranges) > 1 and (is_apart or max(since) >= min(until)):
             bound.guards.append("several times")
         elif times:
             span = {"since": _moment(max(since, default=None)), "until": _moment(min(until, default=None))}
