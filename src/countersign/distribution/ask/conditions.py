@@ -137,21 +137,23 @@ class Bound:
 
     def _only_beside(self, item: Item) -> None:
         """ "Only" is for the platforms or channels that follow ("only run on iOS"), or else for those before it."""
-        following = self._items[self._items.index(item) + 1 :][:2]
-        if self._is_negated and following and following[0].slot == "channel":
+        following, last = self._items[self._items.index(item) + 1 :][:2], self.values[-1:]
+        before = last if last and last[0].end >= item.start - 1 else []
+        slots = [each.slot for each in (*following, *before) if each.slot in ("platform", "channel")]
+        if self._is_negated and [each.slot for each in following[:1]] == ["channel"]:
             # "Not just stable ones": the channel is no condition.
             following[0].slot, self._is_negated, self.has_unbound_not = "skip", False, False
-            return
-        if self.words[item.start] == "just" and not self.sentence.has(item):
-            return  # "I just got a Mac."
-        before = [value for value in self.values[-1:] if value.end >= item.start - 1]
-        slots = [each.slot for each in (*following, *before) if each.slot in ("platform", "channel")]
-        if self._is_negated or any(value.is_negated for value in self.values[-1:]):
+        elif self._is_negated or True in [value.is_negated for value in last]:
             # "Not Windows only" denies that it is the only one.
             self.found["guard"].append(item)
-        is_of_those = {"ones", "those", "these"} & {*self.words[item.end : item.end + 2]}
-        if not is_of_those and not _OWNERS & {*self.words[max(0, item.start - 3) : item.start]}:
+        elif not self._is_of_asker(item):
             self._only |= {*slots[:1]}
+
+    def _is_of_asker(self, item: Item) -> bool:
+        """Whether "only" is about the asker ("I just got a Mac"), or about things named before ("only those")."""
+        is_of_those = {"ones", "those", "these"} & {*self.words[item.end : item.end + 2]}
+        is_aside = self.words[item.start] == "just" and not self.sentence.has(item)
+        return is_aside or bool(is_of_those or _OWNERS & {*self.words[max(0, item.start - 3) : item.start]})
 
     def _or(self, item: Item) -> None:
         self._joint = item.slot

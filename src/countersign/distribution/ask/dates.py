@@ -59,14 +59,9 @@ def found(words: Sequence[str], at: int, now: datetime) -> Found | None:
 
 def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
     """The time with what is linked to it, "to May", "and June", "onwards", and where that ends."""
-    days = _DAYS.match(text, begin) if kind != "before" else None
-    if days and (kind or days["link"] != "and"):
-        last, end = _period(text, days.end(), now)
-        if last is not None and last[1] - last[0] == timedelta(1):
-            return Range(last[0].replace(day=int(days["day"])), last[1]), end
     first, end = _period(text, begin, now, is_alone=not kind)
     if first is None:
-        return None
+        return _days(text, kind, begin, now)
     since, until = first
     onwards = _ONWARDS.match(text, end)
     if onwards and kind in ("", "in", "since"):
@@ -81,6 +76,17 @@ def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int
     whole = Range(*(_day(since) if since == until else first))
     ends |= {"until": Range(None, until), "in": whole, "": whole}
     return (ends[kind], end) if kind in ends else None
+
+
+def _days(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:
+    """Days of one month: "between 1 and 8 November"."""
+    first = _DAYS.match(text, begin)
+    if first is None or kind not in _LINKED[first["link"] == "and"]:
+        return None
+    last, end = _period(text, first.end(), now)
+    if last is None or last[1] - last[0] != timedelta(1):
+        return None
+    return Range(last[0].replace(day=int(first["day"])), last[1]), end
 
 
 def _begun(since: datetime, until: datetime) -> datetime:

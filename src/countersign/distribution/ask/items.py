@@ -87,9 +87,7 @@ async def recognize(database: Database, question: str, tokens: list[Token], now:
     """What the tokens of the question are."""
     exact = await names.exact(database, spans(question, tokens))
     recognition = Recognition(known_items(question, tokens, exact, now))
-    known = {name.value for name in exact}
-    named = [item for item in recognition.items if item.is_pair and item.slot in ("product", "org")]
-    recognition.unknown = next((str(item.value) for item in named if item.value not in known), "")
+    recognition.unknown = _unknown_name(recognition.items, exact)
     taken = {(item.value, item.start, item.end) for item in recognition.items if item.slot == "product"}
     for name in exact:
         if name.others and (name.value, name.start, name.end) in taken:
@@ -99,7 +97,14 @@ async def recognize(database: Database, question: str, tokens: list[Token], now:
     return recognition
 
 
-def known_items(question: str, tokens: Sequence[Token], exact: Sequence[Name], now: datetime) -> list[Item]:
+def _unknown_name(items: Sequence[Item], exact: Sequence[Name]) -> str:
+    """The first name after a key that nothing in the catalog has."""
+    known = {name.value for name in exact}
+    named = [str(item.value) for item in items if item.is_pair and item.slot in ("product", "org")]
+    return next((name for name in named if name not in known), "")
+
+
+def known_items(question: str, tokens: list[Token], exact: Sequence[Name], now: datetime) -> list[Item]:
     """The items that need no guess, from left to right."""
     return _Known(question, tokens, exact, now).items
 
@@ -126,7 +131,7 @@ Candidate = tuple[int, Item]
 class _Question:
     """The words of a question, as they are written."""
 
-    def __init__(self, question: str, tokens: Sequence[Token]) -> None:
+    def __init__(self, question: str, tokens: list[Token]) -> None:
         self._question, self._tokens = question, tokens
 
     def _text(self, start: int, end: int) -> str:
@@ -140,7 +145,7 @@ class _Question:
 
 
 class _Known(_Question):
-    def __init__(self, question: str, tokens: Sequence[Token], exact: Sequence[Name], now: datetime) -> None:
+    def __init__(self, question: str, tokens: list[Token], exact: Sequence[Name], now: datetime) -> None:
         super().__init__(question, tokens)
         self._now = now
         self._words = [token.word for token in tokens]
@@ -226,11 +231,14 @@ class _Known(_Question):
         if not key:
             return 0
         begin = place + 1 + (self._word(place + 1) in _OPERATORS)
-        if self._key(begin)[0]:
-            return begin  # A label before pairs: "search: kind=app".
         sign = self._words[begin - 1]
         if key in _SIGNS:
             return self._dated_pair(key, sign, at, begin)
+        # A key before a key is a label: "search: kind=app".
+        return begin if self._key(begin)[0] else self._valued_pair(key, sign, at, begin)
+
+    def _valued_pair(self, key: str, sign: str, at: int, begin: int) -> int:
+        """Take the values after a key."""
         values = self._values(key, begin) if key == "version" or sign not in _COMPARISONS else []
         joint = _JOINTS[self._word(values[0][1])] if len(values) > 1 else ""
         compared = sign if sign in _COMPARISONS else ""

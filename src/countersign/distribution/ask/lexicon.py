@@ -51,12 +51,8 @@ def tokens_of(question: str) -> list[Token]:
         if len(found) >= MAX_TOKENS:
             break
         start, end = match.span()
-        if match["quoted"] and text[end : end + 1] == ":":
-            found += [Token(folded(word), start + 1, end) for word in _KEY_WORD.findall(match[0])]
-        elif match["quoted"] and _IDENTIFIER.fullmatch(match[0][1:-1]):
-            found += [Token(folded(word), start + 1, end - 1) for word in _KEY_WORD.findall(match[0])]
-        elif match["quoted"]:
-            found.append(Token(folded(match[0][1:-1]), start + 1, end - 1, is_quoted=True))
+        if match["quoted"]:
+            found += _quoted(match[0], start, end, text[end : end + 1])
         elif match["word"]:
             found.append(_word(match[0], start, end))
         elif match["minus"]:
@@ -64,6 +60,13 @@ def tokens_of(question: str) -> list[Token]:
         elif not match["joint"]:
             found.append(Token(match[0].lower(), start, end, is_mark=match["mark"] is not None))
     return found[:MAX_TOKENS]
+
+
+def _quoted(text: str, start: int, end: int, following: str) -> list[Token]:
+    """A quoted text; the words of a quoted key (`"published since": …`) and of an identifier (`"list_releases"`)."""
+    if following == ":" or _IDENTIFIER.fullmatch(text[1:-1]):
+        return [Token(folded(word), start + 1, end - (following != ":")) for word in _KEY_WORD.findall(text)]
+    return [Token(folded(text[1:-1]), start + 1, end - 1, is_quoted=True)]
 
 
 def _word(text: str, start: int, end: int) -> Token:

@@ -84,16 +84,19 @@ def _merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
         changes |= {"since": asked.since, "until": asked.until, "when": asked.when}
     if (asked.order, asked.limit) != ("title", None):
         changes |= {"order": asked.order, "limit": asked.limit}
-    # "And how many?" has a form of its own, "and on Windows?" that of the question before it.
-    is_about = "about" in words[1:2] or "and" in words[:1]
-    is_same = all((asked.answer in ("list", "exists", "fields"), not asked.fields, base.answer != "list"))
-    is_kept = "same" in words or (is_about and is_same)
-    asks = not is_kept and any((asked.answer != "list", _ASKING & {*words[:3]}))
+    asks = not _is_alike(base, asked, words) and any((asked.answer != "list", _ASKING & {*words[:3]}))
     if asks:
         changes |= {"answer": asked.answer, "fields": asked.fields, "by": asked.by}
     if asked.find != "products" or (asks and base.find == "publishers"):
         changes["find"] = asked.find
     return replace(_merged_slots(base, asked), **changes)
+
+
+def _is_alike(base: Filter, asked: Filter, words: Sequence[str]) -> bool:
+    """Whether the form is that of the question before: "and on Windows?", but not "and how many?"."""
+    is_about = "about" in words[1:2] or "and" in words[:1]
+    is_plain = asked.answer in ("list", "exists", "fields") and not asked.fields
+    return "same" in words or (is_about and is_plain and base.answer != "list")
 
 
 def _merged_slots(base: Filter, asked: Filter) -> Filter:
@@ -187,9 +190,7 @@ class _Builder:
         bound, times = self._bound, self._bound.times
         since: list[datetime] = [*filter(None, (item.value.since for item in times))]
         until: list[datetime] = [*filter(None, (item.value.until for item in times))]
-        ranges = [item for item in times if None not in item.value]
-        is_apart = any(second.start > first.end + 2 for first, second in pairwise(ranges))
-        if len(ranges) > 1 and (is_apart or max(since) >= min(until)):
+        if self._are_apart([item for item in times if None not in item.value]):
             bound.guards.append("several times")
         elif times:
             span = {"since": _moment(max(since, default=None)), "until": _moment(min(until, default=None))}
@@ -199,6 +200,16 @@ class _Builder:
                 bound.guards.append("no")
         elif bound.when == "none":
             self._members["when"] = "none"
+
+    @staticmethod
+    def _are_apart(ranges: Sequence[Item]) -> bool:
+        """Whether they are not one time: "in September of this year"."""
+        return any(
+            second.start > first.end + 2
+            or first.value.since >= second.value.until
+            or second.value.since >= first.value.until
+            for first, second in pairwise(ranges)
+        )
 
     def _find(self) -> None:
         bound = self._bound

@@ -5,7 +5,7 @@ decides. A sentence beside it counts where the question has no condition of its 
 only what names a product, its publisher, a platform or a kind.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -55,108 +55,117 @@ class Sentence(NamedTuple):
         return self.start <= item.start < self.end
 
 
-class Scope:
-    """The sentence that asks, and the one before it that says of what, if it needs one."""
+_NOWHERE = Sentence(0, 0)
+
+
+class _Text:
+    """A text cut into sentences."""
 
     def __init__(self, tokens: Sequence[Token], items: Sequence[Item]) -> None:
         self._tokens, self._items = tokens, items
         self._within = {place for item in items for place in range(item.start, item.end)}
-        self._sentences = self._split()
-        marked = [each for each in self._sentences if tokens[each.end - 1].word == "?"]
-        long = [each for each in self._sentences if each.end - each.start > 3 and any(map(each.has, items))]
-        self._whole = (marked or long or self._sentences or [Sentence(0, 0)])[-1]
-        self.question = self._request(self._whole)
-        if any(item.is_pair for item in items):
-            self._whole = self.question = Sentence(0, len(tokens))
-        self._preface = Sentence(self._whole.start, self.question.start)
-        self._slots = self._slots_of(self.question)
-        is_after_colon = self._word(self.question.start - 1) == ":" and bool(self._slots)
-        self._is_marked = bool(marked) or is_after_colon
-        self._context = self._find_context()
 
     def _word(self, at: int) -> str:
         return self._tokens[at].word if 0 <= at < len(self._tokens) else ""
 
-    def _split(self) -> list[Sentence]:
+    def _has_blank_before(self, at: int) -> bool:
+        return at >= len(self._tokens) or self._tokens[at - 1].end < self._tokens[at].start
+
+    def _sentences(self) -> list[Sentence]:
         """Cut after marks that end a sentence and that a blank follows."""
-        marks = [at for at, token in enumerate(self._tokens) if token.word in SENTENCE_ENDS and at not in self._within]
-        marks = [at for at in marks if self._word(at - 1) not in _SHORT_FORMS]
-        ends = [at + 1 for at in marks if at + 1 == len(self._tokens) or self._has_blank_before(at + 1)]
+        ends = [at + 1 for at in range(len(self._tokens)) if self._is_end(at)]
         return [Sentence(start, end) for start, end in pairwise(sorted({0, *ends, len(self._tokens)}))]
 
-    def _has_blank_before(self, at: int) -> bool:
-        return self._tokens[at - 1].end < self._tokens[at].start
+    def _is_end(self, at: int) -> bool:
+        is_mark = self._word(at) in SENTENCE_ENDS and self._word(at - 1) not in _SHORT_FORMS
+        return is_mark and at not in self._within and self._has_blank_before(at + 1)
+
+    def _is_pause(self, at: int) -> bool:
+        """Whether there is a colon, or a dash between blanks after something that is known."""
+        is_dash = self._word(at) == "-" and self._has_blank_before(at) and min(self._within, default=at) < at
+        is_mark = is_dash or self._word(at) == ":"
+        return is_mark and at not in self._within and self._has_blank_before(at + 1)
+
+    def _slots_of(self, sentence: Sentence) -> set[str]:
+        """What it says of products, releases and times."""
+        return {item.slot for item in self._items if sentence.has(item)} & _CONDITIONS
 
     def _request(self, sentence: Sentence) -> Sentence:
         """The part of a sentence that asks: after a colon or a dash, after ", what …" where nothing before it is a
         condition, and before ", I …"."""
-        begin, end = sentence
-        colons = [at for at in range(begin, end - 3) if self._word(at) in (":", "-") and at not in self._within]
-        begin = max([at + 1 for at in colons if self._is_pause(at)], default=begin)
-        conditions = [item.start for item in self._items if item.slot in _CONDITIONS and begin <= item.start < end]
-        commas = [at for at in range(begin, end - 1) if self._word(at) in (",", ";")]
-        opening = [at + 1 for at in commas if self._word(at + 1) in _OPENS_REQUEST and at < min([*conditions, end])]
-        begin = max(opening, default=begin)
-        asides = [at for at in commas if at > begin and self._word(at + 1) in _OPENS_ASIDE and self._says(begin, at)]
-        return Sentence(begin, min(asides, default=end))
+        start, end = sentence
+        start = max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start)
+        said = min(self._starts(_CONDITIONS, start, end), default=end)
+        commas = {at + 1: self._word(at + 1) for at in range(start, end - 1) if self._word(at) in (",", ";")}
+        start = max([at for at, word in commas.items() if word in _OPENS_REQUEST and at <= said], default=start)
+        first = min([said, *self._starts(_ASKED, start, end)])
+        asides = [at - 1 for at, word in commas.items() if word in _OPENS_ASIDE and at > max(start, first)]
+        return Sentence(start, min(asides, default=end))
 
-    def _is_pause(self, at: int) -> bool:
-        is_dash = self._has_blank_before(at) and min(self._within, default=at) < at
-        return self._has_blank_before(at + 1) and (self._word(at) == ":" or is_dash)
+    def _starts(self, slots: Set[str], start: int, end: int) -> list[int]:
+        return [item.start for item in self._items if item.slot in slots and start <= item.start < end]
 
-    def _says(self, begin: int, end: int) -> bool:
-        """Whether something is asked there."""
-        return any(item.slot in _CONDITIONS | _ASKED for item in self._items if begin <= item.start < end)
 
-    def _slots_of(self, sentence: Sentence | None) -> set[str]:
-        if sentence is None:
-            return set()
-        return {item.slot for item in self._items if sentence.has(item)} & _CONDITIONS
+class Scope(_Text):
+    """The sentence that asks, and the one beside it that says of what, if it needs one."""
 
-    def _find_context(self) -> Sentence | None:
+    def __init__(self, tokens: Sequence[Token], items: Sequence[Item]) -> None:
+        super().__init__(tokens, items)
+        self._all = self._sentences()
+        has_pairs = True in [item.is_pair for item in items]
+        self._whole = Sentence(0, len(tokens)) if has_pairs else self._asking()
+        self.question = self._whole if has_pairs else self._request(self._whole)
+        self._slots = self._slots_of(self.question)
+        before, last = self._word(self.question.start - 1), self._word(self._whole.end - 1)
+        self._is_marked = last == "?" or (before == ":" and bool(self._slots))
+        preface = Sentence(self._whole.start, self.question.start)
+        self._preface = preface if self._slots_of(preface) else _NOWHERE
+        self._context = self._find_context()
+        self._slots_of_context = self._slots_of(self._context)
+
+    def _asking(self) -> Sentence:
+        """The last sentence with a question mark, or else the last that says more than thanks."""
+        marked = [each for each in self._all if self._word(each.end - 1) == "?"]
+        long = [each for each in self._all if each.end - each.start > 3 and any(map(each.has, self._items))]
+        return next(iter(reversed(marked or long or self._all)), _NOWHERE)
+
+    def _find_context(self) -> Sentence:
         """The nearest sentence with a condition, where the question has none or points back."""
-        words = {self._word(at) for at in range(*self.question)}
-        if self._slots and not _BACKWARD & words:
-            return None
-        others = [each for each in self._sentences if self._slots_of(each) and each != self._whole]
+        if self._slots and not _BACKWARD & {self._word(at) for at in range(*self.question)}:
+            return _NOWHERE
+        others = [each for each in self._all if each != self._whole and self._slots_of(each)]
         before = [each for each in others if each.end <= self._whole.start]
-        return self._request(before[-1]) if before else next(iter(others), None)
+        return self._request(before[-1]) if before else next(iter(others), _NOWHERE)
 
     def items(self) -> list[Item]:
         """The items that say what is asked."""
-        return [item for item in self._items if self.question.has(item) or self._counts(item)]
+        denied = [each for each in self._all if any(item.slot == "not" and each.has(item) for item in self._items)]
+        return [item for item in self._items if self.question.has(item) or self._counts(item, denied)]
 
-    def _counts(self, item: Item) -> bool:
+    def _counts(self, item: Item, denied: Sequence[Sentence]) -> bool:
         """Whether an item beside the question counts."""
-        if self._whole.has(item):
-            return self._preface.has(item) and bool(self._slots_of(self._preface)) and self._is_new(item)
-        if not self._is_marked:
-            return self._is_new(item)
+        if self._whole.has(item) or not self._is_marked:
+            is_new = not self._slots or item.slot not in self._slots | _ABOUT_ANSWER
+            return is_new and (self._preface.has(item) or not self._whole.has(item))
         if item.slot in self._slots:
             return False
-        if self._context and self._context.has(item):
-            asked = {each.slot for each in self._items if self.question.has(each)} & (_ASKED_OF_PRODUCT | _CONDITIONS)
-            if asked and "product" in self._slots_of(self._context):
-                return item.slot in ("product", "version", "number")
-            return not self._slots or item.slot not in _ABOUT_ANSWER
-        sentence = next(each for each in self._sentences if each.has(item))
-        is_known = item.slot in self._slots_of(self._context)
-        return item.slot in _OF_ASIDES and not self._is_denied(sentence) and not is_known
+        if self._context.has(item):
+            return self._counts_in_context(item)
+        is_of_asides = item.slot in _OF_ASIDES - self._slots_of_context
+        return is_of_asides and not any(each.has(item) for each in denied)
 
-    def _is_new(self, item: Item) -> bool:
-        """Whether the question says nothing of the kind itself."""
-        return not self._slots or item.slot not in self._slots | _ABOUT_ANSWER
-
-    def _is_denied(self, sentence: Sentence) -> bool:
-        return any(item.slot == "not" and sentence.has(item) for item in self._items)
+    def _counts_in_context(self, item: Item) -> bool:
+        asked = {each.slot for each in self._items if self.question.has(each)} & (_ASKED_OF_PRODUCT | _CONDITIONS)
+        if asked and "product" in self._slots_of_context:
+            return item.slot in ("product", "version", "number")
+        return not self._slots or item.slot not in _ABOUT_ANSWER
 
     def unknown(self) -> list[int]:
         """The places of words that are nothing known, and that could say what is asked."""
-        parts = [self.question] if self._is_marked or self._slots else [Sentence(0, len(self._tokens))]
-        if self._slots_of(self._preface):
-            parts.append(self._preface)
-        if self._context and not self._slots and "product" not in self._slots_of(self._context):
-            parts.append(self._context)
+        is_context = not self._slots and "product" not in self._slots_of_context
+        parts = [self.question, self._preface, self._context if is_context else _NOWHERE]
+        if not self._is_marked and not self._slots:
+            parts = [Sentence(0, len(self._tokens))]
         places = sorted({at for part in parts for at in range(*part)} - self._within)
         return [at for at in places if not self._tokens[at].is_mark and not self._is_ignored(at)]
 
@@ -166,8 +175,7 @@ class Scope:
 
     def opening(self) -> set[int]:
         """The places before what is asked for, which tell how it is asked: "Please disclose …"."""
-        parts = [self.question, *([self._context] if self._context else [])]
-        return {at for part in parts for at in range(part.start, self._asked_at(part))}
+        return {at for part in (self.question, self._context) for at in range(part.start, self._asked_at(part))}
 
     def _asked_at(self, part: Sentence) -> int:
         asked = [item.start - 2 for item in self._items if item.slot in _ASKED and part.has(item)]
