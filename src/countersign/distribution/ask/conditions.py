@@ -10,22 +10,16 @@ and is bound to nothing here; `beyond` asks for what no catalog has.
 
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
 
 from countersign.distribution.ask.lexicon import Token
-from countersign.distribution.ask.scope import SENTENCE_ENDS, Item, Scope
+from countersign.distribution.ask.scope import AUXILIARIES, SENTENCE_ENDS, Item, Scope
 from countersign.distribution.catalog.filter import KNOWN, SLOTS, Values
 
 MAX_NUMBER = 100
-AUXILIARIES = frozenset(
-    str.split(
-        "is are was were does do did has have had can could any will would am"
-        " isn't aren't doesn't don't didn't hasn't haven't wasn't can't"
-    )
-)
-"""What a question of Yes and No begins with."""
 _MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
 """Slots of which a product has several values: named side by side, all are meant."""
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
@@ -138,15 +132,16 @@ class Bound:
     def _only_beside(self, item: Item) -> None:
         """ "Only" is for the platforms or channels that follow ("only run on iOS"), or else for those before it."""
         following, last = self._items[self._items.index(item) + 1 :][:2], self.values[-1:]
-        before = last if last and last[0].end >= item.start - 1 else []
+        before = [value for value in last if value.end >= item.start - 1]
         slots = [each.slot for each in (*following, *before) if each.slot in ("platform", "channel")]
         if self._is_negated and [each.slot for each in following[:1]] == ["channel"]:
             # "Not just stable ones": the channel is no condition.
             following[0].slot, self._is_negated, self.has_unbound_not = "skip", False, False
-        elif self._is_negated or True in [value.is_negated for value in last]:
+            return
+        if True in (self._is_negated, *map(attrgetter("is_negated"), last)):
             # "Not Windows only" denies that it is the only one.
             self.found["guard"].append(item)
-        elif not self._is_of_asker(item):
+        if not self._is_of_asker(item):
             self._only |= {*slots[:1]}
 
     def _is_of_asker(self, item: Item) -> bool:

@@ -4,15 +4,15 @@ it changes the question before it ("and on Windows?", "how many of those?"), of 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
+from itertools import filterfalse, pairwise
 from typing import Any
 
 from msgspec.structs import replace
 
-from countersign.distribution.ask.conditions import AUXILIARIES, MAX_NUMBER, SLOT_OF_FIELD, Bound
+from countersign.distribution.ask.conditions import MAX_NUMBER, SLOT_OF_FIELD, Bound
 from countersign.distribution.ask.items import Corrected, Recognition, recognize
-from countersign.distribution.ask.lexicon import tokens_of
-from countersign.distribution.ask.scope import Item
+from countersign.distribution.ask.lexicon import COURTESY, tokens_of
+from countersign.distribution.ask.scope import AUXILIARIES, Item
 from countersign.distribution.catalog import names
 from countersign.distribution.catalog.filter import Filter, Values, conditions, slot, with_slots
 from countersign.distribution.catalog.words import words as terms_of
@@ -121,10 +121,10 @@ class _Builder:
         self._fields = list(dict.fromkeys(item.value for item in bound.found["field"]))
         self._kinds = [item.start for item in bound.of("kind")]
         self._releases = [item for item in bound.nouns if item.value == "releases"]
-        self._unused = [word for word in recognition.unused if word not in bound.used]
+        self._unused = list(filterfalse(bound.used.__contains__, recognition.unused))
         self._members: dict[str, Any] = {}
         self._order_of = ""
-        self._first = "".join(bound.words[bound.sentence.start :][:1])
+        self._first = next((word for word in bound.words[bound.sentence.start :] if word not in COURTESY), "")
         self._asks_whether = self._is_whether()
 
     def _is_whether(self) -> bool:
@@ -195,7 +195,7 @@ class _Builder:
         elif times:
             span = {"since": _moment(max(since, default=None)), "until": _moment(min(until, default=None))}
             self._members |= {**span, "when": bound.when or "any"}
-            if all(({"no", "without"} & self._words, "channel" in self._slots)):
+            if all(({"no", "without"} & {*bound.words[slice(*bound.sentence)]}, "channel" in self._slots)):
                 # "No beta since March" denies such a release, or only the channel of the releases since then.
                 bound.guards.append("no")
         elif bound.when == "none":

@@ -16,12 +16,21 @@ from countersign.distribution.catalog.filter import SLOTS
 _CONDITIONS = frozenset(["time", *SLOTS]) - {"version"}
 _ASKED = frozenset(["kind", "find", "field", "answer", "order"])
 _ASKED_OF_PRODUCT = frozenset(["find", "field", "order", "all"])
+AUXILIARIES = frozenset(
+    str.split(
+        "is are was were does do did has have had can could any will would am"
+        " isn't aren't doesn't don't didn't hasn't haven't wasn't can't"
+    )
+)
+"""What a question of Yes and No begins with."""
+_OF_PRODUCT = frozenset(["product", "version", "number", "and", "or"])
 _QUESTION_WORDS = frozenset(str.split("which what who whose when where how why"))
-_REQUESTS = frozenset(str.split("show list give find tell name so please just"))
+_REQUESTS = frozenset(str.split("show list give find tell name so please just what's who's how's"))
 _OPENS_ASIDE = frozenset(
     str.split("i i'm i've i'd we we're we've my our because cause cos coz thanks thx feels otherwise")
 )
-_OPENS_REQUEST = _QUESTION_WORDS | _REQUESTS
+_OPENS_REQUEST = _QUESTION_WORDS | _REQUESTS | AUXILIARIES
+_OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
 _BACKWARD = frozenset(str.split("one ones those them these it its they their such fit fits qualify match"))
 SENTENCE_ENDS = frozenset([".", "?", "!"])
 _SHORT_FORMS = frozenset(["i.e", "e.g", "etc"])
@@ -81,10 +90,16 @@ class _Text:
         return is_mark and at not in self._within and self._has_blank_before(at + 1)
 
     def _is_pause(self, at: int) -> bool:
-        """Whether there is a colon, or a dash between blanks after something that is known."""
-        is_dash = self._word(at) == "-" and self._has_blank_before(at) and min(self._within, default=at) < at
-        is_mark = is_dash or self._word(at) == ":"
-        return is_mark and at not in self._within and self._has_blank_before(at + 1)
+        """Whether there is a colon, "; show …", or a dash between blanks with something known on both sides."""
+        if at in self._within or not self._has_blank_before(at + 1):
+            return False
+        if self._word(at) == "-":
+            is_between = self._has_blank_before(at) and min(self._within, default=at) < at
+            return is_between and (self._opens_request(at + 1) or bool(self._starts(_ASKED, at, len(self._tokens))))
+        return self._word(at) == ":" or (self._word(at) == ";" and self._opens_request(at + 1))
+
+    def _opens_request(self, at: int) -> bool:
+        return self._word(at) in _OPENS_REQUEST
 
     def _slots_of(self, sentence: Sentence) -> set[str]:
         """What it says of products, releases and times."""
@@ -95,12 +110,18 @@ class _Text:
         condition, and before ", I …"."""
         start, end = sentence
         start = max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start)
-        said = min(self._starts(_CONDITIONS, start, end), default=end)
-        commas = {at + 1: self._word(at + 1) for at in range(start, end - 1) if self._word(at) in (",", ";")}
-        start = max([at for at, word in commas.items() if word in _OPENS_REQUEST and at <= said], default=start)
-        first = min([said, *self._starts(_ASKED, start, end)])
-        asides = [at - 1 for at, word in commas.items() if word in _OPENS_ASIDE and at > max(start, first)]
-        return Sentence(start, min(asides, default=end))
+        said = min([*self._starts(_CONDITIONS, start, end), end])
+        clauses = [at + 1 for at in range(start, end - 1) if self._word(at) in (",", ";")]
+        start = max([at for at in clauses if at <= said and self._word(at) in _OPENS_CLAUSE], default=start)
+        asked = min([said, *self._starts(_ASKED, start, end)])
+        return Sentence(start, self._end_before_aside([at for at in clauses if at > max(start, asked)], end))
+
+    def _end_before_aside(self, clauses: Sequence[int], end: int) -> int:
+        return min([at - 1 for at in clauses if self._is_aside(at)], default=end)
+
+    def _is_aside(self, at: int) -> bool:
+        """Whether a clause about the asker begins: "I have …", "or did I …"."""
+        return self._word(at) in _OPENS_ASIDE or (self._word(at) == "or" and self._word(at + 2) in ("i", "we"))
 
     def _starts(self, slots: Set[str], start: int, end: int) -> list[int]:
         return [item.start for item in self._items if item.slot in slots and start <= item.start < end]
@@ -117,10 +138,9 @@ class Scope(_Text):
         self.question = self._whole if has_pairs else self._request(self._whole)
         self._slots = self._slots_of(self.question)
         before, last = self._word(self.question.start - 1), self._word(self._whole.end - 1)
-        self._is_marked = last == "?" or (before == ":" and bool(self._slots))
-        preface = Sentence(self._whole.start, self.question.start)
-        self._preface = preface if self._slots_of(preface) else _NOWHERE
-        self._context = self._find_context()
+        self._is_marked = last == "?" or (before == ":" and bool(self._starts(_ASKED, *self.question)))
+        self._preface = Sentence(self._whole.start, self.question.start)
+        self._context = self._preface if self._slots_of(self._preface) else self._find_context()
         self._slots_of_context = self._slots_of(self._context)
 
     def _asking(self) -> Sentence:
@@ -137,41 +157,56 @@ class Scope(_Text):
         before = [each for each in others if each.end <= self._whole.start]
         return self._request(before[-1]) if before else next(iter(others), _NOWHERE)
 
+    def _remarks(self) -> set[int]:
+        """The places between brackets where nothing is asked: "(don't tell my boss)"."""
+        asked = {*self._starts(_CONDITIONS | _ASKED, 0, len(self._tokens))}
+        found: set[int] = set()
+        start = len(self._tokens)
+        for at in range(len(self._tokens)):
+            if at in self._within or self._word(at) not in ("(", ")"):
+                continue
+            if self._word(at) == ")" and asked.isdisjoint(range(start, at)):
+                found |= {*range(start, at)}
+            start = at if self._word(at) == "(" else len(self._tokens)
+        return found
+
     def items(self) -> list[Item]:
         """The items that say what is asked."""
+        remarks = self._remarks()
         denied = [each for each in self._all if any(item.slot == "not" and each.has(item) for item in self._items)]
-        return [item for item in self._items if self.question.has(item) or self._counts(item, denied)]
+        said = [item for item in self._items if item.start not in remarks]
+        return [item for item in said if self.question.has(item) or self._counts(item, denied)]
 
     def _counts(self, item: Item, denied: Sequence[Sentence]) -> bool:
         """Whether an item beside the question counts."""
-        if self._whole.has(item) or not self._is_marked:
-            is_new = not self._slots or item.slot not in self._slots | _ABOUT_ANSWER
-            return is_new and (self._preface.has(item) or not self._whole.has(item))
         if item.slot in self._slots:
             return False
         if self._context.has(item):
             return self._counts_in_context(item)
+        if not self._is_marked:
+            return not self._whole.has(item) and not (self._slots and item.slot in _ABOUT_ANSWER)
         is_of_asides = item.slot in _OF_ASIDES - self._slots_of_context
         return is_of_asides and not any(each.has(item) for each in denied)
 
     def _counts_in_context(self, item: Item) -> bool:
         asked = {each.slot for each in self._items if self.question.has(each)} & (_ASKED_OF_PRODUCT | _CONDITIONS)
         if asked and "product" in self._slots_of_context:
-            return item.slot in ("product", "version", "number")
+            return item.slot in _OF_PRODUCT or (self._context == self._preface and item.slot in _CONDITIONS)
         return not self._slots or item.slot not in _ABOUT_ANSWER
 
     def unknown(self) -> list[int]:
         """The places of words that are nothing known, and that could say what is asked."""
-        is_context = not self._slots and "product" not in self._slots_of_context
-        parts = [self.question, self._preface, self._context if is_context else _NOWHERE]
+        parts = [self.question]
         if not self._is_marked and not self._slots:
             parts = [Sentence(0, len(self._tokens))]
-        places = sorted({at for part in parts for at in range(*part)} - self._within)
-        return [at for at in places if not self._tokens[at].is_mark and not self._is_ignored(at)]
+        elif "product" not in self._slots_of_context and (not self._slots or self._context == self._preface):
+            parts += [self._context, self._preface]
+        places = {at for part in parts for at in range(*part)} - self._within - self._remarks()
+        return [at for at in sorted(places) if not self._is_ignored(at)]
 
     def _is_ignored(self, at: int) -> bool:
         # A label is no condition: "task: …".
-        return self._word(at) in IGNORED or self._word(at + 1) == ":"
+        return self._tokens[at].is_mark or self._word(at) in IGNORED or self._word(at + 1) == ":"
 
     def opening(self) -> set[int]:
         """The places before what is asked for, which tell how it is asked: "Please disclose …"."""
