@@ -7,6 +7,9 @@ import pytest
 from tests.ask import gauge
 from tests.distribution.world import World
 
+ASIDE = "Our hosts are not new and legal only waves MIT through since May. "
+FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "channel": None, "since": None}
+
 
 @pytest.mark.parametrize(
     ("question", "expected"),
@@ -35,6 +38,27 @@ from tests.distribution.world import World
         }}),
         ("What is the newest build of Keyturn, betas included?", {"channel": None, "order": "newest"}),
         ("Will Keyturn run on Windows?", {"answer": "exists"}),
+        # What is said beside the question is no condition.
+        (f"{ASIDE}Which free apps are there?", FREE_APPS),
+        ("Which free apps are there? The demo is on Monday, so no betas.", FREE_APPS),
+        ("Which free apps are there (don't tell my boss)?", FREE_APPS),
+        ("Which free apps are there, I have no stable machine", FREE_APPS),
+        ("Dear Sirs, we would be grateful to learn which free apps you carry", FREE_APPS),
+        ("task: list the free apps, no commentary", FREE_APPS),
+        ("Window opens tonight; list the free apps", FREE_APPS),
+        # But where the question has none or points back, the sentence before it is.
+        ("I am looking for free apps. Which ones are there?", FREE_APPS),
+        ("Free apps: how many?", {**FREE_APPS, "answer": "count"}),
+        ("My readers won't know Keyturn. What is it?", {"where": {"product": {"any": ["keyturn"]}}}),
+        ("I skipped Contour 1.1.0. What was in it?", {"where": {
+            "product": {"any": ["contour"]}, "version": {"any": ["1.1.0"]}
+        }}),
+        ("What was published between 1 and 8 November?", {
+            "since": "2026-11-01T00:00:00Z", "until": "2026-11-09T00:00:00Z"
+        }),
+        ("Releases of September of this year", {"since": "2026-09-01T00:00:00Z", "until": "2026-10-01T00:00:00Z"}),
+        ('{"action": "list_releases", "channel": "alpha"}', {"find": "releases", "channel": {"any": ["alpha"]}}),
+        ("search: type=app, access=free", FREE_APPS),
     ],
 )  # fmt: skip
 async def test_a_question_is_read_as_this_filter(catalog: World, question: str, expected: dict[str, Any]) -> None:
@@ -56,6 +80,8 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
         "Which licences does Kaffe & Kod use?",
         "Which multiplayer games aren't only for Windows?",
         "Games for Linux, except those without a stable release",
+        "Releases from May of Keyturn and then in July",
+        'get_product(name="Quantum Lint").latest_version',
     ],
 )
 async def test_a_question_that_no_filter_can_say_is_refused(catalog: World, question: str) -> None:

@@ -138,8 +138,9 @@ class Scope(_Text):
         self.question = self._whole if has_pairs else self._request(self._whole)
         self._slots = self._slots_of(self.question)
         before, last = self._word(self.question.start - 1), self._word(self._whole.end - 1)
-        self._is_marked = last == "?" or (before == ":" and bool(self._starts(_ASKED, *self.question)))
-        self._preface = Sentence(self._whole.start, self.question.start)
+        is_request = before == ";" or (before == ":" and bool(self._starts(_ASKED, *self.question)))
+        self._is_marked = is_request or last == "?"
+        self._preface = _NOWHERE if before == ";" else Sentence(self._whole.start, self.question.start)
         self._context = self._preface if self._slots_of(self._preface) else self._find_context()
         self._slots_of_context = self._slots_of(self._context)
 
