@@ -74,7 +74,8 @@ class Corrected(NamedTuple):
 
 @dataclass(slots=True)
 class Recognition:
-    """The items from left to right; the words that are none, the name of nothing in the catalog, corrected names."""
+    """The items from left to right; the words that are none, the name of nothing in the catalog, corrected names, and
+    whether one of the words is in a text of the catalog."""
 
     items: list[Item]
     unused: list[str] = field(default_factory=list[str])

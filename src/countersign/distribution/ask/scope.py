@@ -14,8 +14,11 @@ from countersign.distribution.ask.lexicon import IGNORED, Token
 from countersign.distribution.catalog.filter import SLOTS
 
 _CONDITIONS = frozenset(["time", *SLOTS]) - {"version"}
+"""The slots of items that limit what is found. A version alone does not say of which product it is."""
 _ASKED = frozenset(["kind", "find", "field", "answer", "order"])
+"""The slots of items that say what is asked for; words before the first of them are an opening."""
 _ASKED_OF_PRODUCT = frozenset(["find", "field", "order", "all"])
+"""What a question asks of a product that another sentence names: "What was in it?"."""
 AUXILIARIES = frozenset(
     str.split(
         "is are was were does do did has have had can could any will would am"
@@ -24,17 +27,21 @@ AUXILIARIES = frozenset(
 )
 """What a question of Yes and No begins with."""
 _OF_PRODUCT = frozenset(["product", "version", "number", "and", "or"])
+"""What a sentence that names the product adds to such a question."""
 _QUESTION_WORDS = frozenset(str.split("which what who whose when where how why"))
 _REQUESTS = frozenset(str.split("show list give find tell name so please just what's who's how's"))
 _OPENS_ASIDE = frozenset(
     str.split("i i'm i've i'd we we're we've my our because cause cos coz thanks thx feels otherwise")
 )
+"""What a clause about the asker begins with."""
 _OPENS_REQUEST = _QUESTION_WORDS | _REQUESTS | AUXILIARIES
 _OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
 _BACKWARD = frozenset(str.split("one ones those them these it its they their such fit fits qualify match"))
+"""Words by which a question points to the sentence before it."""
 SENTENCE_ENDS = frozenset([".", "?", "!"])
 _SHORT_FORMS = frozenset(["i.e", "e.g", "etc"])
 _OF_ASIDES = frozenset(["product", "org", "platform", "kind"])
+"""What counts in sentences that are neither the question nor its context."""
 _ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
 """What only the question itself says, where it names what it is about."""
 
@@ -73,6 +80,7 @@ class _Text:
     def __init__(self, tokens: Sequence[Token], items: Sequence[Item]) -> None:
         self._tokens, self._items = tokens, items
         self._within = {place for item in items for place in range(item.start, item.end)}
+        self._first_known = min(self._within, default=len(tokens))
 
     def _word(self, at: int) -> str:
         return self._tokens[at].word if 0 <= at < len(self._tokens) else ""
@@ -94,7 +102,7 @@ class _Text:
         if at in self._within or not self._has_blank_before(at + 1):
             return False
         if self._word(at) == "-":
-            is_between = self._has_blank_before(at) and min(self._within, default=at) < at
+            is_between = self._has_blank_before(at) and self._first_known < at
             return is_between and (self._opens_request(at + 1) or bool(self._starts(_ASKED, at, len(self._tokens))))
         return self._word(at) == ":" or (self._word(at) == ";" and self._opens_request(at + 1))
 
