@@ -11,6 +11,8 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
+from countersign.distribution.ask.conditions import SLOT_OF_FIELD
+from countersign.distribution.ask.lexicon import DENIALS
 from countersign.distribution.ask.parser import Reading, read
 from countersign.distribution.catalog import filter_queries
 from countersign.distribution.catalog.filter import (
@@ -45,6 +47,8 @@ CAN_ANSWER = (
 )
 _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
 """How much a condition says of what was meant, where other words were not used."""
+_REVERSING = frozenset(["only", *DENIALS, *SLOT_OF_FIELD])
+"""What a list cannot leave out: a denial, and a field that is asked for instead of products."""
 _YES_NO = {True: "Yes", False: "No"}
 _OF_RELEASES = frozenset(["versions", "published_at", "notes", "artifacts"])
 
@@ -123,7 +127,7 @@ def _reason(reading: Reading, unused: Sequence[str]) -> str:
         return f"the catalog has nothing about {joined(list(dict.fromkeys(reading.beyond)), 'or')}"
     if reading.unknown:
         return f'the catalog has nothing called "{reading.unknown}"'
-    if unused and (reading.guards or not _is_worth_telling(reading.filter)):
+    if unused and (_is_turned_round(reading) or not _is_worth_telling(reading)):
         return _not_known(unused)
     is_empty = replace(with_slots(reading.filter, version=Values()), limit=None) == Filter()
     return fault(reading.filter) or ("I do not understand what is asked for" if is_empty else "")
@@ -150,13 +154,23 @@ def _corrected(reading: Reading, found: Answered) -> Answered:
     return replace(found, confidence=CORRECTED, text=text, candidates=candidates)
 
 
-def _is_worth_telling(filter: Filter) -> bool:
+def _is_turned_round(reading: Reading) -> bool:
+    """Whether the words that were not used could mean the opposite of the answer. Of a list of products, a comparison
+    or a number among them could only make it shorter."""
+    filter = reading.filter
+    is_list = filter.answer == "list" and filter.find == "products" and not filter.where.product
+    return bool(reading.guards) and (not is_list or not _REVERSING.isdisjoint(reading.guards))
+
+
+def _is_worth_telling(reading: Reading) -> bool:
     """Whether the rows of a reading that did not use every word are of use: there are two conditions at least, and it
     is not one product of which something else was asked."""
+    filter = reading.filter
     weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
     weight = sum(weights) + bool(filter.since or filter.until) + (filter.find != "products")
     is_list = filter.answer == "list" and (len(filter.where.product.any) != 1 or filter.order in ("newest", "oldest"))
-    return weight > 1 and (is_list or (filter.answer == "fields" and bool(filter.fields)))
+    is_of_products = filter.answer == "fields" and bool(filter.fields or reading.is_about_text)
+    return weight > 1 and (is_list or is_of_products or filter.answer == "compare")
 
 
 async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:
