@@ -36,15 +36,15 @@ async def test_versions_are_compared_wherever_they_are_given(shelf: Store, which
     everything = Filter(find="releases", limit=100)
     newer = Filter(find="releases", where=Where(version=Values(**{which: (">1.0.0",)})), limit=100)
     exact = Filter(find="releases", where=Where(version=Values(**{which: ("1.0.0",)})), limit=100)
-    counts = [(await answers.run(shelf, each)).total for each in (everything, newer, exact)]
+    counts = [(await answers.of_filter(shelf, each)).total for each in (everything, newer, exact)]
 
     assert 0 < counts[1] < counts[0]
     assert 0 < counts[2] < counts[0]
 
 
 async def test_fields_are_those_of_the_products_that_the_filter_finds(shelf: Store) -> None:
-    none = await answers.run(shelf, Filter(answer="fields", fields=("license",), since="2030-01-01"))
-    two = await answers.run(shelf, Filter(answer="fields", fields=("license",), limit=2))
+    none = await answers.of_filter(shelf, Filter(answer="fields", fields=("license",), since="2030-01-01"))
+    two = await answers.of_filter(shelf, Filter(answer="fields", fields=("license",), limit=2))
 
     assert (none.total, two.total) == (0, 2)
 

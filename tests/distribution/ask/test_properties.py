@@ -118,8 +118,8 @@ async def test_sql_finds_what_plain_python_finds(shelf: Store, size: int) -> Non
         wanted = made(chance)
         expected = [item.slug for item in PUBLIC if is_true(wanted, item)]
 
-        found = await answers.run(shelf, wanted)
-        counted = await answers.run(shelf, replace(wanted, answer="count"))
+        found = await answers.of_filter(shelf, wanted)
+        counted = await answers.of_filter(shelf, replace(wanted, answer="count"))
 
         assert [each.product for each in found.sources] == expected, wanted
         assert (found.total, counted.total) == (len(expected), len(expected)), wanted

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from countersign.distribution.ask import answers
-from countersign.distribution.ask.answers import Answered, Source, Status
+from countersign.distribution.ask.answers import Answered
 from countersign.distribution.catalog.filter import Filter, fault
+from countersign.distribution.catalog.filter_answers import Source, Status
 from countersign.distribution.catalog.filter_queries import Facts, facts
 from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
@@ -191,7 +192,7 @@ Events = Iterator[tuple[str, object]]
 """Events of a stream: name, '' for none, and data."""
 
 
-async def answer_of(store: Store, answered: Answered, query_id: str) -> AskAnswer:
+async def wire_answer(store: Store, answered: Answered, query_id: str) -> AskAnswer:
     """The answer as the wire has it, with the first twenty products and releases that it is from."""
     sources = answered.sources[:MAX_RESULTS]
     products = {each.slug: each for each in await facts(store.database, [each.product for each in sources])}
@@ -340,8 +341,8 @@ async def search_catalog(call: Request[Nothing, Filter]) -> Answer:
     wrong = fault(call.body)
     if wrong is not None:
         raise invalid_member("/where", wrong)
-    found = await answers.run(call.context, call.body)
-    return http_answer.json(await answer_of(call.context, found, ids.new_uuid()))
+    found = await answers.of_filter(call.context, call.body)
+    return http_answer.json(await wire_answer(call.context, found, ids.new_uuid()))
 
 
 async def _answer(call: Request[Any, Any], asked: _Asked) -> Answer:
@@ -364,7 +365,7 @@ async def _answer(call: Request[Any, Any], asked: _Asked) -> Answer:
 async def _outcome(store: Store, asked: _Asked) -> tuple[Answered, AskAnswer]:
     is_read_by_model = asked.mode == "generate"
     found = await answers.answer(store, asked.question, clock.now(), asked.previous, with_model=is_read_by_model)
-    return found, await answer_of(store, found, asked.query_id)
+    return found, await wire_answer(store, found, asked.query_id)
 
 
 async def _stream(call: Request[Any, Any], asked: _Asked) -> AsyncGenerator[bytes]:
