@@ -30,10 +30,10 @@ _OF_PRODUCT = frozenset(["product", "version", "number", "and", "or"])
 """What a sentence that names the product adds to such a question."""
 _QUESTION_WORDS = frozenset(str.split("which what who whose when where how why"))
 _REQUESTS = frozenset(str.split("show list give find tell name so please just what's who's how's"))
-_OPENS_ASIDE = frozenset(
-    str.split("i i'm i've i'd we we're we've my our because cause cos coz thanks thx feels otherwise")
-)
-"""What a clause about the asker begins with."""
+_ASKERS = frozenset(str.split("i i'm im i've ive i'd id we we're we've my our he she mom mum dad"))
+_REASONS = frozenset(str.split("because cause cos coz cuz thanks thx feels otherwise"))
+_BEFORE_ASKERS = frozenset(str.split("so since before as while if until till but though"))
+"""What a clause about the asker begins with: a reason; after a comma the asker; elsewhere both."""
 _OPENS_REQUEST = _QUESTION_WORDS | _REQUESTS | AUXILIARIES
 _OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
 _BACKWARD = frozenset(str.split("one ones those them these it its they their such fit fits qualify match"))
@@ -121,15 +121,16 @@ class _Text:
         said = min([*self._starts(_CONDITIONS, start, end), end])
         clauses = [at + 1 for at in range(start, end - 1) if self._word(at) in (",", ";")]
         start = max([at for at in clauses if at <= said and self._word(at) in _OPENS_CLAUSE], default=start)
-        asked = min([said, *self._starts(_ASKED, start, end)])
-        return Sentence(start, self._end_before_aside([at for at in clauses if at > max(start, asked)], end))
-
-    def _end_before_aside(self, clauses: Sequence[int], end: int) -> int:
-        return min([at - 1 for at in clauses if self._is_aside(at)], default=end)
+        asked = max(start, min([said, *self._starts(_ASKED, start, end)]))
+        return Sentence(start, min([at for at in range(asked + 1, end) if self._is_aside(at)], default=end))
 
     def _is_aside(self, at: int) -> bool:
-        """Whether a clause about the asker begins: "I have …", "or did I …"."""
-        return self._word(at) in _OPENS_ASIDE or (self._word(at) == "or" and self._word(at + 2) in ("i", "we"))
+        """Whether a clause about the asker begins: ", I have …", "because …", "so we can …", "or did I …"."""
+        word, following = self._word(at), self._word(at + 1)
+        if word in (",", ";"):
+            return following in _ASKERS | _REASONS
+        is_either = word == "or" and following in AUXILIARIES
+        return word in _REASONS or is_either or (word in _BEFORE_ASKERS and following in _ASKERS)
 
     def _starts(self, slots: Set[str], start: int, end: int) -> list[int]:
         return [item.start for item in self._items if item.slot in slots and start <= item.start < end]
