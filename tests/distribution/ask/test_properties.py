@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from countersign.distribution.ask import answers
+from countersign.distribution.ask import answers, lexicon
 from countersign.distribution.catalog.filter import KNOWN, Filter, Values, conditions, with_slots
 from countersign.distribution.catalog.filter_queries import forms
 from countersign.distribution.catalog.words import words
 from countersign.distribution.context import Store
-from tests.distribution.ask.shelf import PUBLIC, Item, asked
+from tests.distribution.ask.shelf import NOW, PUBLIC, Item, asked
 
 SIZES = [200, pytest.param(20_000, marks=pytest.mark.full)]
 DAYS = ("2025-01-01", "2025-07-01", "2026-01-01", "2026-06-01", "2026-08-01", "2026-08-15", "2027-01-01")
@@ -137,3 +137,31 @@ async def test_a_filter_as_text_is_a_question_with_the_same_meaning(shelf: Store
         found = await asked(shelf, as_text(wanted))
 
         assert found.filter == wanted, as_text(wanted)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_any_words_have_an_answer_whose_filter_is_valid(shelf: Store, size: int) -> None:
+    chance = random.Random(13)
+    phrases = [" ".join(phrase) for phrase in {**lexicon.WORDS, **lexicon.KEYS}]
+    others = [
+        *sorted(lexicon.IGNORED),
+        *(each.title for each in PUBLIC),
+        "2026",
+        "1.2.0",
+        "=",
+        "!=",
+        ">",
+        ",",
+        ".",
+        "?",
+        ":",
+    ]
+    for _ in range(size):
+        question = " ".join(
+            chance.choice(chance.choice((phrases, phrases, others))) for _ in range(chance.randint(1, 12))
+        )
+
+        found = await answers.answer(shelf, question, NOW, [chance.choice(phrases)] * chance.randint(0, 1))
+
+        assert found.text, question
+        assert "`$" not in found.text, (question, found.text)

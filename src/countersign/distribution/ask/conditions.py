@@ -74,6 +74,8 @@ class Bound:
             elif self.found["each"] and item.slot in ("field", "find") and item.value in SLOT_OF_FIELD:
                 self.by = SLOT_OF_FIELD[item.value]
                 self.found["each"].clear()
+            elif self.words[item.start] == "whose" and item.start > self.sentence.start:
+                self._but(item)
             elif item.slot in handlers:
                 handlers[item.slot](item)
             else:

@@ -17,6 +17,7 @@ _CONDITIONS = frozenset(["time", *SLOTS]) - {"version"}
 """The slots of items that limit what is found. A version alone does not say of which product it is."""
 _ASKED = frozenset(["kind", "find", "field", "answer", "order"])
 """The slots of items that say what is asked for; words before the first of them are an opening."""
+_TELLING = (_CONDITIONS | _ASKED | {"beyond"}) - {"time"}
 _ASKED_OF_PRODUCT = frozenset(["find", "field", "order", "all"])
 """What a question asks of a product that another sentence names: "What was in it?"."""
 AUXILIARIES = frozenset(
@@ -28,16 +29,21 @@ AUXILIARIES = frozenset(
 """What a question of Yes and No begins with."""
 _OF_PRODUCT = frozenset(["product", "version", "number", "and", "or"])
 """What a sentence that names the product adds to such a question."""
-_QUESTION_WORDS = frozenset(str.split("which what who whose when where how why"))
-_REQUESTS = frozenset(str.split("show list give find tell name so please just what's who's how's"))
+_QUESTION_WORDS = frozenset(str.split("which what who whose when where how why whether what's who's how's"))
+_REQUESTS = frozenset(
+    str.split("show list give find tell name so please just kindly enumerate identify state specify compare count")
+)
 _ASKERS = frozenset(str.split("i i'm im i've ive i'd id we we're we've my our he she mom mum dad"))
 _REASONS = frozenset(str.split("because cause cos coz cuz thanks thx feels otherwise"))
 _BEFORE_ASKERS = frozenset(str.split("so since before as while if until till but though"))
+_CONTRASTS = frozenset(str.split("but though although however"))
 """What a clause about the asker begins with: a reason; after a comma the asker; elsewhere both."""
 _OPENS_REQUEST = _QUESTION_WORDS | _REQUESTS | AUXILIARIES
 _OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
 _BACKWARD = frozenset(str.split("one ones those them these it its they their such fit fits qualify match"))
 """Words by which a question points to the sentence before it."""
+ORDERS = "stories and orders"
+"""What is asked of a machine and not of a catalog."""
 SENTENCE_ENDS = frozenset([".", "?", "!"])
 _SHORT_FORMS = frozenset(["i.e", "e.g", "etc"])
 _OF_ASIDES = frozenset(["product", "org", "platform", "kind"])
@@ -122,15 +128,19 @@ class _Text:
         clauses = [at + 1 for at in range(start, end - 1) if self._word(at) in (",", ";")]
         start = max([at for at in clauses if at <= said and self._word(at) in _OPENS_CLAUSE], default=start)
         asked = max(start, min([said, *self._starts(_ASKED, start, end)]))
-        return Sentence(start, min([at for at in range(asked + 1, end) if self._is_aside(at)], default=end))
+        return Sentence(start, min([at for at in range(asked + 1, end) if self._is_aside(at, end)], default=end))
 
-    def _is_aside(self, at: int) -> bool:
+    def _is_aside(self, at: int, end: int) -> bool:
         """Whether a clause about the asker begins: ", I have …", "because …", "so we can …", "or did I …"."""
         word, following = self._word(at), self._word(at + 1)
         if word in (",", ";"):
             return following in _ASKERS | _REASONS
-        is_either = word == "or" and following in AUXILIARIES
-        return word in _REASONS or is_either or (word in _BEFORE_ASKERS and following in _ASKERS)
+        if word in _CONTRASTS:
+            return not (self._starts(_CONDITIONS, at, end) or self._starts({"not"}, at, at + 3))
+        is_purpose = (word == "or" and following in AUXILIARIES) or (
+            word == "to" and self._word(at + 2) in _QUESTION_WORDS
+        )
+        return word in _REASONS or is_purpose or (word in _BEFORE_ASKERS and following in _ASKERS)
 
     def _starts(self, slots: Set[str], start: int, end: int) -> list[int]:
         return [item.start for item in self._items if item.slot in slots and start <= item.start < end]
@@ -150,14 +160,22 @@ class Scope(_Text):
         is_request = before == ";" or (before == ":" and bool(self._starts(_ASKED, *self.question)))
         self._is_marked = is_request or last == "?"
         self._preface = _NOWHERE if before == ";" else Sentence(self._whole.start, self.question.start)
-        self._context = self._preface if self._slots_of(self._preface) else self._find_context()
+        self._context = self._preface if self._slots_of(self._preface) - self._slots else self._find_context()
         self._slots_of_context = self._slots_of(self._context)
 
     def _asking(self) -> Sentence:
-        """The last sentence with a question mark, or else the last that says more than thanks."""
-        marked = [each for each in self._all if self._word(each.end - 1) == "?"]
-        long = [each for each in self._all if each.end - each.start > 3 and any(map(each.has, self._items))]
-        return next(iter(reversed(marked or long or self._all)), _NOWHERE)
+        """The last sentence with a question mark, or that begins as one, or else the last that says more than thanks;
+        "True?" is of the sentence before it."""
+        known = [each for each in self._all if any(map(each.has, self._items))]
+        marked = [
+            each
+            for each in self._all
+            if self._word(each.end - 1) == "?" and (each in known or each.end - each.start > 2)
+        ]
+        opened = [each for each in known if self._word(each.start) in _QUESTION_WORDS | AUXILIARIES]
+        long = [each for each in known if each.end - each.start > 3]
+        telling = [each for each in long if self._starts(_TELLING, *each)]
+        return next(iter(reversed(marked or opened or telling or long or self._all)), _NOWHERE)
 
     def _find_context(self) -> Sentence:
         """The nearest sentence with a condition, where the question has none or points back."""
@@ -184,7 +202,7 @@ class Scope(_Text):
         """The items that say what is asked."""
         remarks = self._remarks()
         denied = [each for each in self._all if any(item.slot == "not" and each.has(item) for item in self._items)]
-        said = [item for item in self._items if item.start not in remarks]
+        said = [item for item in self._items if item.start not in remarks and not self._is_introduction(item)]
         return [item for item in said if self.question.has(item) or self._counts(item, denied)]
 
     def _counts(self, item: Item, denied: Sequence[Sentence]) -> bool:
@@ -209,14 +227,26 @@ class Scope(_Text):
         parts = [self.question]
         if not self._is_marked and not self._slots:
             parts = [Sentence(0, len(self._tokens))]
-        elif "product" not in self._slots_of_context and (not self._slots or self._context == self._preface):
+        elif "product" not in self._slots_of_context and (not self._tells() or self._context == self._preface):
             parts += [self._context, self._preface]
         places = {at for part in parts for at in range(*part)} - self._within - self._remarks()
         return [at for at in sorted(places) if not self._is_ignored(at)]
 
+    def _tells(self) -> bool:
+        return bool(self._slots or self._starts(_ASKED, *self.question))
+
     def _is_ignored(self, at: int) -> bool:
         # A label is no condition: "task: …".
         return self._tokens[at].is_mark or self._word(at) in IGNORED or self._word(at + 1) == ":"
+
+    def _is_introduction(self, item: Item) -> bool:
+        return item.slot in ("not", "guard", "beyond") and item.value != ORDERS and self._introduction().has(item)
+
+    def _introduction(self) -> Sentence:
+        """What is before the first question word, where it says nothing of what is asked: "I don't know what …"."""
+        start, end = self.question
+        asked = min([at for at in range(start, end) if self._word(at) in _QUESTION_WORDS], default=start)
+        return _NOWHERE if self._starts(_CONDITIONS | _ASKED, start, asked) else Sentence(start, asked)
 
     def opening(self) -> set[int]:
         """The places before what is asked for, which tell how it is asked: "Please disclose …"."""

@@ -23,7 +23,7 @@ FieldName: TypeAlias = Literal[
     "org", "kind", "platforms", "channels", "tags", "versions", "published_at", "notes", "license", "access",
     "homepage", "artifacts",
 ]  # fmt: skip
-By: TypeAlias = Literal["kind", "platform", "channel", "org", "license", "tag"]
+By: TypeAlias = Literal["kind", "platform", "channel", "org", "license", "tag", "access"]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
 Moment = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\d(T[\d:.]{8,}Z)?(?!\n)$")]
 KNOWN: dict[str, tuple[str, ...]] = {
@@ -123,7 +123,11 @@ def moment(text: str) -> Instant:
 
 
 def fault(asked: Filter) -> str | None:
-    """What is wrong with a filter of the right form: a value that its slot does not have, a day that does not exist."""
+    """What is wrong with a filter: its form, a value that its slot does not have, a day that does not exist."""
+    try:
+        msgspec.convert(msgspec.to_builtins(asked), Filter)
+    except msgspec.ValidationError as error:
+        return str(error)
     given = [(name, each) for name, values in conditions(asked) for each in (*values.any, *values.all, *values.none)]
     for name, value in given:
         if value not in KNOWN.get(name, (value,)):

@@ -71,7 +71,13 @@ _COMPARISON = re.compile(r"(>=|<=|>|<)\s*v?(.+)", re.DOTALL)
 _BITS = {"platform": PLATFORMS, "channel": CHANNELS}
 MAX_TAG_SETS = 20_000
 """Sets of tags that are counted, the most frequent first."""
-_COLUMNS = {"tag": "c.tags", "kind": "c.kind", "org": "c.org_slug", "license": "coalesce(c.license, 'none')"}
+_COLUMNS = {
+    "tag": "c.tags",
+    "kind": "c.kind",
+    "org": "c.org_slug",
+    "license": "coalesce(c.license, 'none')",
+    "access": "CASE c.is_free WHEN 1 THEN 'free' ELSE 'entitled' END",
+}
 Built = tuple[str, list[Value]]
 
 
@@ -163,7 +169,19 @@ async def counts(database: Database, asked: Filter, by: By) -> Counter[str]:
     found: Counter[str] = Counter()
     for value, count in await database.scan(text, *statement.values):
         found.update(dict.fromkeys(str(value).split() if by == "tag" else [str(value)], int(count)))
-    return found
+    return await _by_name(database, found) if by == "org" else found
+
+
+async def _by_name(database: Database, found: Counter[str]) -> Counter[str]:
+    """The numbers of organisations by their names."""
+    statement = Statement()
+    text = f"SELECT o.slug, o.name FROM organisation o WHERE o.slug IN ({statement.list(list(found))})"
+    rows = await database.scan(text, *statement.values) if found else []
+    names = {str(slug): str(name) for slug, name in rows}
+    named: Counter[str] = Counter()
+    for slug, count in found.items():
+        named[names.get(slug, slug)] += count
+    return named
 
 
 async def facts(database: Database, slugs: Sequence[str]) -> list[Facts]:
