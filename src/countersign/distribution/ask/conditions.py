@@ -71,7 +71,7 @@ class Bound:
             end = item.end
             if item.is_pair and item.slot not in (*SLOTS, "time"):
                 self.pairs.setdefault(item.slot, []).append(int(item.value) if item.slot == "limit" else item.value)
-            elif self.found["each"] and item.slot in ("field", "find") and item.value in SLOT_OF_FIELD:
+            elif self._is_each(item):
                 self.by = SLOT_OF_FIELD[item.value]
                 self.found["each"].clear()
             elif self.words[item.start] == "whose" and item.start > self.sentence.start:
@@ -80,6 +80,12 @@ class Bound:
                 handlers[item.slot](item)
             else:
                 self.found[item.slot].append(item)
+
+    def _is_each(self, item: Item) -> bool:
+        """Whether it is counted by: the field right after "each"."""
+        each = self.found["each"][-1:]
+        is_field = item.slot in ("field", "find") and item.value in SLOT_OF_FIELD
+        return is_field and [item.start] in [[last.end + more] for last in each for more in (0, 1)]
 
     def _end(self) -> None:
         """What only the whole question tells."""

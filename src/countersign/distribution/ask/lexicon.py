@@ -26,8 +26,10 @@ _KEY_WORD = re.compile(r"[^\W_]+")
 _IDENTIFIER = re.compile(r"[a-z]+(?:_[a-z]+)+")
 _QUOTED_SENTENCE = re.compile(r'["“]([^"“”]{1,400}[?!.][^"“”]{0,100})["”]')
 """What somebody says, and no name: read without its quotation marks."""
+_COMMENT = re.compile(r"\s(?:#|//) .*")
 _FOLDED = str.maketrans({"’": "'", "‘": "'", "–": "-", "—": "-", "\u00a0": " "})
 _WHOLE = frozenset(str.split("what's who's where's when's it's that's there's how's let's he's she's here's"))
+_WITHOUT_APOSTROPHE = {word.replace("'", ""): word for word in _WHOLE - {"it's", "let's", "he's", "she's"}}
 
 
 class Token(NamedTuple):
@@ -43,7 +45,7 @@ class Token(NamedTuple):
 def tokens_of(question: str) -> list[Token]:
     """The tokens of a question, the first four hundred. A compound of a hyphen is its words."""
     found: list[Token] = []
-    text = _QUOTED_SENTENCE.sub(r" \1 ", question.translate(_FOLDED))
+    text = _QUOTED_SENTENCE.sub(r" \1 ", _COMMENT.sub("", question.translate(_FOLDED)))
     for match in _TOKEN.finditer(text):
         if len(found) >= MAX_TOKENS:
             break
@@ -67,7 +69,7 @@ def _quoted(text: str, start: int, end: int, following: str) -> list[Token]:
 
 
 def _word(text: str, start: int, end: int) -> Token:
-    word = folded(text)
+    word = _WITHOUT_APOSTROPHE.get(folded(text), folded(text))
     is_possessive = word.endswith("'s") and word not in _WHOLE
     return Token(word[:-2], start, end - 2) if is_possessive else Token(word, start, end)
 

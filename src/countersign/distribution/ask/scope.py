@@ -36,8 +36,10 @@ _REQUESTS = frozenset(
 _ASKERS = frozenset(str.split("i i'm im i've ive i'd id we we're we've my our he she mom mum dad"))
 _REASONS = frozenset(str.split("because cause cos coz cuz thanks thx feels otherwise"))
 _BEFORE_ASKERS = frozenset(str.split("so since before as while if until till but though"))
+_SAYING = frozenset(str.split("said says told wants bet guess think hope swear promise heard forgot"))
 _CONTRASTS = frozenset(str.split("but though although however"))
-"""What a clause about the asker begins with: a reason; after a comma the asker; elsewhere both."""
+_OPENS_ASIDE = ((_BEFORE_ASKERS, _ASKERS), (_ASKERS, _SAYING), ({"or"}, AUXILIARIES))
+"""What a clause about the asker begins with: a reason; after a comma the asker; elsewhere these pairs of words."""
 _OPENS_REQUEST = _QUESTION_WORDS | _REQUESTS | AUXILIARIES
 _OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
 _BACKWARD = frozenset(str.split("one ones those them these it its they their such fit fits qualify match"))
@@ -48,6 +50,7 @@ SENTENCE_ENDS = frozenset([".", "?", "!"])
 _SHORT_FORMS = frozenset(["i.e", "e.g", "etc"])
 _OF_ASIDES = frozenset(["product", "org", "platform", "kind"])
 """What counts in sentences that are neither the question nor its context."""
+_OF_UNMARKED = (_CONDITIONS - {"time"}) | {"and", "or", "not", "only"}
 _ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
 """What only the question itself says, where it names what it is about."""
 
@@ -126,9 +129,17 @@ class _Text:
         start = max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start)
         said = min([*self._starts(_CONDITIONS, start, end), end])
         clauses = [at + 1 for at in range(start, end - 1) if self._word(at) in (",", ";")]
-        start = max([at for at in clauses if at <= said and self._word(at) in _OPENS_CLAUSE], default=start)
+        opens = [at for at in clauses if self._word(at) in _OPENS_CLAUSE]
+        opens += [at for at in range(start, end) if self._word(at) == "whether"]
+        start = max([at for at in opens if at <= said or (at > start + 5 and self._is_question(at))], default=start)
         asked = max(start, min([said, *self._starts(_ASKED, start, end)]))
         return Sentence(start, min([at for at in range(asked + 1, end) if self._is_aside(at, end)], default=end))
+
+    def _is_question(self, at: int) -> bool:
+        """Whether a clause asks by itself, whatever is before it: "so which games …", "what's new …"."""
+        at += self._word(at) in ("so", "and")
+        is_relative = self._word(at) in ("which", "who", "whose", "where")
+        return self._word(at) in _QUESTION_WORDS and (not is_relative or bool(self._starts(_ASKED, at + 1, at + 2)))
 
     def _is_aside(self, at: int, end: int) -> bool:
         """Whether a clause about the asker begins: ", I have …", "because …", "so we can …", "or did I …"."""
@@ -137,10 +148,9 @@ class _Text:
             return following in _ASKERS | _REASONS
         if word in _CONTRASTS:
             return not (self._starts(_CONDITIONS, at, end) or self._starts({"not"}, at, at + 3))
-        is_purpose = (word == "or" and following in AUXILIARIES) or (
-            word == "to" and self._word(at + 2) in _QUESTION_WORDS
-        )
-        return word in _REASONS or is_purpose or (word in _BEFORE_ASKERS and following in _ASKERS)
+        is_purpose = word == "to" and self._word(at + 2) in _QUESTION_WORDS
+        is_pair = any(word in words and following in others for words, others in _OPENS_ASIDE)
+        return word in _REASONS or is_purpose or is_pair
 
     def _starts(self, slots: Set[str], start: int, end: int) -> list[int]:
         return [item.start for item in self._items if item.slot in slots and start <= item.start < end]
@@ -157,21 +167,19 @@ class Scope(_Text):
         self.question = self._whole if has_pairs else self._request(self._whole)
         self._slots = self._slots_of(self.question)
         before, last = self._word(self.question.start - 1), self._word(self._whole.end - 1)
-        is_request = before == ";" or (before == ":" and bool(self._starts(_ASKED, *self.question)))
+        is_request = before == ";" or (before in (":", "-") and bool(self._starts(_ASKED, *self.question)))
         self._is_marked = is_request or last == "?"
         self._preface = _NOWHERE if before == ";" else Sentence(self._whole.start, self.question.start)
-        self._context = self._preface if self._slots_of(self._preface) - self._slots else self._find_context()
+        is_context = bool(self._slots_of(self._preface) - self._slots - {"time"})
+        self._context = self._preface if is_context else self._find_context()
         self._slots_of_context = self._slots_of(self._context)
 
     def _asking(self) -> Sentence:
         """The last sentence with a question mark, or that begins as one, or else the last that says more than thanks;
         "True?" is of the sentence before it."""
         known = [each for each in self._all if any(map(each.has, self._items))]
-        marked = [
-            each
-            for each in self._all
-            if self._word(each.end - 1) == "?" and (each in known or each.end - each.start > 2)
-        ]
+        asking = [each for each in self._all if self._word(each.end - 1) == "?"]
+        marked = [each for each in asking if each in known or each.end - each.start > 2]
         opened = [each for each in known if self._word(each.start) in _QUESTION_WORDS | AUXILIARIES]
         long = [each for each in known if each.end - each.start > 3]
         telling = [each for each in long if self._starts(_TELLING, *each)]
@@ -183,7 +191,7 @@ class Scope(_Text):
             return _NOWHERE
         others = [each for each in self._all if each != self._whole and self._slots_of(each)]
         before = [each for each in others if each.end <= self._whole.start]
-        return self._request(before[-1]) if before else next(iter(others), _NOWHERE)
+        return self._request(before[-1]) if before else next(iter(others if not self._slots else ()), _NOWHERE)
 
     def _remarks(self) -> set[int]:
         """The places between brackets where nothing is asked: "(don't tell my boss)"."""
@@ -201,7 +209,8 @@ class Scope(_Text):
     def items(self) -> list[Item]:
         """The items that say what is asked."""
         remarks = self._remarks()
-        denied = [each for each in self._all if any(item.slot == "not" and each.has(item) for item in self._items)]
+        denials = [item for item in self._items if item.slot == "not" and item.start not in remarks]
+        denied = [each for each in self._all if any(map(each.has, denials))]
         said = [item for item in self._items if item.start not in remarks and not self._is_introduction(item)]
         return [item for item in said if self.question.has(item) or self._counts(item, denied)]
 
@@ -212,22 +221,26 @@ class Scope(_Text):
         if self._context.has(item):
             return self._counts_in_context(item)
         if not self._is_marked:
-            return not self._whole.has(item) and not (self._slots and item.slot in _ABOUT_ANSWER)
+            return not self._whole.has(item) and (not self._slots or item.slot in _OF_UNMARKED)
         is_of_asides = item.slot in _OF_ASIDES - self._slots_of_context
+        is_of_asides &= item.slot != "product" or "kind" not in self._slots
         return is_of_asides and not any(each.has(item) for each in denied)
 
     def _counts_in_context(self, item: Item) -> bool:
         asked = {each.slot for each in self._items if self.question.has(each)} & (_ASKED_OF_PRODUCT | _CONDITIONS)
         if asked and "product" in self._slots_of_context:
             return item.slot in _OF_PRODUCT or (self._context == self._preface and item.slot in _CONDITIONS)
-        return not self._slots or item.slot not in _ABOUT_ANSWER
+        is_plain = not self._starts({"kind", "find"}, *self._context) and self._context == self._preface
+        is_said = item.slot in ("tag", "text") and is_plain and self._tells() and not self._slots
+        return not is_said and (not self._slots or item.slot not in _ABOUT_ANSWER)
 
     def unknown(self) -> list[int]:
         """The places of words that are nothing known, and that could say what is asked."""
-        parts = [self.question]
-        if not self._is_marked and not self._slots:
+        parts, tells = [self.question], self._tells()
+        is_preface = self._context == self._preface and bool(self._slots)
+        if not self._is_marked and not tells:
             parts = [Sentence(0, len(self._tokens))]
-        elif "product" not in self._slots_of_context and (not self._tells() or self._context == self._preface):
+        elif "product" not in self._slots_of_context and (is_preface or not tells):
             parts += [self._context, self._preface]
         places = {at for part in parts for at in range(*part)} - self._within - self._remarks()
         return [at for at in sorted(places) if not self._is_ignored(at)]
