@@ -89,6 +89,7 @@ class _Text:
     def __init__(self, tokens: Sequence[Token], items: Sequence[Item]) -> None:
         self._tokens, self._items = tokens, items
         self._within = {place for item in items for place in range(item.start, item.end)}
+        self._slot_at = {item.start: item.slot for item in items}
         self._first_known = min(self._within, default=len(tokens))
 
     def _word(self, at: int) -> str:
@@ -127,13 +128,14 @@ class _Text:
         condition, and before ", I …"."""
         start, end = sentence
         start = max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start)
-        said = min([*self._starts(_CONDITIONS, start, end), end])
+        conditions = self._starts(_CONDITIONS, start, end)
+        said, last = min([*conditions, end]), max([*conditions, start])
         clauses = [at + 1 for at in range(start, end - 1) if self._word(at) in (",", ";")]
         opens = [at for at in clauses if self._word(at) in _OPENS_CLAUSE]
         opens += [at for at in range(start, end) if self._word(at) == "whether"]
         start = max([at for at in opens if at <= said or (at > start + 5 and self._is_question(at))], default=start)
         asked = max(start, min([said, *self._starts(_ASKED, start, end)]))
-        return Sentence(start, min([at for at in range(asked + 1, end) if self._is_aside(at, end)], default=end))
+        return Sentence(start, min([at for at in range(asked + 1, end) if self._is_aside(at, last)], default=end))
 
     def _is_question(self, at: int) -> bool:
         """Whether a clause asks by itself, whatever is before it: "so which games …", "what's new …"."""
@@ -141,19 +143,20 @@ class _Text:
         is_relative = self._word(at) in ("which", "who", "whose", "where")
         return self._word(at) in _QUESTION_WORDS and (not is_relative or bool(self._starts(_ASKED, at + 1, at + 2)))
 
-    def _is_aside(self, at: int, end: int) -> bool:
-        """Whether a clause about the asker begins: ", I have …", "because …", "so we can …", "or did I …"."""
+    def _is_aside(self, at: int, last: int) -> bool:
+        """Whether a clause about the asker begins: ", I have …", "because …", "so we can …", "or did I …". `last` is where
+        the last condition is."""
         word, following = self._word(at), self._word(at + 1)
         if word in (",", ";"):
             return following in _ASKERS | _REASONS
         if word in _CONTRASTS:
-            return not (self._starts(_CONDITIONS, at, end) or self._starts({"not"}, at, at + 3))
+            return last < at and not self._starts({"not"}, at, at + 3)
         is_purpose = word == "to" and self._word(at + 2) in _QUESTION_WORDS
         is_pair = any(word in words and following in others for words, others in _OPENS_ASIDE)
         return word in _REASONS or is_purpose or is_pair
 
     def _starts(self, slots: Set[str], start: int, end: int) -> list[int]:
-        return [item.start for item in self._items if item.slot in slots and start <= item.start < end]
+        return [at for at in range(start, end) if self._slot_at.get(at) in slots]
 
 
 class Scope(_Text):
@@ -211,7 +214,8 @@ class Scope(_Text):
         remarks = self._remarks()
         denials = [item for item in self._items if item.slot == "not" and item.start not in remarks]
         denied = [each for each in self._all if any(map(each.has, denials))]
-        said = [item for item in self._items if item.start not in remarks and not self._is_introduction(item)]
+        told = remarks | self._introduction()
+        said = [item for item in self._items if item.start not in told]
         return [item for item in said if self.question.has(item) or self._counts(item, denied)]
 
     def _counts(self, item: Item, denied: Sequence[Sentence]) -> bool:
@@ -252,14 +256,13 @@ class Scope(_Text):
         # A label is no condition: "task: …".
         return self._tokens[at].is_mark or self._word(at) in IGNORED or self._word(at + 1) == ":"
 
-    def _is_introduction(self, item: Item) -> bool:
-        return item.slot in ("not", "guard", "beyond") and item.value != ORDERS and self._introduction().has(item)
-
-    def _introduction(self) -> Sentence:
-        """What is before the first question word, where it says nothing of what is asked: "I don't know what …"."""
+    def _introduction(self) -> set[int]:
+        """Where items before the first question word stand that say nothing of what is asked: "I don't know what …"."""
         start, end = self.question
         asked = min([at for at in range(start, end) if self._word(at) in _QUESTION_WORDS], default=start)
-        return _NOWHERE if self._starts(_CONDITIONS | _ASKED, start, asked) else Sentence(start, asked)
+        said = self._starts(_CONDITIONS | _ASKED, start, asked)
+        told = (item for item in self._items if item.slot in ("not", "guard", "beyond") and item.value != ORDERS)
+        return {item.start for item in told if not said and start <= item.start < asked}
 
     def opening(self) -> set[int]:
         """The places before what is asked for, which tell how it is asked: "Please disclose …"."""
