@@ -88,6 +88,11 @@ QUESTIONS: Mapping[str, Callable[[int], str]] = {
     "negations": repeated("not linux, ", "only beta no "),
     "versions": repeated("1.2.3 to 2.0 before "),
     "quotes": repeated('"title" '),
+    "contrasts": repeated("but though ", "games but "),
+    "clauses": repeated(", so which games ", ", I think or did "),
+    "introductions": repeated("not best why which "),
+    "sentences": repeated("True? ", "Which games? "),
+    "brackets": repeated("(not "),
 }
 
 

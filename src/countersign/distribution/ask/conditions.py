@@ -20,7 +20,7 @@ from countersign.distribution.ask.scope import AUXILIARIES, SENTENCE_ENDS, Item,
 from countersign.distribution.catalog.filter import KNOWN, SLOTS, Values
 
 MAX_NUMBER = 100
-_MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
+MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
 """Slots of which a product has several values: named side by side, all are meant."""
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
@@ -240,7 +240,7 @@ class Bound:
 
 def _values(slot: str, items: Sequence[Item]) -> Values:
     lists: dict[str, list[str]] = {"any": [], "all": [], "none": []}
-    is_multiple = slot in _MULTIPLE and not any((item.joint, item.is_negated) == ("or", False) for item in items)
+    is_multiple = slot in MULTIPLE and not any((item.joint, item.is_negated) == ("or", False) for item in items)
     for item in items:
         texts = str(item.value).split("|")
         is_all = texts[0].startswith((">", "<")) if slot == "version" else is_multiple and len(texts) == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from countersign.distribution.ask.conditions import MAX_NUMBER, SLOT_OF_FIELD, Bound
+from countersign.distribution.ask.conditions import MAX_NUMBER, MULTIPLE, SLOT_OF_FIELD, Bound
 from countersign.distribution.ask.items import Corrected, Recognition, recognize
 from countersign.distribution.ask.lexicon import COURTESY, tokens_of
 from countersign.distribution.ask.scope import AUXILIARIES, Item
@@ -26,6 +26,7 @@ _WHOLE = _EACH | {"whole", "full", "entire", "complete"}
 _OPENINGS = frozenset(str.split("and or only just but also now then ok okay cool great thanks without not no any"))
 _BACKWARD = frozenset(str.split("it its it's they them their those these that ones one same instead there else others"))
 _ASKING = frozenset(str.split("which what who when list show how is are does do"))
+_NARROWING = frozenset(["those", "these", "them"])
 _OTHERS = frozenset(["else", "others", "besides"])
 _MAKING = frozenset(["made", "make", "they"])
 _CHOICES = ("kind", "access")
@@ -64,7 +65,10 @@ async def read(database: Database, question: str, now: datetime, base: Filter | 
     if base is None or not _is_onward(words, {item.slot for item in recognition.items}):
         return await _Builder(bound, recognition).reading(database)
     if not bound.of("product"):
-        bound.values += [Item("product", slug, 0, 0) for slug in base.where.product.any]
+        # "What else …" leaves out what was named before.
+        is_other = not _OTHERS.isdisjoint(words)
+        bound.values += [Item("product", slug, 0, 0, is_negated=is_other) for slug in base.where.product.any]
+        bound.used |= _OTHERS if is_other else set()
     bound.guards = [guard for guard in bound.guards if guard not in ("instead", "next")]
     reading = await _Builder(bound, recognition).reading(database)
     reading.filter = _merged(base, reading.filter, words)
@@ -89,7 +93,7 @@ def _merged(base: Filter, asked: Filter, words: Sequence[str]) -> Filter:
         changes |= {"answer": asked.answer, "fields": asked.fields, "by": asked.by}
     if asked.find != "products" or (asks and base.find == "publishers"):
         changes["find"] = asked.find
-    return replace(_merged_slots(base, asked), **changes)
+    return replace(_merged_slots(base, asked, is_narrowed=not _NARROWING.isdisjoint(words)), **changes)
 
 
 def _is_alike(base: Filter, asked: Filter, words: Sequence[str]) -> bool:
@@ -99,13 +103,16 @@ def _is_alike(base: Filter, asked: Filter, words: Sequence[str]) -> bool:
     return "same" in words or (is_about and is_plain and base.answer != "list")
 
 
-def _merged_slots(base: Filter, asked: Filter) -> Filter:
+def _merged_slots(base: Filter, asked: Filter, *, is_narrowed: bool) -> Filter:
     if asked.where.product.any and asked.where.product != base.where.product and base.answer == "list":
         return replace(base, where=asked.where, channel=asked.channel)
     for name, values in conditions(asked):
         before = slot(base, name)
         is_denial = not (values.any or values.all) and name != "product"
         changed = replace(before, none=tuple(dict.fromkeys((*before.none, *values.none)))) if is_denial else values
+        if is_narrowed and name in MULTIPLE and len(before.any) == 1 and values.any:
+            # "How many of those run on Linux too?"
+            changed = Values(all=(*before.any, *values.any)) if before.any != values.any else before
         base = with_slots(base, **{name: changed})
     return base
 

@@ -144,8 +144,8 @@ class _Text:
         return self._word(at) in _QUESTION_WORDS and (not is_relative or bool(self._starts(_ASKED, at + 1, at + 2)))
 
     def _is_aside(self, at: int, last: int) -> bool:
-        """Whether a clause about the asker begins: ", I have …", "because …", "so we can …", "or did I …". `last` is where
-        the last condition is."""
+        """Whether a clause about the asker begins: ", I have …", "because …", "so we can …". `last` is where the last
+        condition is."""
         word, following = self._word(at), self._word(at + 1)
         if word in (",", ";"):
             return following in _ASKERS | _REASONS
