@@ -11,7 +11,7 @@ from msgspec.structs import astuple, replace
 
 from countersign.distribution.ask.conditions import SLOT_OF_FIELD
 from countersign.distribution.ask.lexicon import DENIALS
-from countersign.distribution.ask.parser import Reading, read
+from countersign.distribution.ask.parser import OF_OTHERS, Reading, read
 from countersign.distribution.catalog import filter_queries
 from countersign.distribution.catalog.filter import Filter, Values, conditions, described, fault, joined, with_slots
 from countersign.distribution.catalog.filter_answers import FilterAnswer, answer_of, quoted, unable
@@ -30,7 +30,7 @@ CAN_ANSWER = (
 )
 _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
 """How much a condition says of what was meant, where other words were not used."""
-_REVERSING = frozenset(["only", *DENIALS, *SLOT_OF_FIELD])
+_REVERSING = frozenset(["only", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
 """What a list cannot leave out: a denial, and a field that is asked for instead of products."""
 
 

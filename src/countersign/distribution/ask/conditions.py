@@ -55,7 +55,8 @@ class Bound:
         self._read()
         self.orders, self.times = [*self.found["sort"], *self.found["order"]], self.found["time"]
         self.answer = self.found["answer"][0].value if self.found["answer"] else ""
-        self.guards = [" ".join(self.words[item.start : item.end]) for item in self.found["guard"]]
+        guards = [*self.found["guard"], *self.found["step"]]
+        self.guards = [" ".join(self.words[item.start : item.end]) for item in guards]
         self._end()
 
     def _read(self) -> None:
@@ -193,7 +194,16 @@ class Bound:
         elif self.limit is None and item.value.isdecimal() and int(item.value) <= MAX_NUMBER:
             self.limit = max(1, int(item.value))
         else:
-            self._value(Item("version", self._compared(item), item.start, item.end))
+            self._version(item)
+
+    def _version(self, item: Item) -> None:
+        """A version, or the one next to it: "right before 2.9.0"."""
+        step = self.found.pop("step", [])[-1:]
+        for each in step:
+            self.limit = 1
+            self.found["order"].append(Item("order", {"<": "newest", ">": "oldest"}[each.value], each.start, each.end))
+        compared = "".join(each.value for each in step) + str(item.value) if step else self._compared(item)
+        self._value(Item("version", compared, item.start, item.end))
 
     def _compared(self, item: Item) -> str:
         """The version, with `>` or `<` where the words before it compare with it."""

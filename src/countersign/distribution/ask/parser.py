@@ -30,6 +30,8 @@ _NARROWING = frozenset(["those", "these", "them"])
 _OTHERS = frozenset(["else", "others", "besides"])
 _MAKING = frozenset(["made", "make", "they"])
 _CHOICES = ("kind", "access")
+OF_OTHERS = frozenset(["who", "why", "how", "where"])
+"""What a question begins with that asks for something else than a list."""
 _COUNTED_FIELDS = frozenset(["platforms", "channels", "tags"])
 _SINGULAR = frozenset(["version", "release", "build", "update", "number"])
 
@@ -168,9 +170,11 @@ class _Builder:
         return Reading(found, self._unused, *rest, is_about_text=bool(bound.found["all"]))
 
     def _unanswered(self, found: Filter) -> list[str]:
-        """The fields that are asked of products that are not named, which a list does not have."""
-        is_listed = found.answer == "list" and found.find == "products" and not self._products
-        return [name for name in self._fields if is_listed and SLOT_OF_FIELD.get(name) not in self._slots]
+        """What is asked of products that are not named, and a list does not have: fields, or who somebody is."""
+        if self._products or (found.answer, found.find) != ("list", "products"):
+            return []
+        others = [self._first] if self._unused and self._first in OF_OTHERS else []
+        return [*others, *(name for name in self._fields if SLOT_OF_FIELD.get(name) not in self._slots)]
 
     def _pairs(self) -> None:
         """What was written as key=value goes before what was concluded."""
@@ -334,6 +338,10 @@ class _Builder:
         choices = tuple(name for name in _CHOICES if len(self._slots.get(name, Values()).any) > 1)
         if choices and len(self._products) == 1:
             self._members |= {"answer": "fields", "fields": choices}
+        elif "version" in self._slots and len(self._slots.get("channel", Values()).any) > 1:
+            # "Did 1.1.0 come out as stable or as beta?"
+            del self._slots["channel"]
+            self._members |= {"answer": "fields", "fields": ("versions",)}
         elif all((self._asks_whether, "notes" not in fields)):
             self._members["answer"] = "exists"
         elif self._is_of_version():

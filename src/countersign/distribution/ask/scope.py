@@ -233,7 +233,7 @@ class Scope(_Text):
     def _counts_in_context(self, item: Item) -> bool:
         asked = {each.slot for each in self._items if self.question.has(each)} & (_ASKED_OF_PRODUCT | _CONDITIONS)
         if asked and "product" in self._slots_of_context:
-            return item.slot in _OF_PRODUCT or (self._context == self._preface and item.slot in _CONDITIONS)
+            return item.slot in _OF_PRODUCT or (self._context == self._preface and item.slot in _CONDITIONS - {"time"})
         is_plain = not self._starts({"kind", "find"}, *self._context) and self._context == self._preface
         is_said = item.slot in ("tag", "text") and is_plain and self._tells() and not self._slots
         return not is_said and (not self._slots or item.slot not in _ABOUT_ANSWER)

@@ -79,7 +79,8 @@ def _releases_text(rows: Sequence[FoundRelease], asked: Filter) -> str:
         return "None: no published release fits."
     if len(rows) == 1 and asked.order in ("newest", "oldest"):
         which = "latest" if asked.order == "newest" else "first"
-        return f"The {which} release is {_named(rows[0])}, published on {_day(rows[0].published_at)}."
+        of = " of these versions" if asked.where.version else ""
+        return f"The {which} release{of} is {_named(rows[0])}, published on {_day(rows[0].published_at)}."
     return f"{_number(rows, 'release')}: {_listed([_dated(row) for row in rows])}."
 
 
