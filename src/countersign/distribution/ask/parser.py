@@ -165,9 +165,15 @@ class _Builder:
             bound.guards.append("not")
         found = with_slots(Filter(**self._members), **self._slots)
         bound.guards += self._unanswered(found)
-        beyond = [item.value for item in bound.found["beyond"]]
+        beyond = [item.value for item in bound.found["beyond"] if not self._is_afterthought(item)]
+        self._unused += [item.value for item in bound.found["beyond"] if item.value not in beyond]
         rest = bound.guards, beyond, recognition.unknown, recognition.corrected
         return Reading(found, self._unused, *rest, is_about_text=bool(bound.found["all"]))
+
+    def _is_afterthought(self, item: Item) -> bool:
+        """Whether it is asked in a clause of its own after all conditions: "What's new in X, worth the update?"."""
+        end = max([each.end for each in self._bound.values], default=item.start)
+        return "," in self._bound.words[end : item.start]
 
     def _unanswered(self, found: Filter) -> list[str]:
         """What is asked of products that are not named, and a list does not have: fields, or who somebody is."""
