@@ -370,6 +370,7 @@ class _Builder:
         conditions = {item.slot for item in bound.values} - {"product", "version", "channel"}
         is_which = all((self._first == "which", not bound.nouns))  # "Which of A and B is the newest?"
         is_either = any((is_which, *(item.joint == "or" for item in self._products)))
+        is_either &= not {"more", "recently"} <= self._words  # both are compared
         is_choice = any((all((bound.orders, is_either)), self._order_of in ("releases", "platforms")))
         if len(self._products) > 1 and any((conditions, is_choice)):
             return {"answer": "list", **({"limit": 1} if bound.orders else {})}
