@@ -67,10 +67,15 @@ def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int
     if onwards and kind in ("", "in", "since"):
         return Range(since, None), onwards.end()
     link = _LINK.match(text, end)
-    if link and kind in _LINKED[link[1] == "and"]:
+    if link and link[1] != "or" and kind in _LINKED[link[1] == "and"]:
         last, last_end = _period(text, link.end(), now)
         if last is not None:
             return Range(_begun(since, last[1]), last[1]), last_end
+    if link and kind in ("", "in"):
+        # "In May or June": two times side by side are one.
+        last, last_end = _period(text, link.end(), now)
+        if last is not None and last[0] == until:
+            return Range(since, last[1]), last_end
     ends = {"since": Range(since, None), "after": Range(until, None), "before": Range(None, since)}
     # A moment is where a range ends; that "in" which something happened is its day.
     whole = Range(*(_day(since) if since == until else first))
@@ -174,7 +179,7 @@ _OPENING = re.compile(
 )
 _DAYS = re.compile("(?:the )?(?P<day>[0-9]{1,2})(?:st|nd|rd|th)? (?P<link>to|until|till|through|-|and) ")
 """The first of two days of a month: "1 to 8 November"."""
-_LINK = re.compile(" (to|until|till|through|-|and) ")
+_LINK = re.compile(" (to|until|till|through|-|and|or) ")
 _LINKED = (("", "in", "since"), ("between",))
 """What opens two times: those with "and" between them are the second."""
 _ONWARDS = re.compile(" (?:onwards?|on|or later|or newer|and later)(?= |$)")

@@ -148,7 +148,7 @@ class _Text:
         condition is."""
         word, following = self._word(at), self._word(at + 1)
         if word in (",", ";"):
-            return following in _ASKERS | _REASONS
+            return following in _ASKERS | _REASONS or self._word(at + 2) == "you"
         if word in _CONTRASTS:
             return last < at and not self._starts({"not"}, at, at + 3)
         is_purpose = word == "to" and self._word(at + 2) in _QUESTION_WORDS
@@ -232,9 +232,11 @@ class Scope(_Text):
 
     def _counts_in_context(self, item: Item) -> bool:
         asked = {each.slot for each in self._items if self.question.has(each)} & (_ASKED_OF_PRODUCT | _CONDITIONS)
+        is_preface = self._context == self._preface
         if asked and "product" in self._slots_of_context:
-            return item.slot in _OF_PRODUCT or (self._context == self._preface and item.slot in _CONDITIONS - {"time"})
-        is_plain = not self._starts({"kind", "find"}, *self._context) and self._context == self._preface
+            is_of_product = item.slot in _OF_PRODUCT or item.value == "org"
+            return is_of_product or (is_preface and item.slot in _CONDITIONS - {"time"})
+        is_plain = is_preface and not self._starts({"kind", "find"}, *self._context)
         is_said = item.slot in ("tag", "text") and is_plain and self._tells() and not self._slots
         return not is_said and (not self._slots or item.slot not in _ABOUT_ANSWER)
 
