@@ -121,7 +121,7 @@ class _Text:
 
     def _slots_of(self, sentence: Sentence) -> set[str]:
         """What it says of products, releases and times."""
-        return {item.slot for item in self._items if sentence.has(item)} & _CONDITIONS
+        return {self._slot_at[at] for at in self._starts(_CONDITIONS, *sentence)}
 
     def _request(self, sentence: Sentence) -> Sentence:
         """The part of a sentence that asks: after a colon or a dash, after ", what …" where nothing before it is a
@@ -176,11 +176,12 @@ class Scope(_Text):
         is_context = bool(self._slots_of(self._preface) - self._slots - {"time"})
         self._context = self._preface if is_context else self._find_context()
         self._slots_of_context = self._slots_of(self._context)
+        self._asks_of_product = bool(self._starts(_ASKED_OF_PRODUCT | _CONDITIONS, *self.question))
 
     def _asking(self) -> Sentence:
         """The last sentence with a question mark, or that begins as one, or else the last that says more than thanks;
         "True?" is of the sentence before it."""
-        known = [each for each in self._all if any(map(each.has, self._items))]
+        known = [each for each in self._all if not self._slot_at.keys().isdisjoint(range(*each))]
         asking = [each for each in self._all if self._word(each.end - 1) == "?"]
         marked = [each for each in asking if each in known or each.end - each.start > 2]
         opened = [each for each in known if self._word(each.start) in _QUESTION_WORDS | AUXILIARIES]
@@ -192,7 +193,7 @@ class Scope(_Text):
         """The nearest sentence with a condition, where the question has none or points back."""
         if self._slots and not _BACKWARD & {self._word(at) for at in range(*self.question)}:
             return _NOWHERE
-        others = [each for each in self._all if each != self._whole and self._slots_of(each)]
+        others = [each for each in self._all if each != self._whole and self._starts(_CONDITIONS, *each)]
         before = [each for each in others if each.end <= self._whole.start]
         return self._request(before[-1]) if before else next(iter(others if not self._slots else ()), _NOWHERE)
 
@@ -212,13 +213,13 @@ class Scope(_Text):
     def items(self) -> list[Item]:
         """The items that say what is asked."""
         remarks = self._remarks()
-        denials = [item for item in self._items if item.slot == "not" and item.start not in remarks]
-        denied = [each for each in self._all if any(map(each.has, denials))]
+        denials = {item.start for item in self._items if item.slot == "not"} - remarks
+        denied = {at for each in self._all if not denials.isdisjoint(range(*each)) for at in range(*each)}
         told = remarks | self._introduction()
         said = [item for item in self._items if item.start not in told]
         return [item for item in said if self.question.has(item) or self._counts(item, denied)]
 
-    def _counts(self, item: Item, denied: Sequence[Sentence]) -> bool:
+    def _counts(self, item: Item, denied: Set[int]) -> bool:
         """Whether an item beside the question counts."""
         if item.slot in self._slots:
             return False
@@ -228,12 +229,11 @@ class Scope(_Text):
             return not self._whole.has(item) and (not self._slots or item.slot in _OF_UNMARKED)
         is_of_asides = item.slot in _OF_ASIDES - self._slots_of_context
         is_of_asides &= item.slot != "product" or "kind" not in self._slots
-        return is_of_asides and not any(each.has(item) for each in denied)
+        return is_of_asides and item.start not in denied
 
     def _counts_in_context(self, item: Item) -> bool:
-        asked = {each.slot for each in self._items if self.question.has(each)} & (_ASKED_OF_PRODUCT | _CONDITIONS)
         is_preface = self._context == self._preface
-        if asked and "product" in self._slots_of_context:
+        if self._asks_of_product and "product" in self._slots_of_context:
             is_of_product = item.slot in _OF_PRODUCT or item.value == "org"
             return is_of_product or (is_preface and item.slot in _CONDITIONS - {"time"})
         is_plain = is_preface and not self._starts({"kind", "find"}, *self._context)
