@@ -66,21 +66,25 @@ def _linked(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int
     onwards = _ONWARDS.match(text, end)
     if onwards and kind in ("", "in", "since"):
         return Range(since, None), onwards.end()
-    link = _LINK.match(text, end)
-    if link and link[1] != "or" and kind in _LINKED[link[1] == "and"]:
-        last, last_end = _period(text, link.end(), now)
-        if last is not None:
-            return Range(_begun(since, last[1]), last[1]), last_end
-    if link and kind in ("", "in"):
-        # "In May or June": two times side by side are one.
-        last, last_end = _period(text, link.end(), now)
-        if last is not None and last[0] == until:
-            return Range(since, last[1]), last_end
+    linked = _until(text, kind, end, first, now)
+    if linked is not None:
+        return linked
     ends = {"since": Range(since, None), "after": Range(until, None), "before": Range(None, since)}
     # A moment is where a range ends; that "in" which something happened is its day.
     whole = Range(*(_day(since) if since == until else first))
     ends |= {"until": Range(None, until), "in": whole, "": whole}
     return (ends[kind], end) if kind in ends else None
+
+
+def _until(text: str, kind: str, end: int, first: _Period, now: datetime) -> tuple[Range, int] | None:
+    """A time to another one that is linked to it; "in May or June": two side by side are one."""
+    link = _LINK.match(text, end)
+    last, last_end = _period(text, link.end(), now) if link else (None, end)
+    if link is None or last is None:
+        return None
+    if link[1] != "or" and kind in _LINKED[link[1] == "and"]:
+        return Range(_begun(first[0], last[1]), last[1]), last_end
+    return (Range(first[0], last[1]), last_end) if kind in ("", "in") and last[0] == first[1] else None
 
 
 def _days(text: str, kind: str, begin: int, now: datetime) -> tuple[Range, int] | None:

@@ -90,7 +90,7 @@ def _sections() -> dict[str, dict[tuple[str, ...], str]]:
     """The meaning of each phrase, by section of words.txt."""
     sections: dict[str, dict[tuple[str, ...], str]] = {}
     phrases: dict[tuple[str, ...], str] = {}
-    for line in (resources.files(__package__) / "words.txt").read_text("utf-8").splitlines():
+    for line in (resources.files("countersign.distribution.ask") / "words.txt").read_text("utf-8").splitlines():
         if line.startswith("["):
             phrases = sections.setdefault(line.strip("[]"), {})
         elif line and not line.startswith("#"):
@@ -102,8 +102,9 @@ def _sections() -> dict[str, dict[tuple[str, ...], str]]:
 
 _SECTIONS = _sections()
 KEYS = _SECTIONS["keys"]
-WORDS = {phrase: Meaning("beyond", named) for phrase, named in _SECTIONS["beyond"].items()}
-WORDS |= {phrase: Meaning(*meaning.split()) for phrase, meaning in _SECTIONS["meanings"].items()}
+WORDS = {phrase: Meaning("beyond", named) for phrase, named in _SECTIONS["beyond"].items()} | {
+    phrase: Meaning(*meaning.split()) for phrase, meaning in _SECTIONS["meanings"].items()
+}
 _OF_IGNORED = {word: line for phrase, line in _SECTIONS["ignored"].items() for word in phrase}
 IGNORED = frozenset(_OF_IGNORED)
 """Words without a meaning of their own here."""

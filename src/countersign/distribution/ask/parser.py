@@ -109,14 +109,18 @@ def _merged_slots(base: Filter, asked: Filter, *, is_narrowed: bool) -> Filter:
     if asked.where.product.any and asked.where.product != base.where.product and base.answer == "list":
         return replace(base, where=asked.where, channel=asked.channel)
     for name, values in conditions(asked):
-        before = slot(base, name)
-        is_denial = not (values.any or values.all) and name != "product"
-        changed = replace(before, none=tuple(dict.fromkeys((*before.none, *values.none)))) if is_denial else values
-        if is_narrowed and name in MULTIPLE and len(before.any) == 1 and values.any:
-            # "How many of those run on Linux too?"
-            changed = Values(all=(*before.any, *values.any)) if before.any != values.any else before
-        base = with_slots(base, **{name: changed})
+        base = with_slots(base, **{name: _merged_values(name, slot(base, name), values, is_narrowed=is_narrowed)})
     return base
+
+
+def _merged_values(name: str, before: Values, values: Values, *, is_narrowed: bool) -> Values:
+    is_denial = not (values.any or values.all) and name != "product"
+    if is_denial:
+        return replace(before, none=tuple(dict.fromkeys((*before.none, *values.none))))
+    if is_narrowed and name in MULTIPLE and len(before.any) == 1 and before.any != values.any:
+        # "How many of those run on Linux too?"
+        return Values(all=(*before.any, *values.any, *values.all))
+    return values
 
 
 class _Builder:
@@ -341,13 +345,9 @@ class _Builder:
         """Answer about named products."""
         fields = tuple(self._fields[:4])
         # "Is it free or paid?": one of the values of a slot that has a single one.
-        choices = tuple(name for name in _CHOICES if len(self._slots.get(name, Values()).any) > 1)
+        choices = self._choices()
         if choices and len(self._products) == 1:
             self._members |= {"answer": "fields", "fields": choices}
-        elif "version" in self._slots and len(self._slots.get("channel", Values()).any) > 1:
-            # "Did 1.1.0 come out as stable or as beta?"
-            del self._slots["channel"]
-            self._members |= {"answer": "fields", "fields": ("versions",)}
         elif all((self._asks_whether, "notes" not in fields)):
             self._members["answer"] = "exists"
         elif self._is_of_version():
@@ -358,6 +358,14 @@ class _Builder:
             self._members |= {"answer": "fields", "fields": fields}
         if all(("notes" in self._members.get("fields", ()), _WHOLE & self._words)):
             self._members["limit"] = MAX_NOTES
+
+    def _choices(self) -> tuple[str, ...]:
+        several = {name for name, values in self._slots.items() if len(values.any) > 1}
+        if "version" in self._slots and "channel" in several:
+            # "Did 1.1.0 come out as stable or as beta?"
+            del self._slots["channel"]
+            return ("versions",)
+        return tuple(name for name in _CHOICES if name in several)
 
     def _is_of_version(self) -> bool:
         """Whether all is asked about a version: "Summarise the 1.9.1 release"."""

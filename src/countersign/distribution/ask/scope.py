@@ -47,6 +47,8 @@ _BACKWARD = frozenset(str.split("one ones those them these it its they their suc
 ORDERS = "stories and orders"
 """What is asked of a machine and not of a catalog."""
 SENTENCE_ENDS = frozenset([".", "?", "!"])
+MIN_WORDS_BEFORE = 6
+"""Words before a clause that asks by itself; after fewer ("On Linux, which …") it goes on."""
 _SHORT_FORMS = frozenset(["i.e", "e.g", "etc"])
 _OF_ASIDES = frozenset(["product", "org", "platform", "kind"])
 """What counts in sentences that are neither the question nor its context."""
@@ -130,15 +132,20 @@ class _Text:
         start = max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start)
         conditions = self._starts(_CONDITIONS, start, end)
         said, last = min([*conditions, end]), max([*conditions, start])
-        clauses = [at + 1 for at in range(start, end - 1) if self._word(at) in (",", ";")]
-        opens = [at for at in clauses if self._word(at) in _OPENS_CLAUSE]
-        opens += [at for at in range(start, end) if self._word(at) == "whether"]
-        start = max([at for at in opens if at <= said or (at > start + 5 and self._is_question(at))], default=start)
+        opens = [at for at in range(start + 1, end) if self._opens_clause(at)]
+        earliest = start + MIN_WORDS_BEFORE
+        start = max([at for at in opens if at <= said or self._is_question(at, earliest)], default=start)
         asked = max(start, min([said, *self._starts(_ASKED, start, end)]))
         return Sentence(start, min([at for at in range(asked + 1, end) if self._is_aside(at, last)], default=end))
 
-    def _is_question(self, at: int) -> bool:
+    def _opens_clause(self, at: int) -> bool:
+        is_after_comma = self._word(at - 1) in (",", ";")
+        return (is_after_comma and self._word(at) in _OPENS_CLAUSE) or self._word(at) == "whether"
+
+    def _is_question(self, at: int, earliest: int) -> bool:
         """Whether a clause asks by itself, whatever is before it: "so which games …", "what's new …"."""
+        if at < earliest:
+            return False
         at += self._word(at) in ("so", "and")
         is_relative = self._word(at) in ("which", "who", "whose", "where")
         return self._word(at) in _QUESTION_WORDS and (not is_relative or bool(self._starts(_ASKED, at + 1, at + 2)))
@@ -179,23 +186,29 @@ class Scope(_Text):
         self._asks_of_product = bool(self._starts(_ASKED_OF_PRODUCT | _CONDITIONS, *self.question))
 
     def _asking(self) -> Sentence:
-        """The last sentence with a question mark, or that begins as one, or else the last that says more than thanks;
-        "True?" is of the sentence before it."""
-        known = [each for each in self._all if not self._slot_at.keys().isdisjoint(range(*each))]
-        asking = [each for each in self._all if self._word(each.end - 1) == "?"]
-        marked = [each for each in asking if each in known or each.end - each.start > 2]
-        opened = [each for each in known if self._word(each.start) in _QUESTION_WORDS | AUXILIARIES]
-        long = [each for each in known if each.end - each.start > 3]
-        telling = [each for each in long if self._starts(_TELLING, *each)]
-        return next(iter(reversed(marked or opened or telling or long or self._all)), _NOWHERE)
+        """The sentence that looks most like the question; of several the last."""
+        return max(enumerate(self._all), key=lambda each: (self._rank(each[1]), each[0]), default=(0, _NOWHERE))[1]
+
+    def _rank(self, sentence: Sentence) -> int:
+        """A question mark goes before a beginning like that of a question, and that before a request; "True?" is of the
+        sentence before it."""
+        size, is_known = sentence.end - sentence.start, not self._slot_at.keys().isdisjoint(range(*sentence))
+        if self._word(sentence.end - 1) == "?":
+            return 4 * (is_known or size > 2)
+        if self._word(sentence.start) in _QUESTION_WORDS | AUXILIARIES:
+            return 3 * is_known
+        return (1 + bool(self._starts(_TELLING, *sentence))) * (is_known and size > 3)
 
     def _find_context(self) -> Sentence:
         """The nearest sentence with a condition, where the question has none or points back."""
-        if self._slots and not _BACKWARD & {self._word(at) for at in range(*self.question)}:
-            return _NOWHERE
-        others = [each for each in self._all if each != self._whole and self._starts(_CONDITIONS, *each)]
-        before = [each for each in others if each.end <= self._whole.start]
-        return self._request(before[-1]) if before else next(iter(others if not self._slots else ()), _NOWHERE)
+        told = [each for each in self._all if each != self._whole and self._starts(_CONDITIONS, *each)]
+        before = [each for each in told if each.end <= self._whole.start]
+        if not self._slots:
+            return self._request(before[-1]) if before else next(iter(told), _NOWHERE)
+        return self._request(before[-1]) if before and self._points_back() else _NOWHERE
+
+    def _points_back(self) -> bool:
+        return not _BACKWARD.isdisjoint([self._word(at) for at in range(*self.question)])
 
     def _remarks(self) -> set[int]:
         """The places between brackets where nothing is asked: "(don't tell my boss)"."""
@@ -213,11 +226,15 @@ class Scope(_Text):
     def items(self) -> list[Item]:
         """The items that say what is asked."""
         remarks = self._remarks()
-        denials = {item.start for item in self._items if item.slot == "not"} - remarks
-        denied = {at for each in self._all if not denials.isdisjoint(range(*each)) for at in range(*each)}
         told = remarks | self._introduction()
+        denied = self._denied(remarks)
         said = [item for item in self._items if item.start not in told]
         return [item for item in said if self.question.has(item) or self._counts(item, denied)]
+
+    def _denied(self, remarks: Set[int]) -> set[int]:
+        """The places of sentences in which something is denied."""
+        denials = {item.start for item in self._items if item.slot == "not"} - remarks
+        return {at for each in self._all if not denials.isdisjoint(range(*each)) for at in range(*each)}
 
     def _counts(self, item: Item, denied: Set[int]) -> bool:
         """Whether an item beside the question counts."""
@@ -232,24 +249,31 @@ class Scope(_Text):
         return is_of_asides and item.start not in denied
 
     def _counts_in_context(self, item: Item) -> bool:
-        is_preface = self._context == self._preface
         if self._asks_of_product and "product" in self._slots_of_context:
-            is_of_product = item.slot in _OF_PRODUCT or item.value == "org"
-            return is_of_product or (is_preface and item.slot in _CONDITIONS - {"time"})
-        is_plain = is_preface and not self._starts({"kind", "find"}, *self._context)
-        is_said = item.slot in ("tag", "text") and is_plain and self._tells() and not self._slots
-        return not is_said and (not self._slots or item.slot not in _ABOUT_ANSWER)
+            is_of_preface = self._context == self._preface and item.slot in _CONDITIONS - {"time"}
+            return is_of_preface or item.slot in _OF_PRODUCT or item.value == "org"
+        if self._slots:
+            return item.slot not in _ABOUT_ANSWER
+        return item.slot not in ("tag", "text") or not self._is_label()
+
+    def _is_label(self) -> bool:
+        """Whether the context is before a question that is whole without it, and names no kind of thing."""
+        is_whole = self._context == self._preface and self._tells()
+        return is_whole and not self._starts({"kind", "find"}, *self._context)
 
     def unknown(self) -> list[int]:
         """The places of words that are nothing known, and that could say what is asked."""
-        parts, tells = [self.question], self._tells()
-        is_preface = self._context == self._preface and bool(self._slots)
-        if not self._is_marked and not tells:
-            parts = [Sentence(0, len(self._tokens))]
-        elif "product" not in self._slots_of_context and (is_preface or not tells):
-            parts += [self._context, self._preface]
-        places = {at for part in parts for at in range(*part)} - self._within - self._remarks()
+        places = {at for part in self._parts() for at in range(*part)} - self._within - self._remarks()
         return [at for at in sorted(places) if not self._is_ignored(at)]
+
+    def _parts(self) -> list[Sentence]:
+        tells = self._tells()
+        if not (self._is_marked or tells):
+            return [Sentence(0, len(self._tokens))]
+        is_preface = self._context == self._preface and bool(self._slots)
+        is_of_product = "product" in self._slots_of_context
+        is_open = not is_of_product and (is_preface or not tells)
+        return [self.question, self._context, self._preface] if is_open else [self.question]
 
     def _tells(self) -> bool:
         return bool(self._slots or self._starts(_ASKED, *self.question))
