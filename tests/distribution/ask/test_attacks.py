@@ -76,8 +76,10 @@ async def test_words_of_drafts_alone_correct_no_typing_error(shelf: Store) -> No
     async with shelf.database.transaction() as transaction:
         await transaction.run("INSERT INTO catalog_typo (shortened, term) VALUES ('quil', 'quilz')")
 
-    assert "quilz" not in await names.spellings(shelf.database, "quilx")
-    assert "quill" in await names.spellings(shelf.database, "quilx")
+    spelt = (await names.spellings(shelf.database, ["quilx"]))["quilx"]
+
+    assert "quilz" not in spelt
+    assert "quill" in spelt
 
 
 async def test_one_license_is_looked_up_once_however_often_it_is_named(

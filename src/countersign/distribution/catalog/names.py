@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 from countersign.distribution.catalog.projection import WEIGHT_OF_TITLE
 from countersign.distribution.catalog.public import ORG_KEY, key
 from countersign.distribution.catalog.statements import Statement
-from countersign.distribution.catalog.words import MAX_WORD, distance, shortened, words
+from countersign.distribution.catalog.words import SHORTEST_FORGIVEN, distance, shortened, words
 from countersign.kernel.database.port import Database
 
 MAX_SPELLINGS = 6
+MAX_COUNTED = 100
+"""Products of one word; titles of no more than these are compared."""
 MAX_TAGS = 100
 MAX_FAMILIES = 4
 MAX_TAGS_OF_TEXT = 20
@@ -50,20 +52,18 @@ _PUBLISHERS = """
     LIMIT 300
 """
 _PUBLISHER_OF = "SELECT c.org_slug FROM catalog_public c WHERE c.slug = $1"
-# The least of what an index holds in order: asked whether there is any, PostgreSQL would read the whole table for a tag
-# that nothing has.
+# A tag of drafts alone is none. The first in the order of the index: asked whether there is any, PostgreSQL would read
+# the whole table for a tag that nothing has.
 _TAGS = """
     WITH wanted(value) AS (VALUES {keys})
-    SELECT w.value, (SELECT min(f.title) FROM catalog_facet f WHERE f.facet = w.value) FROM wanted w
+    SELECT w.value FROM wanted w
+    WHERE (
+        SELECT 1 FROM catalog_facet f JOIN catalog_public c ON c.product_id = f.product_id WHERE f.facet = w.value
+        ORDER BY f.title, f.product_id LIMIT 1
+    ) = 1
 """
 _VALUES = "), ("
 _TAG_SETS = "SELECT DISTINCT c.tags FROM catalog_public c LIMIT 500"
-_IS_PUBLIC_TAG = """
-    SELECT 1 FROM catalog_facet f JOIN catalog_public c ON c.product_id = f.product_id
-    WHERE f.facet = $1
-    ORDER BY f.title, f.product_id
-    LIMIT 1
-"""
 _LICENSES = """
     WITH wanted(value) AS (VALUES {keys})
     SELECT w.value, (SELECT min(c.license) FROM catalog_public c WHERE c.license_key = w.value) FROM wanted w
@@ -71,18 +71,21 @@ _LICENSES = """
 _LICENSES_FROM = """
     SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key >= $1 AND c.license_key < $2 LIMIT 50
 """
-# A word of drafts alone is none.
-_TERMS_LIKE = """
+# A word of drafts alone is of no product.
+_TERMS_LIKE = f"""
     WITH near(term) AS MATERIALIZED (
-        SELECT DISTINCT y.term FROM catalog_typo y WHERE y.shortened IN ({keys}) LIMIT 200
+        SELECT DISTINCT y.term FROM catalog_typo y WHERE y.shortened IN ({{keys}}) LIMIT 400
     )
-    SELECT n.term FROM near n
-    WHERE (
-        SELECT 1 FROM catalog_term t JOIN catalog_public c ON c.product_id = t.product_id WHERE t.term = n.term LIMIT 1
-    ) = 1
-    LIMIT 60
+    SELECT n.term, (
+        SELECT count(*) FROM (
+            SELECT 1 FROM catalog_term t JOIN catalog_public c ON c.product_id = t.product_id
+            WHERE t.term = n.term LIMIT {MAX_COUNTED}
+        ) AS counted
+    ) FROM near n
 """
-_WITH_WORDS = "SELECT c.slug, c.title FROM catalog_public c WHERE c.product_id IN ({products}) LIMIT 50"
+_WITH_WORDS = f"""
+    SELECT c.slug, c.title FROM catalog_public c WHERE c.product_id IN ({{products}}) LIMIT {MAX_COUNTED}
+"""
 _WITH_WORD = f"SELECT t.product_id FROM catalog_term t WHERE t.weight = {WEIGHT_OF_TITLE} AND t.term IN ({{keys}})"
 _PUBLIC_TERMS = """
     WITH wanted(value) AS (VALUES {keys})
@@ -177,23 +180,31 @@ async def _tags(database: Database, places: dict[str, list[Span]]) -> list[Name]
         for tag in {form, form.replace("-", ""), _PLURAL.sub("", form)}:
             wanted.setdefault(tag, []).extend(runs)
     rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in wanted], separator=_VALUES)
-    known = sorted({facet.removeprefix("tag:") for facet, title in rows if title is not None})
-    # A tag of drafts alone is none.
-    public = [tag for tag in known[:MAX_TAGS_OF_TEXT] if await database.fetch(_IS_PUBLIC_TAG, f"tag:{tag}")]
-    return [name for tag in public for name in _named("tag", tag, wanted, tag)]
+    known = sorted({facet.removeprefix("tag:") for (facet,) in rows})
+    return [name for tag in known[:MAX_TAGS_OF_TEXT] for name in _named("tag", tag, wanted, tag)]
 
 
 async def products_like(database: Database, text: str, *, is_known: bool = True) -> list[tuple[str, str]]:
     """Products that the text may name with a typing error or without its end, the likest first: slug, title.
     `is_known`: its words are words of the catalog, which may well be no name."""
     asked = [word for word in words(text) if word not in _SMALL][:MAX_SPELLINGS]
-    statement = Statement()
-    found = [_WITH_WORD.format(keys=statement.list([word, *await spellings(database, word)])) for word in asked]
-    sql = _WITH_WORDS.format(products=" INTERSECT ".join(found))
-    rows = await database.scan(sql, *statement.values) if found else []
-    likest = _likest(text, [(slug, title) for slug, title in rows])
+    likest = _likest(text, await _with_words(database, await spellings(database, asked)))
     is_word = is_known and " " not in text
     return likest if likest or len(text) < 4 or is_word else await _longer(database, key(text))
+
+
+async def _with_words(database: Database, spelt: dict[str, dict[str, int]]) -> list[tuple[str, str]]:
+    """Products whose titles have each word in one of its spellings: slug, title."""
+    if not spelt or not all(spelt.values()):
+        return []
+    statement = Statement()
+    rarest, *others = sorted(spelt, key=lambda word: sum(spelt[word].values()))
+    # The titles of a rare word are few enough to be compared here; those of a frequent one are found by all words.
+    wanted = [rarest] if sum(spelt[rarest].values()) < MAX_COUNTED else [rarest, *others]
+    padded = [[*spelt[word], *[word] * (MAX_SPELLINGS - len(spelt[word]))] for word in wanted]
+    found = [_WITH_WORD.format(keys=statement.list(terms)) for terms in padded]
+    rows = await database.scan(_WITH_WORDS.format(products=" INTERSECT ".join(found)), *statement.values)
+    return [(slug, title) for slug, title in rows if all({*words(title)} & {*terms} for terms in spelt.values())]
 
 
 async def _longer(database: Database, begin: str) -> list[tuple[str, str]]:
@@ -237,13 +248,23 @@ async def public_terms(database: Database, terms: Sequence[str]) -> set[str]:
     return {term for (term,) in await _rows(database, _PUBLIC_TERMS, terms, separator=_VALUES)}
 
 
-async def spellings(database: Database, word: str) -> list[str]:
-    """Words of the catalog that are one typing error away, two for long ones; the likest first."""
-    if not 4 <= len(word) <= MAX_WORD or word.isdigit():
-        return []
-    found: list[str] = [term for (term,) in await _rows(database, _TERMS_LIKE, sorted(shortened(word)))]
-    near = {term: far for term in found if (far := distance(word, term, 1 + (len(word) > 7))) is not None}
-    return sorted(near, key=lambda term: (near[term], term))[:MAX_SPELLINGS]
+async def spellings(database: Database, asked: Sequence[str]) -> dict[str, dict[str, int]]:
+    """For each word those of the catalog that are one typing error away, two for long ones, the likest first; with how
+    many public products have them, `MAX_COUNTED` at most. Short words and numbers are spelt as they are."""
+    keys: set[str] = set()
+    for word in asked:
+        keys |= shortened(word) & {word} if word.isdigit() else shortened(word)
+    counts: dict[str, int] = dict(await _rows(database, _TERMS_LIKE, sorted(keys)))
+    return {word: _spellings(word, counts) for word in asked}
+
+
+def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
+    if len(word) < SHORTEST_FORGIVEN:
+        return {word: MAX_COUNTED}
+    limit = 0 if word.isdigit() else 1 + (len(word) > 7)
+    public = [term for term, count in counts.items() if count]
+    near = {term: far for term in public if (far := distance(word, term, limit)) is not None}
+    return {term: counts[term] for term in sorted(near, key=lambda term: (near[term], term))[:MAX_SPELLINGS]}
 
 
 def _likest(text: str, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
