@@ -138,7 +138,10 @@ async def total(database: Database, asked: Filter) -> int:
 
 async def has_rows(database: Database, asked: Filter) -> bool:
     """Whether there is a row."""
-    return bool(await _rows(database, replace(asked, limit=1)))
+    # Without an order: PostgreSQL would read and sort all that fits to find the first of a frequent tag.
+    statement = Statement()
+    text = f"SELECT 1 FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}{_dated_only(asked)} LIMIT 1"
+    return bool(await database.scan(text, *statement.values))
 
 
 async def products(database: Database, asked: Filter) -> list[FoundProduct]:
@@ -200,7 +203,7 @@ async def files(database: Database, slug: str, version: str) -> list[File]:
 
 async def _rows(database: Database, asked: Filter) -> list[Row]:
     statement = Statement()
-    where = _where(statement, asked)
+    where = _where(statement, asked) + _dated_only(asked)
     columns, order = "c.slug, c.title", _ORDERS[asked.order]
     if asked.find == "releases":
         columns += ", r.version, r.channel, r.published_at, r.notes"
@@ -209,8 +212,6 @@ async def _rows(database: Database, asked: Filter) -> list[Row]:
     elif asked.find == "publishers":
         columns, where = "o.slug, o.name, count(*) AS products", f"{where} GROUP BY o.slug, o.name"
         order = f"{_ORDERS_OF_PUBLISHERS.get(asked.order, '')}o.name, o.slug"
-    elif asked.order in ("newest", "oldest"):
-        where += " AND c.last_at IS NOT NULL"
     limit = statement.value(min(asked.limit or MAX_ROWS, MAX_ROWS))
     text = f"SELECT {columns} FROM {_FROM[asked.find]} WHERE {where} ORDER BY {order} LIMIT {limit}"
     return await database.scan(text, *statement.values)
@@ -219,6 +220,12 @@ async def _rows(database: Database, asked: Filter) -> list[Row]:
 def _where(statement: Statement, asked: Filter) -> str:
     found = _of_releases(statement, asked) if asked.find == "releases" else _of_products(statement, asked)
     return " AND ".join(found) or "1 = 1"
+
+
+def _dated_only(asked: Filter) -> str:
+    """The condition that what is ordered by its releases has one."""
+    is_dated = asked.find == "products" and asked.order in ("newest", "oldest")
+    return " AND c.last_at IS NOT NULL" if is_dated else ""
 
 
 def _of_products(statement: Statement, asked: Filter) -> list[str]:
