@@ -43,6 +43,19 @@ OPEN, NO_LICENSE = "open", "none"
 """Of licences: any but a proprietary one; none at all."""
 _TAG = re.compile(r"[a-z0-9-]{1,40}")
 _BY_TITLE = "c.title, c.product_id"
+_SORTED = "c.title || '', c.product_id"
+"""By title, in an order that no index has."""
+MAX_WALKED = 1_000
+_WALK = "SELECT * FROM catalog_public ORDER BY title, product_id LIMIT {size}"
+_WALK_OF_TAG = """
+    SELECT p.* FROM catalog_facet f JOIN catalog_public p ON p.product_id = f.product_id
+    WHERE f.facet = {facet}
+    ORDER BY f.title, f.product_id
+    LIMIT {size}
+"""
+_SIZE_OF_TAG = "(SELECT count(*) FROM (SELECT 1 FROM catalog_facet f WHERE f.facet = {facet} LIMIT {size}) AS walk)"
+_WALKED_SLOTS = frozenset(["kind", "platform", "channel", "access", "license", "tag"])
+"""The slots whose conditions each row of `catalog_public` fits or not by itself."""
 _RELEASES = "(SELECT count(*) FROM release r WHERE r.product_id = c.product_id AND r.status = 'published')"
 _ORDERS = {
     "title": _BY_TITLE,
@@ -146,7 +159,9 @@ async def has_rows(database: Database, asked: Filter) -> bool:
 
 async def products(database: Database, asked: Filter) -> list[FoundProduct]:
     """The first products that fit, whatever is to be found otherwise."""
-    return [FoundProduct(*row) for row in await _rows(database, replace(asked, find="products"))]
+    asked = replace(asked, find="products")
+    rows = await _walked(database, asked) if _is_walked(database, asked) else None
+    return [FoundProduct(*row) for row in (await _rows(database, asked) if rows is None else rows)]
 
 
 async def releases(database: Database, asked: Filter) -> list[FoundRelease]:
@@ -201,6 +216,38 @@ async def files(database: Database, slug: str, version: str) -> list[File]:
     return [File(*row) for row in await database.fetch(FILES, slug, version)]
 
 
+def _is_walked(database: Database, asked: Filter) -> bool:
+    """Whether the first products are looked for among the first of all before all are read.
+
+    PostgreSQL takes those that fit to lie everywhere in the order of titles, and follows it to the end, through a table
+    in another order, where none fits or only late titles do: four times as slow as to read and sort all. A table of
+    SQLite lies in that order."""
+    is_by_title = (asked.find, _ORDERS[asked.order]) == ("products", _BY_TITLE)
+    is_dated = asked.since is not None or asked.until is not None or asked.when != "any"
+    slots = {name for name, _ in conditions(asked)}
+    return database.dialect == "postgres" and is_by_title and not is_dated and slots <= _WALKED_SLOTS
+
+
+async def _walked(database: Database, asked: Filter) -> list[Row] | None:
+    """The first products that fit among the first of all, or of a tag; None: there may be more."""
+    statement, limit = Statement(), min(asked.limit or MAX_ROWS, MAX_ROWS)
+    tag = _only_tag(asked)
+    facet = statement.value(f"tag:{tag}") if tag else ""
+    walk, size = (_WALK_OF_TAG, _SIZE_OF_TAG) if tag else (_WALK, "{size}")
+    text = f"SELECT c.slug, c.title, {size} FROM ({walk}) c".format(facet=facet, size=MAX_WALKED)
+    text += f" WHERE {_where(statement, asked)} ORDER BY {_BY_TITLE} LIMIT {statement.value(limit)}"
+    rows = await database.scan(text, *statement.values)
+    is_all = bool(rows) and (len(rows) == limit or rows[0][2] < MAX_WALKED)
+    return [(slug, title) for slug, title, _ in rows] if is_all else None
+
+
+def _only_tag(asked: Filter) -> str:
+    """A tag that all that fit have; empty: there may be none."""
+    wanted = asked.where.tag
+    needed = [*wanted.all, *(wanted.any if len(wanted.any) == 1 else ())]
+    return needed[0].lower().replace(" ", "-") if needed else ""
+
+
 async def _rows(database: Database, asked: Filter) -> list[Row]:
     statement = Statement()
     where = _where(statement, asked) + _dated_only(asked)
@@ -212,6 +259,8 @@ async def _rows(database: Database, asked: Filter) -> list[Row]:
     elif asked.find == "publishers":
         columns, where = "o.slug, o.name, count(*) AS products", f"{where} GROUP BY o.slug, o.name"
         order = f"{_ORDERS_OF_PUBLISHERS.get(asked.order, '')}o.name, o.slug"
+    elif _is_walked(database, asked):
+        order = _SORTED
     limit = statement.value(min(asked.limit or MAX_ROWS, MAX_ROWS))
     text = f"SELECT {columns} FROM {_FROM[asked.find]} WHERE {where} ORDER BY {order} LIMIT {limit}"
     return await database.scan(text, *statement.values)
