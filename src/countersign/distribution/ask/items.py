@@ -31,6 +31,8 @@ from countersign.kernel.database.port import Database
 
 MAX_UNKNOWN = 12
 """Words of a question that are looked up when nothing else is known of them."""
+MAX_NAMES = 12
+"""Runs of words of a question that are looked up as mistyped names."""
 MAX_WORDS_OF_VALUE = 6
 MAX_WORDS_OF_NAME = 8
 MAX_SPANS = 300
@@ -310,24 +312,35 @@ class _Unknown(_Question):
         known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
         self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
         self._recognition.is_in_texts = bool(self._in_texts)
-        for _, neighbours in groupby(enumerate(places[:MAX_UNKNOWN]), lambda each: each[1] - each[0]):
-            run = [at for _, at in neighbours]
-            if not await self._is_mistyped_name(run):
+        neighbours = groupby(enumerate(places[:MAX_UNKNOWN]), lambda each: each[1] - each[0])
+        runs = [[at for _, at in group] for _, group in neighbours]
+        tried = [span for run in runs for span in self._names(run)][:MAX_NAMES]
+        spelt = await names.spellings_of(self._database, [self._text(*span) for span in tried])
+        for run in runs:
+            if not await self._is_mistyped_name(run, [span for span in self._names(run) if span in tried], spelt):
                 self._each_word(run)
         self._recognition.unused += [self._tokens[at].word for at in places[MAX_UNKNOWN:]]
 
-    async def _is_mistyped_name(self, run: Sequence[int]) -> bool:
-        is_known = all(at in self._in_texts for at in run)
-        if is_known and not any(map(self._is_capital, run)):
-            return False
+    def _is_known(self, run: Sequence[int]) -> bool:
+        return all(at in self._in_texts for at in run)
+
+    def _names(self, run: Sequence[int]) -> list[tuple[int, int]]:
+        """What may be a mistyped name: the words with those around them, since a title may have words that mean
+        something else too, and without."""
+        if self._is_known(run) and not any(map(self._is_capital, run)):
+            return []
         first, last = run[0], run[-1] + 1
-        # With the words around it, since a title may have words that mean something else too.
-        for start, end in ((first - 1, last + 1), (first - 1, last), (first, last)):
-            if self._is_run(start, end):
-                products = await names.products_like(self._database, self._text(start, end), is_known=is_known)
-                if products:
-                    self._correct(products, start, end)
-                    return True
+        return [span for span in ((first - 1, last + 1), (first - 1, last), (first, last)) if self._is_run(*span)]
+
+    async def _is_mistyped_name(
+        self, run: Sequence[int], spans: Sequence[tuple[int, int]], spelt: names.Spellings
+    ) -> bool:
+        for start, end in spans:
+            text, is_known = self._text(start, end), self._is_known(run)
+            products = await names.products_like(self._database, text, is_known=is_known, known=spelt)
+            if products:
+                self._correct(products, start, end)
+                return True
         return False
 
     def _is_run(self, start: int, end: int) -> bool:

@@ -74,7 +74,7 @@ _LICENSES_FROM = """
 # A word of drafts alone is of no product.
 _TERMS_LIKE = f"""
     WITH near(term) AS MATERIALIZED (
-        SELECT DISTINCT y.term FROM catalog_typo y WHERE y.shortened IN ({{keys}}) LIMIT 400
+        SELECT DISTINCT y.term FROM catalog_typo y WHERE y.shortened IN ({{keys}}) LIMIT 800
     )
     SELECT n.term, (
         SELECT count(*) FROM (
@@ -94,6 +94,10 @@ _PUBLIC_TERMS = """
         SELECT 1 FROM catalog_term t JOIN catalog_public c ON c.product_id = t.product_id WHERE t.term = w.value LIMIT 1
     ) = 1
 """
+
+
+Spellings = dict[str, dict[str, int]]
+"""For words how they are spelt in the catalog, each with its number of public products."""
 
 
 class Name(NamedTuple):
@@ -184,16 +188,28 @@ async def _tags(database: Database, places: dict[str, list[Span]]) -> list[Name]
     return [name for tag in known[:MAX_TAGS_OF_TEXT] for name in _named("tag", tag, wanted, tag)]
 
 
-async def products_like(database: Database, text: str, *, is_known: bool = True) -> list[tuple[str, str]]:
+def _spelt_words(text: str) -> list[str]:
+    return [word for word in words(text) if word not in _SMALL][:MAX_SPELLINGS]
+
+
+async def spellings_of(database: Database, texts: Sequence[str]) -> Spellings:
+    """The spellings of the words by which products of these texts are looked for."""
+    return await spellings(database, list(dict.fromkeys(word for text in texts for word in _spelt_words(text))))
+
+
+async def products_like(
+    database: Database, text: str, *, is_known: bool = True, known: Spellings | None = None
+) -> list[tuple[str, str]]:
     """Products that the text may name with a typing error or without its end, the likest first: slug, title.
-    `is_known`: its words are words of the catalog, which may well be no name."""
-    asked = [word for word in words(text) if word not in _SMALL][:MAX_SPELLINGS]
-    likest = _likest(text, await _with_words(database, await spellings(database, asked)))
+    `is_known`: its words are words of the catalog, which may well be no name. `known`: the `spellings_of` several
+    texts, this one among them."""
+    known = await spellings_of(database, [text]) if known is None else known
+    likest = _likest(text, await _with_words(database, {word: known[word] for word in _spelt_words(text)}))
     is_word = is_known and " " not in text
     return likest if likest or len(text) < 4 or is_word else await _longer(database, key(text))
 
 
-async def _with_words(database: Database, spelt: dict[str, dict[str, int]]) -> list[tuple[str, str]]:
+async def _with_words(database: Database, spelt: Spellings) -> list[tuple[str, str]]:
     """Products whose titles have each word in one of its spellings: slug, title."""
     if not spelt or not all(spelt.values()):
         return []
@@ -248,7 +264,7 @@ async def public_terms(database: Database, terms: Sequence[str]) -> set[str]:
     return {term for (term,) in await _rows(database, _PUBLIC_TERMS, terms, separator=_VALUES)}
 
 
-async def spellings(database: Database, asked: Sequence[str]) -> dict[str, dict[str, int]]:
+async def spellings(database: Database, asked: Sequence[str]) -> Spellings:
     """For each word those of the catalog that are one typing error away, two for long ones, the likest first; with how
     many public products have them, `MAX_COUNTED` at most. Short words and numbers are spelt as they are."""
     keys: set[str] = set()
