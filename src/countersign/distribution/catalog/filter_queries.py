@@ -46,9 +46,9 @@ _BY_TITLE = "c.title, c.product_id"
 _SORTED = "c.title || '', c.product_id"
 """By title, in an order that no index has."""
 MAX_WALKED = 1_000
-_WALK = "SELECT * FROM catalog_public ORDER BY title, product_id LIMIT {size}"
+_WALK = "SELECT p.*, p.title AS place FROM catalog_public p ORDER BY title, product_id LIMIT {size}"
 _WALK_OF_TAG = """
-    SELECT p.* FROM catalog_facet f JOIN catalog_public p ON p.product_id = f.product_id
+    SELECT p.*, f.title AS place FROM catalog_facet f JOIN catalog_public p ON p.product_id = f.product_id
     WHERE f.facet = {facet}
     ORDER BY f.title, f.product_id
     LIMIT {size}
@@ -235,7 +235,7 @@ async def _walked(database: Database, asked: Filter) -> list[Row] | None:
     facet = statement.value(f"tag:{tag}") if tag else ""
     walk, size = (_WALK_OF_TAG, _SIZE_OF_TAG) if tag else (_WALK, "{size}")
     text = f"SELECT c.slug, c.title, {size} FROM ({walk}) c".format(facet=facet, size=MAX_WALKED)
-    text += f" WHERE {_where(statement, asked)} ORDER BY {_BY_TITLE} LIMIT {statement.value(limit)}"
+    text += f" WHERE {_where(statement, asked)} ORDER BY c.place, c.product_id LIMIT {statement.value(limit)}"
     rows = await database.scan(text, *statement.values)
     is_all = bool(rows) and (len(rows) == limit or rows[0][2] < MAX_WALKED)
     return [(slug, title) for slug, title, _ in rows] if is_all else None
