@@ -330,7 +330,10 @@ class _Unknown(_Question):
         if self._is_known(run) and not any(map(self._is_capital, run)):
             return []
         first, last = run[0], run[-1] + 1
-        return [span for span in ((first - 1, last + 1), (first - 1, last), (first, last)) if self._is_run(*span)]
+        # A number that follows tells titles of frequent words apart: "Caml Pilot 088342".
+        ends = [item.end for item in self._recognition.items if item.slot == "number" and item.start - last in (0, 1)]
+        spans = (*((first, end) for end in ends), (first - 1, last + 1), (first - 1, last), (first, last))
+        return [span for span in spans if self._is_run(*span)]
 
     async def _is_mistyped_name(
         self, run: Sequence[int], spans: Sequence[tuple[int, int]], spelt: names.Spellings
