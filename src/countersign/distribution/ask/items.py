@@ -312,14 +312,15 @@ class _Unknown(_Question):
         known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
         self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
         self._recognition.is_in_texts = bool(self._in_texts)
-        neighbours = groupby(enumerate(places[:MAX_UNKNOWN]), lambda each: each[1] - each[0])
-        runs = [[at for _, at in group] for _, group in neighbours]
+        await self._each_run(_neighbours(places[:MAX_UNKNOWN]))
+        self._recognition.unused += [self._tokens[at].word for at in places[MAX_UNKNOWN:]]
+
+    async def _each_run(self, runs: Sequence[Sequence[int]]) -> None:
         tried = [span for run in runs for span in self._names(run)][:MAX_NAMES]
         spelt = await names.spellings_of(self._database, [self._text(*span) for span in tried])
         for run in runs:
             if not await self._is_mistyped_name(run, [span for span in self._names(run) if span in tried], spelt):
                 self._each_word(run)
-        self._recognition.unused += [self._tokens[at].word for at in places[MAX_UNKNOWN:]]
 
     def _is_known(self, run: Sequence[int]) -> bool:
         return all(at in self._in_texts for at in run)
@@ -394,3 +395,9 @@ class _Unknown(_Question):
         before = {token.word for token in self._tokens[max(0, at - 3) : at]}
         is_beside = bool({at + 1, at + 2} & self._nouns)
         return is_beside or bool(_BEFORE_TOPICS & before) or self._is_capital(at) or len(self._tokens) < 5
+
+
+def _neighbours(places: Sequence[int]) -> list[list[int]]:
+    """The places in runs without a gap."""
+    groups = groupby(enumerate(places), lambda each: each[1] - each[0])
+    return [[at for _, at in group] for _, group in groups]

@@ -46,12 +46,15 @@ _BY_TITLE = "c.title, c.product_id"
 _SORTED = "c.title || '', c.product_id"
 """By title, in an order that no index has."""
 MAX_WALKED = 1_000
-_WALK = "SELECT p.*, p.title AS place FROM catalog_public p ORDER BY title, product_id LIMIT {size}"
-_WALK_OF_TAG = """
-    SELECT p.*, f.title AS place FROM catalog_facet f JOIN catalog_public p ON p.product_id = f.product_id
-    WHERE f.facet = {facet}
+_WALKED = """
+    SELECT p.product_id, p.slug, p.title, p.kind, p.platforms, p.channels, p.is_free, p.license, p.license_key, p.tags,
+"""
+_WALK = f"{_WALKED} p.title AS place FROM catalog_public p ORDER BY p.title, p.product_id LIMIT {{size}}"
+_WALK_OF_TAG = f"""
+    {_WALKED} f.title AS place FROM catalog_facet f JOIN catalog_public p ON p.product_id = f.product_id
+    WHERE f.facet = {{facet}}
     ORDER BY f.title, f.product_id
-    LIMIT {size}
+    LIMIT {{size}}
 """
 _SIZE_OF_TAG = "(SELECT count(*) FROM (SELECT 1 FROM catalog_facet f WHERE f.facet = {facet} LIMIT {size}) AS walk)"
 _WALKED_SLOTS = frozenset(["kind", "platform", "channel", "access", "license", "tag"])
