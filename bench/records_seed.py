@@ -97,7 +97,7 @@ async def _without_indexes(database: Database) -> AsyncGenerator[None]:
 
 
 async def _agent(service: app.Service, token: str) -> str:
-    from countersign.kernel.http.call import Headers
+    from countersign.kernel.http.request import Headers
 
     caller = await service.callers.caller_of(Headers([(b"authorization", f"Bearer {token}".encode())]))
     assert caller is not None

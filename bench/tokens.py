@@ -17,7 +17,7 @@ from countersign.distribution import app
 from countersign.distribution.context import Store
 from countersign.distribution.identity import clients, organisations, tokens
 from countersign.distribution.identity.gate import Gate
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
 from countersign.kernel.security import secrets
 from countersign.settings import Settings
 

@@ -27,13 +27,13 @@ HOMELESS = {"util", "utils", "helper", "helpers", "manager", "managers", "misc"}
 ONLY_IN = {
     "apsw": r"kernel/database/sqlite\w*\.py",
     "asyncpg": r"kernel/database/postgres\w*\.py",
-    "joserfc": r"kernel/security/(jose|foreign)\.py",
+    "joserfc": r"kernel/security/(jose|external_jwt)\.py",
     "argon2": r"kernel/security/\w+\.py",
     # Masking is a cipher of its own: tokens are numbers under a keyed permutation, copies are sealed value by value.
     "cryptography": r"(kernel/security|records/masking)/\w+\.py",
     "procrastinate": r"kernel/jobs/procrastinate\.py",
     "psycopg": r"kernel/jobs/procrastinate\.py",
-    "opentelemetry": r"kernel/traces/otlp\.py",
+    "opentelemetry": r"kernel/otlp\.py",
     "obstore": r"kernel/blobs/\w+\.py",
     "redis": r"kernel/(http|jobs|security)/\w+\.py",
     "uvicorn": r"(kernel/http|cli)/\w+\.py",

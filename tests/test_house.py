@@ -47,7 +47,7 @@ OF_DECLARED_MODELS = (
 EXCEPTIONS: dict[Rule, dict[str, str]] = {
     house.broad_catches: {
         "src/countersign/kernel/http/app.py": "the edge of a request: logged once, answered 500",
-        "src/countersign/kernel/http/operator.py": "the edge of a check: one that fails is named, its fault logged",
+        "src/countersign/kernel/http/management.py": "the edge of a check: one that fails is named, its fault logged",
         "src/countersign/kernel/http/workers.py": "the edge of a process: told to its parent, logged",
         "src/countersign/kernel/repeated.py": "the edge of the upkeep task: logged, the next round tries again",
         "src/countersign/records/edge.py": "the edge of a request: logged once, answered 500",
@@ -250,7 +250,7 @@ def test_the_import_contracts_are_kept() -> None:
     ("importer", "imported"),
     [
         ("kernel/clock.py", "countersign.kernel.database.port"),
-        ("kernel/database/port.py", "countersign.kernel.http.route"),
+        ("kernel/database/port.py", "countersign.kernel.http.routing"),
         ("kernel/errors.py", "countersign.distribution"),
         ("distribution/__init__.py", "countersign.cli"),
         ("settings.py", "countersign.kernel.clock"),

@@ -15,12 +15,12 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import organisations, people
 from countersign.distribution.signing import keys as signing
 from countersign.distribution.webhooks import events as store_events
-from countersign.kernel import sealing
+from countersign.kernel import reencryption
 from countersign.kernel.database import canonical
 from countersign.kernel.database.port import Database
-from countersign.kernel.sealing import Lot, SealedColumn
+from countersign.kernel.reencryption import Lot, SealedColumn
+from countersign.kernel.security.encryption import CannotUnseal
 from countersign.kernel.security.masterkey import MasterKey, parse_master_key
-from countersign.kernel.security.sealed import CannotUnseal
 from countersign.kernel.webhooks import receivers
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.records import app as records_app
@@ -63,7 +63,7 @@ def sealing_modules() -> list[str]:
         name = ".".join(path.relative_to(SOURCES).with_suffix("").parts)
         text = path.read_text()
         is_user = "security.sealed import" in text or "security import sealed" in text
-        if is_user and name != "countersign.kernel.sealing" and unpurposed_seals(text) != [0]:
+        if is_user and name != "countersign.kernel.reencryption" and unpurposed_seals(text) != [0]:
             found.append(name)
     return sorted(found)
 
@@ -80,7 +80,7 @@ def test_whoever_seals_declares_the_column_and_its_service_lists_it() -> None:
 
 
 def test_sealing_for_another_purpose_is_found() -> None:
-    start = "from countersign.kernel.security.sealed import seal\n"
+    start = "from countersign.kernel.security.encryption import seal\n"
 
     assert unpurposed_seals(start + "a = seal(master, b'', PURPOSE)") == []
     assert unpurposed_seals(start + "a = seal(master, b'', 'other')") == [2]
@@ -112,13 +112,13 @@ class Both:
             lot
             for database, columns in self.parts
             for column in columns
-            for lot in await sealing.look(database, column, master)
+            for lot in await reencryption.look(database, column, master)
         ]
 
     async def seal_anew(self, master: MasterKey) -> list[int]:
         """Seal everything anew; how many values of each column that were."""
         return [
-            await sealing.seal_anew(database, column, master)
+            await reencryption.seal_anew(database, column, master)
             for database, columns in self.parts
             for column in columns
         ]
@@ -202,22 +202,22 @@ async def test_after_everything_was_sealed_anew_the_new_key_alone_opens_it(both:
         ] == before
         assert {(lot.key_id, lot.unopened) for lot in await after.lots(after.store.master)} == {("new", 0)}
         for database, columns in after.parts:
-            await sealing.require_keys(database, columns, after.store.master)
+            await reencryption.require_keys(database, columns, after.store.master)
 
 
 async def test_every_missing_key_is_named(both: Both) -> None:
     store_part, records_part = both.parts
     for column in store_sealed.COLUMNS[1:]:
-        await sealing.seal_anew(both.store.database, column, parse_master_key(BOTH, "test"))
+        await reencryption.seal_anew(both.store.database, column, parse_master_key(BOTH, "test"))
 
     with pytest.raises(CannotUnseal) as refusal:
-        await sealing.require_keys(*store_part, parse_master_key(THIRD, "test"))
+        await reencryption.require_keys(*store_part, parse_master_key(THIRD, "test"))
 
     assert "new, old" in refusal.value.detail
     assert "third" in refusal.value.detail
     assert "new, old" in refusal.value.remedy
     assert "nothing is damaged" in refusal.value.remedy
-    await sealing.require_keys(*records_part, parse_master_key(f"{THIRD},{OLD}", "test"))
+    await reencryption.require_keys(*records_part, parse_master_key(f"{THIRD},{OLD}", "test"))
 
 
 async def test_what_does_not_open_is_counted_and_left_as_it_is(both: Both) -> None:
@@ -228,14 +228,14 @@ async def test_what_does_not_open_is_counted_and_left_as_it_is(both: Both) -> No
         await transaction.run("UPDATE signing_key SET sealed = $1 WHERE org_id = $2", b"\x07damaged", org)
     master = parse_master_key(BOTH, "test")
 
-    changed = await sealing.seal_anew(database, column, master)
+    changed = await reencryption.seal_anew(database, column, master)
 
     assert changed == 1
-    assert await sealing.look(database, column, master) == [
+    assert await reencryption.look(database, column, master) == [
         Lot("signing_key", "", 1, 1),
         Lot("signing_key", "new", 1, 0),
     ]
-    await sealing.require_keys(database, (column,), master)
+    await reencryption.require_keys(database, (column,), master)
     assert (await signing.current(replace(both.store, master=master), other)).private
 
 
@@ -263,11 +263,11 @@ async def test_a_value_that_somebody_changes_meanwhile_stays_theirs(both: Both) 
 
 async def test_values_of_many_pages_are_all_found_once(both: Both) -> None:
     box = record_events.outbox_of(both.service.records)
-    for number in range(2 * sealing.AT_ONCE):
+    for number in range(2 * reencryption.AT_ONCE):
         await _add_receiver(box, f"owner {number}")
     master = parse_master_key(BOTH, "test")
 
-    changed = await sealing.seal_anew(box.database, receivers.SEALED, master)
+    changed = await reencryption.seal_anew(box.database, receivers.SEALED, master)
 
-    assert changed == 2 * sealing.AT_ONCE + 1
-    assert await sealing.look(box.database, receivers.SEALED, master) == [Lot("webhook", "new", changed, 0)]
+    assert changed == 2 * reencryption.AT_ONCE + 1
+    assert await reencryption.look(box.database, receivers.SEALED, master) == [Lot("webhook", "new", changed, 0)]

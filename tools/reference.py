@@ -17,8 +17,8 @@ from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import problems
 from countersign.distribution.documents import routes as documents
 from countersign.kernel import metrics
-from countersign.kernel.http.route import Nothing, OneOf, Route
-from countersign.kernel.http.route import shapes as shapes_of
+from countersign.kernel.http.routing import Nothing, OneOf, Route
+from countersign.kernel.http.routing import shapes as shapes_of
 from countersign.settings import PREFIX as VARIABLE
 from countersign.settings import Settings
 

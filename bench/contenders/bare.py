@@ -1,7 +1,7 @@
 """The ceiling: an ASGI application that answers the same bytes to everything."""
 
 from contenders.wanted import Wanted
-from countersign.kernel.http.call import Receive, Send
+from countersign.kernel.http.request import Receive, Send
 from countersign.kernel.http.server import ASGIApp
 
 

@@ -10,7 +10,7 @@ import pytest
 from countersign.distribution.agents import attempts, claim, polling
 from countersign.distribution.agents import routes as agents
 from countersign.distribution.identity import clients, people, queries
-from countersign.kernel.mail import outbox, room
+from countersign.kernel.mail import queue, transports
 from countersign.settings import Settings
 from tests.distribution.accounts.conftest import Visitor as Mailed
 from tests.distribution.agents import asserting
@@ -185,14 +185,14 @@ async def test_a_cookie_of_a_neighbour_signs_nobody_out(world: World, other: str
 async def test_t25_a_person_is_told_by_mail_that_an_agent_was_let_in(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "PAUSES_S", (0.0,))
+    monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
     pat = await Visitor.signed_in(world, "pat@example.com")
     agent = await Agent.by_email(world, "pat@example.com")
 
     await pat.decide(agent.link, user_code=agent.code)
     await world.store.mail.settled()
 
-    letters = outbox.messages(Path(world.store.settings.data) / outbox.FOLDER)
+    letters = transports.messages(Path(world.store.settings.data) / transports.FOLDER)
     assert any(b"To: pat@example.com" in letter.read_bytes() for letter in letters)
 
 
@@ -239,7 +239,7 @@ async def test_a_claim_ties_no_provider_that_the_agent_named_before_the_person(
 async def test_t34_the_first_proof_of_an_address_ends_the_agents_that_a_provider_bound_to_it(
     world: World, provider: IdentityProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "PAUSES_S", (0.0,))
+    monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
     await provider.trust(world.store)
     agent, answered = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
     assertion = answered.json()["identity_assertion"]

@@ -1,7 +1,7 @@
 """The command line with one fault: whoever signs in to the records service makes its event loop stand still."""
 
 from countersign.cli.main import main
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.response import Answer
 from countersign.records import edge
 from countersign.records.access.view import Caller
 from countersign.records.handlers import Handlers

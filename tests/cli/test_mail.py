@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from countersign.cli.output import Exit
-from countersign.kernel.mail.outbox import Outbox
+from countersign.kernel.mail.transports import Outbox
 from tests.cli.conftest import Run
 
 LINK = "http://127.0.0.1:8480/auth/prove?token=cep_x"

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from countersign.cli.output import Exit
-from countersign.kernel.database import moved
+from countersign.kernel.database import migration_marker
 from tests.cli.conftest import Run
 from tests.servers.countersign import COMMAND, Running, environment, served
 from tests.servers.postgres import Cluster, PostgresFactory
@@ -170,7 +170,7 @@ def test_an_installation_moves_and_goes_on(
     # The audit has lanes there that SQLite has not, the modules indexes, and nothing is staged.
     different = {name for name in after if after[name] != moved_tables[name]}
     assert different <= {"records.audit_lane", "records.module_state", "distribution.upload_part"}
-    assert {path.name for path in here.data.iterdir()} - names <= {moved.FILE_NAME, "serve.lock"}
+    assert {path.name for path in here.data.iterdir()} - names <= {migration_marker.FILE_NAME, "serve.lock"}
     with served(
         here.data, service="both", settings={**there(here.data, to, blobs), "COUNTERSIGN_JOB_WORKERS": "1"}
     ) as server:
@@ -201,7 +201,7 @@ def test_what_is_in_the_way_is_named_and_nothing_is_moved(
         assert "product.description" in said
         assert f"id='{first}'" in said
     assert still.returncode == Exit.OK
-    assert not (here.data / moved.FILE_NAME).exists()
+    assert not (here.data / migration_marker.FILE_NAME).exists()
 
 
 def test_a_row_that_arrives_otherwise_undoes_the_move(
@@ -233,4 +233,4 @@ def test_a_row_that_arrives_otherwise_undoes_the_move(
     assert done.returncode == Exit.FAILED
     assert "not equal on both sides: organisation" in done.stderr
     assert seen.stdout.strip() == b"0"
-    assert not (here.data / moved.FILE_NAME).exists()
+    assert not (here.data / migration_marker.FILE_NAME).exists()

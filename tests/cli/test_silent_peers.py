@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
-from countersign.kernel.http import operator
+from countersign.kernel.http import management
 from tests.cli.test_operator import CHECKS, watched
 from tests.cli.test_serve import wait_until
 from tests.servers import relay
@@ -96,4 +96,4 @@ def test_every_probe_that_is_shown_waits_longer_than_the_checks_take() -> None:
         *re.findall(r"give the probe (\d+) s", guide),
     }
     assert shown == {str(PROBE_S)}
-    assert max(operator.CHECK_S, operator.PATIENCE_S) < PROBE_S / 1.5
+    assert max(management.CHECK_S, management.PATIENCE_S) < PROBE_S / 1.5

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from countersign.cli.output import Exit
-from countersign.kernel.traces.span import Parent, parent_of
+from countersign.kernel.tracing import Parent, parent_of
 from tests.cli.conftest import Run
 from tests.servers.collector import Collector, collecting
 from tests.servers.countersign import served

@@ -7,7 +7,7 @@ from countersign.distribution.app import ROUTES
 from countersign.distribution.context import Store
 from countersign.distribution.publishing.schemas import ProductWrite
 from countersign.kernel import clock
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.routing import Route
 from tests.distribution.world import World
 
 SCOPES = ("read:products", "write:products", "read:releases", "write:releases", "read:library", "admin:org")

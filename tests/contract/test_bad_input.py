@@ -15,7 +15,7 @@ from countersign.distribution.app import ROUTES
 from countersign.distribution.context import Store
 from countersign.kernel.http import cursor
 from countersign.kernel.http.cursor import Position
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.routing import Route
 from countersign.settings import Settings
 from tests.contract.conftest import stage
 from tests.contract.error_texts import complaint

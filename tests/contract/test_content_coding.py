@@ -13,9 +13,9 @@ from backports import zstd
 
 from countersign.distribution import app as distribution
 from countersign.kernel.http import content_coding
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import Headers
 from countersign.kernel.http.content_coding import Encoded
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.response import Answer
 from tests.contract.scenes import BY_KEY, QUERIES, Scene
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World

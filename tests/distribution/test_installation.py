@@ -21,8 +21,8 @@ from countersign.distribution.context import Store
 from countersign.kernel import clock, ids, installation_id
 from countersign.kernel.blobs.open import read_address
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import address, moved
-from countersign.kernel.database.moved import Mark
+from countersign.kernel.database import address, migration_marker
+from countersign.kernel.database.migration_marker import Mark
 from countersign.kernel.installation_id import InstallationMismatch
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL, begun
@@ -308,7 +308,7 @@ async def delete_marker(installation: Installation) -> None:
 async def test_an_empty_database_beside_files_of_the_version_before_is_refused(installation: Installation) -> None:
     await begin(installation)
     await forget(installation)
-    (installation.folder / moved.FILE_NAME).unlink(missing_ok=True)
+    (installation.folder / migration_marker.FILE_NAME).unlink(missing_ok=True)
     before = await installation.stored()
 
     refused = await refusal(installation.emptied())
@@ -334,7 +334,9 @@ async def test_a_directory_that_is_marked_as_another_databases_is_refused(instal
         pytest.skip("SQLite databases have no address")
     await begin(installation)
     await forget(installation)
-    moved.write(installation.folder, Mark("x", "elsewhere:5432/other", "2026-01-01T00:00:00Z", is_complete=True))
+    migration_marker.write(
+        installation.folder, Mark("x", "elsewhere:5432/other", "2026-01-01T00:00:00Z", is_complete=True)
+    )
 
     refused = await refusal(installation)
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from countersign.kernel import ids, sealing
+from countersign.kernel import ids, reencryption
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.kernel.security.masterkey import parse_master_key
@@ -51,7 +51,7 @@ async def fill(settings: Settings, database: Database) -> None:
         await filled(stack, settings)
     box = Outbox(database, parse_master_key(OLD, "test"), "https://store.example", True, 14)
     async with database.transaction() as transaction:
-        for _ in range(PAGES * sealing.AT_ONCE):
+        for _ in range(PAGES * reencryption.AT_ONCE):
             await receivers.add(transaction, box, ids.new_uuid(), "https://receiver.example/", ())
         made, _ = await receivers.add(transaction, box, "last", "https://receiver.example/", ())
         await transaction.run("UPDATE webhook SET id = '~last' WHERE id = $1", made.id)
@@ -59,7 +59,7 @@ async def fill(settings: Settings, database: Database) -> None:
 
 async def under_new(database: Database) -> tuple[int, int]:
     """How many receivers' secrets lie under the new key, and how many do not open with the two."""
-    lots = await sealing.look(database, receivers.SEALED, MASTER)
+    lots = await reencryption.look(database, receivers.SEALED, MASTER)
     return sum(lot.values for lot in lots if lot.key_id == "new"), sum(lot.unopened for lot in lots)
 
 
@@ -69,7 +69,7 @@ async def kill_in_the_middle(command: list[str | Path], variables: dict[str, str
         process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
             async with asyncio.timeout(120):
-                while (await under_new(database))[0] < PAGES * sealing.AT_ONCE:
+                while (await under_new(database))[0] < PAGES * reencryption.AT_ONCE:
                     assert process.poll() is None, process.communicate()
                     await asyncio.sleep(0.01)
         finally:
@@ -94,7 +94,7 @@ async def test_a_killed_rotation_is_gone_on_with(database_url: str, tmp_path: Pa
         done = await kill_in_the_middle(command, variables, database)
         again = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
 
-        assert done == PAGES * sealing.AT_ONCE
+        assert done == PAGES * reencryption.AT_ONCE
         assert again.returncode == 0, again.stderr
         answer = json.loads(again.stdout)
         assert answer["reencrypted"]["distribution.service_key"] == 0

@@ -18,8 +18,8 @@ from cryptography.x509.oid import NameOID
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from countersign.kernel import outgoing
-from countersign.kernel.outgoing import Unreachable
+from countersign.kernel import safe_http_client
+from countersign.kernel.safe_http_client import Unreachable
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
@@ -63,16 +63,16 @@ async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = No
         yield made
 
 
-async def fetched(answer: bytes, pause_s: float = 0) -> outgoing.Fetched:
+async def fetched(answer: bytes, pause_s: float = 0) -> safe_http_client.Fetched:
     """What is made of the answer."""
     async with far(answer, pause_s) as server:
-        return await outgoing.get_json(server.url(), private=True)
+        return await safe_http_client.get_json(server.url(), private=True)
 
 
 async def unreachable(url: str, *, private: bool = False) -> str:
     """Why it cannot be had."""
     with pytest.raises(Unreachable) as found:
-        await outgoing.get_json(url, private=private)
+        await safe_http_client.get_json(url, private=private)
     return str(found.value)
 
 
@@ -137,7 +137,7 @@ async def test_the_request_names_its_host_and_carries_nothing_else_of_ours(
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with far(OK + b"Content-Length: 2\r\nSet-Cookie: a=b\r\n\r\n{}") as server:
         for _ in range(2):
-            await outgoing.get_json(server.url("keys.example"), private=True)
+            await safe_http_client.get_json(server.url("keys.example"), private=True)
 
     lines = server.heads[1].decode().split("\r\n")
     assert lines[0] == "GET /keys?a=b HTTP/1.1"
@@ -161,7 +161,7 @@ async def test_t9_an_address_that_is_not_public_is_never_connected_to(
     resolve([ip])
 
     assert "not public" in await unreachable("https://keys.example/jwks.json")
-    assert not outgoing.is_public(ip_address(ip))
+    assert not safe_http_client.is_public(ip_address(ip))
     assert connections == []
 
 
@@ -193,7 +193,7 @@ async def test_t9_nothing_is_left_at_a_private_address(
     resolve(ips)
 
     with pytest.raises(Unreachable, match="not public"):
-        await outgoing.post("https://hooks.example/", b"{}", {}, private=False)
+        await safe_http_client.post("https://hooks.example/", b"{}", {}, private=False)
     assert connections == []
 
 
@@ -203,7 +203,7 @@ async def test_t9_what_is_left_goes_to_the_address_that_was_checked(
     asked = resolve(["1.1.1.1"], ["127.0.0.1"])
 
     with pytest.raises(Unreachable):
-        await outgoing.post("https://hooks.example/", b"{}", {}, private=False)
+        await safe_http_client.post("https://hooks.example/", b"{}", {}, private=False)
 
     assert asked == ["hooks.example"]
     assert connections == [("1.1.1.1", 443, True, "hooks.example")]
@@ -212,7 +212,7 @@ async def test_t9_what_is_left_goes_to_the_address_that_was_checked(
 async def test_t9_a_name_that_changes_its_mind_is_asked_once(resolve: Callable[..., list[str]]) -> None:
     asked = resolve(["127.0.0.1"], ["127.0.0.2"])
     async with far(OK + b"Content-Length: 2\r\n\r\n{}") as server:
-        await outgoing.get_json(server.url("keys.example"), private=True)
+        await safe_http_client.get_json(server.url("keys.example"), private=True)
 
     assert asked == ["keys.example"]
 
@@ -239,7 +239,7 @@ async def test_t9_our_own_machine_is_not_reached_by_any_spelling(host: str) -> N
 )  # fmt: skip
 def test_t9_an_address_of_another_form_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        outgoing.address(url, private=False)
+        safe_http_client.address(url, private=False)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304, 204, 206, 404, 500, 103])
@@ -284,7 +284,7 @@ async def test_an_answer_that_is_cut_off_or_no_http_is_none(answer: bytes) -> No
 async def test_t9_an_answer_that_trickles_ends_with_the_whole_time(
     answer: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outgoing, "TOTAL_S", 0.3)
+    monkeypatch.setattr(safe_http_client, "TOTAL_S", 0.3)
     async with far(answer, pause_s=0.01) as server:
         began_s = time.monotonic()
 
@@ -296,7 +296,7 @@ async def test_t9_an_answer_that_trickles_ends_with_the_whole_time(
 async def test_t9_a_server_that_never_answers_and_a_name_server_that_sleeps_end_with_it_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(outgoing, "TOTAL_S", 0.2)
+    monkeypatch.setattr(safe_http_client, "TOTAL_S", 0.2)
     silent = socket.create_server(("127.0.0.1", 0))
     with silent:
         assert "within" in await unreachable(f"http://127.0.0.1:{silent.getsockname()[1]}/", private=True)
@@ -313,7 +313,7 @@ async def test_t9_a_server_that_never_answers_and_a_name_server_that_sleeps_end_
 
 
 def test_the_whole_time_is_3_seconds() -> None:
-    assert outgoing.TOTAL_S == 3
+    assert safe_http_client.TOTAL_S == 3
 
 
 def certificate(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
@@ -349,7 +349,7 @@ async def test_with_https_the_server_must_prove_the_name_and_not_the_number(
     async with far(OK + b"Content-Length: 2\r\n\r\n{}", tls=tls) as server:
         stranger = await unreachable(server.url("keys.example", "https"), private=True)
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
-        proven = await outgoing.get_json(server.url("keys.example", "https"), private=True)
+        proven = await safe_http_client.get_json(server.url("keys.example", "https"), private=True)
         other = await unreachable(server.url("other.example", "https"), private=True)
 
     assert "CERTIFICATE_VERIFY_FAILED" in stranger

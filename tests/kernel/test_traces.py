@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from countersign.kernel.traces.open import require
-from countersign.kernel.traces.span import Span, Tracer
+from countersign.kernel.http.instrumentation import require_exporter
+from countersign.kernel.tracing import Span, Tracer
 
 MIB = bytes(1 << 20)
 MOST_MIB = 64
@@ -55,7 +55,7 @@ def collecting(answer: Callable[[socket.socket], None]) -> Generator[tuple[Trace
         serving = threading.Thread(target=serve, daemon=True)
         serving.start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1/traces"
-        tracer = require(url)(url, "0")
+        tracer = require_exporter(url)(url, "0")
         tracer.record(Span("distribution", "/products", "GET", 200, 0.1, "request", None, False))
         yield tracer, serving
 

@@ -10,7 +10,7 @@ import msgspec
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import PREFIX
 from countersign.kernel.http.deadlines import MAX_HEADER_BYTES
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.routing import Route
 
 
 class Text(NamedTuple):

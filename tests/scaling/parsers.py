@@ -24,14 +24,13 @@ from countersign.distribution.identity import redirect_uris
 from countersign.distribution.processing import sbom
 from countersign.distribution.publishing.schemas import ProductWrite
 from countersign.distribution.redeem import codes
-from countersign.kernel import telemetry
+from countersign.kernel import telemetry, tracing
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import conditional, decode, ranges
 from countersign.kernel.mail import message
 from countersign.kernel.mcp import messages
 from countersign.kernel.normalization import normalized
-from countersign.kernel.security import foreign, guesses
-from countersign.kernel.traces import span
+from countersign.kernel.security import external_jwt, guesses
 from countersign.records.access import folding, scopes
 from countersign.records.masking.grammar import Grammar
 from countersign.updates import manifest
@@ -56,7 +55,7 @@ def _quietly(work: Callable[[Any], object]) -> Callable[[Any], None]:
     """The work, whose refusal is as good as its result."""
 
     def done(given: Any) -> None:
-        with suppress(Refused, ValueError, messages.Fault, msgspec.MsgspecError, foreign.BadToken):
+        with suppress(Refused, ValueError, messages.Fault, msgspec.MsgspecError, external_jwt.BadToken):
             work(given)
 
     return done
@@ -238,19 +237,19 @@ PARSERS: Mapping[str, Parser] = {
         lambda header: ranges.wanted_range(header, 100),
         {"digits": lambda size: "bytes=" + "1" * size, "blanks": lambda size: "bytes=" + " " * size},
     ),
-    "traceparent": Parser("every request", "64 KiB of head", HEADER, span.parent_of, {"dashes": TEXTS["dashes"]}),
+    "traceparent": Parser("every request", "64 KiB of head", HEADER, tracing.parent_of, {"dashes": TEXTS["dashes"]}),
     "JWT": Parser(
         "assertions of identity providers",
         "64 KiB of body",
         HEADER,
-        lambda token: foreign.read(token, "jwt"),
+        lambda token: external_jwt.read(token, "jwt"),
         {"dots": TEXTS["dots"], "letters": lambda size: f"{'a' * size}.a.a", "braces": TEXTS["braces"]},
     ),
     "JWKS": Parser(
         "keys of identity providers",
         "as long as an answer may be",
         BODY,
-        foreign.public_keys,
+        external_jwt.public_keys,
         {"keys": lambda size: b'{"keys":[%b]}' % b",".join([b"{}"] * (size // 3)), "nested": lambda size: b"[" * size},
     ),
     "e-mail address": Parser(

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from countersign.kernel.http.call import ASGIApp, Receive, Send
+from countersign.kernel.http.request import ASGIApp, Receive, Send
 from countersign.web import store, work
 from countersign.web.assets import Assets
 from countersign.web.entry import Entry

@@ -6,8 +6,8 @@ import pytest
 
 from countersign.distribution.accounts import pages as accounts
 from countersign.distribution.identity import pages as identity
-from countersign.kernel.http import forms, german
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http import german, html
+from countersign.kernel.http.response import Answer
 
 EMAIL = "ann@example.com"
 PAGES: dict[str, Callable[[], Answer]] = {
@@ -39,11 +39,11 @@ def test_every_text_of_the_pages_around_signing_in_is_there_in_german(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(german, "TEXTS", Strict(german.TEXTS))
-    spoken = forms.LANGUAGE.set("de")
+    spoken = html.LANGUAGE.set("de")
     try:
         page = PAGES[name]()
     finally:
-        forms.LANGUAGE.reset(spoken)
+        html.LANGUAGE.reset(spoken)
 
     assert b'<html lang="de">' in (page.body if isinstance(page.body, bytes) else b"")
 

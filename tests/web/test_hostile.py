@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.kernel.http.call import ASGIApp, Receive, Send
+from countersign.kernel.http.request import ASGIApp, Receive, Send
 from countersign.web import asking
 from countersign.web.origin import Home
 from tests.web.conftest import BEARER, HERE, PUBLIC, SESSION, Echo, browsing, store_entry, work_entry

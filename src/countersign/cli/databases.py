@@ -10,7 +10,7 @@ from countersign.cli import configuration, lock, moving, output, record_store, s
 from countersign.cli.administration import data_option
 from countersign.cli.tables import Tables
 from countersign.distribution import opening
-from countersign.kernel.database.postgres_session import rights_at
+from countersign.kernel.database.postgres_admin import rights_at
 from countersign.records import app
 from countersign.settings import Settings
 

@@ -8,7 +8,7 @@ from countersign.distribution.agents import registrations
 from countersign.distribution.context import Store
 from countersign.distribution.issuers import queries, trusted
 from countersign.distribution.issuers.queries import Issuer
-from countersign.kernel.security import foreign
+from countersign.kernel.security import external_jwt
 
 
 @click.group()
@@ -24,7 +24,7 @@ def issuers() -> None:
     "--algorithm",
     "algorithms",
     multiple=True,
-    type=click.Choice(foreign.ALGORITHMS),
+    type=click.Choice(external_jwt.ALGORITHMS),
     help="An algorithm it signs with; may be said several times. Default: ES256 and RS256.",
 )
 @click.option(

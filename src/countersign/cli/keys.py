@@ -16,10 +16,10 @@ from countersign.cli.output import Exit, Failure
 from countersign.cli.tables import Tables
 from countersign.distribution import opening
 from countersign.distribution.identity import keys as token_keys
-from countersign.kernel import clock, sealing
+from countersign.kernel import clock, reencryption
 from countersign.kernel.database import migrate
 from countersign.kernel.database.port import Database
-from countersign.kernel.sealing import Lot
+from countersign.kernel.reencryption import Lot
 from countersign.kernel.security.jose import KeyRing
 from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.settings import Settings
@@ -37,7 +37,9 @@ class Part(NamedTuple):
 
     async def lots(self, master: MasterKey) -> list[Lot]:
         """All that is sealed, by table and key; tables are called as in `verify --tables`."""
-        found = [lot for column in self.tables.columns for lot in await sealing.look(self.database, column, master)]
+        found = [
+            lot for column in self.tables.columns for lot in await reencryption.look(self.database, column, master)
+        ]
         return [lot._replace(table=f"{self.tables.schema}.{lot.table}") for lot in found]
 
 
@@ -175,7 +177,7 @@ async def _reencrypted(settings: Settings) -> Reencrypted:
         _require_served_with(settings, master, REENCRYPTING)
         for part in parts:
             for column in part.tables.columns:
-                changed = await sealing.seal_anew(part.database, column, master)
+                changed = await reencryption.seal_anew(part.database, column, master)
                 counts[f"{part.tables.schema}.{column.table}"] = changed
         return Reencrypted(counts, master, [lot for part in parts for lot in await part.lots(master)])
 

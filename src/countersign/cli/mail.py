@@ -15,7 +15,7 @@ import click
 from countersign.cli import configuration, output
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
-from countersign.kernel.mail import outbox
+from countersign.kernel.mail import transports
 
 DOING = "cannot show the outbox"
 _LINK = re.compile(r"https?://[^\s<>\"]+")
@@ -42,7 +42,7 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
     Letters come here while COUNTERSIGN_SMTP_URL is not set.
     """
     settings = configuration.load(data=data)
-    folder = Path(settings.data) / outbox.FOLDER
+    folder = Path(settings.data) / transports.FOLDER
     wanted = (address or "").strip().lower()
     letters = list(islice(_letters(folder, wanted), 1 if last else None))
     none = f"{folder} holds no letter" + (f" to {wanted}" if wanted else "")
@@ -65,7 +65,7 @@ def _letters(folder: Path, wanted: str) -> Iterator[Shown]:
 
 def _files(folder: Path) -> list[Path]:
     try:
-        return outbox.messages(folder)
+        return transports.messages(folder)
     except OSError as error:
         raise Failure(DOING, why=f"{folder}: {error.strerror}", remedy="Run it as the user who serves.") from error
 

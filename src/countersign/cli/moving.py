@@ -22,12 +22,12 @@ from countersign.distribution.uploads import queries as uploads
 from countersign.kernel import clock, ids, installation_id
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import address, moved, postgres_filling
+from countersign.kernel.database import address, migration_marker, postgres_filling
 from countersign.kernel.database import migrate as migrations
 from countersign.kernel.database.canonical import Digest
-from countersign.kernel.database.moved import Mark
+from countersign.kernel.database.migration_marker import Mark
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.database.postgres_session import rights_at
+from countersign.kernel.database.postgres_admin import rights_at
 from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.security import masterkey
 from countersign.records import app, key, modules
@@ -107,7 +107,9 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
     for line in settings_there(move):
         output.note(f"  {line}")
     output.note("On another machine copy the master key there: another key opens nothing of what is stored.")
-    output.note(f"The databases in {move.folder} stay as they are, and are not served; {moved.FILE_NAME} says so.")
+    output.note(
+        f"The databases in {move.folder} stay as they are, and are not served; {migration_marker.FILE_NAME} says so."
+    )
 
 
 def _asked(settings: Settings, to: str, blobs_to: str) -> Move:
@@ -159,7 +161,7 @@ def _key_setting(move: Move) -> dict[str, str]:
 
 
 async def _planned(move: Move) -> Moved:
-    moved.require_here(move.folder)
+    migration_marker.require_here(move.folder)
     await installations.require(move.settings)
     await _installed(move)
     await _require_empty(move)
@@ -206,7 +208,7 @@ def _tell_plan(move: Move, plan: Moved) -> None:
 
 
 async def _moved(move: Move) -> Moved:
-    if moved.read(move.folder) is not None:
+    if migration_marker.read(move.folder) is not None:
         with lock.held(move.folder, DOING):
             if await _was_there(move):
                 return Moved({}, was_there=True)
@@ -233,9 +235,9 @@ async def _moved(move: Move) -> Moved:
                     await filling.stamp(schema, mark.id)
                 # Before the rows can be seen there. Whether a COMMIT without an answer counts, the next run finds out.
                 with unfinished.refusals(move.folder):
-                    moved.write(move.folder, mark)
+                    migration_marker.write(move.folder, mark)
             with unfinished.refusals(move.folder):
-                moved.write(move.folder, msgspec.structs.replace(mark, is_complete=True))
+                migration_marker.write(move.folder, msgspec.structs.replace(mark, is_complete=True))
     return Moved(digests, under_way.count if under_way else 0, under_way.bytes if under_way else 0)
 
 
@@ -245,15 +247,15 @@ async def _was_there(move: Move) -> bool:
     Raises:
         Moved: the mark is of another move, or of one that is known to have ended.
     """
-    mark = moved.read(move.folder)
+    mark = migration_marker.read(move.folder)
     if mark is None:
         return False
     if mark.is_complete or mark.to != move.place:
-        moved.require_here(move.folder)
+        migration_marker.require_here(move.folder)
     if await postgres_filling.stamp(move.to, move.databases.schemas[0]) == mark.id:
-        moved.write(move.folder, msgspec.structs.replace(mark, is_complete=True))
+        migration_marker.write(move.folder, msgspec.structs.replace(mark, is_complete=True))
         return True
-    moved.remove(move.folder)
+    migration_marker.remove(move.folder)
     return False
 
 

@@ -11,10 +11,10 @@ import click
 from countersign.cli.place import is_loopback
 from countersign.kernel import metrics
 from countersign.kernel.errors import StorageFull
-from countersign.kernel.http import operator, vitals
-from countersign.kernel.http.operator import Check, Operator, Watched
+from countersign.kernel.http import instrumentation, management
+from countersign.kernel.http.management import Check, Operator, Watched
 from countersign.kernel.http.server import ASGIApp, Listener, Program, Worker
-from countersign.kernel.http.siblings import Siblings
+from countersign.kernel.http.worker_ipc import Siblings
 from countersign.kernel.metrics import Sample
 from countersign.settings import Settings
 
@@ -48,7 +48,7 @@ async def answering(settings: Settings, siblings: Siblings, number: int, watched
     if not settings.operator_port:
         yield
         return
-    async with siblings.answering(number, operator.answers(number, watched)), vitals.watched():
+    async with siblings.answering(number, management.answers(number, watched)), instrumentation.track_loop_lag():
         yield
 
 

@@ -22,9 +22,9 @@ from countersign.kernel import installation_id
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import address, moved, postgres_removal
+from countersign.kernel.database import address, migration_marker, postgres_removal
 from countersign.kernel.http import counters
-from countersign.kernel.mail import outbox
+from countersign.kernel.mail import transports
 from countersign.kernel.security import masterkey
 from countersign.settings import Settings
 
@@ -37,13 +37,13 @@ _OWN = (
     opening.BLOBS_FOLDER,
     scratch.FOLDER,
     folders.FOLDER,
-    outbox.FOLDER,
+    transports.FOLDER,
     counters.FILE_NAME,
     "counters.lock",
     layout.MARKER,
     installation_id.LOCK_NAME,
     reset_owner.PROGRESS,
-    moved.FILE_NAME,
+    migration_marker.FILE_NAME,
     masterkey.FILE_NAME,
     lock.FILE_NAME,
 )
@@ -203,7 +203,7 @@ async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> 
         Moved: the databases are in PostgreSQL, and the setting for it is missing.
         Unavailable: a place cannot be read.
     """
-    moved.require_in_use(folder, settings.database_url)
+    migration_marker.require_in_use(folder, settings.database_url)
     _require_own_database(settings, folder)
     url, schemas = settings.database_url, None
     if url:
@@ -240,7 +240,7 @@ def _require_own_database(settings: Settings, folder: Path) -> None:
     Raises:
         Failure: they were.
     """
-    mark = moved.read(folder) if settings.database_url else None
+    mark = migration_marker.read(folder) if settings.database_url else None
     if mark is not None and mark.to != address.place(settings.database_url):
         why = f"{folder} belongs to the database {mark.to}, and COUNTERSIGN_DATABASE_URL names another"
         remedy = "Correct COUNTERSIGN_DATABASE_URL or --data: each installation is removed with its own settings."

@@ -22,7 +22,7 @@ from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import postgres_filling
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.database.postgres_session import rights_at
+from countersign.kernel.database.postgres_admin import rights_at
 from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.errors import Refused
 from countersign.kernel.security import masterkey

@@ -20,18 +20,18 @@ from countersign.cli.starting import Service
 from countersign.declare import DeclarationError
 from countersign.kernel import telemetry
 from countersign.kernel.beside import beside
-from countersign.kernel.database import moved
+from countersign.kernel.database import migration_marker
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused
+from countersign.kernel.http import instrumentation as traces
 from countersign.kernel.http import server
 from countersign.kernel.http.deadlines import Deadlines
 from countersign.kernel.http.notify import READY, notify
 from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Program, Server, Worker
-from countersign.kernel.http.siblings import Siblings
+from countersign.kernel.http.worker_ipc import Siblings
 from countersign.kernel.http.workers import Unrecoverable, WorkerFailed
 from countersign.kernel.security.masterkey import master_key
-from countersign.kernel.traces import open as traces
 from countersign.settings import BadSetting, Settings
 
 DOING = "cannot serve"
@@ -153,7 +153,7 @@ def _program(start: Start, wanted: Wanted, words: Words, siblings: Siblings) -> 
         is_first = worker.place == 0
         place = place_of(service.url(settings), start.host, listener.port)
         async with AsyncExitStack() as stack:
-            stack.enter_context(traces.sending(settings.otlp_url))
+            stack.enter_context(traces.export_spans(settings.otlp_url))
             context = await stack.enter_async_context(service.opened(settings, place))
             broken = await stack.enter_async_context(_ended_when_broken(service.database(context), service.title))
             is_saying = is_first and not words.are_told
@@ -176,7 +176,7 @@ def _hints(start: Start, places: Sequence[Place]) -> Iterator[str]:
         if not each.service.url(start.settings) and not place.is_loopback:
             yield f"Set {each.service.setting} to the https address that others use: links name it."
     data = start.settings.data
-    if start.settings.database_url and moved.is_ambiguous(Path(data)):
+    if start.settings.database_url and migration_marker.is_ambiguous(Path(data)):
         yield f"{data} also holds SQLite databases, which are not served: put them elsewhere,"
         yield "for a command that lacks COUNTERSIGN_DATABASE_URL works on them."
 
@@ -225,7 +225,7 @@ def _unheard(error: CannotListen, start: Start) -> Failure:
 def _serve(wanted: Server, start: Start) -> None:
     try:
         if start.settings.otlp_url:
-            traces.require(start.settings.otlp_url)
+            traces.require_exporter(start.settings.otlp_url)
         server.run(wanted)
     except WorkerFailed as failed:
         if not failed.explanation:

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from countersign.cli.place import Place
 from countersign.kernel.database.port import Database
-from countersign.kernel.http.operator import Watched
+from countersign.kernel.http.management import Watched
 from countersign.kernel.http.server import ASGIApp
 from countersign.settings import Settings
 

@@ -14,7 +14,7 @@ from countersign.cli.target import DEFAULT_SERVER
 from countersign.distribution import opening, sealed
 from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
-from countersign.kernel.database import migrate, moved
+from countersign.kernel.database import migrate, migration_marker
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database, Reader
 from countersign.kernel.disk_full import is_disk_full
@@ -81,7 +81,7 @@ def missing(settings: Settings, doing: str, remedy: str, of: str = "") -> Failur
         return Failure(doing, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
     try:
         require_in_use(settings)
-    except moved.Moved as refused:
+    except migration_marker.Moved as refused:
         return Failure(doing, why=refused.detail, remedy=refused.remedy, exit_code=Exit.CONFLICT)
     return Failure(doing, why=f"{settings.data} holds no database{of}", remedy=remedy, exit_code=Exit.NOT_FOUND)
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from countersign.backup import foreign
 from countersign.backup.databases import file_name
 from countersign.backup.foreign import OwnTables
-from countersign.kernel import sealing
+from countersign.kernel import reencryption
 from countersign.kernel.clock import Instant
-from countersign.kernel.database import migrate, moved, versions
+from countersign.kernel.database import migrate, migration_marker, versions
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
+from countersign.kernel.database.postgres_admin import rights_at
 from countersign.kernel.database.postgres_filling import filling
-from countersign.kernel.database.postgres_session import rights_at
-from countersign.kernel.sealing import SealedColumn
+from countersign.kernel.reencryption import SealedColumn
 from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.kernel.webhooks import holding
 from countersign.settings import Settings
@@ -109,7 +109,7 @@ class Tables:
             CannotUnseal: keys are missing; it names each. Or the service's own keys do not open.
         """
         async with self.opened(settings) as database:
-            await sealing.require_keys(database, self.columns, master)
+            await reencryption.require_keys(database, self.columns, master)
             await self.open_keys(database, master)
 
     async def require_restorable(self, settings: Settings) -> None:
@@ -147,7 +147,7 @@ def require_in_use(settings: Settings) -> None:
     Raises:
         Moved: they are in PostgreSQL, and the setting for it is missing.
     """
-    moved.require_in_use(Path(settings.data), settings.database_url)
+    migration_marker.require_in_use(Path(settings.data), settings.database_url)
 
 
 async def made_ready(settings: Settings) -> None:

@@ -15,13 +15,13 @@ from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
 from countersign.distribution.uploads import checking
-from countersign.kernel.database import canonical, migrate, moved, postgres_snapshot, sqlite_snapshot
+from countersign.kernel.database import canonical, migrate, migration_marker, postgres_snapshot, sqlite_snapshot
 from countersign.kernel.database.canonical import Digest
 from countersign.kernel.errors import Refused
-from countersign.kernel.sealing import Lot
+from countersign.kernel.reencryption import Lot
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase, damage
+from countersign.kernel.security.encryption import CannotUnseal, missing_keys
 from countersign.kernel.security.masterkey import master_key
-from countersign.kernel.security.sealed import CannotUnseal, missing_keys
 from countersign.records import app, key
 from countersign.records.audit import verify as chains
 from countersign.records.schema import install
@@ -201,7 +201,7 @@ async def _databases(settings: Settings) -> AsyncIterator[Finding]:
                 for table in await snapshot.tables(schema):
                     await snapshot.rows(schema, table, _forget)
         return
-    moved.require_here(Path(settings.data))
+    migration_marker.require_here(Path(settings.data))
     for schema, path in installation.files(settings).items():
         try:
             found = await asyncio.to_thread(sqlite_snapshot.faults, path)

@@ -13,7 +13,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries
 from countersign.distribution.webhooks import events as store_events
-from countersign.kernel import clock, outgoing
+from countersign.kernel import clock, safe_http_client
 from countersign.kernel.clock import Instant
 from countersign.kernel.webhooks import deliveries, holding, outbox, receivers
 from countersign.kernel.webhooks.deliveries import Delivery, Replayed
@@ -125,7 +125,7 @@ def _require_public(url: str) -> None:
 
 def _is_private(host: str) -> bool:
     try:
-        return not outgoing.is_public(ip_address(host))
+        return not safe_http_client.is_public(ip_address(host))
     except ValueError:
         return False
 

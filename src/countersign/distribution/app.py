@@ -50,10 +50,10 @@ from countersign.kernel import telemetry
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import idempotency, proxies
 from countersign.kernel.http.app import App, Policy
-from countersign.kernel.http.ratelimit import DOCUMENTS, RateLimiter
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimiter
+from countersign.kernel.http.routing import Route
 from countersign.kernel.repeated import repeated
-from countersign.kernel.webhooks import deliveries, sending
+from countersign.kernel.webhooks import deliveries, sender
 from countersign.settings import Settings
 
 COLLECT_EVERY_S = 300
@@ -184,7 +184,7 @@ async def tended(store: Store) -> AsyncGenerator[None]:
     await asyncio.to_thread(folders.clean, Path(store.settings.data))
     async with (
         repeated(lambda: tend(store), every_s=COLLECT_EVERY_S),
-        sending.sending(events.outbox_of(store)),
+        sender.sending(events.outbox_of(store)),
     ):
         yield
 

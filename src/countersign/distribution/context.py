@@ -7,12 +7,12 @@ from countersign.distribution.uses import Uses
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database.port import Database
 from countersign.kernel.http.counters import Counters
-from countersign.kernel.jobs.port import Engine
-from countersign.kernel.mail.room import MailRoom
+from countersign.kernel.jobs.engine import Engine
+from countersign.kernel.mail.queue import MailRoom
+from countersign.kernel.security.encryption import Signer
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.key_sets import KeySets
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.kernel.security.sealed import Signer
 from countersign.settings import Settings
 
 PREFIX = "/api/v1"

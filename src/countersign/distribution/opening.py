@@ -14,7 +14,7 @@ from countersign.distribution.uses import Uses
 from countersign.kernel import installation_id, telemetry
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import moved, postgres_lock
+from countersign.kernel.database import migration_marker, postgres_lock
 from countersign.kernel.database.migrate import require_applied, upgrade
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
@@ -23,10 +23,10 @@ from countersign.kernel.http.counters import Counters, SharedMemoryCounters
 from countersign.kernel.installation_id import Places, ServiceTables
 from countersign.kernel.jobs.open import open_engine
 from countersign.kernel.mail.open import open_mail
-from countersign.kernel.mail.room import MailRoom
+from countersign.kernel.mail.queue import MailRoom
+from countersign.kernel.security.encryption import signature
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import master_key
-from countersign.kernel.security.sealed import signature
 from countersign.settings import BadSetting, Settings
 
 SCHEMA = "distribution"
@@ -62,7 +62,7 @@ async def opened(
     """
     data = Path(settings.data)
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
-    await asyncio.to_thread(moved.require_in_use, data, settings.database_url)
+    await asyncio.to_thread(migration_marker.require_in_use, data, settings.database_url)
     master = master_key(settings)
     async with AsyncExitStack() as stack:
         url = settings.database_url or f"sqlite:///{(data / DATABASE_FILE).absolute()}"
@@ -86,7 +86,7 @@ async def opened(
             await public.complete(database)
         else:
             await require_applied(database, MIGRATIONS, SCHEMA)
-        await asyncio.to_thread(moved.settle, data, settings.database_url)
+        await asyncio.to_thread(migration_marker.settle, data, settings.database_url)
         await installation_id.settle(places, found)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
@@ -148,7 +148,7 @@ def _counters(settings: Settings, data: Path) -> Counters:
     if not settings.counters_url:
         return local
     # Its client takes a fifth of a second to import, which only those who configure it should wait for.
-    from countersign.kernel.http.counters_valkey import ValkeyCounters
+    from countersign.kernel.http.rate_limit_valkey import ValkeyCounters
 
     return ValkeyCounters(settings.counters_url, local, telemetry.logger("counters").warning)
 

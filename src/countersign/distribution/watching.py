@@ -10,11 +10,11 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
 from countersign.distribution.jobs import queries as jobs
 from countersign.distribution.uploads import blobs
-from countersign.kernel import installation_id, metrics, sealing
-from countersign.kernel.database import measured, migrate, versions
+from countersign.kernel import installation_id, metrics, reencryption
+from countersign.kernel.database import instrumentation, migrate, versions
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.http.operator import Check, Watched
-from countersign.kernel.mail import outbox
+from countersign.kernel.http.management import Check, Watched
+from countersign.kernel.mail import transports
 from countersign.kernel.metrics import Sample
 from countersign.kernel.security.passwords import SIGN_INS_FAILED
 from countersign.kernel.webhooks import holding
@@ -57,7 +57,7 @@ async def _writable(store: Store) -> str:
 
 
 async def _opened(store: Store) -> str:
-    await sealing.require_keys(store.database, sealed.COLUMNS, store.master)
+    await reencryption.require_keys(store.database, sealed.COLUMNS, store.master)
     if await keys.stored_keys(store.database, store.master) is None:
         raise Unavailable("the database holds no sealed keys: it is not the one that was started with")
     return f"key {store.master.current.id} seals, and every key that sealed anything is present"
@@ -89,7 +89,7 @@ async def _measured(store: Store) -> Iterable[Sample]:
     ]
     data = Path(store.settings.data)
     if store.database.dialect == "sqlite":
-        samples.append(Sample(measured.WAL, measured.wal_bytes(data / opening.DATABASE_FILE), (NAME,)))
+        samples.append(Sample(instrumentation.WAL, instrumentation.wal_bytes(data / opening.DATABASE_FILE), (NAME,)))
     if not store.settings.smtp_url:
-        samples.append(Sample(OUTBOX, len(outbox.messages(data / outbox.FOLDER))))
+        samples.append(Sample(OUTBOX, len(transports.messages(data / transports.FOLDER))))
     return samples

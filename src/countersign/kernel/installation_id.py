@@ -24,7 +24,7 @@ from countersign.kernel import clock, ids
 from countersign.kernel.blobs import disk
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
-from countersign.kernel.database import address, moved
+from countersign.kernel.database import address, migration_marker
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.errors import Refused, Unavailable
 
@@ -289,10 +289,10 @@ async def adopt(places: Places, own: str, at: Instant) -> None:
     async with _begun(places).transaction() as transaction:
         await transaction.run(REPLACE, own, at)
     await asyncio.to_thread(_name_in_directory, places, own)
-    mark = await asyncio.to_thread(moved.read, places.folder)
+    mark = await asyncio.to_thread(migration_marker.read, places.folder)
     if mark is not None and places.database_url:
         named = msgspec.structs.replace(mark, to=address.place(places.database_url))
-        await asyncio.to_thread(moved.write, places.folder, named)
+        await asyncio.to_thread(migration_marker.write, places.folder, named)
 
 
 async def replace(transaction: Transaction, own: str) -> None:
@@ -374,7 +374,7 @@ async def _require_fit(places: Places, found: Found) -> None:
     if found.directory is not None and (had_own or not has_sibling):
         raise _mismatch(places.database_name, None, places.folder_name, found.directory)
     is_used = await _is_used(places)
-    if places.database_url and not is_used and await asyncio.to_thread(moved.is_ambiguous, places.folder):
+    if places.database_url and not is_used and await asyncio.to_thread(migration_marker.is_ambiguous, places.folder):
         text = f"{places.folder_name} holds SQLite databases that were not moved, and {places.database_name} is empty"
         remedy = "Move them with `countersign db migrate`, or name another data directory with --data."
         raise InstallationMismatch(text, resolution=remedy)
@@ -387,9 +387,9 @@ def _has_sibling_file(places: Places) -> bool:
 
 def _require_marked(places: Places) -> None:
     """Insist that a directory without an id is not marked as another database's."""
-    mark = moved.read(places.folder) if places.database_url else None
+    mark = migration_marker.read(places.folder) if places.database_url else None
     if mark is not None and mark.to != address.place(places.database_url):
-        text = f"{places.folder_name} belongs to the database {mark.to} ({moved.FILE_NAME} in it says so)"
+        text = f"{places.folder_name} belongs to the database {mark.to} ({migration_marker.FILE_NAME} in it says so)"
         raise InstallationMismatch(f"{text}, and {places.database_name} was named")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from countersign import __version__
 from countersign.kernel import installation_id
-from countersign.kernel.database import moved
+from countersign.kernel.database import migration_marker
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
@@ -19,7 +19,7 @@ from countersign.kernel.installation_id import Places, ServiceTables
 from countersign.kernel.mail.open import open_mail
 from countersign.kernel.repeated import repeated
 from countersign.kernel.security.masterkey import master_key
-from countersign.kernel.webhooks import deliveries, sending
+from countersign.kernel.webhooks import deliveries, sender
 from countersign.records import edge, key, modules, own, rendering, tools, welcome
 from countersign.records.access import grant_checks, grants, lockout, setup
 from countersign.records.access.callers import Callers
@@ -84,7 +84,7 @@ async def opened(
     registry = modules.found(modules.names(settings.modules))
     data = Path(settings.data)
     await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
-    await asyncio.to_thread(moved.require_in_use, data, settings.database_url)
+    await asyncio.to_thread(migration_marker.require_in_use, data, settings.database_url)
     master = master_key(settings)
     async with AsyncExitStack() as stack:
         database = await open_tables(settings)
@@ -96,7 +96,7 @@ async def opened(
             await install.upgrade(database, registry, master)
         else:
             await install.require_applied(database, registry)
-        await asyncio.to_thread(moved.settle, data, settings.database_url)
+        await asyncio.to_thread(migration_marker.settle, data, settings.database_url)
         await installation_id.settle(places, found)
         async with database.transaction() as transaction:
             await grants.seed_roles(transaction, registry)
@@ -218,7 +218,7 @@ async def tended(service: Service) -> AsyncGenerator[None]:
     async with (
         repeated(lambda: tend(service), every_s=TEND_EVERY_S),
         repeated(lambda: letters.deliver(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
-        sending.sending(events.outbox_of(service.records)),
+        sender.sending(events.outbox_of(service.records)),
     ):
         yield
 

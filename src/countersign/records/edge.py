@@ -7,12 +7,12 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from countersign.kernel import json_reader, telemetry
 from countersign.kernel.errors import NotFound, Refused
-from countersign.kernel.http.answer import Answer, encode
-from countersign.kernel.http.call import ClientGone, Headers, Receive, Send
 from countersign.kernel.http.decode import UnsupportedMediaType
 from countersign.kernel.http.exchange import Exchange, Scope
-from countersign.kernel.http.observed import Observed
+from countersign.kernel.http.instrumentation import Observed
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed
+from countersign.kernel.http.request import ClientGone, Headers, Receive, Send
+from countersign.kernel.http.response import Answer, encode
 
 BODY_LIMIT = 8 << 20
 MAX_KNOWN = 512

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 import msgspec
 
-from countersign.kernel.http.answer import encode
+from countersign.kernel.http.response import encode
 from countersign.records.commands import listing
 from countersign.records.commands.run import Body, Run
 

@@ -10,7 +10,7 @@ from countersign.declare import BadValue
 from countersign.declare.fields.text import plain
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import conditional, idempotency
-from countersign.kernel.http.answer import JSON, Answer, encode
+from countersign.kernel.http.response import JSON, Answer, encode
 from countersign.kernel.mcp import revisions
 from countersign.kernel.security import passwords
 from countersign.records import edge

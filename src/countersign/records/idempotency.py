@@ -15,8 +15,8 @@ import msgspec
 from countersign.declare import Where
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import idempotency
-from countersign.kernel.http.answer import Answer, encode
 from countersign.kernel.http.idempotency import InProgress, Key, KeyReused
+from countersign.kernel.http.response import Answer, encode
 from countersign.records import rendering
 from countersign.records.access.view import Caller, Condition, ModelView
 from countersign.records.approvals.propose import Proposal

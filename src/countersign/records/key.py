@@ -2,9 +2,9 @@
 
 from countersign.kernel import ids
 from countersign.kernel.database.port import Database
-from countersign.kernel.sealing import SealedColumn
+from countersign.kernel.reencryption import SealedColumn
+from countersign.kernel.security.encryption import seal, unseal
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.kernel.security.sealed import seal, unseal
 from countersign.records.audit.chain import Chain
 
 NAME = "secret"

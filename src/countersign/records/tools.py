@@ -9,9 +9,9 @@ import msgspec
 
 from countersign.kernel import telemetry
 from countersign.kernel.errors import NotFound, Refused
-from countersign.kernel.http.answer import Answer, encode
-from countersign.kernel.http.call import Headers
 from countersign.kernel.http.idempotency import REPLAYED
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.response import Answer, encode
 from countersign.kernel.mcp import origin
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from functools import partial
 
-from countersign.kernel import clock, metrics, sealing
-from countersign.kernel.database import measured, migrate, versions
+from countersign.kernel import clock, metrics, reencryption
+from countersign.kernel.database import instrumentation, migrate, versions
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.http.operator import Check, Watched
+from countersign.kernel.http.management import Check, Watched
 from countersign.kernel.metrics import Sample
 from countersign.kernel.security.passwords import SIGN_INS_FAILED
 from countersign.kernel.webhooks import holding
@@ -42,7 +42,7 @@ async def _writable(records: Records) -> str:
 
 
 async def _opened(records: Records) -> str:
-    await sealing.require_keys(records.database, sealed.COLUMNS, records.master)
+    await reencryption.require_keys(records.database, sealed.COLUMNS, records.master)
     if await key.secret(records.database, records.master) != records.secret:
         raise Unavailable("the database holds another secret: it is not the one that was started with")
     return f"key {records.master.current.id} seals, and every key that sealed anything is present"
@@ -54,5 +54,5 @@ async def _measured(records: Records) -> Iterable[Sample]:
     samples = [Sample(PLANS, count), Sample(OLDEST, max(0, now - oldest) / clock.SECOND if oldest else 0)]
     if records.database.dialect == "sqlite":
         file = app.database_file(records.settings)
-        samples.append(Sample(measured.WAL, measured.wal_bytes(file), (NAME,)))
+        samples.append(Sample(instrumentation.WAL, instrumentation.wal_bytes(file), (NAME,)))
     return samples

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.call import ASGIApp, Message
 from countersign.kernel.http.exchange import Scope
+from countersign.kernel.http.request import ASGIApp, Message
 
 MAX_BYTES = 4 << 20
 _KEPT = frozenset((b"host", b"user-agent", b"x-forwarded-for", b"x-forwarded-proto"))

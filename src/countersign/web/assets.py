@@ -7,8 +7,8 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.response import Answer
 
 FOLDER = "assets"
 FOR_EVER = ("Cache-Control", "public, max-age=31536000, immutable")

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import ASGIApp, Headers
 from countersign.kernel.http.exchange import Exchange
+from countersign.kernel.http.request import ASGIApp, Headers
+from countersign.kernel.http.response import Answer
 from countersign.web.asking import Reply
 from countersign.web.origin import Home
 from countersign.web.sessions import Sessions

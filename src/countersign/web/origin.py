@@ -3,7 +3,7 @@
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

@@ -3,9 +3,9 @@
 import json
 from typing import cast
 
-from countersign.kernel.http import forms
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import Message, Send
+from countersign.kernel.http import html
+from countersign.kernel.http.request import Message, Send
+from countersign.kernel.http.response import Answer
 
 LARGEST_REFUSAL = 65_536
 _OF_THE_BODY = frozenset((b"content-type", b"content-length", b"content-encoding", b"etag", b"transfer-encoding"))
@@ -53,7 +53,7 @@ def _page(status: int, members: dict[str, object], headers: list[tuple[bytes, by
     texts = {name: value for name, value in members.items() if isinstance(value, str)}
     wait_s = next((value.decode("latin-1") for name, value in headers if name == b"retry-after"), None)
     detail = texts.get("detail") or texts.get("error", "")
-    return forms.problem(status, texts.get("title", ""), detail, texts.get("resolution", ""), wait_s)
+    return html.problem(status, texts.get("title", ""), detail, texts.get("resolution", ""), wait_s)
 
 
 def _members(body: bytes) -> dict[str, object]:

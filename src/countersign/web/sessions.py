@@ -11,8 +11,8 @@ from collections import OrderedDict
 from typing import NamedTuple, Protocol
 
 from countersign.kernel import clock
-from countersign.kernel.http.call import ASGIApp
 from countersign.kernel.http.exchange import Scope
+from countersign.kernel.http.request import ASGIApp
 from countersign.web import asking
 from countersign.web.origin import Home
 

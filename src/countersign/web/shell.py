@@ -3,8 +3,8 @@
 from html import escape
 from typing import NamedTuple
 
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.response import Answer
 from countersign.web.assets import Parts
 from countersign.web.origin import cookie
 

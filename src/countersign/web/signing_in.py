@@ -1,8 +1,8 @@
 """POST /signin and POST /signout of the work app: a user name and a password for a cookie that no script reads."""
 
-from countersign.kernel.http.answer import Answer, json
-from countersign.kernel.http.call import ASGIApp
 from countersign.kernel.http.exchange import Exchange
+from countersign.kernel.http.request import ASGIApp
+from countersign.kernel.http.response import Answer, json
 from countersign.web import asking, origin
 from countersign.web.entry import Handler
 from countersign.web.origin import Home

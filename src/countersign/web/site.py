@@ -8,10 +8,10 @@ so.
 from collections.abc import Mapping
 
 from countersign.kernel import telemetry
-from countersign.kernel.http import forms
-from countersign.kernel.http.answer import Answer, json
-from countersign.kernel.http.call import ASGIApp, BodyTooLarge, ClientGone, Headers, Message, Receive, Send
+from countersign.kernel.http import html
 from countersign.kernel.http.exchange import Exchange, Scope
+from countersign.kernel.http.request import ASGIApp, BodyTooLarge, ClientGone, Headers, Message, Receive, Send
+from countersign.kernel.http.response import Answer, json
 from countersign.web import asking, origin, problem_page, shell
 from countersign.web.asking import AnswerTooLong, Reply
 from countersign.web.assets import FOLDER, Assets
@@ -93,7 +93,7 @@ class Site:
         if path.startswith(API):
             await self._api(scope, receive, send)
         else:
-            forms.LANGUAGE.set(shell.language(Headers(scope["headers"])))
+            html.LANGUAGE.set(shell.language(Headers(scope["headers"])))
             if not await self._own(path, scope, receive, send):
                 await self._rest(path, scope, receive, send)
 
@@ -194,7 +194,7 @@ class Site:
     def _shell(self, headers: Headers, rendered: Rendered) -> Answer:
         if self._parts is None:
             text = f"The service runs, its API too. Its pages are made by “{NOT_BUILT}”, with Node or npm’s registry."
-            return forms.message("The pages are not built", text, 503)
+            return html.message("The pages are not built", text, 503)
         page = shell.page(self._parts, rendered, headers)
         if self._entry.link:
             page.headers = (*page.headers, ("Link", self._entry.link))

@@ -13,7 +13,7 @@ import pytest
 from countersign.distribution.accounts import queries as links
 from countersign.distribution.context import Store
 from countersign.distribution.identity import people, queries
-from countersign.kernel.mail import outbox, room
+from countersign.kernel.mail import queue, transports
 from countersign.kernel.security import passwords, secrets
 
 OWN_PAGE = {"Origin": "http://127.0.0.1:8480"}
@@ -57,7 +57,7 @@ class Visitor:
 
     def letters(self) -> list[EmailMessage]:
         """What is in the outbox, newest first."""
-        files = outbox.messages(Path(self.store.settings.data) / outbox.FOLDER)
+        files = transports.messages(Path(self.store.settings.data) / transports.FOLDER)
         return [message_from_bytes(file.read_bytes(), _class=EmailMessage, policy=SMTP) for file in files]
 
     def token(self) -> str:
@@ -87,5 +87,5 @@ class Visitor:
 @pytest.fixture
 def visitor(store: Store, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> Visitor:
     """Somebody at the account pages of an empty store, whose letters are written at once."""
-    monkeypatch.setattr(room, "PAUSES_S", (0.0,))
+    monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
     return Visitor(store, http)

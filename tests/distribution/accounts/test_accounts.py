@@ -8,7 +8,7 @@ import pytest
 from countersign.distribution import app as distribution
 from countersign.distribution.accounts import letters, queries
 from countersign.kernel import clock
-from countersign.kernel.mail import room
+from countersign.kernel.mail import queue
 from countersign.settings import Settings
 from tests.distribution.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
 
@@ -204,7 +204,7 @@ async def test_without_https_the_pages_answer_on_this_machine_alone(settings: Se
 async def test_a_mail_server_that_is_away_does_not_show_in_the_answer(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "PAUSES_S", (0.0,))
+    monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
     away = replace(settings, smtp_url="smtp://127.0.0.1:1")
     async with distribution.opened(away, "http://127.0.0.1:8480", is_loopback=True) as store:
         transport = httpx.ASGITransport(distribution.create(store))

@@ -8,7 +8,7 @@ from countersign.distribution.accounts import proving
 from countersign.distribution.accounts.proving import LinkSpent, Proven
 from countersign.distribution.identity import return_to
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.mail import room
+from countersign.kernel.mail import queue
 from countersign.kernel.security import passwords
 from tests.distribution.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
 from tests.figures import Figures
@@ -220,7 +220,7 @@ async def test_t43_known_and_unknown_addresses_are_answered_alike(visitor: Visit
 async def test_t43_the_work_of_a_letter_begins_when_the_answer_is_out(
     visitor: Visitor, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "PAUSES_S", (0.5,))
+    monkeypatch.setattr(queue, "PAUSES_S", (0.5,))
     await visitor.person(ANN)
 
     answer = await visitor.http.post(f"/auth/{page}", data={"email": ANN}, headers=OWN_PAGE)

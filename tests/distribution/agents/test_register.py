@@ -9,7 +9,7 @@ import pytest
 from countersign.distribution.agents import limits
 from countersign.distribution.agents.registrations import Kind
 from countersign.distribution.context import Store
-from countersign.kernel.http.ratelimit import RateLimited
+from countersign.kernel.http.rate_limit import RateLimited
 from countersign.settings import Settings
 from tests.distribution.agents.people import Agent, Visitor
 from tests.distribution.world import World

@@ -7,7 +7,7 @@ import pytest
 
 from countersign.distribution import app as distribution
 from countersign.distribution.batch import rules
-from countersign.kernel.http.answer import JSON
+from countersign.kernel.http.response import JSON
 from tests.contract.scenes import BODIES, BY_KEY, QUERIES, key
 from tests.distribution.batch.conftest import Batches, codes, get, post, product, statuses
 from tests.distribution.conftest import ROOT_URL

@@ -14,7 +14,7 @@ from countersign.distribution import app as distribution
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents.operations import address_of
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.routing import Route
 from tests.contract.scenes import BODIES
 from tests.distribution.world import World
 from tools.reference import EVERY_ROUTE

@@ -17,9 +17,9 @@ from countersign.distribution.documents import openapi, operations, parameters, 
 from countersign.distribution.identity import gate
 from countersign.distribution.webhooks.events import EventType
 from countersign.kernel.clock import Instant
-from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.deprecation import Deprecation, deprecated
-from countersign.kernel.http.route import Route, route
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Route, route
 from countersign.kernel.webhooks import signing
 from tests.contract.described import DESCRIPTION, resolved
 from tools.reference import EVERY_ROUTE

@@ -4,7 +4,7 @@ import pytest
 
 from countersign.distribution.context import Store
 from countersign.distribution.identity.sessions import ForeignOrigin, require_same_origin
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
 
 
 def headers(**values: str) -> Headers:

@@ -8,7 +8,7 @@ import pytest
 from countersign.distribution import app as distribution
 from countersign.distribution.context import Store
 from countersign.distribution.issuers import id_jag
-from countersign.kernel import clock, outgoing
+from countersign.kernel import clock, safe_http_client
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL, with_settings
@@ -82,7 +82,7 @@ async def test_t9_a_huge_set_or_none_at_all_is_as_if_the_issuer_were_away(
 async def test_t9_a_slow_issuer_holds_nobody_longer_than_the_whole_time(
     store: Store, provider: IdentityProvider, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outgoing, "TOTAL_S", 0.3)
+    monkeypatch.setattr(safe_http_client, "TOTAL_S", 0.3)
     await provider.trust(store)
     setattr(provider, how, 5 if how == "delay_s" else 0.05)
     began_s = time.monotonic()

@@ -13,7 +13,7 @@ from countersign.distribution import app as distribution
 from countersign.distribution.context import Store
 from countersign.distribution.jobs import routes, worker
 from countersign.distribution.jobs.kinds import AnyJobType
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.routing import Route
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.jobs.kinds import TYPES, make_effects

@@ -13,7 +13,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.sandbox import owner
 from countersign.distribution.sandbox.front import Front
 from countersign.kernel import clock
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.routing import Route
 from tests.contract.scenes import BODIES, QUERIES, key
 from tests.contract.test_bad_input import wrong_values
 from tests.distribution.sandbox.data import Sandbox

@@ -14,7 +14,7 @@ from countersign.distribution import app as distribution
 from countersign.distribution import demo
 from countersign.distribution.context import Store
 from countersign.distribution.webhooks import events
-from countersign.kernel.webhooks.sending import Lanes
+from countersign.kernel.webhooks.sender import Lanes
 from tests.distribution.agents.people import Visitor
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.tasks.agent import Agent

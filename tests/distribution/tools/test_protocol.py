@@ -6,7 +6,7 @@ import pytest
 
 from countersign import __version__
 from countersign.kernel import clock
-from countersign.kernel.http.route import MEBIBYTE
+from countersign.kernel.http.routing import MEBIBYTE
 from tests.distribution.conftest import ROOT_URL
 from tests.records.mcp.desk import BOTH, NEW, REVISIONS, Desk, initialize, request, tool
 from tests.records.mcp.test_2026 import described, send

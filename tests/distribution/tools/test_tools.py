@@ -12,7 +12,7 @@ import pytest
 from countersign.distribution.app import ROUTES
 from countersign.distribution.tools.offered import NAMES
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.http.answer import JSON
+from countersign.kernel.http.response import JSON
 from tests.contract.scenes import everything
 from tests.distribution.publishing.test_lifecycle import built
 from tests.distribution.tools.conftest import world_of

@@ -14,7 +14,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import queries
 from countersign.distribution.webhooks import events
 from countersign.kernel import clock
-from countersign.kernel.webhooks.sending import Lanes
+from countersign.kernel.webhooks.sender import Lanes
 from countersign.settings import Settings
 from tests.distribution.conftest import with_settings
 from tests.distribution.world import World

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.kernel.database import moved
-from countersign.kernel.database.moved import Mark, Moved
+from countersign.kernel.database import migration_marker
+from countersign.kernel.database.migration_marker import Mark, Moved
 from countersign.kernel.database.sqlite import open_sqlite
 
 MARK = Mark("one", "db.example.com:5432/countersign", "2026-11-22T10:00:00Z", is_complete=True)
@@ -18,14 +18,14 @@ async def test_nothing_is_written_or_opened_after_a_move(tmp_path: Path) -> None
         await transaction.run("CREATE TABLE t (a INTEGER)")
         await transaction.run(INSERT, 1)
 
-    moved.write(tmp_path, MARK)
+    migration_marker.write(tmp_path, MARK)
     with pytest.raises(Moved, match=r"in db\.example\.com"):
         async with database.transaction() as transaction:
             await transaction.run(INSERT, 2)
     with pytest.raises(Moved):
         await open_sqlite(tmp_path / "a.sqlite")
     seen = await database.fetch("SELECT a FROM t")
-    moved.remove(tmp_path)
+    migration_marker.remove(tmp_path)
     async with database.transaction() as transaction:
         await transaction.run(INSERT, 3)
     after = await database.fetch("SELECT a FROM t ORDER BY a")
@@ -36,7 +36,7 @@ async def test_nothing_is_written_or_opened_after_a_move(tmp_path: Path) -> None
 
 
 def test_a_mark_that_cannot_be_read_keeps_the_files_closed(tmp_path: Path) -> None:
-    (tmp_path / moved.FILE_NAME).write_text("{")
+    (tmp_path / migration_marker.FILE_NAME).write_text("{")
 
     with pytest.raises(Moved):
-        moved.require_here(tmp_path)
+        migration_marker.require_here(tmp_path)

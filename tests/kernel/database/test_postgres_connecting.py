@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from countersign.kernel.database.open import open_database
-from countersign.kernel.database.postgres_connecting import connected
+from countersign.kernel.database.postgres_connection import connected
 from countersign.kernel.database.postgres_lock import held
 from countersign.kernel.database.postgres_snapshot import held as snapshot_held
 from countersign.kernel.errors import Unavailable

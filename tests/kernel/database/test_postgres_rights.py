@@ -7,8 +7,8 @@ import pytest
 
 from countersign.kernel.database import migrate
 from countersign.kernel.database.open import open_database
-from countersign.kernel.database.postgres_rights import RightMissing, Rights
-from countersign.kernel.database.postgres_session import rights_at
+from countersign.kernel.database.postgres_admin import rights_at
+from countersign.kernel.database.postgres_privileges import RightMissing, Rights
 from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.errors import Unavailable
 from tests.servers.postgres import Cluster

@@ -19,8 +19,8 @@ from typing import Any
 
 from countersign.kernel import telemetry
 from countersign.kernel.http import server
-from countersign.kernel.http.call import Receive, Send
 from countersign.kernel.http.deadlines import Deadlines
+from countersign.kernel.http.request import Receive, Send
 from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Program, Server, Worker
 from countersign.kernel.http.workers import WorkerFailed
 

@@ -12,9 +12,9 @@ import pytest
 from redis.asyncio import Redis
 
 from countersign.kernel import clock
-from countersign.kernel.http import counters_valkey
+from countersign.kernel.http import rate_limit_valkey
 from countersign.kernel.http.counters import Quota, SharedMemoryCounters
-from countersign.kernel.http.counters_valkey import ValkeyCounters
+from countersign.kernel.http.rate_limit_valkey import ValkeyCounters
 from tests.servers import process
 
 _WINDOW_S = 3_600
@@ -28,7 +28,7 @@ def warnings() -> list[str]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that takes long on a busy machine is waited for."""
-    monkeypatch.setattr(counters_valkey, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(rate_limit_valkey, "PATIENCE_S", 60.0)
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_an_address_of_another_kind_is_an_error(url: str, tmp_path: Path, warnin
 @pytest.fixture
 def guarded(redis_port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Host and port of the server, with the users `counter`, who may do what counting takes, and `reader`."""
-    monkeypatch.setattr(counters_valkey, "PATIENCE_S", 30)
+    monkeypatch.setattr(rate_limit_valkey, "PATIENCE_S", 30)
     with socket.create_connection(("127.0.0.1", redis_port), timeout=30) as server, server.makefile("rw") as lines:
 
         def run(command: str) -> None:
@@ -201,7 +201,7 @@ def guarded(redis_port: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             lines.flush()
             assert lines.readline()[0] in "+:"
 
-        run(f"ACL SETUSER counter reset on >right {counters_valkey.RIGHTS}")
+        run(f"ACL SETUSER counter reset on >right {rate_limit_valkey.RIGHTS}")
         run("ACL SETUSER reader reset on >right ~* +get")
         yield f"127.0.0.1:{redis_port}"
         run("ACL DELUSER counter reader")
@@ -233,5 +233,5 @@ def test_a_name_that_is_not_known_and_a_silent_server_are_told_apart() -> None:
     error = ConnectionError()
     error.__cause__ = gaierror(-2, "Name or service not known")
 
-    assert "correct the host" in counters_valkey.why_down(error)
-    assert "TLS (rediss://)" in counters_valkey.why_down(TimeoutError())
+    assert "correct the host" in rate_limit_valkey.why_down(error)
+    assert "TLS (rediss://)" in rate_limit_valkey.why_down(TimeoutError())

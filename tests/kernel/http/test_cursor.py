@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from countersign.kernel.http import cursor
 from countersign.kernel.http.cursor import InvalidCursor, Position
-from countersign.kernel.security.sealed import signature
+from countersign.kernel.security.encryption import signature
 
 SIGNER = signature(b"k" * 32, "cursor")
 OTHER = signature(b"o" * 32, "cursor")

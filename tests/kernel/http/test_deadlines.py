@@ -15,8 +15,8 @@ import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from countersign.kernel.http.call import Receive, Send
 from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
+from countersign.kernel.http.request import Receive, Send
 from tests.kernel.http.served import (
     PATIENCE_S,
     Served,

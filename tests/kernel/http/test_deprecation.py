@@ -12,14 +12,14 @@ import pytest
 from countersign.kernel import clock
 from countersign.kernel.database.open import open_database
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http import response
 from countersign.kernel.http.app import App, Policy
-from countersign.kernel.http.call import Call, Headers
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.http.deprecation import Deprecation, deprecated
-from countersign.kernel.http.ratelimit import RateLimiter
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.rate_limit import RateLimiter
+from countersign.kernel.http.request import Call, Headers
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, Route, route
 
 NOTICE = Deprecation(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/old")
 
@@ -49,7 +49,7 @@ async def old(call: Call[None, Anyone, Nothing, Nothing]) -> Answer:
     """Answer as of old."""
     if call.headers.get("x-fail"):
         raise NotFound("nothing here")
-    return answer.json({"a": 1})
+    return response.json({"a": 1})
 
 
 class OldQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -80,12 +80,12 @@ class OldAnswer(msgspec.Struct):
 
 async def narrowed(call: Call[None, Anyone, OldQuery, Nothing]) -> Answer:
     """Answer with what was asked for."""
-    return answer.json({"category": call.query.category})
+    return response.json({"category": call.query.category})
 
 
 async def written(call: Call[None, Anyone, Nothing, OldBody]) -> Answer:
     """Answer with what was sent."""
-    return answer.json({"label": call.body.label})
+    return response.json({"label": call.body.label})
 
 
 async def first() -> tuple[int, ...]:

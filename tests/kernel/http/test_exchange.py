@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import BodyTooLarge, ClientGone, Message
 from countersign.kernel.http.exchange import Exchange
 from countersign.kernel.http.proxies import Proxies
+from countersign.kernel.http.request import BodyTooLarge, ClientGone, Message
+from countersign.kernel.http.response import Answer
 
 
 def scope(**headers: str) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.kernel.http.pages import MAX_ASKED, Page, Pages
+from countersign.kernel.http.response_cache import MAX_ASKED, Page, Pages
 
 
 def page(versions: tuple[int, ...], size: int = 100) -> Page:

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http.answer import Answer, no_content
-from countersign.kernel.http.call import Call, Caller
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.request import Call, Caller
+from countersign.kernel.http.response import Answer, no_content
 from countersign.kernel.http.router import Router
+from countersign.kernel.http.routing import Nothing, Route, route
 
 
 async def handle(call: Call[None, Caller, Nothing, Nothing]) -> Answer:

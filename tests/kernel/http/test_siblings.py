@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from countersign.kernel.http.siblings import Siblings
+from countersign.kernel.http.worker_ipc import Siblings
 
 PATIENCE_S = 0.2
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.mail import outbox
+from countersign.kernel.mail import transports
 from countersign.kernel.mail.message import BadAddress
-from countersign.kernel.mail.outbox import Outbox
+from countersign.kernel.mail.transports import Outbox
 
 OF = Address("Countersign", addr_spec="no-reply@store.example")
 
@@ -32,7 +32,7 @@ async def test_a_letter_is_a_file_that_only_its_owner_may_read(box: Outbox, tmp_
 async def test_the_newest_come_first_and_the_oldest_go(
     box: Outbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "KEPT", 3)
+    monkeypatch.setattr(transports, "KEPT", 3)
     folder = tmp_path / "data" / "mail"
     folder.mkdir(parents=True)
     (folder / "00000000-0000-7000-8000-000000000000.part").write_bytes(b"left over by a stop")
@@ -40,9 +40,11 @@ async def test_the_newest_come_first_and_the_oldest_go(
     for number in range(5):
         await box.send("ann@example.com", f"Letter {number}", "text")
 
-    subjects = [file.read_bytes().partition(b"Subject: ")[2][:8].decode() for file in outbox.messages(folder)]
+    subjects = [file.read_bytes().partition(b"Subject: ")[2][:8].decode() for file in transports.messages(folder)]
     assert sorted(subjects) == ["Letter 2", "Letter 3", "Letter 4"]
-    assert [file.name for file in outbox.messages(folder)] == sorted((f.name for f in folder.iterdir()), reverse=True)
+    assert [file.name for file in transports.messages(folder)] == sorted(
+        (f.name for f in folder.iterdir()), reverse=True
+    )
 
 
 async def test_a_letter_to_nobody_leaves_nothing(box: Outbox, tmp_path: Path) -> None:
@@ -57,7 +59,7 @@ async def test_a_folder_that_cannot_be_used_is_told_as_such(box: Outbox, tmp_pat
 
     with pytest.raises(Unavailable, match="outbox folder"):
         await box.send("ann@example.com", "Hello", "text")
-    assert outbox.messages(tmp_path / "data" / "mail") == []
+    assert transports.messages(tmp_path / "data" / "mail") == []
 
 
 async def test_a_folder_that_is_not_there_yet_passes_the_check(box: Outbox, tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.mail import room
-from countersign.kernel.mail.room import Letter, MailRoom
+from countersign.kernel.mail import queue
+from countersign.kernel.mail.queue import Letter, MailRoom
 
 LETTER = Letter("ann@example.com", "Hello", "text")
 
@@ -52,7 +52,7 @@ async def nothing() -> None:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(room, "PAUSES_S", (0.0, 0.0, 0.0))
+    monkeypatch.setattr(queue, "PAUSES_S", (0.0, 0.0, 0.0))
     return
 
 
@@ -120,7 +120,7 @@ async def test_a_fault_in_the_writing_is_logged_and_ends_nothing_else() -> None:
 
 
 async def test_more_than_can_wait_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "MAX_WAITING", 2)
+    monkeypatch.setattr(queue, "MAX_WAITING", 2)
     mail = Flaky()
     rooms = MailRoom(mail, Lines())
 
@@ -134,7 +134,7 @@ async def test_more_than_can_wait_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 
 async def test_closing_waits_for_what_is_under_way_and_lets_the_rest_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "CLOSING_S", 0.05)
+    monkeypatch.setattr(queue, "CLOSING_S", 0.05)
     mail, lines = Flaky(), Lines()
     rooms = MailRoom(mail, lines)
 

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.kernel.security import foreign
-from countersign.kernel.security.foreign import BadSignature, BadToken
+from countersign.kernel.security import external_jwt
+from countersign.kernel.security.external_jwt import BadSignature, BadToken
 from tests.peers.identity_provider import Key, b64, compact, new_key
 
 TYP = "oauth-id-jag+jwt"
@@ -38,8 +38,8 @@ def made(key: Key, payload: object = None, **changes: object) -> str:
 
 def opened(token: str, keys: bytes, typ: str = TYP) -> dict[str, object] | None:
     """The claims of a token, or None when no key of the set is meant or the key did not sign it."""
-    read = foreign.read(token, typ)
-    key = foreign.meant(foreign.public_keys(keys), read.algorithm, read.kid)
+    read = external_jwt.read(token, typ)
+    key = external_jwt.meant(external_jwt.public_keys(keys), read.algorithm, read.kid)
     if key is None:
         return None
     try:
@@ -82,7 +82,7 @@ def test_t1_an_empty_or_zero_signature_is_refused(algorithm: str) -> None:
     unsigned = made(key).rpartition(".")[0] + "."
 
     with pytest.raises(BadToken):
-        foreign.read(unsigned, TYP)
+        external_jwt.read(unsigned, TYP)
     for size in (1, 32, 64, 96, 256):
         assert opened(compact(header(key), CLAIMS, lambda _, size=size: b"\0" * size), key_set(key)) is None
 
@@ -138,7 +138,7 @@ def test_t3_a_key_for_something_else_or_that_is_none_verifies_nothing(change: di
 def test_an_rsa_key_under_2048_bits_verifies_nothing(bits: int) -> None:
     weak = Key("RS256", rsa.generate_private_key(65537, bits), "weak")
 
-    assert foreign.public_keys(key_set(weak)) == ()
+    assert external_jwt.public_keys(key_set(weak)) == ()
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_an_rsa_key_under_2048_bits_verifies_nothing(bits: int) -> None:
 )
 def test_t4_a_member_that_must_be_understood_is_refused(members: dict[str, object]) -> None:
     with pytest.raises(BadToken, match="not accepted"):
-        foreign.read(made(KEYS["ES256"], **members), TYP)
+        external_jwt.read(made(KEYS["ES256"], **members), TYP)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_t4_a_member_that_must_be_understood_is_refused(members: dict[str, objec
 )  # fmt: skip
 def test_t5_a_token_that_brings_or_names_its_key_is_refused(members: dict[str, object]) -> None:
     with pytest.raises(BadToken, match="not accepted"):
-        foreign.read(made(KEYS["ES256"], **members), TYP)
+        external_jwt.read(made(KEYS["ES256"], **members), TYP)
 
 
 def test_a_header_member_that_only_informs_is_ignored() -> None:
@@ -176,7 +176,7 @@ def test_t6_a_key_id_that_is_not_in_the_set_means_no_key(kid: str) -> None:
 @pytest.mark.parametrize("kid", ["", "k" * 257, "\0", "\ud800", 1, [], {}, True])
 def test_t6_a_key_id_that_is_no_usual_text_is_refused(kid: object) -> None:
     with pytest.raises(BadToken):
-        foreign.read(made(KEYS["ES256"], kid=kid), TYP)
+        external_jwt.read(made(KEYS["ES256"], kid=kid), TYP)
 
 
 def test_without_a_key_id_the_only_key_of_the_algorithm_is_meant_and_of_two_equals_none() -> None:
@@ -195,14 +195,14 @@ def test_without_a_key_id_the_only_key_of_the_algorithm_is_meant_and_of_two_equa
 )  # fmt: skip
 def test_t7_a_payload_that_is_no_plain_object_is_refused(payload: bytes) -> None:
     with pytest.raises(BadToken, match="payload"):
-        foreign.read(made(KEYS["ES256"], payload), TYP)
+        external_jwt.read(made(KEYS["ES256"], payload), TYP)
 
 
 def test_t7_over_16_kib_is_refused_and_up_to_there_read() -> None:
     assert opened(made(KEYS["ES256"], {"a": "x" * 11_000}), key_set(KEYS["ES256"]))
     for token in (made(KEYS["ES256"], {"a": "x" * 13_000}), "e" * 20_000, "é" * 20_000):
         with pytest.raises(BadToken, match="more than 16384"):
-            foreign.read(token, TYP)
+            external_jwt.read(token, TYP)
 
 
 @pytest.mark.parametrize("position", range(3))
@@ -211,13 +211,13 @@ def test_t7_a_part_in_a_second_spelling_is_refused(position: int) -> None:
     # One byte more than a multiple of three leaves four bits of the last character without a meaning.
     whole = [json.dumps(part).encode() for part in (header(KEYS["ES256"]), CLAIMS)]
     parts = [*(b64(part + b" " * ((1 - len(part)) % 3)) for part in whole), b64(b"\1" * 64)]
-    foreign.read(".".join(parts), TYP)
+    external_jwt.read(".".join(parts), TYP)
 
     for end in (alphabet[alphabet.index(parts[position][-1]) + 1], parts[position][-1] + "=", "\n", "+", "/"):
         changed = [*parts]
         changed[position] = parts[position][:-1] + end
         with pytest.raises(BadToken):
-            foreign.read(".".join(changed), TYP)
+            external_jwt.read(".".join(changed), TYP)
 
 
 @pytest.mark.parametrize("typ", ["application/oauth-id-jag+jwt", "OAuth-ID-JAG+JWT", "APPLICATION/oauth-id-jag+jwt"])
@@ -231,7 +231,7 @@ def test_the_type_is_known_in_both_forms_and_any_case(typ: str) -> None:
 )
 def test_t8_a_token_of_another_type_is_refused(typ: object) -> None:
     with pytest.raises(BadToken, match="type"):
-        foreign.read(made(KEYS["ES256"], typ=typ), TYP)
+        external_jwt.read(made(KEYS["ES256"], typ=typ), TYP)
 
 
 @pytest.mark.parametrize(
@@ -240,22 +240,22 @@ def test_t8_a_token_of_another_type_is_refused(typ: object) -> None:
 )
 def test_t9_a_document_that_is_no_key_set_is_refused(document: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        foreign.public_keys(document)
+        external_jwt.public_keys(document)
 
 
 def test_t9_more_than_20_keys_are_refused() -> None:
     key = KEYS["ES256"].jwk()
 
-    assert len(foreign.public_keys(key_set(*[key] * 20))) == 20
+    assert len(external_jwt.public_keys(key_set(*[key] * 20))) == 20
     with pytest.raises(ValueError, match="more than 20"):
-        foreign.public_keys(key_set(*[key] * 21))
+        external_jwt.public_keys(key_set(*[key] * 21))
 
 
 @settings(deadline=None)
 @given(st.text(max_size=300) | st.lists(st.text("eyJhbGci_-0.", max_size=30), max_size=4).map(".".join))
 def test_any_text_is_refused_and_nothing_else_happens(token: str) -> None:
     with pytest.raises(BadToken):
-        foreign.read(token, TYP)
+        external_jwt.read(token, TYP)
 
 
 @settings(deadline=None)
@@ -289,9 +289,9 @@ _LEAVES = st.none() | st.integers() | st.sampled_from(["EC", "RSA", "OKP", "P-25
 def test_any_key_set_is_read_or_refused(value: object) -> None:
     for document in (value, {"keys": value}, {"keys": [value]}):
         with suppress(ValueError):
-            assert len(foreign.public_keys(json.dumps(document).encode())) <= 20
+            assert len(external_jwt.public_keys(json.dumps(document).encode())) <= 20
 
 
 def test_a_curve_that_is_not_allowed_is_left_out() -> None:
     key = Key("ES256", ec.generate_private_key(ec.SECP521R1()), "p521")
-    assert foreign.public_keys(key_set(key.jwk())) == ()
+    assert external_jwt.public_keys(key_set(key.jwk())) == ()

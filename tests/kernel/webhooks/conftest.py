@@ -10,7 +10,7 @@ from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.kernel.webhooks import deliveries, outbox, receivers
 from countersign.kernel.webhooks.deliveries import Delivery
 from countersign.kernel.webhooks.outbox import Outbox
-from countersign.kernel.webhooks.sending import Lanes
+from countersign.kernel.webhooks.sender import Lanes
 from countersign.settings import Settings
 from tests.outbox import begin
 from tests.peers.receiver import Receiver, receiving

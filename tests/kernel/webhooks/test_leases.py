@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from countersign.kernel import clock
-from countersign.kernel.webhooks import leases, receivers, sending
-from countersign.kernel.webhooks.sending import Lanes
+from countersign.kernel.webhooks import leases, receivers, sender
+from countersign.kernel.webhooks.sender import Lanes
 from tests.kernel.webhooks.conftest import Post
 from tests.peers.receiver import Receiver
 
@@ -31,13 +31,13 @@ async def test_a_receiver_removed_while_it_is_told_is_told_no_more(post: Post, r
 async def test_of_several_nodes_one_sends_to_a_receiver(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(sender, "LOOK_EVERY_S", 0.05)
     await post.add(receiver.url)
     await post.emit(*(f"things/{number}" for number in range(50)))
 
     async with AsyncExitStack() as nodes:
         for _ in range(4):
-            await nodes.enter_async_context(sending.sending(post.outbox))
+            await nodes.enter_async_context(sender.sending(post.outbox))
         await receiver.heard(50)
 
     assert len(receiver.ids) == len(set(receiver.ids)) == 50

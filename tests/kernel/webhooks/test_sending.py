@@ -8,11 +8,11 @@ from contextlib import suppress
 import pytest
 from standardwebhooks import Webhook
 
-from countersign.kernel import clock, outgoing
+from countersign.kernel import clock, safe_http_client
 from countersign.kernel.clock import DAY, HOUR, Instant
 from countersign.kernel.errors import InvalidRequest
 from countersign.kernel.webhooks import deliveries, outbox, receivers
-from countersign.kernel.webhooks.sending import Lanes
+from countersign.kernel.webhooks.sender import Lanes
 from tests.kernel.webhooks.conftest import Post
 from tests.peers.receiver import Receiver
 
@@ -139,7 +139,7 @@ async def test_a_hostile_receiver_is_a_failed_attempt(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, instead: str, fault: str
 ) -> None:
     if instead == "hang":
-        monkeypatch.setattr(outgoing, "POST_S", 0.3)
+        monkeypatch.setattr(safe_http_client, "POST_S", 0.3)
     webhook_id, _ = await post.add(receiver.url)
     receiver.instead = instead
     await post.emit("a")

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import uvicorn
 
-from countersign.kernel.http.answer import Answer, encode
-from countersign.kernel.http.call import Headers, Receive, Send
 from countersign.kernel.http.exchange import Scope
+from countersign.kernel.http.request import Headers, Receive, Send
+from countersign.kernel.http.response import Answer, encode
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import Fault
 from countersign.kernel.mcp.server import Implementation, Server

@@ -9,7 +9,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.mail import outbox
+from countersign.kernel.mail import transports
 from countersign.kernel.mail.port import Mail
 from countersign.kernel.webhooks import holding
 from countersign.records import app
@@ -56,8 +56,8 @@ async def deliver(office: Office, later_s: float = 0, mail: Mail | None = None) 
 
 def sent(office: Office) -> list[tuple[str, str, str]]:
     """The letters in the outbox folder, oldest first: to whom, subject, text."""
-    folder = Path(office.service.records.settings.data) / outbox.FOLDER
-    found = [message_from_bytes(path.read_bytes(), policy=SMTP) for path in outbox.messages(folder)[::-1]]
+    folder = Path(office.service.records.settings.data) / transports.FOLDER
+    found = [message_from_bytes(path.read_bytes(), policy=SMTP) for path in transports.messages(folder)[::-1]]
     return [(str(each["To"]), str(each["Subject"]), str(each.get_content()).replace("\r\n", "\n")) for each in found]
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from countersign.kernel import clock
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
 from countersign.records import app
 from countersign.records.approvals import propose
 from countersign.records.commands import command

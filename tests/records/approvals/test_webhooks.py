@@ -8,7 +8,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.kernel.webhooks import receivers
-from countersign.kernel.webhooks.sending import Lanes
+from countersign.kernel.webhooks.sender import Lanes
 from countersign.records.approvals import events, expiry
 from tests.peers.receiver import Receiver, receiving
 from tests.records.office import Office

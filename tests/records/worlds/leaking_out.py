@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from countersign.declare import Field
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.response import Answer
 from countersign.records import app, handlers
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import propose

@@ -12,7 +12,7 @@ import uvicorn
 from playwright.async_api import Browser, Page
 
 from countersign.kernel import clock
-from countersign.kernel.http.call import Receive, Send
+from countersign.kernel.http.request import Receive, Send
 from countersign.records import app
 from countersign.web import work
 from countersign.web.assets import Assets

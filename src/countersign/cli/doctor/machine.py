@@ -15,7 +15,7 @@ import msgspec
 from countersign.cli import operating
 from countersign.cli.doctor.finding import Finding
 from countersign.kernel import clock, ids
-from countersign.kernel.http.operator import Readiness
+from countersign.kernel.http.management import Readiness
 from countersign.settings import PREFIX, Settings, file_variables
 
 OLDEST_NOW = 1_767_225_600 * clock.SECOND

@@ -13,12 +13,12 @@ from countersign.distribution import opening
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database.migrate import SchemaMismatch
-from countersign.kernel.database.postgres_rights import RightMissing
-from countersign.kernel.database.postgres_session import rights_at
+from countersign.kernel.database.postgres_admin import rights_at
+from countersign.kernel.database.postgres_privileges import RightMissing
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.mail.open import open_mail
-from countersign.kernel.mail.outbox import FOLDER
+from countersign.kernel.mail.transports import FOLDER
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
 from countersign.kernel.security.masterkey import (
     NEEDED_WITH_POSTGRESQL,
@@ -162,7 +162,7 @@ async def counters(settings: Settings) -> Finding:
     if not settings.counters_url:
         return Finding(name, "ok", "rate limits are counted on this node")
     # Its client takes a fifth of a second to import, which only those who configure it should wait for.
-    from countersign.kernel.http.counters_valkey import ValkeyCounters
+    from countersign.kernel.http.rate_limit_valkey import ValkeyCounters
 
     warned: list[str] = []
     with TemporaryDirectory() as folder:

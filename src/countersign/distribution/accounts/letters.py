@@ -7,8 +7,8 @@ from countersign.distribution.accounts.queries import Link
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, return_to
 from countersign.distribution.identity.sessions import normal_email
-from countersign.kernel.http.ratelimit import RateLimited
-from countersign.kernel.mail.room import Letter
+from countersign.kernel.http.rate_limit import RateLimited
+from countersign.kernel.mail.queue import Letter
 from countersign.kernel.security import secrets
 
 MAILS_OF_ADDRESS = 5

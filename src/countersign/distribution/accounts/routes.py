@@ -7,9 +7,9 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import return_to, sessions
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.sessions import ForeignOrigin, InsecureSignIn
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.ratelimit import RateLimited
-from countersign.kernel.http.route import Nothing, Options, Route, route
+from countersign.kernel.http.rate_limit import RateLimited
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, Options, Route, route
 from countersign.kernel.mail.message import is_address
 from countersign.kernel.security import passwords
 from countersign.kernel.security.passwords import WeakPassword

@@ -10,7 +10,7 @@ from countersign.kernel import clock, telemetry
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.ratelimit import RateLimited
+from countersign.kernel.http.rate_limit import RateLimited
 
 GUESSES_AN_HOUR = 20
 GUESSES_OF_ADDRESS = 60

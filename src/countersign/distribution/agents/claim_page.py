@@ -12,8 +12,8 @@ from countersign.distribution.identity.queries import Person
 from countersign.distribution.identity.visitors import Visitor
 from countersign.distribution.issuers import queries as issuers
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.route import Nothing
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing
 
 
 class ClaimLinkUnknown(NotFound):

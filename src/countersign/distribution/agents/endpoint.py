@@ -33,10 +33,10 @@ from countersign.distribution.identity.gate import Gate, credential_of
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import InvalidRequest, Refused
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import Headers
-from countersign.kernel.http.route import Nothing
+from countersign.kernel.http import response
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing
 
 CLAIM_PREFIX = "clm_"
 
@@ -86,7 +86,7 @@ async def register_agent(call: Request[Nothing, RegisterRequest]) -> Answer:
         made = await register.by_email(call.context, call.body, agent, call.address)
     else:
         made = await register.asserted(call.context, call.body, agent, call.address)
-    return answer.json(made)
+    return response.json(made)
 
 
 async def show_me(call: Request[Nothing, Nothing]) -> Answer:
@@ -94,7 +94,7 @@ async def show_me(call: Request[Nothing, Nothing]) -> Answer:
     token = _bearer(call.headers)
     if token is not None and token.startswith(CLAIM_PREFIX):
         return await _polled(call.context, token)
-    return answer.json(await _me(call))
+    return response.json(await _me(call))
 
 
 async def continue_claim(call: Request[Nothing, ClaimRequest]) -> Answer:
@@ -106,7 +106,7 @@ async def continue_claim(call: Request[Nothing, ClaimRequest]) -> Answer:
     found = await _unclaimed(store, token)
     if body.type in ("login_hint", "service_auth", None):
         email = rules.email_of(body.email, body.login_hint)
-        return answer.json(await _begin(store, found, email, "service_auth"))
+        return response.json(await _begin(store, found, email, "service_auth"))
     if body.type == "identity_assertion":
         return await _claim_by_assertion(store, found, body.assertion)
     raise rules.UnsupportedIdentityType("a claim is continued by login_hint, service_auth or identity_assertion")
@@ -169,7 +169,7 @@ async def _polled(store: Store, token: str) -> Answer:
     if standing.state == "claimed":
         return await _claimed(store, standing.registration)
     registration = standing.registration
-    return answer.json(Pending("pending", registration.id, registration.interval_s, standing.expires_in_s))
+    return response.json(Pending("pending", registration.id, registration.interval_s, standing.expires_in_s))
 
 
 async def _claimed(store: Store, registration: Registration) -> Answer:
@@ -179,7 +179,7 @@ async def _claimed(store: Store, registration: Registration) -> Answer:
     expires = clock.rfc3339(expires_at)
     words = [scope for scope in scopes.ALL if scope in grant.scopes]
     identity = Identity(assertion, expires)
-    return answer.json(Claimed("claimed", registration.id, registration.id, assertion, expires, identity, words))
+    return response.json(Claimed("claimed", registration.id, registration.id, assertion, expires, identity, words))
 
 
 async def _begin(store: Store, registration: Registration, email: str, kind: str) -> Initiated:
@@ -223,7 +223,7 @@ async def _claim_by_assertion(store: Store, registration: Registration, assertio
         initiated = Initiated(
             registration.id, registration.id, "identity_assertion", begun.id, "initiated", ends, code, link
         )
-        return answer.json(initiated)
+        return response.json(initiated)
     return await _claimed(store, outcome)
 
 

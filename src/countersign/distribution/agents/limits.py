@@ -2,7 +2,7 @@
 
 from countersign.distribution.agents.registrations import Kind
 from countersign.distribution.context import Store
-from countersign.kernel.http.ratelimit import RateLimited
+from countersign.kernel.http.rate_limit import RateLimited
 
 HOUR_S = 3600
 # agent-auth 7.12; COUNTERSIGN_RATE_REGISTER replaces all of them.

@@ -7,7 +7,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, scopes
 from countersign.kernel import clock, telemetry
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.mail.room import Letter
+from countersign.kernel.mail.queue import Letter
 
 
 def connected(store: Store, registration_id: str) -> None:

@@ -10,7 +10,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import queries
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.ratelimit import used_up
+from countersign.kernel.http.rate_limit import used_up
 
 State: TypeAlias = Literal["pending", "claimed"]
 

@@ -20,7 +20,7 @@ from countersign.distribution.identity import sessions
 from countersign.distribution.identity.gate import Unauthenticated
 from countersign.distribution.identity.tokens import InvalidScope
 from countersign.distribution.issuers import id_jag, signed
-from countersign.kernel.http.route import OneOf, route
+from countersign.kernel.http.routing import OneOf, route
 
 LARGEST_BODY = 65_536
 _HTML = ("text/html; charset=utf-8", "text/html")

@@ -6,10 +6,10 @@ from countersign.distribution.agents import registrations
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.issuers import security_events
 from countersign.distribution.issuers.signed import MalformedToken, NotBelieved
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import BodyTooLarge
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http import response
+from countersign.kernel.http.request import BodyTooLarge
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, route
 
 MEDIA_TYPE = "application/secevent+jwt"
 BODY_LIMIT = 64 << 10
@@ -52,7 +52,7 @@ async def _token(call: Request[Nothing, Nothing]) -> bytes:
 
 
 def _refusal(status: int, err: str, description: str) -> Answer:
-    return answer.json(EventError(err, description), status, (("Content-Language", "en"),))
+    return response.json(EventError(err, description), status, (("Content-Language", "en"),))
 
 
 ROUTES = (

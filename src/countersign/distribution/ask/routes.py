@@ -19,10 +19,10 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Request
 from countersign.kernel import clock, ids
 from countersign.kernel.errors import Refused, invalid_member
-from countersign.kernel.http import answer as http_answer
-from countersign.kernel.http.answer import Answer, encode
+from countersign.kernel.http import response as http_answer
 from countersign.kernel.http.problems import problem
-from countersign.kernel.http.route import Nothing, OneOf, Options, route
+from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.routing import Nothing, OneOf, Options, route
 
 MAX_QUESTION = 2_000
 MAX_RESULTS = 20

@@ -7,10 +7,10 @@ from countersign.distribution.batch import rules, run
 from countersign.distribution.batch.run import BatchCall, BatchRolledBack
 from countersign.distribution.batch.schemas import BatchRequest, BatchResponse
 from countersign.distribution.context import PREFIX
-from countersign.kernel.http.answer import Answer, encode
-from countersign.kernel.http.call import Inner, NotBatchable
 from countersign.kernel.http.idempotency import HEADER, MAX_STORED_BYTES
-from countersign.kernel.http.route import route
+from countersign.kernel.http.request import Inner, NotBatchable
+from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.routing import route
 
 SHOWN = frozenset(
     {

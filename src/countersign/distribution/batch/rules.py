@@ -8,8 +8,8 @@ from countersign.distribution.batch.schemas import Operation
 from countersign.distribution.context import PREFIX
 from countersign.kernel import ids
 from countersign.kernel.errors import invalid_member
-from countersign.kernel.http.answer import encode
-from countersign.kernel.http.call import Inner
+from countersign.kernel.http.request import Inner
+from countersign.kernel.http.response import encode
 
 HEADERS = frozenset({"idempotency-key", "if-match", "if-none-match", "prefer"})
 ANSWERS_BYTES = 32 << 20

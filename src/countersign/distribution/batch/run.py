@@ -11,10 +11,10 @@ from countersign.kernel import clock
 from countersign.kernel.database.nested import NestedDatabase
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import Inner, Within
 from countersign.kernel.http.problems import problem
-from countersign.kernel.http.route import Nothing
+from countersign.kernel.http.request import Inner, Within
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing
 
 AT_ONCE = 8
 ATOMIC_S = 5.0

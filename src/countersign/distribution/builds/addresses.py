@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
-from countersign.kernel.security.sealed import Signer
+from countersign.kernel.security.encryption import Signer
 
 
 class InvalidSignature(Refused):

@@ -20,8 +20,8 @@ from countersign.distribution.uploads.rules import check_filename
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import Refused, invalid_member
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http import response
+from countersign.kernel.http.response import Answer
 
 MEBIBYTE = 1 << 20
 
@@ -152,7 +152,7 @@ async def _answer(reader: Reader, upload: Upload) -> Answer:
     if row is None:
         raise UploadNotFound("the artifact of this upload is gone")
     location = (("Location", f"{PREFIX}/artifacts/{upload.subject_id}"),)
-    return answer.json(Artifact(*row), 201, location)
+    return response.json(Artifact(*row), 201, location)
 
 
 ARTIFACT = Purpose("artifact", _content, _keep, abandon, _answer)

@@ -11,7 +11,7 @@ from countersign.distribution.identity.gate import Gate, InsufficientScope
 from countersign.kernel import clock, ids, telemetry
 from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound, Refused, StorageFull, Unavailable
-from countersign.kernel.http.stored import Stored, attachment
+from countersign.kernel.http.range_response import Stored, attachment
 
 READ_RELEASES = "read:releases"
 PRIVATE = "private, no-cache"

@@ -20,11 +20,11 @@ from countersign.distribution.uploads.rules import TooManyParts
 from countersign.kernel import clock
 from countersign.kernel.blobs.port import ChecksumMismatch
 from countersign.kernel.errors import NotFound, StorageFull, Unavailable
-from countersign.kernel.http import answer, stored
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http import range_response, response
+from countersign.kernel.http.range_response import OCTETS, READS, SENDS, Stored, attachment
 from countersign.kernel.http.ranges import RangeNotSatisfiable, wanted_range
-from countersign.kernel.http.route import Nothing, route
-from countersign.kernel.http.stored import OCTETS, READS, SENDS, Stored, attachment
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, route
 
 WRITE_RELEASES = "write:releases"
 
@@ -43,7 +43,7 @@ async def announce_artifact(call: Request[Nothing, NewArtifact]) -> Answer:
         ttl_s=store.settings.upload_ttl_s,
     )
     url = f"{store.capability_base_url}/artifacts/uploads/{address.token}"
-    return answer.json(Announced(artifact_id, url, clock.rfc3339(address.expires_at)), 201)
+    return response.json(Announced(artifact_id, url, clock.rfc3339(address.expires_at)), 201)
 
 
 async def receive_artifact(call: Request[Nothing, Nothing]) -> Answer:
@@ -67,7 +67,7 @@ async def download_artifact(call: Request[Nothing, Nothing]) -> Answer:
     address = await download.elsewhere(store, found)
     if address is None:
         offered = download.offered(found, is_for_anyone=is_for_anyone)
-        return await stored.answer(store.blobs, call.headers, offered, count)
+        return await range_response.answer(store.blobs, call.headers, offered, count)
     wanted = wanted_range(call.headers.get("range"), found.size)
     counts = wanted is None or wanted.start == 0
     headers = (("Location", address), ("Cache-Control", "no-store"), ("Content-Length", "0"))
@@ -90,7 +90,7 @@ async def download_blob(call: Request[SignedQuery, Nothing]) -> Answer:
     if size is None:
         raise NotFound("these bytes are no longer here")
     headers = (("Content-Disposition", attachment(query.filename)),)
-    return await stored.answer(
+    return await range_response.answer(
         store.blobs, call.headers, Stored(sha256, size, f"public, max-age={left_s}", headers=headers)
     )
 

@@ -14,8 +14,8 @@ from countersign.distribution.catalog.words import shortened, words
 from countersign.kernel import clock
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.http.answer import encode
 from countersign.kernel.http.conditional import etag_of
+from countersign.kernel.http.response import encode
 
 PRODUCT = """
     SELECT p.id, p.slug, p.title, p.description, p.kind, p.platforms, p.tags, p.homepage, p.license,

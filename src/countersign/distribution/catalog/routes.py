@@ -31,11 +31,11 @@ from countersign.distribution.identity.callers import Caller, Request
 from countersign.distribution.identity.gate import InsufficientScope
 from countersign.kernel import clock
 from countersign.kernel.errors import invalid_parameter
-from countersign.kernel.http import answer, cursor
-from countersign.kernel.http.answer import Answer, encode
+from countersign.kernel.http import cursor, response
 from countersign.kernel.http.conditional import etag_of
 from countersign.kernel.http.cursor import InvalidCursor
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.routing import Nothing, route
 
 NDJSON = "application/x-ndjson"
 RELEASES_AT_ONCE = 500
@@ -175,13 +175,13 @@ async def _listed(
     wanted = call.query.limit or RELEASES_AT_ONCE
     rows = await read(after, wanted + 1)
     if len(rows) <= wanted:
-        return answer.json([row.release for row in rows])
+        return response.json([row.release for row in rows])
     if call.query.limit is None:
         # The array is read again from the start, after its tag was made.
         etag = None if tagged is None else await _tag_of_all(call.context, found.product_id, tagged)
         return Answer(200, _all_of(read), etag=etag)
     following = _next(call, found, kind, rows[wanted - 1])
-    return answer.json([row.release for row in rows[:wanted]], headers=(following,))
+    return response.json([row.release for row in rows[:wanted]], headers=(following,))
 
 
 async def show_feed(call: Request[Nothing, Nothing]) -> Answer:

@@ -18,10 +18,10 @@ from countersign.distribution.processing import artifacts, pairs, queries
 from countersign.distribution.processing.sbom import Bill
 from countersign.distribution.publishing.rules import ReleaseNotFound
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http import answer, stored
-from countersign.kernel.http.answer import JSON, Answer
-from countersign.kernel.http.route import Nothing, route
-from countersign.kernel.http.stored import READS, SENDS, Stored
+from countersign.kernel.http import range_response, response
+from countersign.kernel.http.range_response import READS, SENDS, Stored
+from countersign.kernel.http.response import JSON, Answer
+from countersign.kernel.http.routing import Nothing, route
 from countersign.updates.envelope import SignatureRefused
 from countersign.updates.wire import BEGINS, ChannelState, ChunkPlaces, Delta, DeltaOffer, Envelope, Pack
 
@@ -37,7 +37,7 @@ class NoBill(NotFound):
 async def show_channel(call: Request[Nothing, Nothing]) -> Answer:
     """Show what a channel is at, signed by the organisation, with the keys that lead to the one that signs."""
     entry = await visible_entry(call.context.database, call.caller, call.path["id"])
-    return answer.json(await channels.state(call.context, entry.product_id, call.path["channel"]))
+    return response.json(await channels.state(call.context, entry.product_id, call.path["channel"]))
 
 
 async def show_manifest(call: Request[BuildQuery, Nothing]) -> Answer:
@@ -48,7 +48,9 @@ async def show_manifest(call: Request[BuildQuery, Nothing]) -> Answer:
     )
     size = await store.blobs.size(build.envelope_sha256)
     caching = "public, max-age=300" if is_for_anyone else "private, no-cache"
-    return await stored.answer(store.blobs, call.headers, Stored(build.envelope_sha256, size or 0, caching, JSON))
+    return await range_response.answer(
+        store.blobs, call.headers, Stored(build.envelope_sha256, size or 0, caching, JSON)
+    )
 
 
 async def show_chunks(call: Request[BuildQuery, Nothing]) -> Answer:
@@ -74,7 +76,7 @@ async def show_chunks(call: Request[BuildQuery, Nothing]) -> Answer:
     url = await finding.address(store, ready.sha256, ready.filename)
     if call.headers.get(BEGINS.lower()) == "1":
         await download.counting(store, ready.id)()
-    return answer.json(ChunkPlaces(packs, url, ready.size, ready.sha256, ready.filename))
+    return response.json(ChunkPlaces(packs, url, ready.size, ready.sha256, ready.filename))
 
 
 async def offer_delta(call: Request[DeltaQuery, Nothing]) -> Answer:
@@ -89,7 +91,7 @@ async def offer_delta(call: Request[DeltaQuery, Nothing]) -> Answer:
         url = await finding.address(store, sha256, "delta")
         listed.append(Delta(url, size, sha256, said.old, said.files, said.memory))
     status = "ready" if listed else "preparing" if prepared == "wanted" else "none"
-    return answer.json(
+    return response.json(
         DeltaOffer(status, query.from_, call.path["version"], old.manifest_sha256, new.manifest_sha256, listed)
     )
 

@@ -10,11 +10,11 @@ from countersign.distribution.jobs import queries as jobs
 from countersign.kernel import clock
 from countersign.kernel.database import versions
 from countersign.kernel.errors import Refused, Unavailable
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http import response
 from countersign.kernel.http.formats import FORMATS, FormatQuery, shown
-from countersign.kernel.http.ratelimit import DOCUMENTS
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http.rate_limit import DOCUMENTS
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, route
 from countersign.kernel.http.texts import Uri
 
 API_VERSION = "1.0.0"
@@ -87,7 +87,7 @@ async def show_index(call: Request[Nothing, Nothing]) -> Answer:
     links |= {"sandbox": f"{store.root_url}/sandbox", "keys": f"{store.root_url}/api/keys"}
     links["mcp"] = f"{store.root_url}/mcp"
     headers = (("Cache-Control", f"public, max-age={serving.MAX_AGE_S}"),)
-    return answer.json(Index(store.settings.resource_name, API_VERSION, links), headers=headers)
+    return response.json(Index(store.settings.resource_name, API_VERSION, links), headers=headers)
 
 
 async def show_liveness(call: Request[Nothing, Nothing]) -> Answer:

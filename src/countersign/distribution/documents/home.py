@@ -7,9 +7,9 @@ from countersign.distribution.documents import serving
 from countersign.distribution.identity import pages, visitors
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.visitors import Visitor
-from countersign.kernel.http import forms
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http import html
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, route
 
 _FOR_PROGRAMS = (
     ("API description", serving.DOCUMENTS["openapi"]),
@@ -37,7 +37,7 @@ async def _shown(call: Request[Nothing, Nothing]) -> Answer:
     if pages.is_led_here(call.headers):
         return pages.bounce("/")
     links = (("Sign in", "/auth/signin"), ("Create an account", "/auth/signup"), *_FOR_PROGRAMS)
-    return forms.message(_name(call.context), "Games, apps and tools, for people and their agents.", links=links)
+    return html.message(_name(call.context), "Games, apps and tools, for people and their agents.", links=links)
 
 
 def _signed_in(store: Store, visitor: Visitor) -> Answer:
@@ -46,7 +46,7 @@ def _signed_in(store: Store, visitor: Visitor) -> Answer:
         f"<p>You are signed in as {escape(visitor.person.email)}.</p>"
         '<form method="post" action="/auth/signout"><button class="other">Sign out</button></form>'
     )
-    return forms.page(_name(store), body + forms.linked(links))
+    return html.page(_name(store), body + html.linked(links))
 
 
 def _name(store: Store) -> str:

@@ -21,8 +21,8 @@ from countersign.distribution.identity import scopes
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.sessions import cookie_name
 from countersign.distribution.webhooks.schemas import WebhookEvent
-from countersign.kernel.http.answer import Answer, encode
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.routing import Nothing, Route, route
 
 PATH = "/openapi.json"
 _ABOUT = (

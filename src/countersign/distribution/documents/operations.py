@@ -17,10 +17,10 @@ from countersign.distribution.documents.schemas import ADDITION, Document, OAuth
 from countersign.distribution.identity.gate import SandboxOnly, is_document
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import deprecation
-from countersign.kernel.http.answer import JSON
 from countersign.kernel.http.decode import FORM, may_be_left_out
 from countersign.kernel.http.problems import PROBLEM_JSON
-from countersign.kernel.http.route import OneOf, Route
+from countersign.kernel.http.response import JSON
+from countersign.kernel.http.routing import OneOf, Route
 
 _LIMITS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 BEFORE_ROUTES = {

@@ -7,8 +7,8 @@ from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import sections, serving
 from countersign.distribution.documents.operations import feature_of
 from countersign.distribution.identity.callers import Request
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, Route, route
 
 PATH = "/llms.txt"
 MAX_BYTES = 3 << 10

@@ -8,7 +8,7 @@ from countersign.distribution.documents import api_document
 from countersign.distribution.documents.examples import Examples
 from countersign.distribution.documents.schemas import ADDITION, Document
 from countersign.distribution.documents.schemas import parameters as query_parameters
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.routing import Route
 
 _UUID: Document = {"type": "string", "format": "uuid"}
 _TEXT: Document = {"type": "string"}

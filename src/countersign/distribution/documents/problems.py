@@ -14,15 +14,15 @@ from countersign.distribution.identity.gate import InsufficientScope, SandboxOnl
 from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
 from countersign.distribution.processing.ingest import ArtifactDamaged
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable
-from countersign.kernel.http import forms
-from countersign.kernel.http.answer import JSON, Answer, encode
-from countersign.kernel.http.call import BodyTooLarge
+from countersign.kernel.http import html
 from countersign.kernel.http.decode import UnsupportedMediaType
 from countersign.kernel.http.deprecation import Gone, MemberGone
 from countersign.kernel.http.idempotency import InProgress, KeyReused
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed, NotAcceptable, RouteNotFound
-from countersign.kernel.http.ratelimit import RateLimited
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.rate_limit import RateLimited
+from countersign.kernel.http.request import BodyTooLarge
+from countersign.kernel.http.response import JSON, Answer, encode
+from countersign.kernel.http.routing import Nothing, Route, route
 
 EVERYWHERE: tuple[type[Refused], ...] = (
     InvalidRequest,
@@ -90,8 +90,8 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         if "text/html" not in (call.headers.get("accept") or ""):
             return serving.answer(encode(shown), headers=vary)
         body = f"<p><code>{escape(shown.code)}</code>, status {shown.status}</p><p>{escape(shown.meaning)}</p>"
-        page = forms.written(shown.title, f"{body}<p>{escape(shown.resolution)}</p>")
-        return serving.answer(page, forms.HTML, (*vary, forms.POLICY))
+        page = html.written(shown.title, f"{body}<p>{escape(shown.resolution)}</p>")
+        return serving.answer(page, html.HTML, (*vary, html.POLICY))
 
     return (
         route(

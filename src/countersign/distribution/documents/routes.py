@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from countersign.distribution.context import Store
 from countersign.distribution.documents import openapi, overview, problems, wellknown, wiki
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.routing import Route
 
 
 def routes(described: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:

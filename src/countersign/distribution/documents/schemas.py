@@ -9,8 +9,8 @@ from msgspec import inspect
 
 from countersign.distribution.context import Store
 from countersign.distribution.documents.api_document import ENDPOINTS, HELD, IN_GENERAL, NULLABLE, OBJECTS, UNSAID
-from countersign.kernel.http.route import OneOf, Route
-from countersign.kernel.http.route import shapes as shapes_of
+from countersign.kernel.http.routing import OneOf, Route
+from countersign.kernel.http.routing import shapes as shapes_of
 from countersign.kernel.http.texts import Uri
 
 Document: TypeAlias = dict[str, Any]

@@ -15,8 +15,8 @@ from countersign.distribution.documents.schemas import Document
 from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.sessions import cookie_name
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http.answer import Answer, encode
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.routing import Nothing, Route, route
 
 FOLDER = "/openapi"
 Whole: TypeAlias = Callable[[str, str], Document]

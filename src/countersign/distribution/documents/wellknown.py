@@ -9,8 +9,8 @@ from countersign.distribution.documents.serving import DocumentOptions
 from countersign.distribution.identity.callers import Request
 from countersign.kernel import clock
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http.answer import JSON, Answer, encode
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http.response import JSON, Answer, encode
+from countersign.kernel.http.routing import Nothing, route
 
 LINKSET = "application/linkset+json"
 PROFILE = "https://www.rfc-editor.org/info/rfc9727"

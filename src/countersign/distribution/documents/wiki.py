@@ -15,11 +15,11 @@ from countersign.distribution.documents.operations import address_of, feature_of
 from countersign.distribution.documents.schemas import ADDITION, Document
 from countersign.distribution.documents.webhooks import SIGNING
 from countersign.distribution.identity.callers import Request
-from countersign.kernel.http.answer import JSON, Answer, encode
 from countersign.kernel.http.deprecation import GRACE
 from countersign.kernel.http.idempotency import VALID_S
-from countersign.kernel.http.ratelimit import WINDOW_S
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.rate_limit import WINDOW_S
+from countersign.kernel.http.response import JSON, Answer, encode
+from countersign.kernel.http.routing import Nothing, Route, route
 
 PATH = "/wiki.json"
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from countersign.distribution.context import Store
 from countersign.distribution.identity import scopes
-from countersign.kernel.http.call import BodyT, Call, QueryT
+from countersign.kernel.http.request import BodyT, Call, QueryT
 
 _NO_ROLES: Mapping[str, frozenset[str]] = {}
 _QUOTAS = {"anonymous": "anonymous", "person": "person", "client": "person", "agent": "community"}

@@ -4,9 +4,9 @@ from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.identity import provisioned, tokens
 from countersign.distribution.identity.callers import Caller, anonymous
 from countersign.kernel.errors import Refused, invalid_parameter
-from countersign.kernel.http.call import Headers
-from countersign.kernel.http.ratelimit import DOCUMENTS
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.rate_limit import DOCUMENTS
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.routing import Route
 from countersign.kernel.security.jose import InvalidToken
 from countersign.kernel.security.secrets import digest
 

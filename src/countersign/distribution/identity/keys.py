@@ -7,10 +7,10 @@ from countersign.kernel import clock
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.sealing import SealedColumn
+from countersign.kernel.reencryption import SealedColumn
+from countersign.kernel.security.encryption import seal, unseal
 from countersign.kernel.security.jose import AccessTokens, KeyRing
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.kernel.security.sealed import seal, unseal
 
 NAME = "token-keys"
 PURPOSE = "token-keys"

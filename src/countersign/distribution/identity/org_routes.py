@@ -18,9 +18,9 @@ from countersign.distribution.identity.schemas import (
     Usage,
 )
 from countersign.kernel import clock
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http import response
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, route
 
 ADMIN = "admin:org"
 
@@ -28,7 +28,7 @@ ADMIN = "admin:org"
 async def show_organisation(call: Request[OrgQuery, Nothing]) -> Answer:
     """Show the caller's organisation."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    return answer.json(Organisation(found.slug, found.name, clock.rfc3339(found.created_at)))
+    return response.json(Organisation(found.slug, found.name, clock.rfc3339(found.created_at)))
 
 
 async def rename_organisation(call: Request[OrgQuery, OrganisationUpdate]) -> Answer:
@@ -36,42 +36,42 @@ async def rename_organisation(call: Request[OrgQuery, OrganisationUpdate]) -> An
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     organisations.require_name(call.body.name)
     await call.transaction.run(queries.RENAME_ORGANISATION, found.id, call.body.name)
-    return answer.json(Organisation(found.slug, call.body.name, clock.rfc3339(found.created_at)))
+    return response.json(Organisation(found.slug, call.body.name, clock.rfc3339(found.created_at)))
 
 
 async def show_usage(call: Request[OrgQuery, Nothing]) -> Answer:
     """Count what the organisation has and uses."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     counts = await organisations.usage(call.context.database, found.id)
-    return answer.json(Usage(*counts, downloaded=await organisations.downloaded(call.context.database, found.id)))
+    return response.json(Usage(*counts, downloaded=await organisations.downloaded(call.context.database, found.id)))
 
 
 async def list_members(call: Request[OrgQuery, Nothing]) -> Answer:
     """List the people with a role in the organisation."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     rows = await call.context.database.fetch(queries.MEMBERS, found.id)
-    return answer.json([Member(email, role, clock.rfc3339(since)) for email, role, since in rows])
+    return response.json([Member(email, role, clock.rfc3339(since)) for email, role, since in rows])
 
 
 async def put_member(call: Request[OrgQuery, NewMember]) -> Answer:
     """Give a person a role, or another one."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     await people.set_role(call.transaction, found.id, call.body.email, call.body.role)
-    return answer.json(Member(call.body.email.lower(), call.body.role, clock.rfc3339(clock.now())), 201)
+    return response.json(Member(call.body.email.lower(), call.body.role, clock.rfc3339(clock.now())), 201)
 
 
 async def remove_member(call: Request[MemberQuery, Nothing]) -> Answer:
     """Take a person's role away."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     await people.remove_member(call.transaction, found.id, call.query.email)
-    return answer.no_content()
+    return response.no_content()
 
 
 async def list_clients(call: Request[OrgQuery, Nothing]) -> Answer:
     """List the organisation's OAuth clients."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     listed = await queries.clients(call.context.database, found.id)
-    return answer.json([_shown(client) for client in listed])
+    return response.json([_shown(client) for client in listed])
 
 
 async def add_client(call: Request[OrgQuery, NewClient]) -> Answer:
@@ -83,14 +83,14 @@ async def add_client(call: Request[OrgQuery, NewClient]) -> Answer:
     )
     shown = _shown(client)
     shown.client_secret = secret
-    return answer.json(shown, 201)
+    return response.json(shown, 201)
 
 
 async def remove_client(call: Request[ClientQuery, Nothing]) -> Answer:
     """Remove an OAuth client; its tokens end at once."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     await clients.delete_client(call.transaction, found.id, call.query.client_id)
-    return answer.no_content()
+    return response.no_content()
 
 
 def _shown(client: queries.Client) -> Client:

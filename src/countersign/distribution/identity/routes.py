@@ -13,9 +13,9 @@ from countersign.distribution.identity.schemas import (
 )
 from countersign.distribution.identity.tokens import InvalidScope
 from countersign.kernel.errors import Refused
-from countersign.kernel.http import answer, forms
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http import html, response
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, route
 from countersign.kernel.security import passwords
 
 
@@ -23,7 +23,7 @@ async def exchange_session(call: Request[Nothing, SessionTokenRequest]) -> Answe
     """Exchange the signed-in session (cookie and Origin) for a bearer token."""
     sessions.require_same_origin(call.context, call.headers)
     await call.context.versions()
-    return answer.json(await sessions.exchange(call.context, call.headers, call.body.scope))
+    return response.json(await sessions.exchange(call.context, call.headers, call.body.scope))
 
 
 async def show_sign_in(call: Request[SignInQuery, Nothing]) -> Answer:
@@ -79,8 +79,8 @@ async def set_up(call: Request[SetUpQuery, SetUpForm]) -> Answer:
             raise
         error, typed = f"{refused.detail} {refused.remedy}", {"slug": form.slug, "name": form.name, "email": form.email}
         return pages.set_up(form.token, error, refused.status, **typed)
-    text = forms.said("The organisation is made. Sign in as {email}.", email=form.email)
-    return forms.message("Ready", text, links=(("Sign in", "/auth/signin"),))
+    text = html.said("The organisation is made. Sign in as {email}.", email=form.email)
+    return html.message("Ready", text, links=(("Sign in", "/auth/signin"),))
 
 
 _HTML = ("text/html; charset=utf-8", "text/html")

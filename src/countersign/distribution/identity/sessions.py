@@ -10,8 +10,8 @@ from countersign.kernel import clock
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.call import Headers
-from countersign.kernel.http.ratelimit import RateLimited
+from countersign.kernel.http.rate_limit import RateLimited
+from countersign.kernel.http.request import Headers
 from countersign.kernel.security import passwords, secrets
 
 ATTEMPTS_A_MINUTE = 5

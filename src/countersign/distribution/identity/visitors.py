@@ -6,8 +6,8 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import pages, queries, sessions
 from countersign.distribution.identity.queries import Person
 from countersign.kernel.clock import Instant
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.response import Answer
 from countersign.kernel.security import secrets
 
 

@@ -2,10 +2,10 @@
 
 from countersign.distribution.context import Store
 from countersign.distribution.issuers.queries import Issuer
-from countersign.kernel import outgoing, telemetry
+from countersign.kernel import safe_http_client, telemetry
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.outgoing import Fetched
-from countersign.kernel.security.foreign import ForeignToken, PublicKey
+from countersign.kernel.safe_http_client import Fetched
+from countersign.kernel.security.external_jwt import ForeignToken, PublicKey
 from countersign.kernel.security.key_sets import CannotFetch, KeySets
 from countersign.settings import Settings
 
@@ -15,8 +15,8 @@ def key_sets(settings: Settings) -> KeySets:
 
     async def fetch(address: str) -> Fetched:
         try:
-            return await outgoing.get_json(address, private=settings.private_issuers)
-        except outgoing.Unreachable as error:
+            return await safe_http_client.get_json(address, private=settings.private_issuers)
+        except safe_http_client.Unreachable as error:
             raise CannotFetch(str(error)) from error
 
     return KeySets(fetch)

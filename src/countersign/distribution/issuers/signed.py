@@ -12,8 +12,8 @@ from countersign.distribution.issuers import keys, queries
 from countersign.distribution.issuers.queries import Issuer
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
-from countersign.kernel.security import foreign
-from countersign.kernel.security.foreign import BadSignature, BadToken
+from countersign.kernel.security import external_jwt
+from countersign.kernel.security.external_jwt import BadSignature, BadToken
 from countersign.kernel.security.strict_json import Members
 
 SKEW_S = 60
@@ -95,7 +95,7 @@ async def signed(store: Store, token: str, typ: str) -> Signed:
         Unavailable: the issuer's keys cannot be had now.
     """
     try:
-        read = foreign.read(token, typ)
+        read = external_jwt.read(token, typ)
     except BadToken as error:
         raise MalformedToken(str(error)) from None
     trusted = await _trusted(store, read.claims.get("iss"))

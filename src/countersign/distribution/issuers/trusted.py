@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from countersign.distribution.context import Store
 from countersign.distribution.issuers import queries
 from countersign.distribution.issuers.queries import Issuer
-from countersign.kernel import clock, outgoing
+from countersign.kernel import clock, safe_http_client
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused
-from countersign.kernel.security import foreign
+from countersign.kernel.security import external_jwt
 
 USUAL_ALGORITHMS = ("ES256", "RS256")
 MAX_ISSUER_LENGTH = 255
@@ -77,7 +77,7 @@ async def remove(transaction: Transaction, issuer: str) -> None:
 
 def _address(what: str, url: str, store: Store) -> str:
     try:
-        outgoing.address(url, private=store.settings.private_issuers)
+        safe_http_client.address(url, private=store.settings.private_issuers)
     except ValueError as error:
         raise InvalidRequest(f"{what}: {error}", resolution="") from error
     return url
@@ -101,9 +101,9 @@ def _name(name: str) -> str:
 
 def _algorithms(given: Iterable[str]) -> frozenset[str]:
     wanted = frozenset(given) or frozenset(USUAL_ALGORITHMS)
-    unknown = sorted(wanted - frozenset(foreign.ALGORITHMS))
+    unknown = sorted(wanted - frozenset(external_jwt.ALGORITHMS))
     if unknown:
-        raise InvalidRequest(f"{unknown[0]} is none of {', '.join(foreign.ALGORITHMS)}", resolution="")
+        raise InvalidRequest(f"{unknown[0]} is none of {', '.join(external_jwt.ALGORITHMS)}", resolution="")
     return wanted
 
 

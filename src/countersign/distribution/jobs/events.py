@@ -8,7 +8,7 @@ from countersign.distribution.jobs.queries import Job
 from countersign.kernel import clock
 from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import Refused
-from countersign.kernel.http import answer
+from countersign.kernel.http import response
 
 LOOK_EVERY_S = 0.25
 ALIVE_EVERY_S = 15.0
@@ -44,4 +44,4 @@ async def events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> As
 
 
 def _event(name: str, job: Job) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (name.encode(), answer.encode(job.shown()))
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), response.encode(job.shown()))

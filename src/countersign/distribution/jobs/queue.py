@@ -8,7 +8,7 @@ from countersign.distribution.jobs.kinds import REQUESTED
 from countersign.distribution.jobs.refusals import TooManyJobs
 from countersign.kernel import ids
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.http.ratelimit import used_up
+from countersign.kernel.http.rate_limit import used_up
 
 TRY_AGAIN_S = 10
 

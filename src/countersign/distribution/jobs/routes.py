@@ -30,11 +30,11 @@ from countersign.kernel import ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http import answer, cursor, decode
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http import cursor, decode, response
 from countersign.kernel.http.cursor import InvalidCursor
-from countersign.kernel.http.ratelimit import used_up
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.rate_limit import used_up
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, Route, route
 
 WRITE_RELEASES = "write:releases"
 SEEN_WITH = ("read:releases", WRITE_RELEASES)
@@ -108,8 +108,8 @@ def _told(store: Store, job: Job, preference: Preference) -> Answer:
     if preference.applied:
         headers = (*headers, ("Preference-Applied", preference.applied))
     if job.has_ended:
-        return answer.json(job.shown(), 200, headers)
-    return answer.json(job.shown(), 202, (*headers, ("Retry-After", str(LOOK_AGAIN_S))))
+        return response.json(job.shown(), 200, headers)
+    return response.json(job.shown(), 202, (*headers, ("Retry-After", str(LOOK_AGAIN_S))))
 
 
 async def _known(reader: Reader, job_id: str) -> Job:
@@ -140,7 +140,7 @@ async def show_job(call: Request[Nothing, Nothing]) -> Answer:
     """Show how a job is doing."""
     found = await _seen(call.context.database, call.caller, call.path["job_id"])
     again = () if found.has_ended else (("Retry-After", str(LOOK_AGAIN_S)),)
-    return answer.json(found.shown(), headers=(("Cache-Control", "no-store"), *again))
+    return response.json(found.shown(), headers=(("Cache-Control", "no-store"), *again))
 
 
 async def list_jobs(call: Request[JobsQuery, Nothing]) -> Answer:
@@ -165,7 +165,7 @@ async def list_jobs(call: Request[JobsQuery, Nothing]) -> Answer:
     if more:
         last = shown[-1]
         following = cursor.write(store.cursors, cursor.Position("jobs", wanted, [last.created_at, last.id]))
-    return answer.json(JobList([job.shown() for job in shown], following), headers=(("Cache-Control", "no-store"),))
+    return response.json(JobList([job.shown() for job in shown], following), headers=(("Cache-Control", "no-store"),))
 
 
 async def cancel_job(call: Request[Nothing, Nothing]) -> Answer:
@@ -179,7 +179,7 @@ async def cancel_job(call: Request[Nothing, Nothing]) -> Answer:
     if not await queries.cancel(transaction, found.id, error):
         raise JobEnded("the job has ended already")
     after = await _known(transaction, found.id)
-    return answer.json(after.shown(), 200 if after.has_ended else 202)
+    return response.json(after.shown(), 200 if after.has_ended else 202)
 
 
 class Following:

@@ -7,10 +7,10 @@ from countersign.distribution.identity.callers import Request
 from countersign.distribution.identity.provisioned import KEY_PREFIXES
 from countersign.distribution.keys import queries
 from countersign.distribution.keys.schemas import KeyQuery, ProvisionedKey
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.ratelimit import DOCUMENTS, RateLimited
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http import response
+from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimited
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, Route, route
 from countersign.kernel.security.secrets import digest, new_secret
 
 WINDOW_S = 3600
@@ -25,7 +25,7 @@ async def provision_key(call: Request[KeyQuery, Nothing]) -> Answer:
     key = new_secret(KEY_PREFIXES[call.query.tier])
     async with store.database.transaction() as transaction:
         await queries.add(transaction, digest(key), call.query.tier)
-    return answer.json(ProvisionedKey("provisioned", key, self_serve=True, free_tier=True))
+    return response.json(ProvisionedKey("provisioned", key, self_serve=True, free_tier=True))
 
 
 def _route(method: Literal["GET", "POST"], *, at_root: bool) -> Route[Store]:

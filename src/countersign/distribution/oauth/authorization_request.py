@@ -10,7 +10,7 @@ from countersign.distribution.identity import queries, redirect_uris, scopes
 from countersign.distribution.identity.queries import Client
 from countersign.distribution.oauth import dynamic_clients, targets
 from countersign.distribution.oauth.schemas import AuthorizeQuery
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.response import Answer
 
 PATH = "/auth/authorize"
 MAX_STATE_LENGTH = 1_024

@@ -20,9 +20,9 @@ from countersign.distribution.oauth.pages import Offer
 from countersign.distribution.oauth.schemas import AuthorizeForm, AuthorizeQuery
 from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.http import forms
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.route import Nothing
+from countersign.kernel.http import html
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing
 
 
 async def ask(call: Request[AuthorizeQuery, Nothing]) -> Answer:
@@ -45,7 +45,7 @@ async def decide(call: Request[Nothing, AuthorizeForm]) -> Answer:
 def _refusal(refused: NoWayBack | SentBack) -> Answer:
     if isinstance(refused, NoWayBack):
         text = f"{refused} Tell the operator of the site that you came from."
-        return forms.message("This link does not work", text, 400)
+        return html.message("This link does not work", text, 400)
     return refused.way.back(refused.members) if refused.is_automatic else pages.not_sent_back(refused)
 
 

@@ -10,7 +10,7 @@ from countersign.distribution.identity.queries import Client
 from countersign.distribution.oauth import dynamic_clients
 from countersign.distribution.oauth.schemas import Credentials, TokenRequest
 from countersign.kernel.errors import InvalidRequest, Refused
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
 from countersign.kernel.security import secrets
 
 # What an unknown client's secret is compared with, so that the answer takes as long as for a known one.

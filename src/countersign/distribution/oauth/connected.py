@@ -12,8 +12,8 @@ from countersign.distribution.oauth.consents import Connected
 from countersign.distribution.oauth.pages import Listed
 from countersign.distribution.oauth.schemas import DisconnectForm
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.route import Nothing
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing
 
 PATH = "/auth/agents"
 

@@ -12,7 +12,7 @@ from countersign.distribution.identity.schemas import TokenResponse
 from countersign.distribution.oauth import client_authentication
 from countersign.distribution.oauth.schemas import TokenRequest
 from countersign.kernel.errors import InvalidRequest
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
 
 
 class _Issued(msgspec.Struct):

@@ -12,8 +12,8 @@ from countersign.distribution.identity.visitors import Visitor
 from countersign.distribution.oauth.authorization_request import Asked, PermissionsMissing, SentBack
 from countersign.distribution.oauth.schemas import AuthorizeQuery
 from countersign.kernel.clock import Instant
-from countersign.kernel.http import forms
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http import html
+from countersign.kernel.http.response import Answer
 
 
 class Listed(NamedTuple):
@@ -53,7 +53,7 @@ def consent(store: Store, offer: Offer, sent: AuthorizeQuery, visitor: Visitor, 
     kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
     kept["csrf"] = csrf.token_of(store, visitor.session)
     kept["shown"] = csrf.token_of(store, visitor.session, *offer.shown)
-    fields = "".join(forms.hidden(name, value) for name, value in kept.items() if value)
+    fields = "".join(html.hidden(name, value) for name, value in kept.items() if value)
     who = f"<strong>{escape(client.name)}</strong>, a client of <strong>{escape(offer.organisation)}</strong>,"
     title, warning = f"Allow {client.name}?", ""
     if client.is_dynamic:
@@ -73,7 +73,7 @@ def consent(store: Store, offer: Offer, sent: AuthorizeQuery, visitor: Visitor, 
     )
     sends_to = (redirect_uris.policy_source(way.redirect_uri),)
     prefix = "Error: " if has_changed else ""
-    return forms.page(title, body, 400 if has_changed else 200, sends_to=sends_to, prefix=prefix)
+    return html.page(title, body, 400 if has_changed else 200, sends_to=sends_to, prefix=prefix)
 
 
 def _lacking(lacking: frozenset[str]) -> str:
@@ -100,7 +100,7 @@ def not_sent_back(refused: SentBack) -> Answer:
             f"<strong>{escape(site)}</strong>.</p>"
         )
     link = f'<p><a rel="noreferrer" href="{escape(refused.way.address(refused.members))}">Return to {host}</a></p>'
-    return forms.page(title, reason + unverified + link, 400)
+    return html.page(title, reason + unverified + link, 400)
 
 
 def _unverified_name(name: str) -> str:
@@ -127,15 +127,15 @@ def connected(store: Store, listed: Iterable[Listed], email: str, form_token: st
     shown = f"<p>Nothing acts {place}.</p>"
     if lines:
         shown = f'<p class="intro">Agents and clients that may act {place}.</p><ul class="entries">{lines}</ul>'
-    return forms.page("Connected agents", shown + forms.linked((("Start page", "/"),)))
+    return html.page("Connected agents", shown + html.linked((("Start page", "/"),)))
 
 
 def _line(each: Listed, form_token: str) -> str:
-    used = f"last used {forms.moment(each.used_at)}" if each.used_at else "not used yet"
+    used = f"last used {html.moment(each.used_at)}" if each.used_at else "not used yet"
     name = escape(each.name)
     return (
-        f'<li><h2>{name}</h2><p class="facts">{escape(each.what)}, since {forms.moment(each.since)}, {used}</p>'
+        f'<li><h2>{name}</h2><p class="facts">{escape(each.what)}, since {html.moment(each.since)}, {used}</p>'
         f"<p>It can:</p>{in_words(each.scopes)}"
-        f'<form method="post">{forms.hidden("csrf", form_token)}{forms.hidden("id", each.id)}'
+        f'<form method="post">{html.hidden("csrf", form_token)}{html.hidden("id", each.id)}'
         f'<button class="other" aria-label="Disconnect {name}">Disconnect</button></form></li>'
     )

@@ -9,7 +9,7 @@ from countersign.distribution.oauth import client_authentication
 from countersign.distribution.oauth.schemas import RevokeRequest
 from countersign.kernel.clock import SECOND, Instant
 from countersign.kernel.errors import InvalidRequest
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
 from countersign.kernel.security.jose import AccessClaims, InvalidToken
 
 

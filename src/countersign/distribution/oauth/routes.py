@@ -30,10 +30,10 @@ from countersign.distribution.oauth.schemas import (
 )
 from countersign.distribution.oauth.targets import InvalidTarget
 from countersign.distribution.oauth.token import UnsupportedGrantType
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.ratelimit import DOCUMENTS
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http import response
+from countersign.kernel.http.rate_limit import DOCUMENTS
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, route
 
 LARGEST_BODY = 65_536
 _SHARED = (("Cache-Control", "public, max-age=300"),)
@@ -45,36 +45,36 @@ _HTML = ("text/html; charset=utf-8", "text/html")
 async def issue_token(call: Request[Nothing, TokenRequest]) -> Answer:
     """Exchange what a grant presents for an access token."""
     await call.context.versions()
-    return answer.json(await token.exchange(call.context, call.body, call.headers))
+    return response.json(await token.exchange(call.context, call.body, call.headers))
 
 
 async def revoke_token(call: Request[Nothing, RevokeRequest]) -> Answer:
     """End an access token, or an agent's registration by its assertion; the body is an empty object."""
     await call.context.versions()
     await revocation.revoke(call.context, call.body, call.headers)
-    return answer.json({})
+    return response.json({})
 
 
 async def register_client(call: Request[Nothing, ClientMetadata]) -> Answer:
     """Register an OAuth client by what it says of itself (RFC 7591)."""
-    return answer.json(await dynamic_clients.register(call.context, call.body, call.address), 201)
+    return response.json(await dynamic_clients.register(call.context, call.body, call.address), 201)
 
 
 async def show_protected_resource(call: Request[Nothing, Nothing]) -> Answer:
     """Describe this service as a protected resource (RFC 9728)."""
     document = metadata.protected_resource(call.context, metadata.resource_of(call.target))
-    return answer.json(document, headers=_SHARED)
+    return response.json(document, headers=_SHARED)
 
 
 async def show_authorization_server(call: Request[Nothing, Nothing]) -> Answer:
     """Describe this service as an authorization server (RFC 8414)."""
-    return answer.json(metadata.authorization_server(call.context), headers=_SHARED)
+    return response.json(metadata.authorization_server(call.context), headers=_SHARED)
 
 
 async def show_keys(call: Request[Nothing, Nothing]) -> Answer:
     """Give the public keys that tokens are signed with (RFC 7517)."""
     await call.context.versions()
-    return answer.json(call.context.tokens.ring.jwks(), headers=_SHARED)
+    return response.json(call.context.tokens.ring.jwks(), headers=_SHARED)
 
 
 async def show_skill(call: Request[Nothing, Nothing]) -> Answer:

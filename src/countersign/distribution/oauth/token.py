@@ -12,7 +12,7 @@ from countersign.distribution.oauth import (
 )
 from countersign.distribution.oauth.schemas import TokenRequest
 from countersign.kernel.errors import InvalidRequest, Refused
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
 
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 

@@ -6,9 +6,9 @@ from countersign.distribution.processing import removal
 from countersign.distribution.processing.removal import Built
 from countersign.distribution.publishing.releases import AlreadyPublished, JustChanged
 from countersign.distribution.publishing.rules import NotYourOrganisation, ReleaseNotFound, owned_release
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http import response
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, route
 
 WRITE_RELEASES = "write:releases"
 
@@ -25,7 +25,7 @@ async def remove_draft(call: Request[Nothing, Nothing]) -> Answer:
     release = await owned_release(call.transaction, call.caller, path["id"], path["version"], WRITE_RELEASES)
     known = call.prepared if isinstance(call.prepared, Built) else Built()
     await removal.remove(call.transaction, release, known)
-    return answer.no_content()
+    return response.no_content()
 
 
 ROUTES = (

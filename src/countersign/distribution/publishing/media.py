@@ -23,8 +23,8 @@ from countersign.distribution.uploads.rules import check_filename
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, invalid_member
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http import response
+from countersign.kernel.http.response import Answer
 
 MEBIBYTE = 1 << 20
 MAX_IMAGE_MIB = 20
@@ -215,7 +215,7 @@ async def _answer(reader: Reader, upload: Upload) -> Answer:
     media_id, kind, sha256, alt, width, height = row
     url = f"{PREFIX}/media/{sha256}"
     shown_as = Media(id=media_id, kind=kind, url=url, alt=alt, width=width, height=height)
-    return answer.json(shown_as, 201, (("Location", url),))
+    return response.json(shown_as, 201, (("Location", url),))
 
 
 MEDIA = Purpose("media", _content, _keep, abandon, _answer)

@@ -14,11 +14,11 @@ from countersign.distribution.uploads.receive import Progress
 from countersign.distribution.uploads.rules import TooManyParts
 from countersign.kernel import clock
 from countersign.kernel.errors import StorageFull, Unavailable
-from countersign.kernel.http import answer, stored
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http import range_response, response
+from countersign.kernel.http.range_response import READS, SENDS, Stored
 from countersign.kernel.http.ranges import RangeNotSatisfiable
-from countersign.kernel.http.route import Nothing, route
-from countersign.kernel.http.stored import READS, SENDS, Stored
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, route
 
 WRITE_PRODUCTS = "write:products"
 SHARED = "public, max-age=31536000, immutable"
@@ -37,14 +37,14 @@ async def announce_media(call: Request[Nothing, NewMedia]) -> Answer:
     ttl_s, by = store.settings.upload_ttl_s, call.caller.key
     media_id, address = await media.announce(transaction, product, call.body, by=by, ttl_s=ttl_s)
     url = f"{store.capability_base_url}/media/uploads/{address.token}"
-    return answer.json(AnnouncedMedia(media_id, url, clock.rfc3339(address.expires_at)), 201)
+    return response.json(AnnouncedMedia(media_id, url, clock.rfc3339(address.expires_at)), 201)
 
 
 async def delete_media(call: Request[Nothing, Nothing]) -> Answer:
     """Remove a picture or film from a product."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
     await media.remove(call.transaction, product, call.path["media_id"])
-    return answer.no_content()
+    return response.no_content()
 
 
 async def receive_media(call: Request[Nothing, Nothing]) -> Answer:
@@ -65,7 +65,9 @@ async def show_media(call: Request[Nothing, Nothing]) -> Answer:
     store, sha256 = call.context, call.path["sha256"]
     found = await media.shown(store.database, call.caller, sha256)
     caching = SHARED if found.is_public else PRIVATE
-    return await stored.answer(store.blobs, call.headers, Stored(sha256, found.size, caching, found.media_type, INERT))
+    return await range_response.answer(
+        store.blobs, call.headers, Stored(sha256, found.size, caching, found.media_type, INERT)
+    )
 
 
 _MEDIA_TYPES = (*MEDIA_TYPES.values(), "video/mp4", "video/webm")

@@ -31,11 +31,11 @@ from countersign.distribution.publishing.schemas import (
     Yank,
 )
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import BodyT
+from countersign.kernel.http import response
 from countersign.kernel.http.conditional import PreconditionFailed, require_match
-from countersign.kernel.http.route import Nothing, OneOf, route
+from countersign.kernel.http.request import BodyT
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, OneOf, route
 
 WRITE_PRODUCTS, WRITE_RELEASES = "write:products", "write:releases"
 
@@ -64,42 +64,42 @@ async def archive_product(call: Request[Nothing, Nothing]) -> Answer:
     """Archive a product that nobody owns."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
     await products.archive(call.transaction, product)
-    return answer.no_content()
+    return response.no_content()
 
 
 async def draft_release(call: Request[Nothing, NewRelease]) -> Answer:
     """Draft a release of a product."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_RELEASES)
     release_id = await releases.draft(call.transaction, product, call.body)
-    return answer.json(await releases.shown(call.transaction, release_id), 201)
+    return response.json(await releases.shown(call.transaction, release_id), 201)
 
 
 async def update_release(call: Request[Nothing, ReleaseUpdate]) -> Answer:
     """Change a release's notes or channel, or whether it is for notes only."""
     release = await _release(call)
     await releases.update(call.transaction, release, call.body)
-    return answer.json(await releases.shown(call.transaction, release.id))
+    return response.json(await releases.shown(call.transaction, release.id))
 
 
 async def publish_release(call: Request[Nothing, Nothing]) -> Answer:
     """Publish a draft release: it has a build for each platform that it has files for, or is `notes_only`."""
     release = await _release(call)
     await releases.publish(call.transaction, release)
-    return answer.json(await releases.shown(call.transaction, release.id))
+    return response.json(await releases.shown(call.transaction, release.id))
 
 
 async def yank_release(call: Request[Nothing, Yank]) -> Answer:
     """Take a published release back, with a reason."""
     release = await _release(call)
     await releases.yank(call.transaction, release, call.body.reason)
-    return answer.json(await releases.shown(call.transaction, release.id))
+    return response.json(await releases.shown(call.transaction, release.id))
 
 
 async def promote_release(call: Request[Nothing, Promotion]) -> Answer:
     """Move a published release to another channel."""
     release = await _release(call)
     await releases.promote(call.transaction, release, call.body.channel)
-    return answer.json(await releases.shown(call.transaction, release.id))
+    return response.json(await releases.shown(call.transaction, release.id))
 
 
 async def _release(call: Request[Nothing, BodyT]) -> OwnedRelease:

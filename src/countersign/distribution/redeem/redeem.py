@@ -11,7 +11,7 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.counters import Quota
-from countersign.kernel.http.ratelimit import RateLimited
+from countersign.kernel.http.rate_limit import RateLimited
 
 FAILURES_WINDOW_S = 600
 

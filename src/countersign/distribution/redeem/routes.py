@@ -31,12 +31,12 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Row
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http import answer, cursor
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http import cursor, response
 from countersign.kernel.http.cursor import InvalidCursor
 from countersign.kernel.http.idempotency import HEADER
-from countersign.kernel.http.route import Nothing, route
-from countersign.kernel.security.sealed import seal_with, unseal_with
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, route
+from countersign.kernel.security.encryption import seal_with, unseal_with
 
 ADMIN = "admin:org"
 CSV = "text/csv; charset=utf-8"
@@ -57,7 +57,7 @@ async def redeem_code(call: Request[Nothing, RedeemRequest]) -> Answer:
     owner, address = call.caller.owner, call.address
     redemption = await redeem(call.context, call.transaction, owner, address, call.body.code)
     headers = ((ALREADY_REDEEMED, "true"),) if redemption.is_repeated else ()
-    return answer.json(redemption.result, headers=headers)
+    return response.json(redemption.result, headers=headers)
 
 
 async def prepare_codes(call: Request[OrgQuery, NewBatch]) -> Prepared:
@@ -128,7 +128,7 @@ async def list_batches(call: Request[BatchQuery, Nothing]) -> Answer:
         position = cursor.Position("codes", [org.id], [rows[-1][8], rows[-1][0]])
         text = cursor.write(store.cursors, position)
         headers = (("Link", f'<{store.base_url}/codes?limit={query.limit}&cursor={text}>; rel="next"'),)
-    return answer.json([_batch(row) for row in rows], headers=headers)
+    return response.json([_batch(row) for row in rows], headers=headers)
 
 
 def _batch(row: Row) -> Batch:
@@ -160,7 +160,7 @@ async def revoke_batch(call: Request[OrgQuery, Revocation]) -> Answer:
     taken = 0
     if call.body.entitlements:
         taken = await library.revoke_by_source(call.transaction, f"batch:{batch_id}", clock.now())
-    return answer.json(RevokedBatch(batch_id, "revoked", taken))
+    return response.json(RevokedBatch(batch_id, "revoked", taken))
 
 
 _REDEEM_REFUSALS = (CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked)

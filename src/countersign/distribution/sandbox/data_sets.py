@@ -17,7 +17,7 @@ from countersign.distribution.sandbox.workers import Waking, Workers
 from countersign.kernel import clock
 from countersign.kernel.blobs.disk import Descriptor
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.http.call import ASGIApp
+from countersign.kernel.http.request import ASGIApp
 from countersign.kernel.repeated import repeated
 
 P = ParamSpec("P")

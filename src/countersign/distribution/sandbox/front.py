@@ -19,11 +19,11 @@ from countersign.distribution.sandbox.data_sets import DataSets
 from countersign.distribution.sandbox.parts import ROOT, Parts, way_in
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http.app import ANONYMOUS, App
-from countersign.kernel.http.call import Headers, Message, Receive, Send
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.problems import problem
-from countersign.kernel.http.ratelimit import RateLimited, RateLimiter
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.rate_limit import RateLimited, RateLimiter
+from countersign.kernel.http.request import Headers, Message, Receive, Send
+from countersign.kernel.http.routing import Route
 
 _AT_ROOT, _BELOW = ROOT.encode(), (PREFIX + ROOT).encode()
 _OWN = frozenset(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/health", f"{PREFIX}/telemetry"))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.sandbox.folders import Template
-from countersign.kernel.http.call import ASGIApp
+from countersign.kernel.http.request import ASGIApp
 from countersign.settings import Settings
 
 Opening: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManager[Store]]

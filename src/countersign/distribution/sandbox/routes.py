@@ -8,9 +8,9 @@ from countersign.distribution.identity.callers import Request
 from countersign.distribution.sandbox import folders
 from countersign.distribution.sandbox.folders import SandboxesFull
 from countersign.distribution.sandbox.schemas import SandboxHealth, SandboxMetadata, SandboxTelemetry
-from countersign.kernel.http.answer import Answer
 from countersign.kernel.http.formats import FORMATS, FormatQuery, shown
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, Route, route
 
 ENVIRONMENT = "sandbox"
 ACTIVE_S = 900

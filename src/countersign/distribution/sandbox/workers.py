@@ -15,7 +15,7 @@ from countersign.kernel import clock
 from countersign.kernel.blobs.disk import Descriptor
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.jobs.port import Engine, Take
+from countersign.kernel.jobs.engine import Engine, Take
 
 MAX_WORKERS = 2
 IDLE_S = 10.0

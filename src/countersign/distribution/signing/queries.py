@@ -5,9 +5,9 @@ import msgspec
 from countersign.distribution.webhooks import events
 from countersign.kernel import clock
 from countersign.kernel.database.port import Reader, Transaction
-from countersign.kernel.sealing import SealedColumn
+from countersign.kernel.reencryption import SealedColumn
+from countersign.kernel.security.encryption import seal, unseal
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.kernel.security.sealed import seal, unseal
 from countersign.updates.envelope import SigningKey, signing_key
 from countersign.updates.wire import Envelope, PublicKey
 

@@ -14,8 +14,8 @@ from countersign.distribution.identity.callers import Caller, Request
 from countersign.distribution.tools.operation import BadArgument, Operation, operation
 from countersign.kernel import json_reader
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.answer import Answer, encode
-from countersign.kernel.http.route import Nothing, Route
+from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.routing import Nothing, Route
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
 from countersign.kernel.mcp.tools import Outcome, ToolList, UnknownTool

@@ -11,9 +11,9 @@ from countersign.distribution.documents.parameters import IN_PATH
 from countersign.distribution.tools import schema
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import decode
-from countersign.kernel.http.answer import encode
-from countersign.kernel.http.call import Inner
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.request import Inner
+from countersign.kernel.http.response import encode
+from countersign.kernel.http.routing import Route
 from countersign.kernel.mcp.tools import Hints, Tool
 
 KEY = "idempotency_key"

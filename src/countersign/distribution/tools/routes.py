@@ -10,10 +10,10 @@ from countersign import __version__
 from countersign.distribution.context import Store
 from countersign.distribution.tools.offered import PATH, StoreTools, ToolCall
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.answer import JSON, Answer
-from countersign.kernel.http.call import BodyTooLarge
 from countersign.kernel.http.decode import UnsupportedMediaType
-from countersign.kernel.http.route import MEBIBYTE, Route, route
+from countersign.kernel.http.request import BodyTooLarge
+from countersign.kernel.http.response import JSON, Answer
+from countersign.kernel.http.routing import MEBIBYTE, Route, route
 from countersign.kernel.mcp import origin
 from countersign.kernel.mcp.server import EVENTS, Implementation, Server
 

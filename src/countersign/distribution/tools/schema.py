@@ -8,7 +8,7 @@ import msgspec
 
 from countersign.distribution.context import Store
 from countersign.distribution.documents.schemas import Schemas
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.routing import Route
 
 _REFERENCE = "#/components/schemas/{name}"
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 from countersign.kernel import clock
-from countersign.kernel.http.call import ClientGone
+from countersign.kernel.http.request import ClientGone
 
 
 class Body:

@@ -11,7 +11,7 @@ from countersign.distribution.uploads.purposes import Content, Purpose
 from countersign.distribution.uploads.queries import Upload
 from countersign.kernel.blobs.port import Part
 from countersign.kernel.errors import Refused, Unavailable
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.response import Answer
 
 UNPROCESSABLE = 422
 ATTEMPTS = 3

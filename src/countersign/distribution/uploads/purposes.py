@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from countersign.distribution.context import Store
 from countersign.distribution.uploads.queries import PurposeName, Upload
 from countersign.kernel.database.port import Reader, Transaction
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.response import Answer
 
 
 @dataclass(frozen=True, slots=True)

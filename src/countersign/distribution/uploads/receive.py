@@ -17,10 +17,10 @@ from countersign.distribution.uploads.purposes import Purpose
 from countersign.distribution.uploads.queries import Upload
 from countersign.kernel.blobs.port import Part
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.http import answer
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http import response
 from countersign.kernel.http.ranges import Span
-from countersign.kernel.http.route import Nothing
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing
 
 STRETCH_S = 30
 """A stop of the service loses at most what a client sent in this time; a cut connection loses nothing."""
@@ -43,9 +43,9 @@ async def show(call: Request[Nothing, Nothing], purpose: Purpose) -> Answer:
     database = call.context.database
     upload = await queries.by_token(database, purpose.name, call.path["token"])
     if upload.finished_at is not None:
-        return answer.json(Progress([(0, upload.size - 1)], upload.size), headers=(_UNKEPT,))
+        return response.json(Progress([(0, upload.size - 1)], upload.size), headers=(_UNKEPT,))
     parts = await queries.parts(database, upload.id)
-    return answer.json(Progress(rules.pairs(parts), upload.size), headers=(_UNKEPT,))
+    return response.json(Progress(rules.pairs(parts), upload.size), headers=(_UNKEPT,))
 
 
 _UNKEPT = ("Cache-Control", "no-store")

@@ -17,11 +17,11 @@ from countersign.distribution.webhooks.schemas import (
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import invalid_member
-from countersign.kernel.http import answer, cursor
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import BodyT
+from countersign.kernel.http import cursor, response
 from countersign.kernel.http.cursor import InvalidCursor
-from countersign.kernel.http.route import Nothing, route
+from countersign.kernel.http.request import BodyT
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, route
 from countersign.kernel.webhooks import deliveries, outbox, receivers
 from countersign.kernel.webhooks.deliveries import DeliveryNotFound
 from countersign.kernel.webhooks.receivers import Receiver, TooManyWebhooks, WebhookNotFound
@@ -32,7 +32,7 @@ ADMIN = "admin:org"
 async def list_webhooks(call: Request[WebhookQuery, Nothing]) -> Answer:
     """List the organisation's webhooks, oldest first."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    return answer.json([_shown(each) for each in await receivers.listed(call.context.database, found.id)])
+    return response.json([_shown(each) for each in await receivers.listed(call.context.database, found.id)])
 
 
 async def add_webhook(call: Request[WebhookQuery, NewWebhook]) -> Answer:
@@ -40,21 +40,21 @@ async def add_webhook(call: Request[WebhookQuery, NewWebhook]) -> Answer:
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     box, sent = outbox_of(call.context), call.body
     made, secret = await receivers.add(call.transaction, box, found.id, sent.url, sent.types)
-    return answer.json(_shown(made, secret), 201)
+    return response.json(_shown(made, secret), 201)
 
 
 async def remove_webhook(call: Request[WebhookQuery, Nothing]) -> Answer:
     """Send nothing to an address any more, also of what waits."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     await receivers.remove(call.transaction, found.id, _id(call))
-    return answer.no_content()
+    return response.no_content()
 
 
 async def rotate_secret(call: Request[WebhookQuery, Nothing]) -> Answer:
     """Sign with a fresh secret; the one before signs beside it for a day."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     secret = await receivers.rotate(call.transaction, outbox_of(call.context), found.id, _id(call))
-    return answer.json(_shown(await receivers.one(call.transaction, found.id, _id(call)), secret))
+    return response.json(_shown(await receivers.one(call.transaction, found.id, _id(call)), secret))
 
 
 async def ping_webhook(call: Request[WebhookQuery, Nothing]) -> Answer:
@@ -62,7 +62,7 @@ async def ping_webhook(call: Request[WebhookQuery, Nothing]) -> Answer:
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     receiver = await receivers.one(call.transaction, found.id, _id(call))
     event = await outbox.ping(call.transaction, found.id, receiver.id)
-    return answer.json(Pinged(event.id), 202)
+    return response.json(Pinged(event.id), 202)
 
 
 async def list_deliveries(call: Request[DeliveriesQuery, Nothing]) -> Answer:
@@ -81,7 +81,7 @@ async def list_deliveries(call: Request[DeliveriesQuery, Nothing]) -> Answer:
     following = None
     if more:
         following = cursor.write(store.cursors, cursor.Position("deliveries", wanted, [shown[-1].event_id]))
-    return answer.json(DeliveryList([_delivery(each) for each in shown], following))
+    return response.json(DeliveryList([_delivery(each) for each in shown], following))
 
 
 async def replay_delivery(call: Request[WebhookQuery, Nothing]) -> Answer:
@@ -89,7 +89,7 @@ async def replay_delivery(call: Request[WebhookQuery, Nothing]) -> Answer:
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     receiver = await receivers.one(call.transaction, found.id, _id(call))
     await deliveries.replay(call.transaction, receiver.id, call.path["event_id"].lower())
-    return answer.json(Replayed(1, None), 202)
+    return response.json(Replayed(1, None), 202)
 
 
 async def replay_since(call: Request[WebhookQuery, Replay]) -> Answer:
@@ -101,7 +101,7 @@ async def replay_since(call: Request[WebhookQuery, Replay]) -> Answer:
     except ValueError as error:
         raise invalid_member("/since", str(error)) from error
     begun = await deliveries.replay_since(call.transaction, found.id, receiver.id, receiver.types, since)
-    return answer.json(Replayed(begun.deliveries, _moment(begun.through)), 202)
+    return response.json(Replayed(begun.deliveries, _moment(begun.through)), 202)
 
 
 def _id(call: Request[WebhookQuery, BodyT] | Request[DeliveriesQuery, BodyT]) -> str:

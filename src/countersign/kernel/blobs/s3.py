@@ -17,7 +17,7 @@ from countersign.kernel.blobs import bucket, layout
 from countersign.kernel.blobs.layout import Span
 from countersign.kernel.blobs.pieces import in_pieces
 from countersign.kernel.blobs.port import Part, Sealed, Staged
-from countersign.kernel.blobs.streams import ATTRIBUTES, Sending, listed, received, refusals
+from countersign.kernel.blobs.s3_client import ATTRIBUTES, Sending, listed, received, refusals
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import NotFound, Refused, Unavailable
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.dialect import in_dialect
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
-from countersign.kernel.database.postgres_rights import rights
+from countersign.kernel.database.postgres_privileges import rights
 from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.errors import Unavailable
 

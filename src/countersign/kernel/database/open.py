@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from countersign.kernel.database import address, postgres, sqlite
-from countersign.kernel.database.measured import MeasuredDatabase
+from countersign.kernel.database.instrumentation import MeasuredDatabase
 from countersign.kernel.database.port import Database
 
 SQLITE = "sqlite:///"

@@ -12,12 +12,12 @@ from typing import NoReturn
 import asyncpg
 
 from countersign.kernel import clock
-from countersign.kernel.database import batches, measured
+from countersign.kernel.database import batches, instrumentation
 from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
 from countersign.kernel.database.port import Dialect, Row, Value
-from countersign.kernel.database.postgres_connecting import CONNECT_S, connected
+from countersign.kernel.database.postgres_connection import CONNECT_S, connected
 from countersign.kernel.database.postgres_driver import Connection, Lease, Pool, driver
-from countersign.kernel.database.postgres_rights import rights
+from countersign.kernel.database.postgres_privileges import rights
 from countersign.kernel.database.settled import settled
 from countersign.kernel.disk_full import disk_full, is_disk_full
 from countersign.kernel.errors import InvalidRequest, Refused, Unavailable
@@ -129,8 +129,8 @@ class PostgresDatabase:
 
     def __init__(self, pool: Pool, size: int, read_deadline_s: float, name: str) -> None:
         self._pool = pool
-        self._reads = measured.READS.of(name)
-        self._reading = measured.RUNNING.of(name, "read")
+        self._reads = instrumentation.READS.of(name)
+        self._reading = instrumentation.RUNNING.of(name, "read")
         # Every connection of the pool may have died unnoticed; each attempt gets rid of one.
         self._last_attempt = size
         self._read_deadline_s = read_deadline_s

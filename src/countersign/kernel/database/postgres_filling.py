@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager, suppress
 
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.postgres import PostgresTransaction
-from countersign.kernel.database.postgres_session import SEARCH, Session, count, session
+from countersign.kernel.database.postgres_admin import SEARCH, Session, count, session
 from countersign.kernel.database.snapshot import NotEmpty, Table
 
 ROWS_AT_ONCE = 500

@@ -10,7 +10,7 @@ import asyncpg
 
 from countersign.kernel import clock
 from countersign.kernel.database import address
-from countersign.kernel.database.postgres_connecting import CONNECT_S, connected
+from countersign.kernel.database.postgres_connection import CONNECT_S, connected
 
 TRY = "SELECT pg_try_advisory_lock($1)"
 POLL_S = 0.2

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from countersign.kernel.database.postgres import APPLICATION
-from countersign.kernel.database.postgres_session import session
+from countersign.kernel.database.postgres_admin import session
 from countersign.kernel.errors import Refused
 
 _TABLES = """

@@ -13,7 +13,7 @@ import asyncpg
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Row, Value
-from countersign.kernel.database.postgres_session import SEARCH, Session, count, session
+from countersign.kernel.database.postgres_admin import SEARCH, Session, count, session
 from countersign.kernel.database.snapshot import Table, Take
 from countersign.kernel.errors import Unavailable
 

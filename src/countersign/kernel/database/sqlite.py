@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from countersign.kernel import clock
-from countersign.kernel.database import measured, moved, sqlite_connection
+from countersign.kernel.database import instrumentation, migration_marker, sqlite_connection
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.sqlite_readers import SqliteReaders
 from countersign.kernel.database.sqlite_writer import SqliteTransaction, SqliteWriter
@@ -35,7 +35,7 @@ class SqliteDatabase:
     """One file, for the event loop that opened it. Several processes of one machine may open the same file."""
 
     def __init__(self, path: Path, writer: SqliteWriter, readers: SqliteReaders, name: str) -> None:
-        self._reads = measured.READS.of(name)
+        self._reads = instrumentation.READS.of(name)
         self._writer = writer
         self._readers = readers
         self._reader = sqlite_connection.connect(path, use="read")
@@ -140,7 +140,7 @@ async def open_sqlite(
     """
 
     def opened() -> SqliteDatabase:
-        moved.require_here(path.parent)
+        migration_marker.require_here(path.parent)
         busy_timeout_s = busy_timeout_ms / 1000
         writer = SqliteWriter(path, busy_timeout_s=busy_timeout_s, reserve_bytes=reserve_bytes, most_bytes=most_bytes)
         return SqliteDatabase(path, writer, SqliteReaders(path, readers, read_deadline_s), name)

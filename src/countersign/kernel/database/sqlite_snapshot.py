@@ -11,7 +11,7 @@ import apsw
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
-from countersign.kernel.database import moved
+from countersign.kernel.database import migration_marker
 from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.errors import Unavailable
@@ -134,7 +134,7 @@ async def held(paths: Mapping[str, Path], *, holds_writes: bool = False) -> Asyn
             opened.callback(connections[schema].close, True)
         # Not sooner: a move that ended in between would make this a moment of files that are not in use.
         for folder in {path.parent for path in paths.values()}:
-            moved.require_here(folder)
+            migration_marker.require_here(folder)
         yield SqliteSnapshot(moment, connections)
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 import apsw
 
 from countersign.kernel import clock
-from countersign.kernel.database import moved
+from countersign.kernel.database import migration_marker
 from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import Row, Value
 from countersign.kernel.database.settled import settled
@@ -250,8 +250,8 @@ class SqliteWriter:
     def _require_here(self) -> None:
         """Whoever moves the file away marks it before it lets the next one write."""
         try:
-            moved.require_here(self._path.parent)
-        except moved.Moved:
+            migration_marker.require_here(self._path.parent)
+        except migration_marker.Moved:
             self._connection.execute("ROLLBACK")
             raise
 

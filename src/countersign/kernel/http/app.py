@@ -9,13 +9,9 @@ import msgspec
 from countersign.kernel import telemetry
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused, invalid_parameter
-from countersign.kernel.http import conditional, content_coding, cors, decode, deprecation, forms, idempotency
-from countersign.kernel.http.answer import JSON, Answer
-from countersign.kernel.http.call import Call, Caller, ClientGone, ContextT, Headers, Inner, Receive, Send, Within
+from countersign.kernel.http import conditional, content_coding, cors, decode, deprecation, html, idempotency
 from countersign.kernel.http.exchange import Exchange, Scope
-from countersign.kernel.http.inside import callable_inside, exchange_of
-from countersign.kernel.http.observed import Observed
-from countersign.kernel.http.pages import Page, Pages
+from countersign.kernel.http.instrumentation import Observed
 from countersign.kernel.http.problems import (
     PROBLEM_JSON,
     InternalError,
@@ -23,9 +19,13 @@ from countersign.kernel.http.problems import (
     oauth_error,
     problem,
 )
-from countersign.kernel.http.ratelimit import RateLimiter
-from countersign.kernel.http.route import NOTHING, Nothing, Route
+from countersign.kernel.http.rate_limit import RateLimiter
+from countersign.kernel.http.request import Call, Caller, ClientGone, ContextT, Headers, Inner, Receive, Send, Within
+from countersign.kernel.http.response import JSON, Answer
+from countersign.kernel.http.response_cache import Page, Pages
 from countersign.kernel.http.router import Router
+from countersign.kernel.http.routing import NOTHING, Nothing, Route
+from countersign.kernel.http.subrequest import callable_inside, exchange_of
 
 ANONYMOUS = "anonymous"
 _CREDENTIALS = ("authorization", "x-api-key")
@@ -139,7 +139,7 @@ class App(Generic[ContextT]):
         if route is not None and route.oauth:
             answer = oauth_error(refused)
         elif route is not None and _is_for_reading(route, exchange.headers.get("accept")):
-            answer = forms.refusal(refused)
+            answer = html.refusal(refused)
         else:
             answer = problem(refused, self._policy.root_url, exchange.target)
         is_private = route is not None and (route.secret or route.produces[0].startswith("text/html"))

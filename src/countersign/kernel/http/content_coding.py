@@ -9,9 +9,9 @@ import sys
 from collections import OrderedDict
 from functools import lru_cache
 
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import Headers
 from countersign.kernel.http.conditional import CODINGS, Coding, coded_tag
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.response import Answer
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import Call, Caller, ContextT
-from countersign.kernel.http.route import Nothing, Route, route
+from countersign.kernel.http.request import Call, Caller, ContextT
+from countersign.kernel.http.response import Answer
+from countersign.kernel.http.routing import Nothing, Route, route
 
 # Never with Access-Control-Allow-Credentials: another site's page acts by the tokens it holds, not by our cookies.
 SHOWN = (

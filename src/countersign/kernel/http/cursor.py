@@ -6,7 +6,7 @@ import binascii
 import msgspec
 
 from countersign.kernel.errors import Fault, Refused
-from countersign.kernel.security.sealed import Signer
+from countersign.kernel.security.encryption import Signer
 
 _SIGNATURE_BYTES = 16
 _MAX_CHARACTERS = 4096

@@ -11,8 +11,8 @@ import msgspec
 
 from countersign.kernel import json_reader
 from countersign.kernel.errors import Fault, InvalidRequest, Refused, invalid_parameter
-from countersign.kernel.http.answer import JSON
-from countersign.kernel.validation_text import explain
+from countersign.kernel.http.response import JSON
+from countersign.kernel.validation_messages import explain
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 

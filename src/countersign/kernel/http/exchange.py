@@ -6,9 +6,9 @@ from ipaddress import IPv6Address, IPv6Network
 from typing import Any, TypeAlias
 
 from countersign.kernel import ids
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import STATE_KEY, BodyTooLarge, ClientGone, Headers, Receive, Send
 from countersign.kernel.http.deprecation import Deprecation, notices
+from countersign.kernel.http.request import STATE_KEY, BodyTooLarge, ClientGone, Headers, Receive, Send
+from countersign.kernel.http.response import Answer
 
 Scope: TypeAlias = dict[str, Any]
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 
-from countersign.kernel.http import answer, forms
-from countersign.kernel.http.answer import JSON, Answer
+from countersign.kernel.http import html, response
+from countersign.kernel.http.response import JSON, Answer
 
 TEXT = "text/plain; charset=utf-8"
 YAML = "application/yaml"
@@ -35,8 +35,8 @@ def shown(value: msgspec.Struct, form: str, status: int = 200) -> Answer:
         return Answer(status, _lines(members, _scalar), YAML, headers)
     if form == "html":
         rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(_plain(member))}</dd>" for name, member in members.items())
-        return Answer(status, forms.written("At a glance", f"<dl>{rows}</dl>"), forms.HTML, (forms.POLICY, *headers))
-    return answer.json(value, status, headers)
+        return Answer(status, html.written("At a glance", f"<dl>{rows}</dl>"), html.HTML, (html.POLICY, *headers))
+    return response.json(value, status, headers)
 
 
 def _lines(members: dict[str, object], written: Callable[[object], str]) -> bytes:
@@ -50,4 +50,4 @@ def _plain(member: object) -> str:
 
 def _scalar(member: object) -> str:
     """A member as YAML; every JSON value is one (YAML 1.2 §1.3)."""
-    return answer.encode(member).decode()
+    return response.encode(member).decode()

@@ -16,9 +16,9 @@ import msgspec
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused, invalid_parameter
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import Headers
-from countersign.kernel.security.sealed import seal_with, unseal_with
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.response import Answer
+from countersign.kernel.security.encryption import seal_with, unseal_with
 
 VALID_S = 24 * 3600
 MAX_STORED_BYTES = 1 << 20

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from countersign.kernel import telemetry
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.answer import JSON, Answer, encode
+from countersign.kernel.http.response import JSON, Answer, encode
 
 PROBLEM_JSON = "application/problem+json"
 _URI = "!#$%&'()*+,/:;=?@[]~"

@@ -5,9 +5,9 @@ from typing import Generic
 from urllib.parse import unquote
 
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http.call import ContextT
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.request import ContextT
+from countersign.kernel.http.routing import Route
 
 _NO_PARAMETERS: dict[str, str] = {}
 

@@ -18,9 +18,9 @@ from uvicorn.server import ServerState
 from countersign.kernel import telemetry
 from countersign.kernel.beside import beside
 from countersign.kernel.http import workers
-from countersign.kernel.http.call import STATE_KEY, ASGIApp
 from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
 from countersign.kernel.http.notify import STOPPING, notify
+from countersign.kernel.http.request import STATE_KEY, ASGIApp
 from countersign.kernel.http.scoreboard import Scoreboard
 
 BACKLOG = 2048

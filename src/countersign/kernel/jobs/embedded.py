@@ -5,7 +5,7 @@ import asyncio
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.jobs.port import Take
+from countersign.kernel.jobs.engine import Take
 from countersign.kernel.trouble import Trouble
 
 LOOK_EVERY_S = 0.04

@@ -2,7 +2,7 @@
 
 from countersign.kernel.database.port import Database
 from countersign.kernel.jobs.embedded import EmbeddedEngine
-from countersign.kernel.jobs.port import Engine
+from countersign.kernel.jobs.engine import Engine
 from countersign.settings import BadSetting
 
 

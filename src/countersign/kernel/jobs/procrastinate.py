@@ -20,7 +20,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.jobs.embedded import paused
-from countersign.kernel.jobs.port import Take
+from countersign.kernel.jobs.engine import Take
 from countersign.kernel.trouble import Trouble
 
 QUEUE, TASK = "countersign", "take"

@@ -4,8 +4,8 @@ from email.headerregistry import Address
 from pathlib import Path
 
 from countersign.kernel.mail.message import compose, sender
-from countersign.kernel.mail.outbox import FOLDER, Outbox
 from countersign.kernel.mail.port import Mail
+from countersign.kernel.mail.transports import FOLDER, Outbox
 
 DISCARD = "discard:"
 

@@ -21,7 +21,7 @@ from countersign.kernel.mcp.messages import (
 from countersign.kernel.mcp.metadata import REVISION_HEADER, Headers
 from countersign.kernel.mcp.revisions import Revision
 from countersign.kernel.mcp.tools import Outcome, Tools
-from countersign.kernel.validation_text import sentence
+from countersign.kernel.validation_messages import sentence
 
 JSON = "application/json"
 EVENTS = "text/event-stream"

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from countersign.kernel import clock
-from countersign.kernel.security import foreign
-from countersign.kernel.security.foreign import PublicKey
+from countersign.kernel.security import external_jwt
+from countersign.kernel.security.external_jwt import PublicKey
 
 LEAST_S = 600
 MAX_S = 86_400
@@ -73,10 +73,10 @@ class KeySets:
         is_kept = _within(entry.fetched_at, entry.keep_s)
         if not is_kept:
             await self._refresh(address, entry)
-        found = foreign.meant(entry.keys, algorithm, kid)
+        found = external_jwt.meant(entry.keys, algorithm, kid)
         if found is None and is_kept:
             await self._look_again(address, entry)
-            found = foreign.meant(entry.keys, algorithm, kid)
+            found = external_jwt.meant(entry.keys, algorithm, kid)
         return found
 
     async def _look_again(self, address: str, entry: _Entry) -> None:
@@ -103,7 +103,7 @@ class KeySets:
         """Fetch the set into its entry; a failure leaves the keys that are there, until their time is over."""
         try:
             document = await self._fetch(address)
-            entry.keys = foreign.public_keys(document.body)
+            entry.keys = external_jwt.public_keys(document.body)
         except CannotFetch as error:
             entry.failure = str(error)
         except ValueError as error:

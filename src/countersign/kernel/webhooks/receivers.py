@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from countersign.kernel import clock, ids, outgoing
+from countersign.kernel import clock, ids, safe_http_client
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, invalid_member
-from countersign.kernel.sealing import SealedColumn
+from countersign.kernel.reencryption import SealedColumn
+from countersign.kernel.security.encryption import seal, unseal
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.kernel.security.sealed import seal, unseal
 from countersign.kernel.webhooks import signing
 from countersign.kernel.webhooks.outbox import ALL, Outbox
 
@@ -94,7 +94,7 @@ async def add(
         TooManyWebhooks: the owner has ten.
     """
     try:
-        outgoing.address(url, private=outbox.is_private)
+        safe_http_client.address(url, private=outbox.is_private)
     except ValueError as error:
         raise invalid_member("/url", str(error)) from error
     if outbox.database.dialect == "postgres":

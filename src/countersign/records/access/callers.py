@@ -6,7 +6,7 @@ from typing import NamedTuple
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader
-from countersign.kernel.http.call import Headers
+from countersign.kernel.http.request import Headers
 from countersign.kernel.security import secrets
 from countersign.records.access import domains, grants, visibility
 from countersign.records.access.view import Caller, Domain, View

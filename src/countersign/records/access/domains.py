@@ -2,7 +2,7 @@
 
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader, Transaction
-from countersign.kernel.security.sealed import derived
+from countersign.kernel.security.encryption import derived
 from countersign.records.access.view import Domain
 
 SALT_BYTES = 32

@@ -9,7 +9,7 @@ from countersign.declare import CALLER, TODAY, Declared, Where
 from countersign.declare.rules.conditions import misfit
 from countersign.declare.where import OPERATORS, Operator, Stand
 from countersign.kernel.errors import Refused
-from countersign.kernel.validation_text import sentence
+from countersign.kernel.validation_messages import sentence
 
 MAX_CONDITIONS = 50
 

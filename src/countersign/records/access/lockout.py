@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database, Reader, Row, Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.security.sealed import signature
+from countersign.kernel.security.encryption import signature
 from countersign.records.access.folding import folded
 
 FAILURES = 5

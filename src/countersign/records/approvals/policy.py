@@ -11,7 +11,7 @@ from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.declare.where import OPERATORS, Operator
-from countersign.kernel.validation_text import sentence
+from countersign.kernel.validation_messages import sentence
 from countersign.records.access.model import RULING
 from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands

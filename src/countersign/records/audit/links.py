@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from countersign.kernel.database.port import Dialect
-from countersign.kernel.security import sealed
+from countersign.kernel.security import encryption
 
 LANES: dict[Dialect, int] = {"sqlite": 1, "postgres": 32}
 """How many chains there are side by side, numbered from 0: one for each transaction that may write at a time."""
@@ -46,7 +46,7 @@ class HeadSigner:
 
     def __init__(self, secret: bytes) -> None:
         """Takes the database's secret, from which the key derives."""
-        self._signer = sealed.signature(secret, "audit/head")
+        self._signer = encryption.signature(secret, "audit/head")
 
     def mac(self, head: Head) -> bytes:
         """The MAC over lane, number and hash; empty, which is never valid, when the head is not sound."""

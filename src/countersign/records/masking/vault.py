@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from countersign.kernel import ids
 from countersign.kernel.database.port import Dialect, Reader, Transaction, Value
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.security.sealed import derived
+from countersign.kernel.security.encryption import derived
 from countersign.kernel.turns import Turns
 
 ID_BITS = 48

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from countersign.kernel.database.port import Database, Row, Value
-from countersign.kernel.security import sealed
+from countersign.kernel.security import encryption
+from countersign.kernel.security.encryption import CannotUnseal
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.kernel.security.sealed import CannotUnseal
 
 AT_ONCE = 100
 """How many values one transaction seals anew, so that no other writer waits for long."""
@@ -53,7 +53,7 @@ async def require_keys(database: Database, columns: Sequence[SealedColumn], mast
     needed = {key_id for column in columns for key_id in await _key_ids(database, column)}
     missing = sorted(key_id for key_id in needed if master.named(key_id) is None)
     if missing:
-        raise sealed.missing_keys(missing, master)
+        raise encryption.missing_keys(missing, master)
 
 
 async def _key_ids(database: Database, column: SealedColumn) -> list[str]:
@@ -65,12 +65,12 @@ async def _key_ids(database: Database, column: SealedColumn) -> list[str]:
         if not rows:
             break
         value = bytes(rows[0][0])
-        key_id = sealed.sealing_key_id(value)
+        key_id = encryption.sealing_key_id(value)
         if key_id is None:
             at = value + b"\0"
             continue
         found.append(key_id)
-        at = sealed.after_key(key_id)
+        at = encryption.after_key(key_id)
     return found
 
 
@@ -84,7 +84,7 @@ async def look(database: Database, column: SealedColumn, master: MasterKey) -> l
     async with aclosing(_pages(database, column)) as pages:
         async for rows in pages:
             for value, *_ in rows:
-                key_id = sealed.sealing_key_id(bytes(value)) or ""
+                key_id = encryption.sealing_key_id(bytes(value)) or ""
                 values, unopened = counts.get(key_id, (0, 0))
                 is_open = _opened(bytes(value), column, master) is not None
                 counts[key_id] = (values + 1, unopened + (not is_open))
@@ -120,14 +120,14 @@ async def _pages(database: Database, column: SealedColumn) -> AsyncGenerator[lis
 def _anew(row: Row, column: SealedColumn, master: MasterKey) -> tuple[Value, ...] | None:
     """What `replace` takes for the row; None when it may stay, or does not open."""
     before, *key = row
-    if sealed.sealing_key_id(bytes(before)) == master.current.id:
+    if encryption.sealing_key_id(bytes(before)) == master.current.id:
         return None
     plaintext = _opened(bytes(before), column, master)
-    return None if plaintext is None else (before, sealed.seal(master, plaintext, column.purpose), *key)
+    return None if plaintext is None else (before, encryption.seal(master, plaintext, column.purpose), *key)
 
 
 def _opened(value: bytes, column: SealedColumn, master: MasterKey) -> bytes | None:
     try:
-        return sealed.unseal(master, value, column.purpose)
+        return encryption.unseal(master, value, column.purpose)
     except CannotUnseal:
         return None

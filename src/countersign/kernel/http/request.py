@@ -9,7 +9,7 @@ import msgspec
 
 from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.response import Answer
 
 Message: TypeAlias = dict[str, Any]
 """One ASGI event."""

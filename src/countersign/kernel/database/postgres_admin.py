@@ -10,8 +10,8 @@ import asyncpg
 from countersign.kernel.database import address
 from countersign.kernel.database.port import Row, Value
 from countersign.kernel.database.postgres import LOCK_WAIT_MS, refusal
-from countersign.kernel.database.postgres_connecting import CONNECT_S, connected
-from countersign.kernel.database.postgres_rights import Rights, rights
+from countersign.kernel.database.postgres_connection import CONNECT_S, connected
+from countersign.kernel.database.postgres_privileges import Rights, rights
 from countersign.kernel.database.snapshot import Take
 
 CLOSE_S = 5.0

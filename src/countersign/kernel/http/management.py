@@ -13,14 +13,14 @@ import msgspec
 
 from countersign.kernel import clock, metrics, telemetry
 from countersign.kernel.errors import NotFound, Refused
-from countersign.kernel.http import vitals
-from countersign.kernel.http.answer import Answer, json
-from countersign.kernel.http.call import Receive, Send
+from countersign.kernel.http import instrumentation
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.problems import MethodNotAllowed, problem
+from countersign.kernel.http.request import Receive, Send
+from countersign.kernel.http.response import Answer, json
 from countersign.kernel.http.scoreboard import Scoreboard, State
 from countersign.kernel.http.sharing import Shared
-from countersign.kernel.http.siblings import Siblings
+from countersign.kernel.http.worker_ipc import Siblings
 
 PATIENCE_S = 2.0
 """What a worker has to answer the others."""
@@ -106,7 +106,7 @@ def answers(number: int, watched: Watched) -> Callable[[str], Awaitable[bytes]]:
 
     async def answer(question: str) -> bytes:
         if question == NUMBERS:
-            vitals.look()
+            instrumentation.update_process_metrics()
             return msgspec.json.encode(metrics.counted((("worker", str(number)),)))
         if question == CHECKS:
             return msgspec.json.encode(await asyncio.gather(*(_found(each) for each in watched.checks)))

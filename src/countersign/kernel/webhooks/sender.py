@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from countersign.kernel import clock, outgoing, telemetry
+from countersign.kernel import clock, safe_http_client, telemetry
 from countersign.kernel.errors import Refused
-from countersign.kernel.outgoing import TooSlow, Unreachable
 from countersign.kernel.repeated import repeated
+from countersign.kernel.safe_http_client import TooSlow, Unreachable
 from countersign.kernel.trouble import Trouble
 from countersign.kernel.webhooks import holding, leases, receivers, signing
 from countersign.kernel.webhooks.leases import Due, Held, LeaseLost, Outcome
@@ -102,7 +102,7 @@ class Lanes:
         body = due.event.body(self._outbox.source)
         headers = signing.headers(secrets, due.event.id, clock.now(), body)
         try:
-            return Outcome(await outgoing.post(held.url, body, headers, private=self._outbox.is_private))
+            return Outcome(await safe_http_client.post(held.url, body, headers, private=self._outbox.is_private))
         except TooSlow:
             return Outcome(fault="timeout")
         except Unreachable:

@@ -7,9 +7,9 @@ from typing import Any, Generic, TypedDict, Unpack
 import msgspec
 
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.answer import JSON, Answer
-from countersign.kernel.http.call import BodyT, Call, CallerT, ContextT, QueryT
 from countersign.kernel.http.deprecation import Deprecation, of_answers
+from countersign.kernel.http.request import BodyT, Call, CallerT, ContextT, QueryT
+from countersign.kernel.http.response import JSON, Answer
 
 MEBIBYTE = 1 << 20
 

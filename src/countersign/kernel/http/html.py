@@ -12,7 +12,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import german
-from countersign.kernel.http.answer import Answer
+from countersign.kernel.http.response import Answer
 
 LANGUAGE: ContextVar[str] = ContextVar("language", default="en")
 """The language that pages are written in, as far as there are words for it: `en` or `de`."""

@@ -7,9 +7,9 @@ from urllib.parse import quote
 
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.http import conditional
-from countersign.kernel.http.answer import Answer
-from countersign.kernel.http.call import Headers
 from countersign.kernel.http.ranges import Span, wanted_range
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.response import Answer
 
 OCTETS = "application/octet-stream"
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from countersign.kernel.http.answer import JSON, Answer
-from countersign.kernel.http.call import STATE_KEY, Call, ContextT, Inner, Message, NotBatchable
 from countersign.kernel.http.exchange import Exchange
-from countersign.kernel.http.route import Route
+from countersign.kernel.http.request import STATE_KEY, Call, ContextT, Inner, Message, NotBatchable
+from countersign.kernel.http.response import JSON, Answer
+from countersign.kernel.http.routing import Route
 
 
 def exchange_of(outer: Call[Any, Any, Any, Any], inner: Inner) -> Exchange:

@@ -1,0 +1,233 @@
+"""Exporting spans with OpenTelemetry's SDK; imported only when a collector is configured.
+
+The timeouts of requests apply to each piece that arrives, so a collector that sends a byte a second never times out.
+Every export therefore has a deadline of its own, after which its connections are cut off.
+"""
+
+import socket
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Protocol, Self, cast
+
+import requests
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    SpanContext,
+    SpanKind,
+    StatusCode,
+    TraceFlags,
+    set_span_in_context,
+)
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool
+
+from countersign.kernel import clock
+from countersign.kernel.tracing import SCOPE, Span, moments_ns, parent_of
+
+
+def session() -> requests.Session:
+    """Takes an answer's status and header and never its body, which may be endless and tells nothing that is needed. It
+    is used within `limited` alone."""
+    made = requests.Session()
+    made.stream = True
+    made.hooks["response"] = [_left]
+    for scheme in ("http://", "https://"):
+        made.mount(scheme, _Watched())
+    return made
+
+
+@contextmanager
+def limited(own: requests.Session, limit_s: float) -> Generator[None]:
+    """While the block lasts the session may be used, by this thread, with connections that end with it; when it has
+    lasted for so long they are cut off."""
+    with _Cutting(limit_s) as cutting:
+        token = _UNDER_WAY.set(cutting)
+        try:
+            yield
+        finally:
+            _UNDER_WAY.reset(token)
+            own.close()
+
+
+def _left(answer: requests.Response, *_: object, **__: object) -> None:
+    answer.close()
+
+
+class _Cutting:
+    """Shuts the connections that were made in the block once it lasts too long. It does so by descriptors of its own,
+    for those of a connection change hands where TLS begins."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._made: list[socket.socket] = []
+        self._is_over = False
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(limit_s, self._cut)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        with self._lock:
+            for each in self._made:
+                each.close()
+            self._made.clear()
+
+    def note(self, made: socket.socket) -> None:
+        """A connection was made.
+
+        Raises:
+            TimeoutError: too late.
+        """
+        with self._lock:
+            if self._is_over:
+                made.close()
+                raise TimeoutError("the collector took too long to be reached")
+            self._made.append(made.dup())
+
+    def _cut(self) -> None:
+        with self._lock:
+            self._is_over = True
+            for each in self._made:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+
+_UNDER_WAY: ContextVar[_Cutting] = ContextVar("exchange")
+
+
+class _Plain(HTTPConnection):
+    def _new_conn(self) -> socket.socket:
+        made = super()._new_conn()
+        _UNDER_WAY.get().note(made)
+        return made
+
+
+class _Secure(HTTPSConnection):
+    def _new_conn(self) -> socket.socket:
+        made = super()._new_conn()
+        _UNDER_WAY.get().note(made)
+        return made
+
+
+class _Pool(Protocol):
+    ConnectionCls: type[HTTPConnection]
+
+
+class _Watched(HTTPAdapter):
+    """Makes connections that the exchange under way may cut off."""
+
+    def get_connection_with_tls_context(
+        self,
+        request: requests.PreparedRequest,
+        verify: bool | str,
+        proxies: dict[str, str] | None = None,
+        cert: str | tuple[str, str] | None = None,
+    ) -> HTTPConnectionPool:
+        pool = super().get_connection_with_tls_context(request, verify, proxies, cert)
+        cast(_Pool, pool).ConnectionCls = _Secure if pool.scheme == "https" else _Plain
+        return pool
+
+
+SEND_EVERY_MS = 2_000
+PATIENCE_S = 3.0
+CLOSING_S = 2.0
+MAX_WAITING = 4_096
+
+
+class Sender:
+    """A Tracer that sends batches from a thread of its own. Where the collector is slow or gone, spans are dropped;
+    requests never wait."""
+
+    def __init__(self, endpoint: str, version: str) -> None:
+        self._endpoint = endpoint
+        self._version = version
+        self._providers: dict[str, TracerProvider] = {}
+
+    def record(self, span: Span) -> None:
+        """See Tracer."""
+        began_ns, ended_ns = moments_ns(span.elapsed_s)
+        context, links = _of_caller(span)
+        attributes: dict[str, str | int] = {
+            "http.request.method": span.method,
+            "countersign.request_id": span.request_id,
+            **({"http.route": span.route} if span.route else {}),
+            **({"http.response.status_code": span.status} if span.status else {}),
+            **({"error.type": str(span.status or "cut")} if not 0 < span.status < 500 else {}),
+        }
+        made = (
+            self._provider(span.service)
+            .get_tracer(SCOPE, self._version)
+            .start_span(
+                f"{span.method} {span.route}".rstrip(),
+                context=context,
+                kind=SpanKind.SERVER,
+                attributes=attributes,
+                links=links,
+                start_time=began_ns,
+            )
+        )
+        if "error.type" in attributes:
+            made.set_status(StatusCode.ERROR)
+        made.end(ended_ns)
+
+    def close(self) -> None:
+        """See Tracer. What the collector has not taken within CLOSING_S is dropped."""
+        closing = [threading.Thread(target=each.shutdown, daemon=True) for each in self._providers.values()]
+        until_s = clock.monotonic_s() + CLOSING_S
+        for each in closing:
+            each.start()
+        for each in closing:
+            each.join(max(0.0, until_s - clock.monotonic_s()))
+
+    def _provider(self, service: str) -> TracerProvider:
+        """Whatever is told of the process; a process may be two services."""
+        found = self._providers.get(service)
+        if found is None:
+            names = {"service.namespace": SCOPE, "service.name": service, "service.version": self._version}
+            found = TracerProvider(resource=Resource(names), shutdown_on_exit=False)
+            found.add_span_processor(
+                BatchSpanProcessor(
+                    _Exporter(self._endpoint),
+                    max_queue_size=MAX_WAITING,
+                    schedule_delay_millis=SEND_EVERY_MS,
+                    export_timeout_millis=PATIENCE_S * 1000,
+                )
+            )
+            self._providers[service] = found
+        return found
+
+
+class _Exporter(OTLPSpanExporter):
+    """Sends a batch within PATIENCE_S, or drops it."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._own = session()
+        super().__init__(endpoint=endpoint, timeout=PATIENCE_S, session=self._own)
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        with limited(self._own, PATIENCE_S):
+            return super().export(spans)
+
+
+def _of_caller(span: Span) -> tuple[Context | None, list[Link]]:
+    """What the span is a part of, and what it is linked to."""
+    parent = parent_of(span.traceparent)
+    if parent is None:
+        return None, []
+    flags = TraceFlags(TraceFlags.SAMPLED if parent.is_sampled else TraceFlags.DEFAULT)
+    remote = SpanContext(parent.trace_id, parent.span_id, is_remote=True, trace_flags=flags)
+    if not span.is_believed:
+        return None, [Link(remote)]
+    return set_span_in_context(NonRecordingSpan(remote)), []

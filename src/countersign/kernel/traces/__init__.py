@@ -1,1 +1,0 @@
-"""Spans of requests, for a collector of traces."""
