@@ -2,7 +2,7 @@
 
 from importlib import resources
 
-from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.port import Database
 
 MIGRATIONS = ("0007_webhooks.sql", "0009_delivery_hold.sql")

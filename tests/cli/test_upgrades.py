@@ -13,7 +13,7 @@ from countersign.cli import record_store, store
 from countersign.cli.databases import SERVICES
 from countersign.distribution import opening
 from countersign.kernel.database import migrate, sqlite_snapshot
-from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.sqlite import open_sqlite
 from countersign.records.schema import install
 from countersign.settings import Settings

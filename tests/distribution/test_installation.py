@@ -18,10 +18,10 @@ from countersign.distribution import app as distribution
 from countersign.distribution import opening
 from countersign.distribution.builds import collector
 from countersign.distribution.context import Store
-from countersign.kernel import clock, ids, installation_id
+from countersign.kernel import clock, connection_urls, ids, installation_id
 from countersign.kernel.blobs.open import read_address
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import address, migration_marker
+from countersign.kernel.database import migration_marker
 from countersign.kernel.database.migration_marker import Mark
 from countersign.kernel.installation_id import InstallationMismatch
 from countersign.settings import Settings
@@ -341,7 +341,7 @@ async def test_a_directory_that_is_marked_as_another_databases_is_refused(instal
     refused = await refusal(installation)
 
     assert "elsewhere:5432/other" in refused.detail
-    assert address.place(installation.settings.database_url) in refused.detail
+    assert connection_urls.postgres_location(installation.settings.database_url) in refused.detail
 
 
 async def test_a_start_that_was_cut_off_at_any_place_goes_on(installation: Installation) -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from countersign.distribution.opening import MIGRATIONS
 from countersign.kernel.database.describe import describe
-from countersign.kernel.database.dialect import in_dialect
-from countersign.kernel.database.migrate import upgrade
+from countersign.kernel.database.migrate import in_dialect, upgrade
 from countersign.kernel.database.open import open_database
 from tools import schema
 

@@ -14,7 +14,7 @@ from countersign.distribution import app
 from countersign.distribution.context import Store
 from countersign.distribution.jobs import process
 from countersign.distribution.jobs.kinds import JobType, Outcome, Work
-from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.port import Database, Transaction
 from countersign.settings import Settings
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from countersign.kernel import addresses
-from countersign.kernel.database import address
+from countersign.kernel import connection_urls
 
 GOOD = [
     "postgresql://u:p@db.example.com/shop",
@@ -22,22 +21,22 @@ CUT = [
 
 @pytest.mark.parametrize("url", GOOD)
 def test_an_address_that_is_well_written_is_read(url: str) -> None:
-    address.require_postgres(url)
+    connection_urls.require_postgres(url)
 
 
 def test_an_address_is_shown_without_its_password() -> None:
-    assert address.shown("postgresql://u:p@db/shop") == "u@db:5432/shop"
-    assert address.shown("postgresql://u:p@one:1,two:2/shop") == "u@one:1,two:2/shop"
-    assert address.place("postgresql://u:p@one:1,two:2/shop") == "one:1,two:2/shop"
+    assert connection_urls.describe_postgres("postgresql://u:p@db/shop") == "u@db:5432/shop"
+    assert connection_urls.describe_postgres("postgresql://u:p@one:1,two:2/shop") == "u@one:1,two:2/shop"
+    assert connection_urls.postgres_location("postgresql://u:p@one:1,two:2/shop") == "one:1,two:2/shop"
 
 
 @pytest.mark.parametrize("password", CUT)
 def test_a_password_that_is_cut_is_refused_and_not_quoted(password: str) -> None:
     with pytest.raises(ValueError, match=r"^COUNTERSIGN_DATABASE_URL .*percent-encode") as refused:
-        address.require_postgres(f"postgresql://u:{password}@db.example.com/shop")
+        connection_urls.require_postgres(f"postgresql://u:{password}@db.example.com/shop")
 
     said = str(refused.value)
-    assert said == str(addresses.unreadable(address.SETTING))
+    assert said == str(connection_urls.unreadable(connection_urls.DATABASE_SETTING))
     # Nor does a traceback show what the parser says.
     assert refused.value.__cause__ is refused.value.__context__ is None
 
@@ -45,4 +44,4 @@ def test_a_password_that_is_cut_is_refused_and_not_quoted(password: str) -> None
 @pytest.mark.parametrize("query", ["port=abc", "port=99999", "host=db:abc", "nothing"])
 def test_a_query_that_the_driver_would_quote_is_refused(query: str) -> None:
     with pytest.raises(ValueError, match="COUNTERSIGN_DATABASE_URL"):
-        address.require_postgres(f"postgresql://u:p@db/shop?{query}")
+        connection_urls.require_postgres(f"postgresql://u:p@db/shop?{query}")

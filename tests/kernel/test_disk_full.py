@@ -14,8 +14,7 @@ import pytest
 from countersign.backup import unfinished
 from countersign.kernel.blobs import disk
 from countersign.kernel.database import postgres, sqlite_connection
-from countersign.kernel.disk_full import ERRNOS, disk_full, is_disk_full, is_volume_full
-from countersign.kernel.errors import Refused, StorageFull, Unavailable
+from countersign.kernel.errors import ERRNOS, Refused, StorageFull, Unavailable, disk_full, is_disk_full, is_volume_full
 from countersign.kernel.telemetry import LossyStream
 from tests.faults import volumes
 from tests.source import sources
@@ -122,4 +121,4 @@ def test_no_other_module_looks_for_the_errors_of_a_full_disk() -> None:
         texts = {str(each.value) for each in source.nodes if isinstance(each, ast.Constant)}
         found += [source.path] if NAMES & (names | texts) else []
 
-    assert found == [], "use countersign.kernel.disk_full"
+    assert found == [], "use countersign.kernel.errors"

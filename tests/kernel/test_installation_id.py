@@ -14,7 +14,7 @@ from countersign.kernel import clock, installation_id
 from countersign.kernel.blobs.local import LocalBlobs
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
-from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.installation_id import DatabaseOutdated, DirectoryId, Found, Marker, Places, ServiceTables

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from countersign.kernel import lookups
+from countersign.kernel import safe_http_client
 
 
 class Silence:
@@ -39,7 +39,7 @@ def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[Silence]:
 
 async def begun(silence: Silence, names: list[str]) -> list[asyncio.Task[list[str]]]:
     """Lookups of the names that are under way."""
-    tasks = [asyncio.create_task(lookups.addresses(name, 443)) for name in names]
+    tasks = [asyncio.create_task(safe_http_client.resolve(name, 443)) for name in names]
     async with asyncio.timeout(30):
         while any(not silence.asked[name] for name in names):
             await asyncio.sleep(0)
@@ -47,10 +47,10 @@ async def begun(silence: Silence, names: list[str]) -> list[asyncio.Task[list[st
 
 
 async def test_silent_names_hold_up_no_other(silence: Silence) -> None:
-    silent = await begun(silence, [f"{number}.silent" for number in range(lookups.MAX_LOOKUPS - 1)])
+    silent = await begun(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS - 1)])
 
     async with asyncio.timeout(30):
-        assert await lookups.addresses("127.0.0.1", 443) == ["127.0.0.1"]
+        assert await safe_http_client.resolve("127.0.0.1", 443) == ["127.0.0.1"]
 
     assert not any(task.done() for task in silent)
     silence.answering.set()
@@ -58,20 +58,20 @@ async def test_silent_names_hold_up_no_other(silence: Silence) -> None:
 
 
 async def test_more_names_than_may_be_under_way_are_refused_at_once(silence: Silence) -> None:
-    silent = await begun(silence, [f"{number}.silent" for number in range(lookups.MAX_LOOKUPS)])
+    silent = await begun(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS)])
 
     with pytest.raises(OSError, match="being looked up already"):
-        await lookups.addresses("127.0.0.1", 443)
+        await safe_http_client.resolve("127.0.0.1", 443)
 
     silence.answering.set()
     await asyncio.gather(*silent, return_exceptions=True)
-    assert await lookups.addresses("127.0.0.1", 443) == ["127.0.0.1"]
+    assert await safe_http_client.resolve("127.0.0.1", 443) == ["127.0.0.1"]
 
 
 async def test_whoever_stops_waiting_does_not_begin_another_lookup_of_the_name(silence: Silence) -> None:
     (first,) = await begun(silence, ["a.silent"])
     first.cancel()
-    second = asyncio.create_task(lookups.addresses("a.silent", 443))
+    second = asyncio.create_task(safe_http_client.resolve("a.silent", 443))
     done, _ = await asyncio.wait([second], timeout=0.1)
     assert not done
     silence.answering.set()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
+from countersign.kernel.concurrency import periodic
 from countersign.kernel.database.open import open_database
-from countersign.kernel.repeated import repeated
 
 
 async def test_a_failing_round_is_followed_by_the_next() -> None:
@@ -19,7 +19,7 @@ async def test_a_failing_round_is_followed_by_the_next() -> None:
         if len(done) == 1:
             raise RuntimeError("the first round fails")
 
-    async with repeated(work, every_s=0), asyncio.timeout(10):
+    async with periodic(work, every_s=0), asyncio.timeout(10):
         for _ in range(3):
             await rounds.acquire()
 
@@ -38,7 +38,7 @@ async def test_many_rounds_on_a_full_disk_are_one_line_of_the_log(tmp_path: Path
             await transaction.run("CREATE TABLE t (n INTEGER)")
 
     with capture_logs() as lines:
-        async with repeated(work, every_s=0), asyncio.timeout(30):
+        async with periodic(work, every_s=0), asyncio.timeout(30):
             for _ in range(50):
                 await rounds.acquire()
     await database.close()

@@ -3,15 +3,15 @@
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.kernel import trouble
+from countersign.kernel import telemetry
 from countersign.kernel.errors import StorageFull, Unavailable
-from countersign.kernel.trouble import Trouble
+from countersign.kernel.telemetry import ThrottledErrorLog
 
 FULL = StorageFull("Less than 64 MiB are free.")
 
 
 def test_a_full_disk_is_told_when_it_begins_and_when_it_is_over() -> None:
-    one = Trouble("tending", "tending failed")
+    one = ThrottledErrorLog("tending", "tending failed")
 
     with capture_logs() as lines:
         one.over()
@@ -27,8 +27,8 @@ def test_a_full_disk_is_told_when_it_begins_and_when_it_is_over() -> None:
 
 
 def test_it_is_told_again_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trouble, "AGAIN_S", 0.0)
-    one = Trouble("tending", "tending failed")
+    monkeypatch.setattr(telemetry, "AGAIN_S", 0.0)
+    one = ThrottledErrorLog("tending", "tending failed")
 
     with capture_logs() as lines:
         one.failed(FULL)
@@ -38,7 +38,7 @@ def test_it_is_told_again_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_another_kind_of_failure_is_told_at_once_and_a_fault_with_its_traceback() -> None:
-    one = Trouble("tending", "tending failed")
+    one = ThrottledErrorLog("tending", "tending failed")
     fault = RuntimeError("a fault of ours")
 
     with capture_logs() as lines:
@@ -50,7 +50,7 @@ def test_another_kind_of_failure_is_told_at_once_and_a_fault_with_its_traceback(
 
 
 def test_trouble_after_trouble_is_told_anew() -> None:
-    one = Trouble("tending", "tending failed")
+    one = ThrottledErrorLog("tending", "tending failed")
 
     with capture_logs() as lines:
         for _ in range(2):

@@ -30,7 +30,7 @@ from countersign.kernel.http import conditional, decode, ranges
 from countersign.kernel.mail import message
 from countersign.kernel.mcp import messages
 from countersign.kernel.normalization import normalized
-from countersign.kernel.security import external_jwt, guesses
+from countersign.kernel.security import external_jwt, passwords
 from countersign.records.access import folding, scopes
 from countersign.records.masking.grammar import Grammar
 from countersign.updates import manifest
@@ -282,7 +282,7 @@ PARSERS: Mapping[str, Parser] = {
         "sign-up, reset, set-up",
         "200 characters, 72 of them estimated",
         200,
-        lambda password: guesses.estimated(password, ["a"]),
+        lambda password: passwords.estimate_strength(password, ["a"]),
         {"one letter": TEXTS["one letter"]},
     ),
     "words of the catalog's search": Parser("titles, descriptions, q", "20,000 characters", 20_000, words.words, TEXTS),

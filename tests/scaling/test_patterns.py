@@ -16,7 +16,7 @@ SHORTER = {
     # Whoever writes a module writes these names.
     "countersign.declare.rules.fields": 200,
     # Statements of the source itself.
-    "countersign.kernel.database.dialect": 400,
+    "countersign.kernel.database.migrate": 400,
 }
 """Modules whose expressions meet short texts alone, with how short."""
 

@@ -17,8 +17,7 @@ from countersign.archives.extracting import Extracted, require_free, sync_folder
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.kernel import ids
-from countersign.kernel.disk_full import disk_full, is_disk_full
-from countersign.kernel.errors import Refused, StorageFull
+from countersign.kernel.errors import Refused, StorageFull, disk_full, is_disk_full
 
 MEMORY_BYTES = 1 << 30
 _GRACE_S = 30

@@ -13,8 +13,7 @@ from countersign.archives.limits import Limits
 from countersign.archives.reading import read
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel import ids
-from countersign.kernel.disk_full import disk_full, is_disk_full
-from countersign.kernel.errors import Refused
+from countersign.kernel.errors import Refused, disk_full, is_disk_full
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from countersign.kernel import ids
 from countersign.kernel.database.snapshot import NotEmpty
-from countersign.kernel.disk_full import disk_full, is_disk_full
-from countersign.kernel.errors import Unavailable
+from countersign.kernel.errors import Unavailable, disk_full, is_disk_full
 
 PREFIX, ENDING = ".countersign-", ".unfinished"
 

@@ -24,8 +24,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.postgres_privileges import RightMissing
-from countersign.kernel.disk_full import disk_full, is_disk_full
-from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.errors import Refused, Unavailable, disk_full, is_disk_full
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Sealing
 from countersign.settings import Settings

@@ -10,7 +10,7 @@ from countersign.cli.connection import Reply
 from countersign.cli.names import Product
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
-from countersign.kernel.disk_full import is_disk_full
+from countersign.kernel.errors import is_disk_full
 
 DOING = "cannot issue codes"
 ON_A_SCREEN = 1_000

@@ -16,7 +16,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.cli.progress import Meter
 from countersign.cli.target import server_option
 from countersign.cli.transport import Response, Unreachable, read
-from countersign.kernel.disk_full import is_disk_full
+from countersign.kernel.errors import is_disk_full
 
 PIECE_BYTES = 256 << 10
 ATTEMPTS = 8

@@ -9,8 +9,7 @@ from countersign import __version__
 from countersign.backup.databases import file_name
 from countersign.cli import installation
 from countersign.cli.output import Exit, Failure
-from countersign.kernel import telemetry
-from countersign.kernel.database import address
+from countersign.kernel import connection_urls, telemetry
 from countersign.settings import Settings
 
 FAILED = "failure"
@@ -51,7 +50,7 @@ def database(settings: Settings) -> Mapping[str, object]:
     """Which database the settings mean: kind and name, never a password."""
     if settings.database_url:
         try:
-            return {"kind": "postgresql", "name": address.shown(settings.database_url)}
+            return {"kind": "postgresql", "name": connection_urls.describe_postgres(settings.database_url)}
         except ValueError:
             return {"kind": "postgresql", "name": ""}
     data = Path(settings.data).absolute()

@@ -13,7 +13,7 @@ from countersign import reach
 from countersign.cli import output
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
-from countersign.kernel.disk_full import is_disk_full
+from countersign.kernel.errors import is_disk_full
 
 FILE_NAME = "serve.lock"
 ENDING_S, LOOKED_EVERY_S = 10.0, 0.02

@@ -12,7 +12,7 @@ from countersign import __version__
 from countersign.cli import output
 from countersign.cli.output import Exit, Failure
 from countersign.cli.target import server_option
-from countersign.kernel.disk_full import is_disk_full
+from countersign.kernel.errors import is_disk_full
 
 
 class Entry(NamedTuple):

@@ -19,11 +19,11 @@ from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
 from countersign.distribution.uploads import blobs
 from countersign.distribution.uploads import queries as uploads
-from countersign.kernel import clock, ids, installation_id
+from countersign.kernel import clock, connection_urls, ids, installation_id
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import address, migration_marker, postgres_filling
 from countersign.kernel.database import migrate as migrations
+from countersign.kernel.database import migration_marker, postgres_filling
 from countersign.kernel.database.canonical import Digest
 from countersign.kernel.database.migration_marker import Mark
 from countersign.kernel.database.port import Transaction
@@ -56,12 +56,12 @@ class Move:
     @property
     def target(self) -> str:
         """The database in words, with its user, without its password."""
-        return address.shown(self.to)
+        return connection_urls.describe_postgres(self.to)
 
     @property
     def place(self) -> str:
         """The database, whoever comes to it."""
-        return address.place(self.to)
+        return connection_urls.postgres_location(self.to)
 
 
 class Moved(msgspec.Struct):
@@ -113,10 +113,10 @@ def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
 
 
 def _asked(settings: Settings, to: str, blobs_to: str) -> Move:
-    if not to.startswith(address.POSTGRES):
+    if not to.startswith(connection_urls.POSTGRES_SCHEMES):
         raise click.UsageError("--to takes postgresql://user:password@host/database")
     try:
-        address.require_postgres(to, "--to")
+        connection_urls.require_postgres(to, "--to")
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if settings.database_url:

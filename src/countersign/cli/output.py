@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from countersign.kernel.disk_full import is_disk_full
-from countersign.kernel.errors import Refused, StorageFull
+from countersign.kernel.errors import Refused, StorageFull, is_disk_full
 
 COMMAND = TypeVar("COMMAND", bound=Callable[..., Any])
 

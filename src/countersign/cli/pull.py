@@ -17,8 +17,7 @@ from countersign.cli.output import Exit, Failure, exit_of
 from countersign.cli.progress import Meter
 from countersign.cli.supply import Supply
 from countersign.cli.target import server_option
-from countersign.kernel.disk_full import is_disk_full
-from countersign.kernel.errors import Refused
+from countersign.kernel.errors import Refused, is_disk_full
 from countersign.updates.install import installing
 from countersign.updates.install.installing import Release, Report, Way
 from countersign.updates.planner import Plan

@@ -20,8 +20,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.cli.releases import OLDER, require_newest
 from countersign.cli.target import server_option
 from countersign.cli.upload import Content, Memory, Remembered, Sending, content_of
-from countersign.kernel.disk_full import is_disk_full
-from countersign.kernel.errors import NotFound
+from countersign.kernel.errors import NotFound, is_disk_full
 
 PATIENCE_S = 180.0
 """How long a push waits for a server that is away, as one is that restarts."""

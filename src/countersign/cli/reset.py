@@ -18,11 +18,11 @@ from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
 from countersign.distribution.jobs import scratch
 from countersign.distribution.sandbox import folders
-from countersign.kernel import installation_id
+from countersign.kernel import connection_urls, installation_id
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import address, migration_marker, postgres_removal
+from countersign.kernel.database import migration_marker, postgres_removal
 from countersign.kernel.http import counters
 from countersign.kernel.mail import transports
 from countersign.kernel.security import masterkey
@@ -189,7 +189,7 @@ def _indented(contents: Contents) -> list[str]:
 def _places(settings: Settings) -> str:
     places = [settings.data]
     if settings.database_url:
-        places.append(address.shown(settings.database_url))
+        places.append(connection_urls.describe_postgres(settings.database_url))
     if settings.blobs_url:
         places.append(settings.blobs_url)
     return ", ".join(places)
@@ -221,7 +221,7 @@ async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> 
             reset_owner.require_bucket(owner, has_files=bool(blobs or uploads))
     else:
         reset_owner.require_latest(owner)
-    database = address.shown(url) if url else ""
+    database = connection_urls.describe_postgres(url) if url else ""
     tables = schemas.tables if schemas else {}
     return Contents(database, tables, settings.blobs_url, blobs, uploads, own, left, takes_bucket, links, owner)
 
@@ -241,7 +241,7 @@ def _require_own_database(settings: Settings, folder: Path) -> None:
         Failure: they were.
     """
     mark = migration_marker.read(folder) if settings.database_url else None
-    if mark is not None and mark.to != address.place(settings.database_url):
+    if mark is not None and mark.to != connection_urls.postgres_location(settings.database_url):
         why = f"{folder} belongs to the database {mark.to}, and COUNTERSIGN_DATABASE_URL names another"
         remedy = "Correct COUNTERSIGN_DATABASE_URL or --data: each installation is removed with its own settings."
         raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)

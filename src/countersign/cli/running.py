@@ -19,7 +19,7 @@ from countersign.cli.place import Place, place_of
 from countersign.cli.starting import Service
 from countersign.declare import DeclarationError
 from countersign.kernel import telemetry
-from countersign.kernel.beside import beside
+from countersign.kernel.concurrency import background
 from countersign.kernel.database import migration_marker
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database
@@ -193,7 +193,7 @@ async def _ended_when_broken(database: Database, title: str) -> AsyncGenerator[l
         telemetry.logger("serve").error(f"{BROKEN}; the process ends, to begin anew with what is on it", service=title)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    async with beside(watch()):
+    async with background(watch()):
         yield broken
 
 

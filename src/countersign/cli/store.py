@@ -17,8 +17,7 @@ from countersign.distribution.identity import keys
 from countersign.kernel.database import migrate, migration_marker
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database, Reader
-from countersign.kernel.disk_full import is_disk_full
-from countersign.kernel.errors import Refused, StorageFull
+from countersign.kernel.errors import Refused, StorageFull, is_disk_full
 from countersign.reach import denied
 from countersign.settings import BadSetting, Settings
 

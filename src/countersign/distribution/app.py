@@ -47,12 +47,12 @@ from countersign.distribution.tools import routes as tools
 from countersign.distribution.webhooks import events
 from countersign.distribution.webhooks import routes as webhooks
 from countersign.kernel import telemetry
+from countersign.kernel.concurrency import periodic
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import idempotency, proxies
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimiter
 from countersign.kernel.http.routing import Route
-from countersign.kernel.repeated import repeated
 from countersign.kernel.webhooks import deliveries, sender
 from countersign.settings import Settings
 
@@ -183,7 +183,7 @@ async def tended(store: Store) -> AsyncGenerator[None]:
     an earlier server left of the sandbox. Data sets of the sandbox are not tended: nothing leaves them."""
     await asyncio.to_thread(folders.clean, Path(store.settings.data))
     async with (
-        repeated(lambda: tend(store), every_s=COLLECT_EVERY_S),
+        periodic(lambda: tend(store), every_s=COLLECT_EVERY_S),
         sender.sending(events.outbox_of(store)),
     ):
         yield

@@ -10,8 +10,8 @@ from countersign.kernel.http.counters import Counters
 from countersign.kernel.jobs.engine import Engine
 from countersign.kernel.mail.queue import MailRoom
 from countersign.kernel.security.encryption import Signer
+from countersign.kernel.security.external_jwt import JwksCache
 from countersign.kernel.security.jose import AccessTokens
-from countersign.kernel.security.key_sets import KeySets
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.settings import Settings
 
@@ -42,7 +42,7 @@ class Store:
     cursors: Signer
     addresses: Signer
     codes: Signer
-    key_sets: KeySets
+    key_sets: JwksCache
     uses: Uses
     jobs: Engine
     way_in: str = ""

@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from countersign.kernel import clock, ids
+from countersign.kernel import clock, connection_urls, ids
 from countersign.kernel.blobs import disk
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
-from countersign.kernel.database import address, migration_marker
+from countersign.kernel.database import migration_marker
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.errors import Refused, Unavailable
 
@@ -130,7 +130,7 @@ class Places:
     def database_name(self) -> str:
         """The database for people, without user and password."""
         if self.database_url:
-            return f"the {self.service.schema} database in {address.place(self.database_url)}"
+            return f"the {self.service.schema} database in {connection_urls.postgres_location(self.database_url)}"
         return f"the database {self.folder / self.service.schema}.sqlite"
 
     @property
@@ -291,7 +291,7 @@ async def adopt(places: Places, own: str, at: Instant) -> None:
     await asyncio.to_thread(_name_in_directory, places, own)
     mark = await asyncio.to_thread(migration_marker.read, places.folder)
     if mark is not None and places.database_url:
-        named = msgspec.structs.replace(mark, to=address.place(places.database_url))
+        named = msgspec.structs.replace(mark, to=connection_urls.postgres_location(places.database_url))
         await asyncio.to_thread(migration_marker.write, places.folder, named)
 
 
@@ -388,7 +388,7 @@ def _has_sibling_file(places: Places) -> bool:
 def _require_marked(places: Places) -> None:
     """Insist that a directory without an id is not marked as another database's."""
     mark = migration_marker.read(places.folder) if places.database_url else None
-    if mark is not None and mark.to != address.place(places.database_url):
+    if mark is not None and mark.to != connection_urls.postgres_location(places.database_url):
         text = f"{places.folder_name} belongs to the database {mark.to} ({migration_marker.FILE_NAME} in it says so)"
         raise InstallationMismatch(f"{text}, and {places.database_name} was named")
 

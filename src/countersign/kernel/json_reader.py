@@ -3,7 +3,7 @@ can store. Every JSON body of both services is read here."""
 
 import json
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
@@ -136,3 +136,28 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 def _shown(name: str) -> str:
     """The key as it may stand in an answer."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name[:MAX_SHOWN])
+
+
+MAX_OBJECT_DEPTH = 16
+
+Members: TypeAlias = dict[str, object]
+"""The members of a JSON object; values are JSON values of any kind."""
+
+
+def read_object(data: bytes) -> Members:
+    """The members of the JSON object that the bytes are.
+
+    Raises:
+        ValueError: as `json_reader.read`, or no object; more than 16 levels are too deep. The text quotes nothing of
+            the bytes.
+    """
+    try:
+        value = read(data, max_depth=MAX_OBJECT_DEPTH)
+    except (NotJson, DuplicateKey):
+        # The cause would quote what was sent.
+        raise ValueError("not a JSON object in UTF-8 with unique keys") from None
+    except InvalidJson as error:
+        raise ValueError(str(error)) from None
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return cast("Members", value)

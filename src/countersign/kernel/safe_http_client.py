@@ -1,17 +1,70 @@
-"""Going out: a JSON document fetched from, or left at, an address that somebody configured, never our own network."""
+"""An HTTP client for addresses that users configure: JSON by GET or POST, never into the own network (SSRF).
+
+Each name is resolved in a thread of its own: one whose servers never answer delays no other name, no shutdown, and
+nothing else that waits for a thread.
+"""
 
 import asyncio
 import re
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from typing import NamedTuple
+from threading import Lock, Thread
+from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import httptools
 
-from countersign.kernel import lookups
+MAX_LOOKUPS = 128
+"""Names that are looked up at a time. Asked for again meanwhile, a name is not looked up twice."""
+
+_Name: TypeAlias = tuple[str, int]
+
+_under_way: dict[_Name, "Future[list[str]]"] = {}
+_changing = Lock()
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """The addresses of a host that take TCP, in the order of the system's choice, each once.
+
+    Whoever stops waiting leaves the lookup to the others who wait: the system cannot be made to end it.
+
+    Raises:
+        OSError: there are none, or too many names are being looked up.
+        UnicodeError: it is no name.
+    """
+    name = (host, port)
+    with _changing:
+        found = _under_way.get(name)
+        if found is None:
+            if len(_under_way) >= MAX_LOOKUPS:
+                raise OSError(f"{MAX_LOOKUPS} names are being looked up already")
+            found = _under_way[name] = Future()
+            # From now on nobody who stops waiting ends it for the others.
+            found.set_running_or_notify_cancel()
+            Thread(target=_look_up, args=(name, found), name="lookup", daemon=True).start()
+    return await asyncio.wrap_future(found)
+
+
+def _look_up(name: _Name, found: "Future[list[str]]") -> None:
+    host, port = name
+    try:
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        _end_lookup(name)
+        found.set_exception(error)
+    else:
+        _end_lookup(name)
+        found.set_result(list(dict.fromkeys(str(entry[4][0]) for entry in entries)))
+
+
+def _end_lookup(name: _Name) -> None:
+    with _changing:
+        del _under_way[name]
+
 
 TOTAL_S = 3.0
 POST_S = 10.0
@@ -151,7 +204,7 @@ async def _exchange(
 
 async def _connected(place: Address, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection to the first checked address that takes it; with https to who proves to be the named host."""
-    ips = await lookups.addresses(place.host, place.port)
+    ips = await resolve(place.host, place.port)
     for ip in ips:
         if not private and not is_public(ip_address(ip)):
             raise Unreachable(f"{place.host} resolves to {ip}, which is not public")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from countersign import __version__
 from countersign.kernel import installation_id
+from countersign.kernel.concurrency import periodic
 from countersign.kernel.database import migration_marker
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
@@ -17,7 +18,6 @@ from countersign.kernel.http import idempotency, proxies
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.installation_id import Places, ServiceTables
 from countersign.kernel.mail.open import open_mail
-from countersign.kernel.repeated import repeated
 from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import deliveries, sender
 from countersign.records import edge, key, modules, own, rendering, tools, welcome
@@ -216,8 +216,8 @@ async def tended(service: Service) -> AsyncGenerator[None]:
     """While the block lasts, webhooks and letters are sent, and what has expired is brought to its end every minute."""
     engine, callers = service.engine, service.callers
     async with (
-        repeated(lambda: tend(service), every_s=TEND_EVERY_S),
-        repeated(lambda: letters.deliver(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
+        periodic(lambda: tend(service), every_s=TEND_EVERY_S),
+        periodic(lambda: letters.deliver(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
         sender.sending(events.outbox_of(service.records)),
     ):
         yield

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from countersign.kernel import telemetry
-from countersign.kernel.database.errors import ConstraintViolation
+from countersign.kernel.database.port import ConstraintViolation
 from countersign.kernel.errors import NotFound
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.approvals import policy, propose

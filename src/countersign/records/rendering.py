@@ -8,7 +8,7 @@ import msgspec
 
 from countersign.declare import Ref
 from countersign.declare.fields.field import Stored
-from countersign.kernel.turns import Turns
+from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import effects, overtaken, provenance, steps
 from countersign.records.commands import incoming, outgoing, promise
@@ -49,7 +49,7 @@ async def render(run: Run, reading: Reading, values: list[list[Any]]) -> None:
         for start in range(0, len(values), ENTRIES_TOGETHER):
             await _entries(run, values[start : start + ENTRIES_TOGETHER], places)
     elif reading.view.model.name == "plan":
-        async for each in Turns(values):
+        async for each in CooperativeIterator(values):
             await _plan(run, each, places)
     else:
         raise LookupError(f"{reading.view.model.name} has structures and nobody shows them")
@@ -137,7 +137,7 @@ class _Copies:
         wanted: set[int] = set()
         linked: dict[str, set[int]] = {}
         targets: dict[str, set[str]] = {}
-        async for view, name, value in Turns(values, steps.VALUES_A_TURN):
+        async for view, name, value in CooperativeIterator(values, steps.VALUES_A_TURN):
             field = view.model.fields[name]
             if isinstance(value, dict):
                 copy = msgspec.convert(value, _Copy)
@@ -225,7 +225,7 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     copies = _Copies(run, texts, await _withheld(run, kept))
     diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []
     said = chain(_seen_in_diff(run, diff), _seen_in_input(run, kept))
-    await copies.find([each async for each in Turns(said, steps.VALUES_A_TURN)])
+    await copies.find([each async for each in CooperativeIterator(said, steps.VALUES_A_TURN)])
     if "input" in places:
         values[places["input"]] = await _input(run, copies, kept)
     if "diff" in places:
@@ -286,7 +286,7 @@ def _texts(said: object) -> Iterator[str]:
 async def _withheld(run: Run, kept: Sequence[steps.Step]) -> frozenset[int]:
     """The texts, by value id, that the viewer must not be shown though it reads the fields they are for."""
     found: set[int] = set()
-    async for step in Turns(kept):
+    async for step in CooperativeIterator(kept):
         origins = {name: each.origins for name, each in step.given.items() if each.origins}
         unseen = await provenance.unseen(run, step.model, origins)
         found |= {value.value for name, value in step.given.items() if name in unseen and value.value is not None}
@@ -335,7 +335,7 @@ def _raw(value: steps.Value) -> object:
 
 async def _input(run: Run, copies: _Copies, kept: Sequence[steps.Step]) -> object:
     shown: list[dict[str, object]] = []
-    async for step in Turns(kept):
+    async for step in CooperativeIterator(kept):
         view = run.caller.view.models.get(step.model)
         members: dict[str, object] = {} if step.record_id is None else {"id": step.record_id}
         if step.cascade:
@@ -349,7 +349,7 @@ async def _input(run: Run, copies: _Copies, kept: Sequence[steps.Step]) -> objec
 
 async def _diff(run: Run, copies: _Copies, diff: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
-    async for each in Turns(diff, steps.VALUES_A_TURN):
+    async for each in CooperativeIterator(diff, steps.VALUES_A_TURN):
         view = run.caller.view.models.get(each["model"])
         if view is not None and each["field"] in view.fields:
             sides = {side: copies.shown(view, each["field"], each[side]) for side in ("before", "after")}

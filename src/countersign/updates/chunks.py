@@ -14,7 +14,7 @@ from backports import zstd
 from pyfastcdc import FastCDC
 
 from countersign.kernel.errors import Refused
-from countersign.kernel.security.veiled import unveil, veil
+from countersign.kernel.security.encryption import decrypt_convergent, encrypt_convergent
 
 SMALLEST, AVERAGE, LARGEST = 16 << 10, 64 << 10, 256 << 10
 WINDOW_BYTES = 2 << 20
@@ -77,7 +77,9 @@ def compress(chunk: Chunk) -> bytes:
     compressor = getattr(_own, "compressor", None)
     if compressor is None:
         compressor = _own.compressor = zstd.ZstdCompressor(level=LEVEL)
-    return veil(compressor.compress(chunk, mode=zstd.ZstdCompressor.FLUSH_FRAME), chunk_id(chunk).encode())
+    return encrypt_convergent(
+        compressor.compress(chunk, mode=zstd.ZstdCompressor.FLUSH_FRAME), chunk_id(chunk).encode()
+    )
 
 
 def decompress(frame: bytes, size: int, wanted: str) -> bytes:
@@ -88,7 +90,7 @@ def decompress(frame: bytes, size: int, wanted: str) -> bytes:
     """
     try:
         decompressor = zstd.ZstdDecompressor()
-        chunk = decompressor.decompress(unveil(frame, wanted.encode()), max_length=size)
+        chunk = decompressor.decompress(decrypt_convergent(frame, wanted.encode()), max_length=size)
         is_whole = len(chunk) == size and (decompressor.eof or not decompressor.decompress(b"", max_length=1))
     except zstd.ZstdError as error:
         raise ChunkDamaged(f"the stored chunk {wanted} is damaged") from error

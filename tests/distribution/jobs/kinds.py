@@ -10,7 +10,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity.callers import Caller
 from countersign.distribution.identity.queries import organisation_called
 from countersign.distribution.jobs.kinds import Admitted, AnyJobType, JobType, Outcome, Work
-from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused
 from tests.distribution.world import World

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from countersign.kernel.database import canonical
 from countersign.kernel.database.canonical import Digest
-from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.open import open_database
 
 SCHEMA = """

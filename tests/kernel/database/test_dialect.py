@@ -2,7 +2,7 @@
 
 import pytest
 
-from countersign.kernel.database.dialect import NotPortable, in_dialect
+from countersign.kernel.database.migrate import NotPortable, in_dialect
 
 TEXT = """
 -- A TEXT; with a BLOB

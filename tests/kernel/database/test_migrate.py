@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.database.describe import describe
-from countersign.kernel.database.dialect import in_dialect
-from countersign.kernel.database.errors import ConstraintViolation
-from countersign.kernel.database.migrate import SchemaMismatch, pending, upgrade
+from countersign.kernel.database.migrate import SchemaMismatch, in_dialect, pending, upgrade
 from countersign.kernel.database.open import open_database
-from countersign.kernel.database.port import Database
+from countersign.kernel.database.port import ConstraintViolation, Database
 
 FIRST = "CREATE TABLE a (id TEXT PRIMARY KEY, n BIGINT CHECK (n > (0)));\nINSERT INTO a (id, n) VALUES ('Z', 1);\n"
 SECOND = "ALTER TABLE a ADD COLUMN note TEXT;\nCREATE INDEX a_by_n ON a (n DESC, id) WHERE n > 1;\n"

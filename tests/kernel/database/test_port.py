@@ -5,11 +5,10 @@ from contextlib import aclosing, suppress
 
 import pytest
 
-from countersign.kernel.database import batches
-from countersign.kernel.database.dialect import in_dialect
-from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
+from countersign.kernel.database import port
+from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.open import open_database
-from countersign.kernel.database.port import Database
+from countersign.kernel.database.port import ConstraintViolation, Database, WrittenOutsideTransaction
 from countersign.kernel.errors import Unavailable
 from tests.kernel.database.probes import PUT, CancelledAt, put, things
 
@@ -293,7 +292,7 @@ async def test_a_stream_gives_batches_of_one_snapshot(database: Database) -> Non
 
     assert seen == list(range(34, 1234))
     assert len(sizes) > 2
-    assert max(sizes) <= batches.MAX_ROWS
+    assert max(sizes) <= port.MAX_ROWS
 
 
 async def test_a_batch_of_a_stream_is_bounded_in_bytes(database: Database) -> None:
@@ -306,7 +305,7 @@ async def test_a_batch_of_a_stream_is_bounded_in_bytes(database: Database) -> No
     long = [sum(row[1] == text for row in batch) async for batch in database.stream(statement)]
 
     assert sum(long) == count
-    assert max(long) <= batches.MAX_BYTES // len(text) + 1
+    assert max(long) <= port.MAX_BYTES // len(text) + 1
 
 
 async def test_a_stream_may_be_left_early(database: Database) -> None:

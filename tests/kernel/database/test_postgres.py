@@ -8,9 +8,8 @@ import asyncpg
 import pytest
 
 from countersign.kernel.database import postgres
-from countersign.kernel.database.errors import ConstraintViolation
 from countersign.kernel.database.open import open_database
-from countersign.kernel.database.port import Database
+from countersign.kernel.database.port import ConstraintViolation, Database
 from countersign.kernel.errors import InvalidRequest, StorageFull, Unavailable
 from tests.kernel.database.probes import PUT, put, things
 from tests.servers.process import free_port

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from countersign.kernel.database.open import open_database
-from countersign.kernel.database.postgres_connection import connected
+from countersign.kernel.database.postgres_connection import connect
 from countersign.kernel.database.postgres_lock import held
 from countersign.kernel.database.postgres_snapshot import held as snapshot_held
 from countersign.kernel.errors import Unavailable
@@ -114,7 +114,7 @@ async def test_what_the_network_says_is_told_apart(error: OSError, why: str, rem
         raise error
 
     with pytest.raises(Unavailable) as told:
-        await connected(connecting(), "postgresql://me:wr0ng@db.example/app")
+        await connect(connecting(), "postgresql://me:wr0ng@db.example/app")
 
     assert why in told.value.detail
     assert "db.example:5432/app" in told.value.detail

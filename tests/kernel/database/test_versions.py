@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.kernel.database.versions import Versions, bump

@@ -39,7 +39,7 @@ def made(key: Key, payload: object = None, **changes: object) -> str:
 def opened(token: str, keys: bytes, typ: str = TYP) -> dict[str, object] | None:
     """The claims of a token, or None when no key of the set is meant or the key did not sign it."""
     read = external_jwt.read(token, typ)
-    key = external_jwt.meant(external_jwt.public_keys(keys), read.algorithm, read.kid)
+    key = external_jwt.select_key(external_jwt.public_keys(keys), read.algorithm, read.kid)
     if key is None:
         return None
     try:

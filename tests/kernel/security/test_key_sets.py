@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from countersign.kernel.security.key_sets import CannotFetch, KeySets
+from countersign.kernel.security.external_jwt import CannotFetchKeySet, JwksCache
 from tests.kernel.security.forgery import NOW_S
 from tests.peers.identity_provider import Key, new_key
 
@@ -41,7 +41,7 @@ class Far:
         self.asked.append(address)
         await self.gate.wait()
         if self.failure:
-            raise CannotFetch(self.failure)
+            raise CannotFetchKeySet(self.failure)
         shown = json.dumps({"keys": [key.jwk() for key in self.keys]}).encode()
         return Document(shown if self.body is None else self.body, self.max_age_s)
 
@@ -53,19 +53,19 @@ async def server() -> Far:
 
 
 @pytest.fixture
-def sets(server: Far) -> KeySets:
+def sets(server: Far) -> JwksCache:
     """Nothing fetched yet."""
-    return KeySets(server.fetch)
+    return JwksCache(server.fetch)
 
 
-async def has(sets: KeySets, key: Key = KEY, address: str = ADDRESS) -> bool:
+async def has(sets: JwksCache, key: Key = KEY, address: str = ADDRESS) -> bool:
     """Whether the key is found."""
     return await sets.key(address, key.algorithm, key.kid) is not None
 
 
 @pytest.mark.parametrize(("max_age_s", "kept_s"), [(None, 600), (0, 600), (5, 600), (7_200, 7_200), (10**9, 86_400)])
 async def test_a_set_is_kept_as_long_as_its_owner_says_within_ten_minutes_and_a_day(
-    sets: KeySets, server: Far, fixed_clock: Callable[[int], None], max_age_s: int | None, kept_s: int
+    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None], max_age_s: int | None, kept_s: int
 ) -> None:
     server.max_age_s = max_age_s
     for later_s, times in ((0, 1), (kept_s - 1, 1), (kept_s, 2), (2 * kept_s - 1, 2)):
@@ -76,7 +76,7 @@ async def test_a_set_is_kept_as_long_as_its_owner_says_within_ten_minutes_and_a_
 
 
 async def test_t9_an_unknown_key_id_has_the_set_fetched_once_in_60_seconds(
-    sets: KeySets, server: Far, fixed_clock: Callable[[int], None]
+    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None]
 ) -> None:
     await has(sets)
     for later_s, times in ((0, 2), (59, 2), (60, 3), (119, 3), (120, 4)):
@@ -87,13 +87,13 @@ async def test_t9_an_unknown_key_id_has_the_set_fetched_once_in_60_seconds(
     assert await has(sets)
 
 
-async def test_t9_a_first_question_for_an_unknown_key_fetches_once(sets: KeySets, server: Far) -> None:
+async def test_t9_a_first_question_for_an_unknown_key_fetches_once(sets: JwksCache, server: Far) -> None:
     assert not await has(sets, new_key("ES256"))
     assert len(server.asked) == 1
 
 
 async def test_t10_a_new_key_is_found_and_one_that_left_no_longer(
-    sets: KeySets, server: Far, fixed_clock: Callable[[int], None]
+    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None]
 ) -> None:
     await has(sets)
     server.keys = [new_key("ES256")]
@@ -102,7 +102,7 @@ async def test_t10_a_new_key_is_found_and_one_that_left_no_longer(
     assert not await has(sets)
 
 
-async def test_t9_many_who_ask_at_once_are_served_by_one_fetch(sets: KeySets, server: Far) -> None:
+async def test_t9_many_who_ask_at_once_are_served_by_one_fetch(sets: JwksCache, server: Far) -> None:
     server.gate.clear()
     asking = [asyncio.create_task(has(sets)) for _ in range(50)]
     while not server.asked:
@@ -115,13 +115,13 @@ async def test_t9_many_who_ask_at_once_are_served_by_one_fetch(sets: KeySets, se
 
 
 async def test_t9_while_a_server_is_down_it_is_asked_every_5_seconds_and_nobody_waits_in_between(
-    sets: KeySets, server: Far, fixed_clock: Callable[[int], None]
+    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None]
 ) -> None:
     server.failure = "down"
     for later_s, times in ((0, 1), (4, 1), (5, 2)):
         fixed_clock(NOW_S + later_s)
         for _ in range(3):
-            with pytest.raises(CannotFetch, match="down"):
+            with pytest.raises(CannotFetchKeySet, match="down"):
                 await has(sets)
         assert len(server.asked) == times
     server.failure = ""
@@ -130,32 +130,32 @@ async def test_t9_while_a_server_is_down_it_is_asked_every_5_seconds_and_nobody_
 
 
 async def test_keys_that_are_kept_serve_on_while_the_server_is_down_but_not_beyond_their_time(
-    sets: KeySets, server: Far, fixed_clock: Callable[[int], None]
+    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None]
 ) -> None:
     await has(sets)
     server.failure = "down"
 
     for _ in range(2):
-        with pytest.raises(CannotFetch):
+        with pytest.raises(CannotFetchKeySet):
             await has(sets, new_key("ES256"))
         assert await has(sets)
     assert len(server.asked) == 2
     fixed_clock(NOW_S + 600)
-    with pytest.raises(CannotFetch):
+    with pytest.raises(CannotFetchKeySet):
         await has(sets)
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"[]", b"not json", b'{"keys":' + b"[" * 9_000, b'{"keys":[{},{}' + b",{}" * 20 + b"]}"]
 )
-async def test_t9_what_is_no_key_set_is_as_if_the_server_were_down(sets: KeySets, server: Far, body: bytes) -> None:
+async def test_t9_what_is_no_key_set_is_as_if_the_server_were_down(sets: JwksCache, server: Far, body: bytes) -> None:
     server.body = body
 
-    with pytest.raises(CannotFetch, match="cannot be used"):
+    with pytest.raises(CannotFetchKeySet, match="cannot be used"):
         await has(sets)
 
 
-async def test_addresses_do_not_share_keys(sets: KeySets, server: Far) -> None:
+async def test_addresses_do_not_share_keys(sets: JwksCache, server: Far) -> None:
     assert await has(sets)
     server.keys = []
 
@@ -164,7 +164,7 @@ async def test_addresses_do_not_share_keys(sets: KeySets, server: Far) -> None:
 
 
 async def test_a_clock_that_was_set_back_has_the_set_fetched_again(
-    sets: KeySets, server: Far, fixed_clock: Callable[[int], None]
+    sets: JwksCache, server: Far, fixed_clock: Callable[[int], None]
 ) -> None:
     await has(sets)
     fixed_clock(NOW_S - 3_600)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.kernel.security import strict_json
+from countersign.kernel import json_reader
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], min_codepoint=1), max_size=5)
 JSON = st.recursive(
@@ -27,7 +27,7 @@ JSON = st.recursive(
 )  # fmt: skip
 def test_t7_what_is_no_single_plain_object_is_refused_without_being_quoted(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"not a JSON object|deep|NUL") as refusal:
-        strict_json.members(data)
+        json_reader.read_object(data)
 
     assert refusal.value.__cause__ is None
 
@@ -35,18 +35,18 @@ def test_t7_what_is_no_single_plain_object_is_refused_without_being_quoted(data:
 def test_an_object_is_read_to_the_depth_allowed() -> None:
     deep = b'{"a":' * 16 + b"1" + b"}" * 16
 
-    assert strict_json.members(deep) == json.loads(deep)
+    assert json_reader.read_object(deep) == json.loads(deep)
 
 
 @given(st.dictionaries(TEXT, JSON, max_size=3))
 def test_every_plain_object_is_read_as_it_is(value: dict[str, object]) -> None:
-    assert strict_json.members(json.dumps(value).encode()) == value
+    assert json_reader.read_object(json.dumps(value).encode()) == value
 
 
 @given(st.binary(max_size=200) | st.text(max_size=60).map(lambda text: b"{" + text.encode(errors="replace") + b"}"))
 def test_any_bytes_are_an_object_or_refused(data: bytes) -> None:
     try:
-        found = strict_json.members(data)
+        found = json_reader.read_object(data)
     except ValueError:
         return
     assert found == json.loads(data)

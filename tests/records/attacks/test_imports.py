@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from countersign.kernel.turns import Turns
+from countersign.kernel.concurrency import CooperativeIterator
 from tests.records.office import Office
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ async def test_while_a_large_import_is_checked_others_are_heard(office: Office) 
     )
     assert done["rows"] == rows
     # Without a pause it is a handful, whatever the number of rows.
-    assert turns > rows / Turns.EACH / 2
+    assert turns > rows / CooperativeIterator.EACH / 2
 
 
 async def test_while_a_plan_of_many_steps_is_made_read_and_approved_others_are_heard(
@@ -97,16 +97,16 @@ async def test_while_a_plan_of_many_steps_is_made_read_and_approved_others_are_h
 
     # The rows are checked, compared with an earlier proposal, kept, looked up for difference, effects and steps twice.
     plan = await office.proposed(agent, "lead.import", csv=csv)
-    assert turns >= 7 * (rows // Turns.EACH)
+    assert turns >= 7 * (rows // CooperativeIterator.EACH)
     for command, body in (("plan.get", {"id": plan}), ("plan.list", {}), ("plan.watch", {})):
         turns = 0
         assert (await office.call("alice", command, body)).status_code == 200
         # What is withheld, the values, the input and the difference.
-        assert turns >= 5 * (rows // Turns.EACH)
+        assert turns >= 5 * (rows // CooperativeIterator.EACH)
     turns = 0
     assert (await office.approve("alice", plan)).status_code == 200
     # The rights of both, what the approver sees, the records, carrying out, and the values that are released.
-    assert turns >= 8 * (rows // Turns.EACH)
+    assert turns >= 8 * (rows // CooperativeIterator.EACH)
 
 
 @pytest.mark.parametrize("lines", ["\n", "x\n"])

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from countersign.kernel.database.dialect import in_dialect
+from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.records.audit.chain import Chain, Entry

@@ -8,8 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from countersign.kernel.database.errors import ConstraintViolation
-from countersign.kernel.database.port import Database
+from countersign.kernel.database.port import ConstraintViolation, Database
 from countersign.records.audit.chain import Chain
 from countersign.records.audit.links import COLUMNS, Head, HeadSigner, entry_hash
 from countersign.records.audit.verify import verify

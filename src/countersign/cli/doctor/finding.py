@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from countersign.cli import output
-from countersign.kernel.disk_full import is_disk_full
-from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.errors import Refused, Unavailable, is_disk_full
 
 Standing: TypeAlias = Literal["ok", "warn", "fail"]
 

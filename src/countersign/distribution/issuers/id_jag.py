@@ -27,7 +27,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.security.strict_json import Members
+from countersign.kernel.json_reader import Members
 
 TYP = "oauth-id-jag+jwt"
 MAX_LIFE_S = 600

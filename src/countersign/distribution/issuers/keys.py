@@ -5,24 +5,23 @@ from countersign.distribution.issuers.queries import Issuer
 from countersign.kernel import safe_http_client, telemetry
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.safe_http_client import Fetched
-from countersign.kernel.security.external_jwt import ForeignToken, PublicKey
-from countersign.kernel.security.key_sets import CannotFetch, KeySets
+from countersign.kernel.security.external_jwt import CannotFetchKeySet, ExternalToken, JwksCache, PublicKey
 from countersign.settings import Settings
 
 
-def key_sets(settings: Settings) -> KeySets:
+def key_sets(settings: Settings) -> JwksCache:
     """An empty cache of key sets; COUNTERSIGN_PRIVATE_ISSUERS says whether they may come from a private network."""
 
     async def fetch(address: str) -> Fetched:
         try:
             return await safe_http_client.get_json(address, private=settings.private_issuers)
         except safe_http_client.Unreachable as error:
-            raise CannotFetch(str(error)) from error
+            raise CannotFetchKeySet(str(error)) from error
 
-    return KeySets(fetch)
+    return JwksCache(fetch)
 
 
-async def key_of(store: Store, trusted: Issuer, token: ForeignToken) -> PublicKey | None:
+async def key_of(store: Store, trusted: Issuer, token: ExternalToken) -> PublicKey | None:
     """The issuer's key that the token's header means, if its algorithm is allowed to the issuer.
 
     Raises:
@@ -33,6 +32,6 @@ async def key_of(store: Store, trusted: Issuer, token: ForeignToken) -> PublicKe
         return None
     try:
         return await store.key_sets.key(trusted.jwks_uri, token.algorithm, token.kid)
-    except CannotFetch as error:
+    except CannotFetchKeySet as error:
         telemetry.logger("issuers").warning("keys cannot be fetched", issuer=trusted.issuer, reason=str(error))
         raise Unavailable("the keys of the token's issuer cannot be had at the moment") from error

@@ -23,7 +23,7 @@ from countersign.distribution.issuers.signed import (
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.security.strict_json import Members
+from countersign.kernel.json_reader import Members
 
 TYP = "secevent+jwt"
 OLDEST_S = 7 * 86_400

@@ -12,9 +12,9 @@ from countersign.distribution.issuers import keys, queries
 from countersign.distribution.issuers.queries import Issuer
 from countersign.kernel import clock
 from countersign.kernel.errors import Refused
+from countersign.kernel.json_reader import Members
 from countersign.kernel.security import external_jwt
 from countersign.kernel.security.external_jwt import BadSignature, BadToken
-from countersign.kernel.security.strict_json import Members
 
 SKEW_S = 60
 

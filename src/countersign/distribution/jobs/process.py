@@ -16,7 +16,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.jobs import worker
 from countersign.distribution.jobs.kinds import AnyJobType
 from countersign.kernel import telemetry
-from countersign.kernel.beside import beside
+from countersign.kernel.concurrency import background
 from countersign.kernel.jobs import processes, stepping_back
 from countersign.settings import Settings
 
@@ -77,5 +77,5 @@ async def _stopped_when_broken(store: Store, stopping: asyncio.Event) -> AsyncGe
         await store.database.broken.wait()
         stopping.set()
 
-    async with beside(watch()):
+    async with background(watch()):
         yield

@@ -10,9 +10,9 @@ from countersign.distribution.jobs import claims, queries, runner, scratch
 from countersign.distribution.jobs.claims import Claimed
 from countersign.distribution.jobs.kinds import AnyJobType
 from countersign.kernel import ids
-from countersign.kernel.beside import beside
+from countersign.kernel.concurrency import background
 from countersign.kernel.errors import Refused
-from countersign.kernel.trouble import Trouble
+from countersign.kernel.telemetry import ThrottledErrorLog
 
 SEEN_EVERY_S = 10
 SWEEP_EVERY = 6
@@ -27,7 +27,7 @@ async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Even
         Unavailable: the engine cannot be reached.
     """
     lanes = Lanes(store, types, stopping)
-    async with beside(_seen(store)):
+    async with background(_seen(store)):
         try:
             await store.jobs.serve(lanes.take, stopping)
         finally:
@@ -93,7 +93,7 @@ class Lanes:
 async def _seen(store: Store) -> None:
     """Be seen, see to it that no job waits for a time that is not to come, and clean up now and then."""
     worker_id = ids.new_uuid()
-    trouble = Trouble("jobs", "the worker could not say that it lives")
+    trouble = ThrottledErrorLog("jobs", "the worker could not say that it lives")
     times = 0
     try:
         while True:

@@ -16,9 +16,9 @@ from countersign.distribution.sandbox.parts import ROOT, Parts, settings_of, way
 from countersign.distribution.sandbox.workers import Waking, Workers
 from countersign.kernel import clock
 from countersign.kernel.blobs.disk import Descriptor
+from countersign.kernel.concurrency import periodic
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.request import ASGIApp
-from countersign.kernel.repeated import repeated
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -105,7 +105,7 @@ class DataSets:
     async def _opened(self, name: str) -> DataSet:
         if not self._is_tended:
             self._is_tended = True
-            tending = repeated(lambda: self.close_unused(CLOSED_AFTER_S), every_s=LOOK_EVERY_S)
+            tending = periodic(lambda: self.close_unused(CLOSED_AFTER_S), every_s=LOOK_EVERY_S)
             await self._stack.enter_async_context(tending)
         await self._close_beyond(MAX_OPEN - 1)
         async with AsyncExitStack() as stack:

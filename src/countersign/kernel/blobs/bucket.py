@@ -7,8 +7,7 @@ are not told.
 import re
 from typing import NamedTuple
 
-from countersign.kernel.disk_full import disk_full
-from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.errors import Refused, Unavailable, disk_full
 
 SETTING = "COUNTERSIGN_BLOBS_URL"
 NO_BUCKET = "NoSuchBucket"

@@ -12,8 +12,7 @@ from typing import ParamSpec, TypeVar
 from countersign.kernel import ids
 from countersign.kernel.blobs.layout import PIECE_BYTES
 from countersign.kernel.blobs.room import Room
-from countersign.kernel.disk_full import disk_full, is_disk_full
-from countersign.kernel.errors import Unavailable
+from countersign.kernel.errors import Unavailable, disk_full, is_disk_full
 
 P = ParamSpec("P")
 T = TypeVar("T")

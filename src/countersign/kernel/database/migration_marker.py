@@ -10,8 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from countersign.kernel import clock, ids
-from countersign.kernel.database import address
+from countersign.kernel import clock, connection_urls, ids
 from countersign.kernel.errors import Refused
 
 FILE_NAME = "moved.json"
@@ -86,7 +85,10 @@ def settle(folder: Path, url: str) -> None:
         OSError: the mark cannot be written.
     """
     if url and not (folder / FILE_NAME).exists() and not _has_files(folder):
-        write(folder, Mark(ids.new_uuid(), address.place(url), clock.rfc3339(clock.now()), is_complete=True))
+        write(
+            folder,
+            Mark(ids.new_uuid(), connection_urls.postgres_location(url), clock.rfc3339(clock.now()), is_complete=True),
+        )
 
 
 def is_ambiguous(folder: Path) -> bool:

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from countersign.kernel.database import address, postgres, sqlite
+from countersign.kernel import connection_urls
+from countersign.kernel.database import postgres, sqlite
 from countersign.kernel.database.instrumentation import MeasuredDatabase
 from countersign.kernel.database.port import Database
 
@@ -40,8 +41,8 @@ async def open_database(
             name=name,
         )
         return MeasuredDatabase(opened, name)
-    if url.startswith(address.POSTGRES):
-        address.require_postgres(url)
+    if url.startswith(connection_urls.POSTGRES_SCHEMES):
+        connection_urls.require_postgres(url)
         reached = await postgres.open_postgres(
             url, schema=schema, pool=pool, read_deadline_s=read_deadline_s, name=name
         )

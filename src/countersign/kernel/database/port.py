@@ -1,7 +1,7 @@
-"""The port every query goes through: what a database promises, whichever engine stands behind it."""
+"""The port that every query uses: what a database guarantees on any engine, its errors, and batches of rows."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -87,3 +87,44 @@ class Database(Reader, Protocol):
     async def close(self) -> None:
         """Wait for what is under way, then close every connection."""
         ...
+
+
+class ConstraintViolation(Exception):
+    """A statement broke a UNIQUE, FOREIGN KEY, NOT NULL or CHECK rule; the statement did nothing.
+
+    Expect it with ON CONFLICT in the statement instead of catching this: inside a PostgreSQL transaction a failed
+    statement spoils the whole transaction, unless it stood in a `savepoint()`.
+    """
+
+
+class WrittenOutsideTransaction(Exception):
+    """A statement that writes was given to a reader; open a `transaction()` for it."""
+
+
+MAX_ROWS = 500
+MAX_BYTES = 1 << 18
+"""A single row may be longer."""
+
+
+def length(row: Row) -> int:
+    """About how many bytes the row's texts take."""
+    return sum(len(value) for value in row if isinstance(value, str | bytes))
+
+
+def first(rows: Iterator[Row]) -> list[Row]:
+    """The next batch; empty at the end."""
+    batch: list[Row] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += length(row)
+        if len(batch) == MAX_ROWS or size >= MAX_BYTES:
+            break
+    return batch
+
+
+def split(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """All of the rows in batches."""
+    left = iter(rows)
+    while batch := first(left):
+        yield batch

@@ -12,15 +12,12 @@ from typing import NoReturn
 import asyncpg
 
 from countersign.kernel import clock
-from countersign.kernel.database import batches, instrumentation
-from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
-from countersign.kernel.database.port import Dialect, Row, Value
-from countersign.kernel.database.postgres_connection import CONNECT_S, connected
-from countersign.kernel.database.postgres_driver import Connection, Lease, Pool, driver
+from countersign.kernel.concurrency import uncancellable
+from countersign.kernel.database import instrumentation, port
+from countersign.kernel.database.port import ConstraintViolation, Dialect, Row, Value, WrittenOutsideTransaction
+from countersign.kernel.database.postgres_connection import CONNECT_S, Connection, Lease, Pool, connect, driver
 from countersign.kernel.database.postgres_privileges import rights
-from countersign.kernel.database.settled import settled
-from countersign.kernel.disk_full import disk_full, is_disk_full
-from countersign.kernel.errors import InvalidRequest, Refused, Unavailable
+from countersign.kernel.errors import InvalidRequest, Refused, Unavailable, disk_full, is_disk_full
 
 _FIRST_ROWS = 32
 """Rows of a stream that are fetched before their length is known."""
@@ -111,7 +108,7 @@ class PostgresTransaction:
             del self.actions[kept:]
             # With the connection gone there is nothing left to undo, and what was raised first tells why.
             with suppress(Unavailable):
-                await settled(asyncio.ensure_future(self.run("ROLLBACK TO inner_block; RELEASE inner_block")))
+                await uncancellable(asyncio.ensure_future(self.run("ROLLBACK TO inner_block; RELEASE inner_block")))
             raise
         await self.run("RELEASE inner_block")
 
@@ -191,11 +188,11 @@ class PostgresDatabase:
                 cursor = await connection.cursor(statement, *values)
                 wanted = _FIRST_ROWS
                 while rows := await cursor.fetch(wanted):
-                    for batch in batches.split(rows):
+                    for batch in port.split(rows):
                         yield batch
                         await asyncio.sleep(0)
-                    size = sum(map(batches.length, rows))
-                    wanted = min(4 * wanted, max(1, wanted * batches.MAX_BYTES // max(size, 1)), batches.MAX_ROWS)
+                    size = sum(map(port.length, rows))
+                    wanted = min(4 * wanted, max(1, wanted * port.MAX_BYTES // max(size, 1)), port.MAX_ROWS)
         except _ERRORS as error:
             refuse(error)
 
@@ -214,9 +211,9 @@ class PostgresDatabase:
             try:
                 yield transaction
             except BaseException:
-                await settled(asyncio.ensure_future(_roll_back(connection)))
+                await uncancellable(asyncio.ensure_future(_roll_back(connection)))
                 raise
-            await settled(asyncio.ensure_future(_commit(connection, transaction)))
+            await uncancellable(asyncio.ensure_future(_commit(connection, transaction)))
         finally:
             await _returned(lease)
 
@@ -298,7 +295,7 @@ async def open_postgres(
         "max_inactive_connection_lifetime": 0,
         "server_settings": settings,
     }
-    made = await connected(driver.create_pool(url, **options), url)
+    made = await connect(driver.create_pool(url, **options), url)
     database = PostgresDatabase(made, pool, read_deadline_s, name or schema)
     try:
         await _prepare_schema(database, schema)
@@ -327,7 +324,7 @@ async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
 
 async def _returned(lease: Lease) -> None:
     """Give the connection back to the pool, whoever is cancelled meanwhile."""
-    await settled(asyncio.ensure_future(lease.__aexit__(None, None, None)))
+    await uncancellable(asyncio.ensure_future(lease.__aexit__(None, None, None)))
 
 
 async def _commit(connection: Connection, transaction: PostgresTransaction) -> None:

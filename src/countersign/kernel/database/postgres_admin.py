@@ -7,10 +7,10 @@ from typing import Protocol, cast
 
 import asyncpg
 
-from countersign.kernel.database import address
+from countersign.kernel import connection_urls
 from countersign.kernel.database.port import Row, Value
 from countersign.kernel.database.postgres import LOCK_WAIT_MS, refusal
-from countersign.kernel.database.postgres_connection import CONNECT_S, connected
+from countersign.kernel.database.postgres_connection import CONNECT_S, connect
 from countersign.kernel.database.postgres_privileges import Rights, rights
 from countersign.kernel.database.snapshot import Take
 
@@ -105,9 +105,9 @@ async def session(url: str) -> AsyncGenerator[Session]:
         "client_min_messages": "warning",
         "jit": "off",
     }
-    address.require_postgres(url)
+    connection_urls.require_postgres(url)
     try:
-        connection = await connected(_connect(url, timeout=CONNECT_S, server_settings=settings), url)
+        connection = await connect(_connect(url, timeout=CONNECT_S, server_settings=settings), url)
         try:
             yield connection
         finally:

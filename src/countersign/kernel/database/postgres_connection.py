@@ -1,47 +1,130 @@
-"""Why PostgreSQL could not be connected to: each cause in words of its own, with its remedy, for who runs the service.
+"""The part of asyncpg that this package uses, with types; and why a connection failed, each cause with its remedy.
 
-Names of hosts, users and databases are told, so these texts are for starts and commands, never for callers.
+The texts name hosts, users and databases: they are for starts and commands, never for callers of the API.
 """
 
 import ssl
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
+from contextlib import AbstractAsyncContextManager
 from socket import gaierror
-from typing import TypeVar
+from typing import Protocol, TypeVar, cast
 
 import asyncpg
 
-from countersign.kernel.database.address import SETTING, shown
+from countersign.kernel.connection_urls import DATABASE_SETTING, describe_postgres
+from countersign.kernel.database.port import Row, Value
 from countersign.kernel.errors import Unavailable
+
+
+class Connection(Protocol):
+    """One connection, as far as it is used."""
+
+    async def fetch(self, query: str, *args: Value) -> list[Row]:
+        """All rows."""
+        ...
+
+    async def fetchrow(self, query: str, *args: Value) -> Row | None:
+        """The first row, or None."""
+        ...
+
+    async def execute(self, query: str, *args: Value) -> str:
+        """Run it; PostgreSQL's command tag."""
+        ...
+
+    async def executemany(self, command: str, args: Iterable[tuple[Value, ...]]) -> None:
+        """Run it for every row."""
+        ...
+
+    async def cursor(self, query: str, *args: Value) -> "Cursor":
+        """A cursor, inside a transaction."""
+        ...
+
+    def transaction(self, *, isolation: str, readonly: bool) -> AbstractAsyncContextManager[object]:
+        """A block that is a transaction."""
+        ...
+
+    def terminate(self) -> None:
+        """Close at once, without a word to the server."""
+        ...
+
+    async def close(self) -> None:
+        """Close it, once it is idle."""
+        ...
+
+
+class Cursor(Protocol):
+    """A cursor on the server."""
+
+    async def fetch(self, n: int) -> list[Row]:
+        """The next rows, `n` at most."""
+        ...
+
+
+Lease = AbstractAsyncContextManager[Connection]
+
+
+class Pool(Protocol):
+    """The pool of connections."""
+
+    def acquire(self) -> Lease:
+        """A connection of the pool, for a block."""
+        ...
+
+    async def close(self) -> None:
+        """Close it, once it is idle."""
+        ...
+
+    def terminate(self) -> None:
+        """Close its connections at once, without a word to the server."""
+        ...
+
+
+class Driver(Protocol):
+    """The module."""
+
+    def connect(self, dsn: str, *, timeout: float) -> Awaitable[Connection]:
+        """A connection outside of any pool."""
+        ...
+
+    def create_pool(self, dsn: str, **options: object) -> Awaitable[Pool]:
+        """A pool of connections."""
+        ...
+
+
+driver = cast(Driver, asyncpg)
+
 
 ConnectionT = TypeVar("ConnectionT")
 
 CONNECT_S = 10.0
 
 _ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError, UnicodeError)
-ADDRESS = f"the database's address ({SETTING}, or what the command was given)"
+ADDRESS_SETTING = f"the database's address ({DATABASE_SETTING}, or what the command was given)"
 
-_HBA = f"Add a line for this machine, user and database to pg_hba.conf there and reload it, or correct {ADDRESS}."
+_HBA = (
+    f"Add a line for this machine, user and database to pg_hba.conf there and reload it, or correct {ADDRESS_SETTING}."
+)
 
 # What PostgreSQL says for the SQLSTATE 28000, as far as its words are English, and the remedy.
 _LOGINS = {
-    "no encryption": f"If it lets this user in by TLS alone, add sslmode=require to {ADDRESS}. {_HBA}",
+    "no encryption": f"If it lets this user in by TLS alone, add sslmode=require to {ADDRESS_SETTING}. {_HBA}",
     "pg_hba.conf": _HBA,
-    "does not exist": f"Create the user there (CREATE ROLE … LOGIN PASSWORD …), or correct its name in {ADDRESS}.",
+    "does not exist": f"Create the user there (CREATE ROLE … LOGIN PASSWORD …), or correct its name in {ADDRESS_SETTING}.",
     "not permitted to log in": "Let the user log in there: ALTER ROLE … LOGIN.",
 }
 
 # SQLSTATE (PostgreSQL documentation, appendix A), and the remedy.
 _STATES = {
-    "28P01": f"Correct user and password in {ADDRESS}; special characters are percent-encoded there.",
-    "28000": f"Correct user and TLS mode in {ADDRESS}, or the user's rights and pg_hba.conf there.",
-    "3D000": f"Create the database there (CREATE DATABASE …), or correct its name in {ADDRESS}.",
+    "28P01": f"Correct user and password in {ADDRESS_SETTING}; special characters are percent-encoded there.",
+    "28000": f"Correct user and TLS mode in {ADDRESS_SETTING}, or the user's rights and pg_hba.conf there.",
+    "3D000": f"Create the database there (CREATE DATABASE …), or correct its name in {ADDRESS_SETTING}.",
     "42501": "Let the user connect to it: GRANT CONNECT ON DATABASE … TO ….",
     "53300": "Raise max_connections there, or lower COUNTERSIGN_DATABASE_POOL.",
     "57P03": "Try again when it has started.",
 }
 
 
-async def connected(connecting: Awaitable[ConnectionT], url: str) -> ConnectionT:
+async def connect(connecting: Awaitable[ConnectionT], url: str) -> ConnectionT:
     """The connection that is being made to the address, which can be read (`address.require_postgres`).
 
     Raises:
@@ -50,7 +133,7 @@ async def connected(connecting: Awaitable[ConnectionT], url: str) -> ConnectionT
     try:
         return await connecting
     except _ERRORS as error:
-        raise _meaning(error, shown(url), asks_for_tls="sslmode=" in url) from error
+        raise _meaning(error, describe_postgres(url), asks_for_tls="sslmode=" in url) from error
 
 
 def _meaning(error: BaseException, where: str, *, asks_for_tls: bool) -> Unavailable:
@@ -59,7 +142,7 @@ def _meaning(error: BaseException, where: str, *, asks_for_tls: bool) -> Unavail
         return Unavailable(f"PostgreSQL at {where} refuses: {said}", resolution=_remedy(error, said))
     if isinstance(error, asyncpg.InterfaceError):
         why = f"PostgreSQL at {where} cannot be asked as the address says: {_first_line(error)}"
-        return Unavailable(why, resolution=f"Correct the TLS mode and its files in {ADDRESS}.")
+        return Unavailable(why, resolution=f"Correct the TLS mode and its files in {ADDRESS_SETTING}.")
     why, remedy = _unreached(error, asks_for_tls=asks_for_tls)
     return Unavailable(f"PostgreSQL at {where} {why}", resolution=remedy)
 
@@ -73,23 +156,29 @@ def _remedy(error: asyncpg.PostgresError, said: str) -> str:
 def _unreached(error: BaseException, *, asks_for_tls: bool) -> tuple[str, str]:
     """Why no PostgreSQL answered, and the remedy."""
     if isinstance(error, gaierror | UnicodeError):
-        return "cannot be found: no such host is known here", f"Correct the host in {ADDRESS}, or see to the names."
+        return (
+            "cannot be found: no such host is known here",
+            f"Correct the host in {ADDRESS_SETTING}, or see to the names.",
+        )
     if isinstance(error, ssl.SSLCertVerificationError):
-        remedy = f"Name its authority as sslrootcert in {ADDRESS}, and the host as its certificate does."
+        remedy = f"Name its authority as sslrootcert in {ADDRESS_SETTING}, and the host as its certificate does."
         return f"shows a certificate that is not believed: {_first_line(error)}", remedy
     is_about_tls = isinstance(error, ssl.SSLError) or "SSL upgrade" in str(error)
     if is_about_tls and not asks_for_tls:
-        return "does not answer as PostgreSQL does", f"Correct host and port in {ADDRESS}."
+        return "does not answer as PostgreSQL does", f"Correct host and port in {ADDRESS_SETTING}."
     if is_about_tls:
-        remedy = f"Turn TLS on there, or take sslmode out of {ADDRESS} where nobody can listen on the way."
+        remedy = f"Turn TLS on there, or take sslmode out of {ADDRESS_SETTING} where nobody can listen on the way."
         return "does not speak TLS, which the address asks for", remedy
     if isinstance(error, ConnectionRefusedError):
-        return "does not listen: the connection was refused", f"Start it, or correct host and port in {ADDRESS}."
+        return (
+            "does not listen: the connection was refused",
+            f"Start it, or correct host and port in {ADDRESS_SETTING}.",
+        )
     if isinstance(error, TimeoutError):
-        remedy = f"Correct host and port in {ADDRESS}, or open the way there: a firewall may drop what is sent."
+        remedy = f"Correct host and port in {ADDRESS_SETTING}, or open the way there: a firewall may drop what is sent."
         return f"did not answer within {CONNECT_S:.0f} s", remedy
     why = getattr(error, "strerror", None) or _first_line(error)
-    return f"cannot be reached: {why}", f"Start it, or correct host, port and files of TLS in {ADDRESS}."
+    return f"cannot be reached: {why}", f"Start it, or correct host, port and files of TLS in {ADDRESS_SETTING}."
 
 
 def _first_line(error: BaseException) -> str:

@@ -8,9 +8,8 @@ from typing import Protocol, cast
 
 import asyncpg
 
-from countersign.kernel import clock
-from countersign.kernel.database import address
-from countersign.kernel.database.postgres_connection import CONNECT_S, connected
+from countersign.kernel import clock, connection_urls
+from countersign.kernel.database.postgres_connection import CONNECT_S, connect
 
 TRY = "SELECT pg_try_advisory_lock($1)"
 POLL_S = 0.2
@@ -38,9 +37,9 @@ async def held(url: str, name: str, *, patience_s: float) -> AsyncGenerator[bool
         Unavailable: PostgreSQL cannot be reached.
         ValueError: the address cannot be read.
     """
-    address.require_postgres(url)
+    connection_urls.require_postgres(url)
     number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
-    connection = await connected(_connect(url, timeout=CONNECT_S), url)
+    connection = await connect(_connect(url, timeout=CONNECT_S), url)
     try:
         deadline_s = clock.monotonic_s() + patience_s
         has_it = await connection.fetchval(TRY, number)

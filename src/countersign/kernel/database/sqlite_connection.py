@@ -11,10 +11,8 @@ from typing import Literal, NoReturn, Protocol, cast
 import apsw
 
 from countersign.kernel import clock
-from countersign.kernel.database.errors import ConstraintViolation, WrittenOutsideTransaction
-from countersign.kernel.database.port import Row, Value
-from countersign.kernel.disk_full import disk_full, is_disk_full, is_volume_full
-from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.database.port import ConstraintViolation, Row, Value, WrittenOutsideTransaction
+from countersign.kernel.errors import Refused, Unavailable, disk_full, is_disk_full, is_volume_full
 from countersign.reach import denied
 
 CACHED_STATEMENTS = 500

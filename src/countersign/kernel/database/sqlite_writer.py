@@ -12,10 +12,10 @@ from typing import TypeVar
 import apsw
 
 from countersign.kernel import clock
+from countersign.kernel.concurrency import uncancellable
 from countersign.kernel.database import migration_marker
 from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import Row, Value
-from countersign.kernel.database.settled import settled
 from countersign.kernel.errors import Refused, StorageFull, Unavailable
 
 T = TypeVar("T")
@@ -224,7 +224,7 @@ class SqliteWriter:
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """Do the work in the writer's thread; a cancelled caller gets away only when it is done."""
-        return await settled(asyncio.get_running_loop().run_in_executor(self._thread, work))
+        return await uncancellable(asyncio.get_running_loop().run_in_executor(self._thread, work))
 
     async def _begin(self, deadline_s: float) -> Group:
         if self._refusal is not None:

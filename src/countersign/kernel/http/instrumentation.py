@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from countersign import __version__
 from countersign.kernel import clock, metrics, telemetry
-from countersign.kernel.beside import beside
+from countersign.kernel.concurrency import background
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.exchange import Exchange
 from countersign.kernel.tracing import Span, Tracer
@@ -87,7 +87,7 @@ async def track_loop_lag() -> AsyncGenerator[None]:
     """While the block lasts, the lag of the event loop is looked at twice a second."""
     STARTED.of().value = clock.now() / clock.SECOND
     BUILD.of(__version__, platform.python_version()).value = 1
-    async with beside(_watch()):
+    async with background(_watch()):
         yield
 
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from countersign.kernel import clock, metrics, telemetry
+from countersign.kernel.concurrency import SingleFlight
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http import instrumentation
 from countersign.kernel.http.exchange import Exchange, Scope
@@ -19,7 +20,6 @@ from countersign.kernel.http.problems import MethodNotAllowed, problem
 from countersign.kernel.http.request import Receive, Send
 from countersign.kernel.http.response import Answer, json
 from countersign.kernel.http.scoreboard import Scoreboard, State
-from countersign.kernel.http.sharing import Shared
 from countersign.kernel.http.worker_ipc import Siblings
 
 PATIENCE_S = 2.0
@@ -153,9 +153,9 @@ class Operator:
         self._board = scoreboard
         self._machine = machine
         self._services = tuple(dict.fromkeys(scoreboard.programs[: siblings.count]))
-        self._silent = Shared(lambda: silent(siblings))
-        self._checked = Shared(self._check)
-        self._counted = Shared(self._count)
+        self._silent = SingleFlight(lambda: silent(siblings))
+        self._checked = SingleFlight(self._check)
+        self._counted = SingleFlight(self._count)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request (ASGI 3)."""

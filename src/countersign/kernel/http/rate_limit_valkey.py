@@ -13,7 +13,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, NoPermissionError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as ServerTimeout
 
-from countersign.kernel import addresses, clock
+from countersign.kernel import clock, connection_urls
 from countersign.kernel.http.counters import Quota, SharedMemoryCounters
 
 SETTING = "COUNTERSIGN_COUNTERS_URL"
@@ -138,7 +138,7 @@ def why_down(error: Exception) -> str:
 
 
 def _connect(url: str) -> _Client:
-    addresses.require_readable(url, SETTING)
+    connection_urls.require_readable(url, SETTING)
     spoken = url.replace("valkey", "redis", 1) if url.startswith(("valkey://", "valkeys://")) else url
     pool = BlockingConnectionPool(
         max_connections=_MAX_CONNECTIONS,

@@ -16,7 +16,7 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from countersign.kernel import telemetry
-from countersign.kernel.beside import beside
+from countersign.kernel.concurrency import background
 from countersign.kernel.http import workers
 from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
 from countersign.kernel.http.notify import STOPPING, notify
@@ -178,9 +178,9 @@ async def _serve(server: Server, place: _Place, ready: Callable[[], None]) -> No
     loop.add_signal_handler(signal.SIGTERM, stop)
     state = ServerState()
     async with (
-        beside(_beat(place.worker)),
+        background(_beat(place.worker)),
         place.program.application(place.worker, place.listener) as application,
-        beside(watch(state)),
+        background(watch(state)),
     ):
         _spare_the_collector()
         accepting = await _accepting(server, place, application, state, stopping)

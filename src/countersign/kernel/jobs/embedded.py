@@ -6,7 +6,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.jobs.engine import Take
-from countersign.kernel.trouble import Trouble
+from countersign.kernel.telemetry import ThrottledErrorLog
 
 LOOK_EVERY_S = 0.04
 """On SQLite a look takes some 20 µs; a hundredth of a second's wait would not be noticed by anybody."""
@@ -21,7 +21,7 @@ class EmbeddedEngine:
 
     async def serve(self, take: Take, stopping: asyncio.Event) -> None:
         """Look, and look again; a database that is away for a while is waited for."""
-        trouble = Trouble("jobs", "no job could be taken")
+        trouble = ThrottledErrorLog("jobs", "no job could be taken")
         while not stopping.is_set():
             try:
                 has_done = await take()

@@ -21,7 +21,7 @@ from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.jobs.embedded import paused
 from countersign.kernel.jobs.engine import Take
-from countersign.kernel.trouble import Trouble
+from countersign.kernel.telemetry import ThrottledErrorLog
 
 QUEUE, TASK = "countersign", "take"
 LOOK_EVERY_S = 5.0
@@ -95,7 +95,7 @@ class ProcrastinateEngine:
             Unavailable: PostgreSQL cannot be reached.
         """
         one_at_a_time = asyncio.Lock()
-        trouble = Trouble("jobs", "no job could be taken")
+        trouble = ThrottledErrorLog("jobs", "no job could be taken")
 
         async def drain() -> None:
             async with one_at_a_time:

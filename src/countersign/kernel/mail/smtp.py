@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, unquote
 import aiosmtplib
 from aiosmtplib import SMTPResponseException
 
-from countersign.kernel import addresses
+from countersign.kernel import connection_urls
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.mail import message
 from countersign.settings import BadSetting
@@ -39,9 +39,9 @@ class Server(NamedTuple):
             BadSetting: the address is of another form.
         """
         form = "COUNTERSIGN_SMTP_URL must be like smtp://user:password@mail.example.com:587 or smtps://…"
-        bad = BadSetting(f"{form}; {addresses.REMEDY}")
+        bad = BadSetting(f"{form}; {connection_urls.REMEDY}")
         try:
-            parts = addresses.require_readable(url, "COUNTERSIGN_SMTP_URL")
+            parts = connection_urls.require_readable(url, "COUNTERSIGN_SMTP_URL")
             host, port = parts.hostname, parts.port
         except ValueError:
             # What it stumbled over is quoted there.

@@ -9,8 +9,7 @@ from email.headerregistry import Address
 from pathlib import Path
 
 from countersign.kernel import ids
-from countersign.kernel.disk_full import disk_full, is_disk_full
-from countersign.kernel.errors import Unavailable
+from countersign.kernel.errors import Unavailable, disk_full, is_disk_full
 from countersign.kernel.mail import message
 
 FOLDER = "mail"

@@ -1,4 +1,8 @@
-"""Sealed and signed values: AES-256-GCM (SP 800-38D) under HKDF keys (RFC 5869); short HMAC signatures."""
+"""Encrypted and signed values.
+
+Encryption is AES-256-GCM (SP 800-38D) under HKDF keys (RFC 5869); signatures are short HMACs. Convergent encryption is
+AES-256 in counter mode (SP 800-38A §6.5): equal contents have equal ciphertexts.
+"""
 
 import hashlib
 import hmac
@@ -6,8 +10,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol, Self
 
+import blake3
 from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import CTR
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -178,3 +186,27 @@ def _cipher(material: bytes, purpose: str) -> AESGCM:
 
 def _derive(secret: bytes, salt: bytes, info: str) -> bytes:
     return HKDF(SHA256(), KEY_BYTES, salt, f"countersign/1/{info}".encode()).derive(secret)
+
+
+_CTR_NONCE_BYTES = 16
+_CONVERGENT_PURPOSE = b"countersign/1/veil/"
+
+
+def encrypt_convergent(content: bytes, secret: bytes) -> bytes:
+    """The content, 16 bytes longer; the same every time. The nonce is the content's own, so that no two contents share
+    one under the same secret. That it was changed has to be seen in another way."""
+    key = hashlib.sha256(_CONVERGENT_PURPOSE + secret).digest()
+    nonce = blake3.blake3(content, key=key).digest(_CTR_NONCE_BYTES)
+    return nonce + _apply_ctr(key, nonce, content)
+
+
+def decrypt_convergent(veiled: bytes, secret: bytes) -> bytes:
+    """What `encrypt_convergent` was given with the same secret; any bytes with another one."""
+    key = hashlib.sha256(_CONVERGENT_PURPOSE + secret).digest()
+    nonce = veiled[:_CTR_NONCE_BYTES].ljust(_CTR_NONCE_BYTES, b"\0")
+    return _apply_ctr(key, nonce, veiled[_CTR_NONCE_BYTES:])
+
+
+def _apply_ctr(key: bytes, nonce: bytes, content: bytes) -> bytes:
+    turning = Cipher(AES(key), CTR(nonce)).encryptor()
+    return turning.update(content) + turning.finalize()

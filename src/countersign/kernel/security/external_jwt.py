@@ -1,18 +1,25 @@
-"""JWTs that others signed: read strictly (RFC 7515, 7519, 8725), verified with the keys of their key set (RFC 7517)."""
+"""JWTs that others signed, and the key sets that verify them.
 
+A token is parsed strictly (RFC 7515, 7519, 8725) and verified with a key of its issuer's key set (RFC 7517), which is
+cached in this process for as long as its server allows, within bounds.
+"""
+
+import asyncio
 import base64
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
 
 import msgspec
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
-from countersign.kernel.security import strict_json
-from countersign.kernel.security.strict_json import Members
+from countersign.kernel import clock, json_reader
+from countersign.kernel.json_reader import Members
 
-LARGEST_TOKEN = 16 << 10
+MAX_TOKEN_LENGTH = 16 << 10
 MAX_KEYS = 20
 MIN_RSA_BITS = 2_048
 MAX_RSA_BITS = 8_192
@@ -77,7 +84,7 @@ class PublicKey:
             return False
 
 
-class ForeignToken:
+class ExternalToken:
     """A token whose form is right; nothing in it may be believed before `verify`."""
 
     def __init__(self, header: Members, claims: Members, message: bytes, signature: bytes) -> None:
@@ -99,7 +106,7 @@ class ForeignToken:
             raise BadSignature("the signature is wrong")
 
 
-def read(token: str, typ: str) -> ForeignToken:
+def read(token: str, typ: str) -> ExternalToken:
     """The token as a compact JWS whose header names the type, with or without `application/` (RFC 8725 §3.11).
 
     Raises:
@@ -107,15 +114,15 @@ def read(token: str, typ: str) -> ForeignToken:
             thing only, another type, no algorithm, or a header member that brings or names a key or must be
             understood.
     """
-    if len(token) > LARGEST_TOKEN:
-        raise BadToken(f"the token has more than {LARGEST_TOKEN} characters")
+    if len(token) > MAX_TOKEN_LENGTH:
+        raise BadToken(f"the token has more than {MAX_TOKEN_LENGTH} characters")
     if _COMPACT.fullmatch(token) is None:
         raise BadToken("the token is no compact JWS")
     signed, _, signature = token.rpartition(".")
     encoded_header, _, payload = signed.partition(".")
     header = _object(encoded_header, "header")
     _check_header(header, typ)
-    return ForeignToken(header, _object(payload, "payload"), signed.encode(), _decoded(signature))
+    return ExternalToken(header, _object(payload, "payload"), signed.encode(), _decoded(signature))
 
 
 def _check_header(header: Members, typ: str) -> None:
@@ -134,7 +141,7 @@ def _check_header(header: Members, typ: str) -> None:
 
 def _object(encoded: str, part: str) -> Members:
     try:
-        return strict_json.members(_decoded(encoded))
+        return json_reader.read_object(_decoded(encoded))
     except ValueError as error:
         raise BadToken(f"the {part} is wrong: {error}") from None
 
@@ -157,7 +164,7 @@ def public_keys(document: bytes) -> tuple[PublicKey, ...]:
     Raises:
         ValueError: it is no JWK Set, or one of more than 20 keys.
     """
-    found = strict_json.members(document).get("keys")
+    found = json_reader.read_object(document).get("keys")
     try:
         listed = msgspec.convert(found, list[Members])
     except msgspec.ValidationError:
@@ -207,7 +214,120 @@ def _imported(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
         return None
 
 
-def meant(keys: Collection[PublicKey], algorithm: str, kid: str | None) -> PublicKey | None:
+def select_key(keys: Collection[PublicKey], algorithm: str, kid: str | None) -> PublicKey | None:
     """The one key of the set that a header means: by its kid, or without one the only key for the algorithm."""
     able = [key for key in keys if algorithm in key.algorithms and (kid is None or key.kid == kid)]
     return able[0] if len(able) == 1 else None
+
+
+MIN_KEPT_S = 600
+MAX_KEPT_S = 86_400
+REFETCH_S = 60
+RETRY_S = 5
+
+
+class KeySetDocument(Protocol):
+    """What was fetched: the bytes, and for how long its server lets it be kept (None: not said)."""
+
+    @property
+    def body(self) -> bytes:
+        """The document."""
+        ...
+
+    @property
+    def max_age_s(self) -> int | None:
+        """Seconds it may be kept."""
+        ...
+
+
+class CannotFetchKeySet(Exception):
+    """The key set could not be had; the text says why, for our own log."""
+
+
+FetchKeySet: TypeAlias = Callable[[str], Awaitable[KeySetDocument]]
+"""Gets the document at an address. Raises CannotFetch."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """`failure` is why the last attempt failed, at `tried_at`; instants in µs."""
+
+    keys: tuple[PublicKey, ...] = ()
+    fetched_at: int = 0
+    keep_s: int = 0
+    tried_at: int = 0
+    looked_again_at: int = 0
+    failure: str = ""
+    running: "asyncio.Task[None] | None" = field(default=None)
+
+
+class JwksCache:
+    """The key sets of some addresses, which whoever asks must have checked. For one event loop.
+
+    A set is kept for its max-age, 10 minutes at least and 24 hours at most. A key id that is not in it has it fetched
+    again, once in 60 s at most. Whoever asks while a set is being fetched waits for that one; after a failure nobody
+    waits for 5 s.
+    """
+
+    def __init__(self, fetch: FetchKeySet) -> None:
+        """`fetch` bounds its own time and size."""
+        self._fetch = fetch
+        self._entries: dict[str, _Entry] = {}
+
+    async def key(self, address: str, algorithm: str, kid: str | None) -> PublicKey | None:
+        """The key in the set at the address that a header with this algorithm and kid means; None: there is none.
+
+        Raises:
+            CannotFetch: the set cannot be had now, so that nothing can be said.
+        """
+        entry = self._entries.setdefault(address, _Entry())
+        is_kept = _within(entry.fetched_at, entry.keep_s)
+        if not is_kept:
+            await self._refresh(address, entry)
+        found = select_key(entry.keys, algorithm, kid)
+        if found is None and is_kept:
+            await self._look_again(address, entry)
+            found = select_key(entry.keys, algorithm, kid)
+        return found
+
+    async def _look_again(self, address: str, entry: _Entry) -> None:
+        """Fetch a set once more that is kept and lacks a key, unless that was done a moment ago."""
+        if not _within(entry.looked_again_at, REFETCH_S):
+            entry.looked_again_at = clock.now()
+            await self._refresh(address, entry)
+        elif entry.running is not None:
+            await asyncio.shield(entry.running)
+        if entry.failure:
+            raise CannotFetchKeySet(entry.failure)
+
+    async def _refresh(self, address: str, entry: _Entry) -> None:
+        if entry.running is None:
+            if entry.failure and _within(entry.tried_at, RETRY_S):
+                raise CannotFetchKeySet(entry.failure)
+            entry.running = asyncio.create_task(self._fetched(address, entry))
+        # Whoever started it may give up; the others still wait for it.
+        await asyncio.shield(entry.running)
+        if entry.failure:
+            raise CannotFetchKeySet(entry.failure)
+
+    async def _fetched(self, address: str, entry: _Entry) -> None:
+        """Fetch the set into its entry; a failure leaves the keys that are there, until their time is over."""
+        try:
+            document = await self._fetch(address)
+            entry.keys = public_keys(document.body)
+        except CannotFetchKeySet as error:
+            entry.failure = str(error)
+        except ValueError as error:
+            entry.failure = f"what is there cannot be used: {error}"
+        else:
+            entry.failure = ""
+            entry.fetched_at = clock.now()
+            entry.keep_s = min(max(document.max_age_s or 0, MIN_KEPT_S), MAX_KEPT_S)
+        finally:
+            entry.tried_at = clock.now()
+            entry.running = None
+
+
+def _within(moment: int, seconds: int) -> bool:
+    """Whether the moment lies less than that long ago; one in the future is none we know of."""
+    return 0 <= clock.now() - moment < seconds * clock.SECOND

@@ -1,18 +1,63 @@
-"""Passwords: the rules for new ones, and their Argon2id hashes (RFC 9106), made off the event loop."""
+"""Passwords: the rules for new ones, their strength, and their Argon2id hashes (RFC 9106), computed off the event loop.
+
+The strength is estimated by zxcvbn (Wheeler, USENIX Security 2016), whose lists contain 30,000 passwords of published
+leaks: common passwords, names, words, dates, runs of keys, and repetitions of those.
+"""
 
 import asyncio
 import base64
+import re
+import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import argon2
 from argon2.exceptions import VerifyMismatchError
 
 from countersign.kernel import ids, metrics
 from countersign.kernel.errors import Refused, Unavailable
-from countersign.kernel.security import guesses
+
+MIN_GUESSES = 1_000_000
+"""What a password must withstand. Sign-ins are slowed down, and this is years of them."""
+OWN_WORDS = ("countersign",)
+_MAX_ESTIMATED_LENGTH = 72
+_LEET_SIGNS = "@({[<!|$+%"
+_MAX_LEET_SIGNS = 4
+_zxcvbn_lock = threading.Lock()
+_WORD_PARTS = (re.compile(r"[^@]{3,}"), re.compile(r"[^\W_]{3,}"))
+
+
+class StrengthEstimate(NamedTuple):
+    """How many guesses it takes, and why it is so few where it is."""
+
+    guesses: float
+    why: str
+
+
+def estimate_strength(password: str, about: Iterable[str]) -> StrengthEstimate:
+    """The guesses that somebody needs who knows the texts `about` whose password it is: an address, a name.
+
+    Takes some 0.1 s of a processor at most.
+    """
+    # Imported here: its lists take a while and some memory, and few processes ever see a new password.
+    from zxcvbn import zxcvbn
+
+    words = [*OWN_WORDS, *about]
+    known = {*words, *(part for word in words for parts in _WORD_PARTS for part in parts.findall(word))}
+    # What is known is a global of zxcvbn's.
+    with _zxcvbn_lock:
+        found = zxcvbn(bounded_for_estimate(password), user_inputs=sorted(known))
+    return StrengthEstimate(float(found["guesses"]), str(found["feedback"]["warning"]).rstrip("."))
+
+
+def bounded_for_estimate(password: str) -> str:
+    """What is estimated instead, so that nobody makes it take long: the first 72 characters, since more can only make
+    it harder; and of signs that may stand for letters a few kinds, since all ways to read them are gone through."""
+    signs = [each for each in dict.fromkeys(password) if each in _LEET_SIGNS]
+    return password[:_MAX_ESTIMATED_LENGTH].translate(dict.fromkeys(map(ord, signs[_MAX_LEET_SIGNS:]), "~"))
+
 
 MIN_LENGTH = 10
 MAX_LENGTH = 200
@@ -127,8 +172,8 @@ def _normal(password: str) -> str:
 
 
 def _hash_checked(password: str, about: str) -> str:
-    estimate = guesses.estimated(password, about.split())
-    if estimate.guesses < guesses.FEWEST:
+    estimate = estimate_strength(password, about.split())
+    if estimate.guesses < MIN_GUESSES:
         raise WeakPassword(f"the password would soon be guessed ({estimate.why or 'it is made of what is known'})")
     return _hasher.hash(_bytes(password))
 

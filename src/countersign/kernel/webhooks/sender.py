@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from countersign.kernel import clock, safe_http_client, telemetry
+from countersign.kernel.concurrency import periodic
 from countersign.kernel.errors import Refused
-from countersign.kernel.repeated import repeated
 from countersign.kernel.safe_http_client import TooSlow, Unreachable
-from countersign.kernel.trouble import Trouble
+from countersign.kernel.telemetry import ThrottledErrorLog
 from countersign.kernel.webhooks import holding, leases, receivers, signing
 from countersign.kernel.webhooks.leases import Due, Held, LeaseLost, Outcome
 from countersign.kernel.webhooks.outbox import Outbox
@@ -32,7 +32,7 @@ class Lanes:
         self._is_closing = False
         self._is_held = False
         self._log = telemetry.logger("webhooks")
-        self._troubles: dict[str, Trouble] = {}
+        self._troubles: dict[str, ThrottledErrorLog] = {}
 
     async def open(self) -> None:
         """Begin to send to every receiver that something is due for, as far as there are lanes; to none while all is
@@ -91,7 +91,7 @@ class Lanes:
         except LeaseLost:
             self._log.warning("a receiver was taken over by another node", webhook=webhook_id)
         except Refused as refused:
-            trouble = self._troubles.setdefault(webhook_id, Trouble("webhooks", "a receiver was left alone"))
+            trouble = self._troubles.setdefault(webhook_id, ThrottledErrorLog("webhooks", "a receiver was left alone"))
             trouble.failed(refused, webhook=webhook_id)
         else:
             if trouble := self._troubles.pop(webhook_id, None):
@@ -120,7 +120,7 @@ async def sending(outbox: Outbox) -> AsyncGenerator[None]:
     """While the block lasts, what is due is sent."""
     lanes = Lanes(outbox)
     try:
-        async with repeated(lanes.open, every_s=LOOK_EVERY_S):
+        async with periodic(lanes.open, every_s=LOOK_EVERY_S):
             yield
     finally:
         await lanes.close()

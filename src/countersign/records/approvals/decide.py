@@ -8,10 +8,9 @@ import msgspec
 
 from countersign.declare import Ref
 from countersign.kernel import clock
-from countersign.kernel.database.errors import ConstraintViolation
-from countersign.kernel.database.port import Reader
+from countersign.kernel.concurrency import CooperativeIterator
+from countersign.kernel.database.port import ConstraintViolation, Reader
 from countersign.kernel.errors import NotFound
-from countersign.kernel.turns import Turns
 from countersign.records.access import domains
 from countersign.records.access.view import Caller
 from countersign.records.approvals import changes, events, policy, provenance, rights, steps
@@ -153,21 +152,21 @@ async def find(run: Run, plan_id: str, *, decides: bool = True) -> StoredRecord:
 
 async def _require_right(run: Run, plan: StoredRecord, *, decides: bool) -> None:
     """That the caller may run every command of a pending plan himself, on that record, with those values, now."""
-    async for step in Turns(steps.decoded(str(plan.values["input"]))):
+    async for step in CooperativeIterator(steps.decoded(str(plan.values["input"]))):
         if await rights.lacking(run, run.caller, step, decides=decides) is not None:
             raise NotFound("not found")
 
 
 async def _sees(run: Run, kept: Sequence[Step]) -> bool:
     """Whether the caller sees what the plan would write: nobody approves blind."""
-    async for step in Turns(kept):
+    async for step in CooperativeIterator(kept):
         if await provenance.unseen(run, step.model, {name: value.origins for name, value in step.given.items()}):
             return False
     return True
 
 
 async def _may_do_all(run: Run, caller: Caller, kept: Sequence[Step]) -> bool:
-    async for step in Turns(kept):
+    async for step in CooperativeIterator(kept):
         if await rights.lacking(run, caller, step) is not None:
             return False
     return True
@@ -200,7 +199,7 @@ async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, kept: 
         who, proposer = "person", await agents.person(run.reader, str(plan.values["person"] or ""))
     if proposer is None:
         raise Ended("failed", f"the proposing {who} can no longer sign in" if who == "person" else _TOKEN_ENDED)
-    async for step in Turns(kept):
+    async for step in CooperativeIterator(kept):
         lacking = await rights.lacking(run, proposer, step, decides=False)
         if lacking is not None:
             raise Ended("failed", f"the proposing {who} may no longer use {lacking}")
@@ -215,7 +214,7 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
             or was deleted.
     """
     around = Surroundings(run, kept, locks=True)
-    async for step in Turns(kept):
+    async for step in CooperativeIterator(kept):
         if step.record_id is not None:
             statement = select.existing(
                 run.engine.registry.models[step.model], None, step.record_id, run.engine.dialect
@@ -292,7 +291,7 @@ async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object
         async with run.transaction.savepoint():
             prepared = await steps.prepared_of(run, plan.id, kept)
             results: list[dict[str, str]] = []
-            async for each in Turns(prepared):
+            async for each in CooperativeIterator(prepared):
                 kept_promise = _with_made(run, each, results)
                 results.append({"id": await command.apply(acting, kept_promise)})
     except BadInput as refused:

@@ -8,7 +8,7 @@ import msgspec
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock, ids
-from countersign.kernel.turns import Turns
+from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.approvals import changes, events, letters, policy, rights, steps
 from countersign.records.approvals.hanging import Surroundings
 from countersign.records.approvals.model import PLAN
@@ -71,8 +71,8 @@ async def _store(
     run: Run, plan_id: str, prepared: Sequence[Prepared], why: str | None, now: int, expires_at: int
 ) -> None:
     kept = await steps.keep(run, plan_id, prepared)
-    diff = [change async for step in Turns(kept) for change in await _diff(run, step)]
-    effects = [effect async for each in Turns(prepared) for effect in await _effects(run, each)]
+    diff = [change async for step in CooperativeIterator(kept) for change in await _diff(run, step)]
+    effects = [effect async for each in CooperativeIterator(prepared) for effect in await _effects(run, each)]
     asked = await policy.policy_of(run, prepared)
     only = prepared[0] if len(prepared) == 1 else None
     values: dict[str, Stored] = {
@@ -104,10 +104,10 @@ async def _store(
 async def _add_steps(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> None:
     """What whoever decides must be able to run: the commands, and one for each record that a deletion takes along."""
     steps_of = [(each.id, each.model, each.record_id) for each in prepared]
-    async for each in Turns(prepared):
+    async for each in CooperativeIterator(prepared):
         for need, record_ids in (await rights.needs_along(run, each)).items():
             steps_of += [(f"{need.model}.{need.command}", need.model, record_id) for record_id in record_ids]
-    async for position, (command, model, record_id) in Turns(enumerate(steps_of)):
+    async for position, (command, model, record_id) in CooperativeIterator(enumerate(steps_of)):
         await run.transaction.run(_ADD_STEP, plan_id, position, command, model, record_id)
 
 
@@ -120,7 +120,7 @@ async def _as_seen(run: Run, prepared: Sequence[Prepared]) -> list[object]:
     seen: list[object] = []
     around = Surroundings(run, prepared)
     revisions: dict[Key, int | None] = {}
-    async for each in Turns(prepared):
+    async for each in CooperativeIterator(prepared):
         if each.record_id is not None:
             seen.append(await _revision_as_seen(run, each.model, each.record_id))
         for model, record_id, _ in await around.reads(each, by=run.view_of(each.model).fields):

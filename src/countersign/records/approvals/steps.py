@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from countersign.declare.fields.field import Stored
+from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.database.port import Reader, Transaction
-from countersign.kernel.turns import Turns
 from countersign.records.approvals.hanging import Row, Surroundings
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
@@ -76,7 +76,7 @@ async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Ste
             each.cascade,
             await around.reads(each),
         )
-        async for each in Turns(prepared)
+        async for each in CooperativeIterator(prepared)
     ]
 
 
@@ -110,7 +110,7 @@ async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Pre
             {name: _given(value, texts) for name, value in step.given.items()},
             step.cascade,
         )
-        async for step in Turns(steps, VALUES_A_TURN)
+        async for step in CooperativeIterator(steps, VALUES_A_TURN)
     ]
 
 
@@ -128,7 +128,7 @@ async def kept_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:
     keys = await run.engine.vault.keys(reader, list(sealed))
     opened = {
         each: run.engine.vault.unseal(keys[each], text)
-        async for each, text in Turns(sealed.items(), VALUES_A_TURN)
+        async for each, text in CooperativeIterator(sealed.items(), VALUES_A_TURN)
         if each in keys
     }
     return {each: text for each, text in opened.items() if text is not None}

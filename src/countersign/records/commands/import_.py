@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import msgspec
 
 from countersign.declare import Ref
-from countersign.kernel.database.errors import ConstraintViolation
-from countersign.kernel.turns import Turns
+from countersign.kernel.concurrency import CooperativeIterator
+from countersign.kernel.database.port import ConstraintViolation
 from countersign.records.access.view import ModelView
 from countersign.records.commands import create, record_names, restore
 from countersign.records.commands.csv_columns import Column, Headers, read_cell, read_head
@@ -108,7 +108,7 @@ async def check(
         TryAgain: a row conflicts with a concurrent change.
     """
     done, prepared, inserted = _empty(found), list[Prepared](), list[Prepared]()
-    async for number, row in Turns(enumerate(found.rows, 1)):
+    async for number, row in CooperativeIterator(enumerate(found.rows, 1)):
         try:
             body = _body(view, found, row)
             if found.is_restoring:

@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 
 from countersign.declare.where import Operator
-from countersign.kernel.database import batches
+from countersign.kernel.database import port
 from countersign.kernel.database.port import Row
 from countersign.records.commands import incoming, jumping, outgoing, planning, query, select
 from countersign.records.commands.places import Listed
@@ -92,14 +92,14 @@ async def _rows(run: Run, reading: Reading, asked: Query, made: select.Statement
         return await database.scan(made.text, *made.values)
     if asked.limit is not None and asked.limit <= SHORT_PAGE:
         rows = await database.scan(made.text, *made.values)
-        _require_short(sum(map(batches.length, rows)))
+        _require_short(sum(map(port.length, rows)))
         return rows
     found: list[Row] = []
     size = 0
     async with aclosing(database.stream(made.text, *made.values)) as pieces:
         async for rows in pieces:
             found += rows
-            size += sum(map(batches.length, rows))
+            size += sum(map(port.length, rows))
             _require_short(size)
     return found
 

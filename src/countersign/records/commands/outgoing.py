@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from countersign.declare.fields.field import LITERAL
-from countersign.kernel.database import batches
+from countersign.kernel.database import port
 from countersign.kernel.database.port import Row
 from countersign.records.commands.reading import Reading, Record
 from countersign.records.commands.run import Run
@@ -21,7 +21,7 @@ async def records(run: Run, reading: Reading, rows: Sequence[Row]) -> list[Recor
     if not reading.has_long_texts:
         return await _records(run, reading, rows)
     found: list[Record] = []
-    for batch in batches.split(rows):
+    for batch in port.split(rows):
         if found:
             await asyncio.sleep(0)
         found += await _records(run, reading, batch)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Total
-from countersign.kernel.turns import Turns
+from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
 from countersign.records.commands import dependents, incoming, locks, record_rules, writing
 from countersign.records.commands.given import Given
@@ -66,7 +66,7 @@ async def require_deletable(run: Run, view: ModelView, record: StoredRecord, pre
         return
     found = await dependents.find(run, view.model.name, record.id, cascade=True, seen_by=run.caller.view)
     along = dict.fromkeys((*found.deleted[1:], *(link.source for link in found.cleared)))
-    async for name, record_id in Turns(along):
+    async for name, record_id in CooperativeIterator(along):
         model = run.engine.registry.models[name]
         if (model.locked or model.locked_with) and not run.is_touched(record_id):
             other = await writing.find(run, model, None, record_id)

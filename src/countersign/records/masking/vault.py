@@ -10,10 +10,10 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from countersign.kernel import ids
+from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.database.port import Dialect, Reader, Transaction, Value
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.security.encryption import derived
-from countersign.kernel.turns import Turns
 
 ID_BITS = 48
 _KEY_BYTES = 16
@@ -115,7 +115,7 @@ class Vault:
             return {}
         return {
             bytes(hashed): [value_id, label, hashed, key, 0, None]
-            async for some in Turns(_parts(list(value_ids)), 1)
+            async for some in CooperativeIterator(_parts(list(value_ids)), 1)
             for value_id, label, hashed, key in await transaction.fetch(_LINKED.format(ids=_places(some)), *some)
         }
 
@@ -139,7 +139,7 @@ class Vault:
         if len(released) > 1:
             # In the order of `hold`.
             await self.hold(transaction, (), released)
-        async for value_id in Turns(released):
+        async for value_id in CooperativeIterator(released):
             await transaction.run(_RELEASE, value_id, 1)
             await transaction.run(_FORGET, value_id)
 
@@ -167,7 +167,7 @@ class Vault:
         """The keys of those values that are still held."""
         return {
             row[0]: bytes(row[1])
-            async for some in Turns(_parts(value_ids), 2)
+            async for some in CooperativeIterator(_parts(value_ids), 2)
             for row in await reader.fetch(_KEYS.format(ids=_places(some)), *some)
         }
 

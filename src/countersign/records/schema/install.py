@@ -7,8 +7,7 @@ import msgspec
 from countersign.declare.registry import Registry
 from countersign.kernel import clock
 from countersign.kernel.database import migrate
-from countersign.kernel.database.dialect import in_dialect
-from countersign.kernel.database.migrate import Behind, SchemaMismatch
+from countersign.kernel.database.migrate import Behind, SchemaMismatch, in_dialect
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.records import key

@@ -2,8 +2,7 @@
 
 from countersign.declare.registry import Registry
 from countersign.kernel.database import migrate
-from countersign.kernel.database.dialect import in_dialect
-from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.migrate import SchemaMismatch, in_dialect
 from countersign.kernel.database.port import Dialect, Reader, Transaction
 from countersign.records.audit.chain import Chain
 from countersign.records.schema import install

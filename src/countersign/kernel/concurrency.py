@@ -1,0 +1,107 @@
+"""Concurrency with asyncio: background and periodic work, work that is never cancelled, single flight, and yielding."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Generic, TypeVar
+
+from countersign.kernel.telemetry import ThrottledErrorLog
+
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def background(work: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """Run the work in a task while the block lasts. Leaving the block cancels the task, waits for it, and raises the
+    exception that ended it earlier."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def periodic(work: Callable[[], Awaitable[None]], *, every_s: float) -> AsyncGenerator[None]:
+    """Repeat the work while the block lasts, also after failures, which a `ThrottledErrorLog` reports."""
+    async with background(_repeat(work, every_s)):
+        yield
+
+
+async def _repeat(work: Callable[[], Awaitable[None]], every_s: float) -> None:
+    failures = ThrottledErrorLog("tending", "tending failed")
+    while True:
+        await asyncio.sleep(every_s)
+        try:
+            await work()
+        except Exception as error:  # the edge of a background task
+            failures.failed(error)
+        else:
+            failures.over()
+
+
+async def uncancellable(work: "asyncio.Future[T]") -> T:
+    """The result of the work, which this call never cancels.
+
+    When the waiting task is cancelled, this call still waits for the work, and raises the cancellation afterwards: a
+    connection in another thread or in the middle of a COMMIT is never left in an unknown state.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        if not work.cancelled():
+            work.exception()  # retrieved, so that the loop does not log it as "never retrieved"
+        raise cancelled
+    return work.result()
+
+
+class SingleFlight(Generic[T]):
+    """Concurrent calls share one run of the work, and get its result or its exception. The run continues when a caller
+    is cancelled."""
+
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._work = work
+        self._running: asyncio.Task[T] | None = None
+
+    async def __call__(self) -> T:
+        """The result of the current run; without one, a new run starts."""
+        task = self._running
+        if task is None:
+            task = self._running = asyncio.create_task(self._work())
+            task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    def _ended(self, _: asyncio.Task[T]) -> None:
+        self._running = None
+
+
+class CooperativeIterator(Generic[T]):
+    """The items for `async for`; yields to the event loop after every `each` of them.
+
+    A statement on SQLite and a value from memory never suspend: a loop over thousands of them would block every other
+    request of the process.
+    """
+
+    EACH = 20
+
+    def __init__(self, items: Iterable[T], each: int = EACH) -> None:
+        self._items = iter(items)
+        self._each = each
+        self._count = 0
+
+    def __aiter__(self) -> "CooperativeIterator[T]":
+        return self
+
+    async def __anext__(self) -> T:
+        self._count += 1
+        if self._count % self._each == 0:
+            await asyncio.sleep(0)
+        for item in self._items:
+            return item
+        raise StopAsyncIteration

@@ -1,0 +1,118 @@
+"""URLs of other servers in settings, which may contain a password: an unreadable URL is never quoted.
+
+A parser quotes the part that it cannot read: after an unencoded `/` in a password, that is a part of the password.
+"""
+
+import re
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+REMEDY = "percent-encode special characters of user and password (/ is %2F, @ %40, : %3A, # %23, ? %3F, [ %5B, % %25)"
+_MAX_PORT = 65_535
+# Names of users may hold an @, which does no harm there.
+_LOGIN = ("user=", "username=", "password=")
+
+
+def require_readable(url: str, setting: str) -> SplitResult:
+    """The parts of the address `scheme://user:password@host:port/…`, with one host or several after commas.
+
+    Raises:
+        ValueError: a port is no number, or the password seems to be cut in two; `setting` is named, and nothing quoted.
+    """
+    parts = _parts(url)
+    if parts is None or _is_cut(parts) or not are_hosts(parts.netloc.rpartition("@")[2]):
+        raise unreadable(setting)
+    return parts
+
+
+def unreadable(setting: str) -> ValueError:
+    """The error that names the setting and the remedy."""
+    return ValueError(f"{setting} cannot be read as an address: {REMEDY}")
+
+
+def are_hosts(hosts: str) -> bool:
+    """Whether these are hosts, separated by commas, each with a port or none."""
+    return all(_is_host(each.strip()) for each in hosts.split(","))
+
+
+def is_port(port: str) -> bool:
+    """Whether this is a port's number."""
+    return port.isascii() and port.isdecimal() and len(port) <= len(str(_MAX_PORT)) and int(port) <= _MAX_PORT
+
+
+def _parts(url: str) -> SplitResult | None:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None
+
+
+def _is_cut(parts: SplitResult) -> bool:
+    """Whether the @ that ends a password comes after what ends the place of hosts."""
+    if not parts.netloc or "@" in parts.netloc:
+        return False
+    fields = [field for field in parts.query.split("&") if not field.startswith(_LOGIN)]
+    return any("@" in each for each in (parts.path, parts.fragment, *fields))
+
+
+def _is_host(host: str) -> bool:
+    if host.startswith("["):
+        name, bracket, after = host.partition("]")
+        is_named = bool(name and bracket) and after[:1] in ("", ":")
+        port = after[1:]
+    else:
+        _, _, port = host.partition(":")
+        is_named = True
+    return is_named and (not port or is_port(port))
+
+
+DATABASE_SETTING = "COUNTERSIGN_DATABASE_URL"
+POSTGRES_SCHEMES = ("postgresql://", "postgres://")
+
+# libpq refuses such an address, and quotes it.
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
+
+
+def require_postgres(url: str, setting: str = DATABASE_SETTING) -> None:
+    """Insist that the address can be read: the drivers quote what they cannot read, which may be of the password.
+
+    Raises:
+        ValueError: it cannot; the text names the setting and the remedy, and quotes nothing.
+    """
+    parts = require_readable(url, setting)
+    # The first @ ends the password for asyncpg, and what comes after it would be looked up as a host.
+    is_clear = parts.netloc.count("@") <= 1 and not _BAD_ESCAPE.search(url) and not parts.fragment
+    if not is_clear or not _is_readable_query(parts.query):
+        raise unreadable(setting)
+
+
+def describe_postgres(url: str) -> str:
+    """The database in words: user, where the address names one, hosts, ports and name; never the password.
+
+    Raises:
+        ValueError: as `require_postgres`.
+    """
+    parts = require_readable(url, DATABASE_SETTING)
+    user = parts.username or "".join(parse_qs(parts.query).get("user", ()))
+    return f"{unquote(user)}@{postgres_location(url)}" if user else postgres_location(url)
+
+
+def postgres_location(url: str) -> str:
+    """Hosts, ports and name of the database, the same whoever comes.
+
+    Raises:
+        ValueError: as `require_postgres`.
+    """
+    parts = require_readable(url, DATABASE_SETTING)
+    hosts = parts.netloc.rpartition("@")[2]
+    if "," in hosts:
+        return f"{hosts}{parts.path}"
+    return f"{parts.hostname or 'localhost'}:{parts.port or 5432}{parts.path}"
+
+
+def _is_readable_query(query: str) -> bool:
+    try:
+        fields = parse_qs(query, strict_parsing=bool(query))
+    except ValueError:
+        return False
+    ports = ",".join(fields.get("port", ())).split(",")
+    return all(not port or is_port(port) for port in ports) and all(map(are_hosts, fields.get("host", ())))
