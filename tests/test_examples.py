@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from countersign.kernel import clock
-from countersign.kernel.webhooks import signing
+from countersign.kernel.webhooks import receivers
 from tests import docs
 from tests.servers.countersign import Running, environment, served
 from tests.servers.process import answers, free_port
@@ -63,11 +63,11 @@ def test_the_script_for_build_machines_ends_with_the_exit_code_of_what_failed(st
 
 
 def test_the_receiver_of_webhooks_believes_what_is_signed_and_fresh_and_nothing_else() -> None:
-    secret, port = signing.new_secret(), free_port()
+    secret, port = receivers.new_signing_secret(), free_port()
     body = b'{"id": "e1", "type": "plan.waiting", "subject": "plan/1"}'
-    fresh = signing.headers([signing.new_secret(), secret], "e1", clock.now(), body)
-    old = signing.headers([secret], "e1", clock.later(clock.now(), seconds=-600), body)
-    forged = signing.headers([signing.new_secret()], "e1", clock.now(), body)
+    fresh = receivers.signature_headers([receivers.new_signing_secret(), secret], "e1", clock.now(), body)
+    old = receivers.signature_headers([secret], "e1", clock.later(clock.now(), seconds=-600), body)
+    forged = receivers.signature_headers([receivers.new_signing_secret()], "e1", clock.now(), body)
     command = [sys.executable, docs.ROOT / "examples/webhooks/receiver.py", str(port)]
     variables = environment(WEBHOOK_SECRET=secret)
     quiet = subprocess.DEVNULL

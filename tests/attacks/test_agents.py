@@ -192,7 +192,7 @@ async def test_t25_a_person_is_told_by_mail_that_an_agent_was_let_in(
     await pat.decide(agent.link, user_code=agent.code)
     await world.store.mail.settled()
 
-    letters = transports.messages(Path(world.store.settings.data) / transports.FOLDER)
+    letters = transports.messages(Path(world.store.settings.data) / transports.OUTBOX_FOLDER)
     assert any(b"To: pat@example.com" in letter.read_bytes() for letter in letters)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from countersign.cli.output import Exit
-from countersign.kernel.mail.transports import Outbox
+from countersign.kernel.mail.transports import FileOutbox
 from tests.cli.conftest import Run
 
 LINK = "http://127.0.0.1:8480/auth/prove?token=cep_x"
@@ -18,7 +18,7 @@ LINK = "http://127.0.0.1:8480/auth/prove?token=cep_x"
 def data(tmp_path: Path) -> Path:
     """A data directory with three letters."""
     folder = tmp_path / "data"
-    box = Outbox(folder / "mail", Address("Countersign", addr_spec="no-reply@localhost"))
+    box = FileOutbox(folder / "mail", Address("Countersign", addr_spec="no-reply@localhost"))
 
     async def fill() -> None:
         for number, to in enumerate(("ann@example.com", "eve@example.com", "ann@example.com")):

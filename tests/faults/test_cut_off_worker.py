@@ -134,7 +134,7 @@ async def cut_off_at_work(
         await asyncio.wait({done, ended}, return_when=asyncio.FIRST_COMPLETED)
         if not done.done():
             # It could not get rid of what it was at: whoever keeps it starts another.
-            assert worker.returncode == processes.ANEW
+            assert worker.returncode == processes.RESTART_CODE
             async with working(first, store, folder / "first", url):
                 await done
 

@@ -9,7 +9,7 @@ from countersign.kernel import ids
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.kernel.security.masterkey import master_key
-from countersign.kernel.webhooks import leases, outbox, sender
+from countersign.kernel.webhooks import outbox, sender
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.settings import Settings
 from tests.servers.countersign import MASTER_KEY
@@ -38,10 +38,10 @@ async def make(database: Database, *, is_kept: bool) -> None:
 async def live(url: str, *, is_quiet: bool) -> None:
     """Send events; unless it is quiet, add things meanwhile, every third one in vain."""
     # As everywhere but quicker: what a killed node held is free again after this, and the test is not to wait.
-    leases.LEASE_S, sender.LOOK_EVERY_S = 1.0, 0.02
+    sender.LEASE_S, sender.POLL_EVERY_S = 1.0, 0.02
     database = await open_database(url, schema="shop", reserve_bytes=0)
     box = Outbox(database, master_key(Settings(master_key=MASTER_KEY)), "https://store.example", True, 14)
-    async with sender.sending(box):
+    async with sender.send_deliveries(box):
         for number in count():
             with suppress(NotToBe):
                 if not is_quiet:

@@ -42,7 +42,7 @@ def mail(last: bool, address: str | None, data: str | None) -> None:
     Letters come here while COUNTERSIGN_SMTP_URL is not set.
     """
     settings = configuration.load(data=data)
-    folder = Path(settings.data) / transports.FOLDER
+    folder = Path(settings.data) / transports.OUTBOX_FOLDER
     wanted = (address or "").strip().lower()
     letters = list(islice(_letters(folder, wanted), 1 if last else None))
     none = f"{folder} holds no letter" + (f" to {wanted}" if wanted else "")

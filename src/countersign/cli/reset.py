@@ -37,7 +37,7 @@ _OWN = (
     opening.BLOBS_FOLDER,
     scratch.FOLDER,
     folders.FOLDER,
-    transports.FOLDER,
+    transports.OUTBOX_FOLDER,
     counters.FILE_NAME,
     "counters.lock",
     layout.MARKER,

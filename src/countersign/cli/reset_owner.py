@@ -146,7 +146,7 @@ def note_drop(folder: Path, owner: Owner) -> None:
         OSError: it cannot be written.
     """
     for own in owner.databases:
-        disk.write_whole(folder / PROGRESS, msgspec.json.encode(Marker(own, owner.collected_at)), is_new=False)
+        disk.write_atomically(folder / PROGRESS, msgspec.json.encode(Marker(own, owner.collected_at)), is_new=False)
 
 
 def _directory(folder: Path) -> str | None:

@@ -28,7 +28,7 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.kernel.webhooks import holding
+from countersign.kernel.webhooks import outbox
 from countersign.records.access import revoke
 from countersign.settings import Settings
 
@@ -86,7 +86,9 @@ def restore(
         output.note("Every session, token, agent and consent has ended: people sign in, and agents register again.")
     output.note(RETURNED)
     if not keep_sending:
-        output.note(f"Webhooks and letters about plans are held: look through them, then run `{holding.COMMAND}`.")
+        output.note(
+            f"Webhooks and letters about plans are held: look through them, then run `{outbox.RESUME_COMMAND}`."
+        )
     for sha256 in manifest.unreadable:
         output.note(f"Missing, as it was when the backup was made: {sha256}")
 
@@ -205,7 +207,7 @@ def _endings(master: MasterKey, into: Into, own: str) -> dict[str, Ending]:
 
     async def hold(transaction: Transaction) -> None:
         if not into.keeps_sending:
-            await holding.hold(transaction)
+            await outbox.pause(transaction)
 
     return {
         tables.schema: Ending(tables.migrations, tables.own, end)

@@ -18,7 +18,7 @@ from countersign.kernel.database.postgres_admin import rights_at
 from countersign.kernel.database.postgres_filling import filling
 from countersign.kernel.reencryption import SealedColumn
 from countersign.kernel.security.masterkey import MasterKey, master_key
-from countersign.kernel.webhooks import holding
+from countersign.kernel.webhooks import outbox
 from countersign.settings import Settings
 
 MAX_UNCHANGED, LOOKED_S = 100, 0.1
@@ -100,7 +100,7 @@ class Tables:
         async with self.kept(settings) as database:
             if database is None or await migrate.pending(database, self.migrations):
                 return None
-            return await holding.since(database)
+            return await outbox.paused_since(database)
 
     async def require_keys(self, settings: Settings, master: MasterKey) -> None:
         """Insist that every master key which sealed anything here is present, and opens the service's own keys.

@@ -15,7 +15,7 @@ from countersign.distribution.identity import queries
 from countersign.distribution.webhooks import events as store_events
 from countersign.kernel import clock, safe_http_client
 from countersign.kernel.clock import Instant
-from countersign.kernel.webhooks import deliveries, holding, outbox, receivers
+from countersign.kernel.webhooks import deliveries, outbox, receivers
 from countersign.kernel.webhooks.deliveries import Delivery, Replayed
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.kernel.webhooks.receivers import Receiver, WebhookNotFound
@@ -274,7 +274,7 @@ async def _resumed(settings: Settings) -> list[str]:
         resumed: list[str] = []
         for part in parts:
             async with part.database.transaction() as transaction:
-                if await holding.resume(transaction):
+                if await outbox.resume(transaction):
                     resumed.append(part.tables.schema)
         return resumed
 

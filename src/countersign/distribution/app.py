@@ -184,7 +184,7 @@ async def tended(store: Store) -> AsyncGenerator[None]:
     await asyncio.to_thread(folders.clean, Path(store.settings.data))
     async with (
         periodic(lambda: tend(store), every_s=COLLECT_EVERY_S),
-        sender.sending(events.outbox_of(store)),
+        sender.send_deliveries(events.outbox_of(store)),
     ):
         yield
 

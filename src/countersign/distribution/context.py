@@ -8,7 +8,7 @@ from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database.port import Database
 from countersign.kernel.http.counters import Counters
 from countersign.kernel.jobs.engine import Engine
-from countersign.kernel.mail.queue import MailRoom
+from countersign.kernel.mail.queue import MailQueue
 from countersign.kernel.security.encryption import Signer
 from countersign.kernel.security.external_jwt import JwksCache
 from countersign.kernel.security.jose import AccessTokens
@@ -35,7 +35,7 @@ class Store:
     database: Database
     blobs: BlobStore
     counters: Counters
-    mail: MailRoom
+    mail: MailQueue
     versions: Callable[[], Awaitable[tuple[int, ...]]]
     master: MasterKey
     tokens: AccessTokens

@@ -22,8 +22,8 @@ from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.counters import Counters, SharedMemoryCounters
 from countersign.kernel.installation_id import Places, ServiceTables
 from countersign.kernel.jobs.open import open_engine
-from countersign.kernel.mail.open import open_mail
-from countersign.kernel.mail.queue import MailRoom
+from countersign.kernel.mail.queue import MailQueue
+from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.encryption import signature
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import master_key
@@ -94,7 +94,7 @@ async def opened(
         watched = keys.Watched(
             Versions(database, VERSIONS).current, VERSIONS.index("identity"), database, master, tokens
         )
-        mail = MailRoom(open_mail(settings.smtp_url, settings.mail_from, data), telemetry.logger("mail"))
+        mail = MailQueue(open_mail(settings.smtp_url, settings.mail_from, data), telemetry.logger("mail"))
         stack.push_async_callback(mail.close)
         store = Store(
             settings=settings,

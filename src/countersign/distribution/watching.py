@@ -17,7 +17,7 @@ from countersign.kernel.http.management import Check, Watched
 from countersign.kernel.mail import transports
 from countersign.kernel.metrics import Sample
 from countersign.kernel.security.passwords import SIGN_INS_FAILED
-from countersign.kernel.webhooks import holding
+from countersign.kernel.webhooks import outbox
 
 NAME = "distribution"
 
@@ -43,7 +43,7 @@ def watched(store: Store) -> Watched:
         Check(f"{NAME} database", partial(_writable, store)),
         Check(f"{NAME} migrations", partial(migrate.check_current, store.database, opening.MIGRATIONS)),
         Check(f"{NAME} master key", partial(_opened, store)),
-        Check(f"{NAME} deliveries", partial(holding.told, store.database)),
+        Check(f"{NAME} deliveries", partial(outbox.describe_pause, store.database)),
         Check("blob store", partial(_stored, store)),
         Check("installation", partial(_installed, store)),
     )
@@ -91,5 +91,5 @@ async def _measured(store: Store) -> Iterable[Sample]:
     if store.database.dialect == "sqlite":
         samples.append(Sample(instrumentation.WAL, instrumentation.wal_bytes(data / opening.DATABASE_FILE), (NAME,)))
     if not store.settings.smtp_url:
-        samples.append(Sample(OUTBOX, len(transports.messages(data / transports.FOLDER))))
+        samples.append(Sample(OUTBOX, len(transports.messages(data / transports.OUTBOX_FOLDER))))
     return samples

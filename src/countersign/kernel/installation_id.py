@@ -349,7 +349,7 @@ def write_directory(folder: Path, own: str, services: Iterable[str]) -> None:
         OSError: it cannot be written.
     """
     content = DirectoryId(own, is_settled=True, services=tuple(sorted(services)))
-    disk.write_whole(folder / FILE_NAME, msgspec.json.encode(content), is_new=False)
+    disk.write_atomically(folder / FILE_NAME, msgspec.json.encode(content), is_new=False)
 
 
 def _require_equal(places: Places, found: Found) -> None:
@@ -468,7 +468,7 @@ def _propose(folder: Path) -> str:
         OSError: it cannot be written.
     """
     fresh = DirectoryId(ids.new_uuid(), is_settled=False)
-    disk.write_whole(folder / FILE_NAME, msgspec.json.encode(fresh), is_new=True)
+    disk.write_atomically(folder / FILE_NAME, msgspec.json.encode(fresh), is_new=True)
     found = directory_id(folder)
     return fresh.id if found is None else found.id
 

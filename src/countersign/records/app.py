@@ -17,7 +17,7 @@ from countersign.kernel.database.versions import Versions
 from countersign.kernel.http import idempotency, proxies
 from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.installation_id import Places, ServiceTables
-from countersign.kernel.mail.open import open_mail
+from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import deliveries, sender
 from countersign.records import edge, key, modules, own, rendering, tools, welcome
@@ -218,7 +218,7 @@ async def tended(service: Service) -> AsyncGenerator[None]:
     async with (
         periodic(lambda: tend(service), every_s=TEND_EVERY_S),
         periodic(lambda: letters.deliver(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
-        sender.sending(events.outbox_of(service.records)),
+        sender.send_deliveries(events.outbox_of(service.records)),
     ):
         yield
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Database
-from countersign.kernel.mail.port import Mail
+from countersign.kernel.mail.transports import Mail
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.settings import Settings
 

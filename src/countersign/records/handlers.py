@@ -11,7 +11,7 @@ from countersign.declare.fields.text import plain
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import conditional, idempotency
 from countersign.kernel.http.response import JSON, Answer, encode
-from countersign.kernel.mcp import revisions
+from countersign.kernel.mcp import messages
 from countersign.kernel.security import passwords
 from countersign.records import edge
 from countersign.records.access import agent_tokens, lockout, sign_in
@@ -99,7 +99,7 @@ class Handlers:
     async def openapi(self, call: edge.Call[Caller]) -> Answer:
         """The OpenAPI document of what the caller may use."""
         records, approvals = self.dispatch.engine.records, await self._approvals()
-        on = revisions.offered(with_2026=records.settings.mcp_2026)
+        on = messages.revision_names(with_2026=records.settings.mcp_2026)
         return _tagged(call, openapi.document(call.caller, records.root_url, approvals, self.own, on))
 
     async def run(self, call: edge.Call[Caller]) -> Answer:

@@ -12,7 +12,7 @@ from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.idempotency import REPLAYED
 from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Answer, encode
-from countersign.kernel.mcp import origin
+from countersign.kernel.mcp import server
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
 from countersign.kernel.mcp.server import Implementation, Server
@@ -198,7 +198,7 @@ def guard_of(root_url: str) -> Callable[[Headers], None]:
     """What keeps the pages of other sites out; raises `ForeignOrigin`."""
 
     def guard(headers: Headers) -> None:
-        if not origin.is_allowed(headers.get("origin"), root_url):
+        if not server.is_origin_allowed(headers.get("origin"), root_url):
             raise ForeignOrigin("this Origin may not send requests here")
 
     return guard

@@ -9,7 +9,7 @@ from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.management import Check, Watched
 from countersign.kernel.metrics import Sample
 from countersign.kernel.security.passwords import SIGN_INS_FAILED
-from countersign.kernel.webhooks import holding
+from countersign.kernel.webhooks import outbox
 from countersign.records import app, key, sealed
 from countersign.records.context import Records
 from countersign.records.schema import install
@@ -30,7 +30,7 @@ def watched(service: app.Service) -> Watched:
         Check(f"{NAME} database", partial(_writable, records)),
         Check(f"{NAME} migrations", partial(migrate.check_current, records.database, install.MIGRATIONS)),
         Check(f"{NAME} master key", partial(_opened, records)),
-        Check(f"{NAME} deliveries", partial(holding.told, records.database)),
+        Check(f"{NAME} deliveries", partial(outbox.describe_pause, records.database)),
     )
     return Watched(NAME, checks, partial(_measured, records))
 

@@ -57,7 +57,7 @@ class Visitor:
 
     def letters(self) -> list[EmailMessage]:
         """What is in the outbox, newest first."""
-        files = transports.messages(Path(self.store.settings.data) / transports.FOLDER)
+        files = transports.messages(Path(self.store.settings.data) / transports.OUTBOX_FOLDER)
         return [message_from_bytes(file.read_bytes(), _class=EmailMessage, policy=SMTP) for file in files]
 
     def token(self) -> str:

@@ -20,7 +20,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.http.deprecation import Deprecation, deprecated
 from countersign.kernel.http.response import Answer
 from countersign.kernel.http.routing import Route, route
-from countersign.kernel.webhooks import signing
+from countersign.kernel.webhooks import receivers
 from tests.contract.described import DESCRIPTION, resolved
 from tools.reference import EVERY_ROUTE
 
@@ -145,7 +145,9 @@ def test_the_webhooks_are_described_with_every_event_and_how_to_check_it() -> No
         content = item["post"]["requestBody"]["content"]["application/json"]
         validate(content["example"], content["schema"])
         assert content["example"]["type"] == kind
-        assert {each["name"] for each in item["post"]["parameters"]} == set(signing.headers([], "a", Instant(0), b""))
+        assert {each["name"] for each in item["post"]["parameters"]} == set(
+            receivers.signature_headers([], "a", Instant(0), b"")
+        )
         assert all(word in item["post"]["description"] for word in ("HMAC-SHA256", "whsec_", "base64", "full stop"))
 
 
@@ -255,7 +257,7 @@ def test_every_header_that_the_code_looks_at_is_described() -> None:
 
 
 def _headers_read(tree: ast.Module) -> Iterator[str]:
-    """The names in every `headers.get("…")` of a request."""
+    """The names in every `signature_headers.get("…")` of a request."""
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Call)

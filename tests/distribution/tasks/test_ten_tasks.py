@@ -14,7 +14,7 @@ from countersign.distribution import app as distribution
 from countersign.distribution import demo
 from countersign.distribution.context import Store
 from countersign.distribution.webhooks import events
-from countersign.kernel.webhooks.sender import Lanes
+from countersign.kernel.webhooks.sender import Sender
 from tests.distribution.agents.people import Visitor
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.tasks.agent import Agent
@@ -191,7 +191,7 @@ async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: Agent, s
         subscribe = section.operation("POST", "events sent to an address")
         made = (await agent.do(subscribe, json={**subscribe.example, "url": receiver.url})).json()
         pinged = await agent.do(section.operation("POST", "to try the receiver"), made["id"])
-        lanes = Lanes(events.outbox_of(store))
+        lanes = Sender(events.outbox_of(store))
         await lanes.open()
         await lanes.settled()
 

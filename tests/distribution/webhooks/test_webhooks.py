@@ -14,7 +14,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import queries
 from countersign.distribution.webhooks import events
 from countersign.kernel import clock
-from countersign.kernel.webhooks.sender import Lanes
+from countersign.kernel.webhooks.sender import Sender
 from countersign.settings import Settings
 from tests.distribution.conftest import with_settings
 from tests.distribution.world import World
@@ -50,7 +50,7 @@ async def added(world: World, token: str, receiver: Receiver, *types: str) -> di
 async def told(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
     """Type and subject of all that arrives now."""
     before = len(receiver.messages)
-    lanes = Lanes(events.outbox_of(store))
+    lanes = Sender(events.outbox_of(store))
     await lanes.open()
     await lanes.settled()
     return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]

@@ -8,8 +8,8 @@ from threading import Event
 
 import pytest
 
+from countersign.kernel.blobs.disk import DiskQuota
 from countersign.kernel.blobs.local import LocalBlobs
-from countersign.kernel.blobs.room import Room
 from countersign.kernel.errors import NotFound, StorageFull
 from tests.kernel.blobs.traffic import arriving, digest_of
 
@@ -27,7 +27,7 @@ def taken(root: Path) -> int:
     return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
 
 
-def admits(room: Room, count: int) -> bool:
+def admits(room: DiskQuota, count: int) -> bool:
     """Whether so many bytes would be let in."""
     try:
         with room.taking(count):
@@ -69,7 +69,7 @@ async def test_many_at_once_do_not_take_more_than_the_bound(tmp_path: Path) -> N
 
 
 def test_what_is_still_being_written_is_counted_when_the_folder_is_measured_again(tmp_path: Path) -> None:
-    room = Room(tmp_path, 0, MOST)
+    room = DiskQuota(tmp_path, 0, MOST)
 
     with room.taking(3 * MIB), pytest.raises(StorageFull), room.taking(2 * MIB):
         pass
@@ -82,7 +82,7 @@ def test_a_file_that_gets_another_name_while_it_is_counted_still_counts(tmp_path
     names = [tmp_path / "staging" / "incoming", tmp_path / "staging" / "part"]
     names[0].parent.mkdir()
     names[0].write_bytes(bytes(3 * MIB))
-    room, stopped = Room(tmp_path, 0, MOST), Event()
+    room, stopped = DiskQuota(tmp_path, 0, MOST), Event()
 
     def rename() -> None:
         while not stopped.is_set():

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from countersign.kernel.blobs import bucket
+from countersign.kernel.blobs import s3_client
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.errors import Refused, Unavailable
 from tests.servers.process import answers, free_port, serving
@@ -169,7 +169,7 @@ async def test_an_endpoint_that_cannot_be_reached_is_told_with_its_reason(
     answered: tuple[str, list[tuple[int, str]]],
 ) -> None:
     silent = await told(f"http://127.0.0.1:{free_port()}")
-    unknown = noted(bucket.refusal(Exception('error sending request: ConnectError("dns error")')))
+    unknown = noted(s3_client.refusal(Exception('error sending request: ConnectError("dns error")')))
     plain = await told(answered[0].replace("http:", "https:"))
 
     assert "nobody listens" in silent

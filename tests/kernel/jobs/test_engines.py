@@ -11,8 +11,7 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.jobs import procrastinate
-from countersign.kernel.jobs.embedded import EmbeddedEngine
-from countersign.kernel.jobs.engine import Engine
+from countersign.kernel.jobs.engine import EmbeddedEngine, Engine
 from countersign.kernel.jobs.open import open_engine
 from countersign.kernel.jobs.procrastinate import ProcrastinateEngine
 from countersign.settings import BadSetting

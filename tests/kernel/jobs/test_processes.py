@@ -29,7 +29,7 @@ async def lives(folder: Path, count: int) -> list[int]:
 
 
 async def test_each_process_gets_its_orders_and_ends_with_the_block(tmp_path: Path) -> None:
-    async with processes.kept((sys.executable, "-c", WAITING), str(tmp_path).encode(), 3, grace_s=5):
+    async with processes.supervise((sys.executable, "-c", WAITING), str(tmp_path).encode(), 3, grace_s=5):
         started = await lives(tmp_path, 3)
         assert all(Path(f"/proc/{pid}").exists() for pid in started)
 
@@ -37,7 +37,7 @@ async def test_each_process_gets_its_orders_and_ends_with_the_block(tmp_path: Pa
 
 
 async def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:
-    async with processes.kept((sys.executable, "-c", WAITING), str(tmp_path).encode(), 1, grace_s=5):
+    async with processes.supervise((sys.executable, "-c", WAITING), str(tmp_path).encode(), 1, grace_s=5):
         (first,) = await lives(tmp_path, 1)
         os.kill(first, signal.SIGKILL)
         both = await lives(tmp_path, 2)
@@ -47,8 +47,8 @@ async def test_a_process_that_dies_is_replaced(tmp_path: Path) -> None:
 
 async def test_one_that_asks_for_it_is_started_anew_at_once(tmp_path: Path) -> None:
     loop = asyncio.get_running_loop()
-    code = TELLING + f"sys.exit({processes.ANEW})"
-    async with processes.kept((sys.executable, "-c", code), str(tmp_path).encode(), 1, grace_s=5):
+    code = TELLING + f"sys.exit({processes.RESTART_CODE})"
+    async with processes.supervise((sys.executable, "-c", code), str(tmp_path).encode(), 1, grace_s=5):
         began_s = loop.time()
         await lives(tmp_path, 6)
 
@@ -56,7 +56,7 @@ async def test_one_that_asks_for_it_is_started_anew_at_once(tmp_path: Path) -> N
 
 
 async def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
-    async with processes.kept((sys.executable, "-c", DEAF), str(tmp_path).encode(), 1, grace_s=-2.5):
+    async with processes.supervise((sys.executable, "-c", DEAF), str(tmp_path).encode(), 1, grace_s=-2.5):
         (started,) = await lives(tmp_path, 1)
 
     assert not Path(f"/proc/{started}").exists()
@@ -65,7 +65,7 @@ async def test_one_that_does_not_listen_is_killed(tmp_path: Path) -> None:
 async def test_a_command_that_is_not_there_does_not_end_the_server_and_is_tried_again(tmp_path: Path) -> None:
     command = tmp_path / "command"
     with capture_logs() as logged:
-        async with processes.kept((str(command),), str(tmp_path / "lives").encode(), 1, grace_s=5):
+        async with processes.supervise((str(command),), str(tmp_path / "lives").encode(), 1, grace_s=5):
             async with asyncio.timeout(20):
                 while not any(each["event"] == "a worker could not be started" for each in logged):
                     await asyncio.sleep(0.01)

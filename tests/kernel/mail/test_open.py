@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.mail.message import BadAddress
-from countersign.kernel.mail.open import open_mail
+from countersign.kernel.mail.transports import open_mail
 
 
 async def test_mail_that_is_discarded_goes_nowhere(tmp_path: Path) -> None:

@@ -9,17 +9,17 @@ import pytest
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.mail import transports
 from countersign.kernel.mail.message import BadAddress
-from countersign.kernel.mail.transports import Outbox
+from countersign.kernel.mail.transports import FileOutbox
 
 OF = Address("Countersign", addr_spec="no-reply@store.example")
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> Outbox:
-    return Outbox(tmp_path / "data" / "mail", OF)
+def box(tmp_path: Path) -> FileOutbox:
+    return FileOutbox(tmp_path / "data" / "mail", OF)
 
 
-async def test_a_letter_is_a_file_that_only_its_owner_may_read(box: Outbox, tmp_path: Path) -> None:
+async def test_a_letter_is_a_file_that_only_its_owner_may_read(box: FileOutbox, tmp_path: Path) -> None:
     await box.send("ann@example.com", "Hello", "Open http://127.0.0.1/x\n")
 
     (file,) = (tmp_path / "data" / "mail").iterdir()
@@ -30,7 +30,7 @@ async def test_a_letter_is_a_file_that_only_its_owner_may_read(box: Outbox, tmp_
 
 
 async def test_the_newest_come_first_and_the_oldest_go(
-    box: Outbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    box: FileOutbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transports, "KEPT", 3)
     folder = tmp_path / "data" / "mail"
@@ -47,14 +47,14 @@ async def test_the_newest_come_first_and_the_oldest_go(
     )
 
 
-async def test_a_letter_to_nobody_leaves_nothing(box: Outbox, tmp_path: Path) -> None:
+async def test_a_letter_to_nobody_leaves_nothing(box: FileOutbox, tmp_path: Path) -> None:
     with pytest.raises(BadAddress):
         await box.send("ann@example.com\r\nBcc: eve@example.com", "Hello", "text")
 
     assert not (tmp_path / "data").exists()
 
 
-async def test_a_folder_that_cannot_be_used_is_told_as_such(box: Outbox, tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_used_is_told_as_such(box: FileOutbox, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where the folder should be")
 
     with pytest.raises(Unavailable, match="outbox folder"):
@@ -62,7 +62,7 @@ async def test_a_folder_that_cannot_be_used_is_told_as_such(box: Outbox, tmp_pat
     assert transports.messages(tmp_path / "data" / "mail") == []
 
 
-async def test_a_folder_that_is_not_there_yet_passes_the_check(box: Outbox, tmp_path: Path) -> None:
+async def test_a_folder_that_is_not_there_yet_passes_the_check(box: FileOutbox, tmp_path: Path) -> None:
     await box.check()
 
     assert not (tmp_path / "data").exists()

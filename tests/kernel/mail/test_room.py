@@ -7,9 +7,9 @@ import pytest
 
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.mail import queue
-from countersign.kernel.mail.queue import Letter, MailRoom
+from countersign.kernel.mail.queue import Email, MailQueue
 
-LETTER = Letter("ann@example.com", "Hello", "text")
+LETTER = Email("ann@example.com", "Hello", "text")
 
 
 class Flaky:
@@ -42,7 +42,7 @@ class Lines:
         self.lines.append(("error", event, members))
 
 
-async def letter() -> Letter:
+async def letter() -> Email:
     return LETTER
 
 
@@ -58,7 +58,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 async def test_a_letter_is_written_after_the_caller_went_on() -> None:
     mail, lines = Flaky(), Lines()
-    rooms = MailRoom(mail, lines)
+    rooms = MailQueue(mail, lines)
 
     rooms.afterwards(letter)
     assert mail.taken == []
@@ -70,7 +70,7 @@ async def test_a_letter_is_written_after_the_caller_went_on() -> None:
 
 async def test_no_letter_is_sent_where_there_is_none_to_write() -> None:
     mail = Flaky()
-    rooms = MailRoom(mail, Lines())
+    rooms = MailQueue(mail, Lines())
 
     rooms.afterwards(nothing)
     await rooms.settled()
@@ -80,9 +80,9 @@ async def test_no_letter_is_sent_where_there_is_none_to_write() -> None:
 
 async def test_a_failure_is_tried_again_with_the_same_letter() -> None:
     mail, lines, written = Flaky(2), Lines(), list[int]()
-    rooms = MailRoom(mail, lines)
+    rooms = MailQueue(mail, lines)
 
-    async def write() -> Letter:
+    async def write() -> Email:
         written.append(1)
         return LETTER
 
@@ -95,7 +95,7 @@ async def test_a_failure_is_tried_again_with_the_same_letter() -> None:
 
 async def test_what_cannot_be_sent_is_logged_without_the_address() -> None:
     mail, lines = Flaky(99), Lines()
-    rooms = MailRoom(mail, lines)
+    rooms = MailQueue(mail, lines)
 
     rooms.afterwards(letter)
     await rooms.settled()
@@ -106,9 +106,9 @@ async def test_what_cannot_be_sent_is_logged_without_the_address() -> None:
 
 async def test_a_fault_in_the_writing_is_logged_and_ends_nothing_else() -> None:
     mail, lines = Flaky(), Lines()
-    rooms = MailRoom(mail, lines)
+    rooms = MailQueue(mail, lines)
 
-    async def broken() -> Letter:
+    async def broken() -> Email:
         raise LookupError("a bug")
 
     rooms.afterwards(broken)
@@ -122,7 +122,7 @@ async def test_a_fault_in_the_writing_is_logged_and_ends_nothing_else() -> None:
 async def test_more_than_can_wait_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue, "MAX_WAITING", 2)
     mail = Flaky()
-    rooms = MailRoom(mail, Lines())
+    rooms = MailQueue(mail, Lines())
 
     rooms.afterwards(letter)
     rooms.afterwards(letter)
@@ -136,9 +136,9 @@ async def test_more_than_can_wait_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 async def test_closing_waits_for_what_is_under_way_and_lets_the_rest_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue, "CLOSING_S", 0.05)
     mail, lines = Flaky(), Lines()
-    rooms = MailRoom(mail, lines)
+    rooms = MailQueue(mail, lines)
 
-    async def endless() -> Letter:
+    async def endless() -> Email:
         await asyncio.Event().wait()
         return LETTER
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from countersign.kernel.mcp.origin import is_allowed
+from countersign.kernel.mcp.server import is_origin_allowed
 
 OWN = "https://records.example:8443"
 
@@ -11,7 +11,7 @@ OWN = "https://records.example:8443"
     "origin", [None, OWN, "http://localhost", "https://localhost:1", "http://127.0.0.1:80", "http://[::1]:5"]
 )
 def test_it_is_let_in(origin: str | None) -> None:
-    assert is_allowed(origin, OWN)
+    assert is_origin_allowed(origin, OWN)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +32,8 @@ def test_it_is_let_in(origin: str | None) -> None:
     ],
 )
 def test_it_is_kept_out(origin: str) -> None:
-    assert not is_allowed(origin, OWN)
+    assert not is_origin_allowed(origin, OWN)
 
 
 def test_a_service_at_its_standard_port_knows_its_own_pages() -> None:
-    assert is_allowed("https://records.example", "https://records.example")
+    assert is_origin_allowed("https://records.example", "https://records.example")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.kernel.mcp import tools as mcp
-from countersign.kernel.mcp.metadata import REVISION_HEADER
+from countersign.kernel.mcp.messages import REVISION_HEADER
 from countersign.kernel.mcp.server import EVENTS, Implementation, Reply, Server
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.kernel.mcp.messages import Fault
-from countersign.kernel.mcp.revisions import JUNE_2025, MARCH_2025, NOVEMBER_2025
+from countersign.kernel.mcp.messages import JUNE_2025, MARCH_2025, NOVEMBER_2025, Fault
 from countersign.kernel.mcp.tools import Hints, Tool, ToolList
 
 NOTHING = {"type": "object", "additionalProperties": False}

@@ -10,7 +10,7 @@ from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.kernel.webhooks import deliveries, outbox, receivers
 from countersign.kernel.webhooks.deliveries import Delivery
 from countersign.kernel.webhooks.outbox import Outbox
-from countersign.kernel.webhooks.sender import Lanes
+from countersign.kernel.webhooks.sender import Sender
 from countersign.settings import Settings
 from tests.outbox import begin
 from tests.peers.receiver import Receiver, receiving
@@ -40,7 +40,7 @@ class Post:
 
     async def deliver(self) -> None:
         """Send all that is due, as a node does in one round."""
-        lanes = Lanes(self.outbox)
+        lanes = Sender(self.outbox)
         await lanes.open()
         await lanes.settled()
 

@@ -2,7 +2,7 @@
 
 from countersign.kernel import clock
 from countersign.kernel.clock import DAY, Instant
-from countersign.kernel.webhooks import deliveries, holding
+from countersign.kernel.webhooks import deliveries, outbox
 from tests.kernel.webhooks.conftest import Post
 from tests.peers.receiver import Receiver
 
@@ -10,13 +10,13 @@ from tests.peers.receiver import Receiver
 async def hold(post: Post) -> None:
     """Hold all, as a restore does."""
     async with post.outbox.database.transaction() as transaction:
-        await holding.hold(transaction)
+        await outbox.pause(transaction)
 
 
 async def resume(post: Post) -> bool:
     """End it, as the operator does."""
     async with post.outbox.database.transaction() as transaction:
-        return await holding.resume(transaction)
+        return await outbox.resume(transaction)
 
 
 async def test_what_is_held_goes_out_in_its_order_when_it_is_resumed(post: Post, receiver: Receiver) -> None:
@@ -56,9 +56,9 @@ async def test_it_is_told_since_when_all_is_held_and_what_ends_that(post: Post) 
         await hold(post)
     await hold(post)
 
-    said = await holding.told(post.outbox.database)
+    said = await outbox.describe_pause(post.outbox.database)
 
     assert clock.rfc3339(moment) in said
-    assert holding.COMMAND in said
+    assert outbox.RESUME_COMMAND in said
     assert [await resume(post), await resume(post)] == [True, False]
-    assert await holding.told(post.outbox.database) == "not held"
+    assert await outbox.describe_pause(post.outbox.database) == "not held"

@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from countersign.kernel import clock
-from countersign.kernel.webhooks import leases, receivers, sender
-from countersign.kernel.webhooks.sender import Lanes
+from countersign.kernel.webhooks import receivers, sender
+from countersign.kernel.webhooks.sender import Sender
 from tests.kernel.webhooks.conftest import Post
 from tests.peers.receiver import Receiver
 
@@ -15,7 +15,7 @@ async def test_a_receiver_removed_while_it_is_told_is_told_no_more(post: Post, r
     webhook_id, _ = await post.add(receiver.url)
     receiver.instead = "hang"
     await post.emit("a", "b")
-    lanes = Lanes(post.outbox)
+    lanes = Sender(post.outbox)
     await lanes.open()
     await receiver.heard(1)
 
@@ -37,7 +37,7 @@ async def test_of_several_nodes_one_sends_to_a_receiver(
 
     async with AsyncExitStack() as nodes:
         for _ in range(4):
-            await nodes.enter_async_context(sender.sending(post.outbox))
+            await nodes.enter_async_context(sender.send_deliveries(post.outbox))
         await receiver.heard(50)
 
     assert len(receiver.ids) == len(set(receiver.ids)) == 50
@@ -48,11 +48,11 @@ async def test_a_node_that_was_silent_for_too_long_changes_nothing(post: Post, r
     webhook_id, _ = await post.add(receiver.url)
     receiver.instead = "hang"
     await post.emit("a")
-    silent = Lanes(post.outbox)
+    silent = Sender(post.outbox)
     await silent.open()
     await receiver.heard(1)
 
-    with clock.fixed(clock.later(clock.now(), seconds=leases.LEASE_S + 1)):
+    with clock.fixed(clock.later(clock.now(), seconds=sender.LEASE_S + 1)):
         receiver.instead, receiver.status = "", 500
         await post.deliver()
         (told,) = await post.deliveries(webhook_id)

@@ -12,7 +12,7 @@ from countersign.kernel import clock, safe_http_client
 from countersign.kernel.clock import DAY, HOUR, Instant
 from countersign.kernel.errors import InvalidRequest
 from countersign.kernel.webhooks import deliveries, outbox, receivers
-from countersign.kernel.webhooks.sender import Lanes
+from countersign.kernel.webhooks.sender import Sender
 from tests.kernel.webhooks.conftest import Post
 from tests.peers.receiver import Receiver
 
@@ -166,7 +166,7 @@ async def test_a_receiver_that_hangs_holds_up_no_other(post: Post, receiver: Rec
     receiver.instead = "hang"
     await post.emit(*(f"things/{number}" for number in range(20)))
 
-    lanes = Lanes(post.outbox)
+    lanes = Sender(post.outbox)
     await lanes.open()
     await other.heard(20)
     await receiver.heard(1)

@@ -10,7 +10,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
-from countersign.kernel.webhooks import signing
+from countersign.kernel.webhooks import receivers
 
 # The example of the specification and of its libraries' tests.
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -19,7 +19,7 @@ SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def test_the_published_vector_is_met() -> None:
-    made = signing.headers([SECRET], MESSAGE, Instant(TIMESTAMP * clock.SECOND + 999_999), BODY)
+    made = receivers.signature_headers([SECRET], MESSAGE, Instant(TIMESTAMP * clock.SECOND + 999_999), BODY)
 
     assert made == {"webhook-id": MESSAGE, "webhook-timestamp": str(TIMESTAMP), "webhook-signature": SIGNATURE}
 
@@ -27,28 +27,28 @@ def test_the_published_vector_is_met() -> None:
 @given(st.text(max_size=200), st.from_regex(r"[A-Za-z0-9_-]{1,40}", fullmatch=True))
 def test_the_library_signs_as_we_do(text: str, message: str) -> None:
     body = text.encode(errors="replace")
-    secret = signing.new_secret()
+    secret = receivers.new_signing_secret()
 
-    made = signing.headers([secret], message, Instant(TIMESTAMP * clock.SECOND), body)
+    made = receivers.signature_headers([secret], message, Instant(TIMESTAMP * clock.SECOND), body)
 
     theirs = Webhook(secret).sign(message, datetime.fromtimestamp(TIMESTAMP, UTC), body.decode())
     assert made["webhook-signature"] == theirs
 
 
 def test_each_of_two_secrets_verifies_while_both_sign() -> None:
-    old, new = signing.new_secret(), signing.new_secret()
-    made = signing.headers([new, old], MESSAGE, clock.now(), BODY)
+    old, new = receivers.new_signing_secret(), receivers.new_signing_secret()
+    made = receivers.signature_headers([new, old], MESSAGE, clock.now(), BODY)
 
     for secret in (old, new):
         assert Webhook(secret).verify(BODY, made) == {"test": 2432232314}
     with pytest.raises(WebhookVerificationError):
-        Webhook(signing.new_secret()).verify(BODY, made)
+        Webhook(receivers.new_signing_secret()).verify(BODY, made)
 
 
 @pytest.mark.parametrize("changed", ["webhook-id", "webhook-timestamp", "body"])
 def test_nothing_that_is_signed_can_be_changed(changed: str) -> None:
-    secret = signing.new_secret()
-    made = signing.headers([secret], MESSAGE, clock.now(), BODY)
+    secret = receivers.new_signing_secret()
+    made = receivers.signature_headers([secret], MESSAGE, clock.now(), BODY)
     body = BODY
     if changed == "body":
         body = BODY.replace(b"4", b"5")
@@ -60,7 +60,7 @@ def test_nothing_that_is_signed_can_be_changed(changed: str) -> None:
 
 
 def test_a_secret_is_32_random_bytes() -> None:
-    made = {signing.new_secret() for _ in range(100)}
+    made = {receivers.new_signing_secret() for _ in range(100)}
 
     assert len(made) == 100
     assert all(len(base64.b64decode(each.removeprefix("whsec_"), validate=True)) == 32 for each in made)
@@ -68,4 +68,4 @@ def test_a_secret_is_32_random_bytes() -> None:
 
 def test_what_is_no_secret_signs_nothing() -> None:
     with pytest.raises(ValueError, match="whsec_"):
-        signing.headers(["whsec_not base64!"], MESSAGE, clock.now(), BODY)
+        receivers.signature_headers(["whsec_not base64!"], MESSAGE, clock.now(), BODY)

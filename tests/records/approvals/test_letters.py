@@ -10,8 +10,8 @@ import pytest
 from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.mail import transports
-from countersign.kernel.mail.port import Mail
-from countersign.kernel.webhooks import holding
+from countersign.kernel.mail.transports import Mail
+from countersign.kernel.webhooks import outbox
 from countersign.records import app
 from countersign.records.approvals import letters
 from tests.records.conftest import Rooms
@@ -56,7 +56,7 @@ async def deliver(office: Office, later_s: float = 0, mail: Mail | None = None) 
 
 def sent(office: Office) -> list[tuple[str, str, str]]:
     """The letters in the outbox folder, oldest first: to whom, subject, text."""
-    folder = Path(office.service.records.settings.data) / transports.FOLDER
+    folder = Path(office.service.records.settings.data) / transports.OUTBOX_FOLDER
     found = [message_from_bytes(path.read_bytes(), policy=SMTP) for path in transports.messages(folder)[::-1]]
     return [(str(each["To"]), str(each["Subject"]), str(each.get_content()).replace("\r\n", "\n")) for each in found]
 
@@ -87,14 +87,14 @@ async def test_five_minutes_after_the_first_plan_one_letter_tells_of_all(office:
 async def test_restored_records_send_no_letter_until_they_are_resumed(office: Office) -> None:
     database = office.service.records.database
     async with database.transaction() as transaction:
-        await holding.hold(transaction)
+        await outbox.pause(transaction)
     await proposals(office, 3)
 
     await deliver(office, SOON_S)
     await deliver(office, 86_400)
     assert sent(office) == []
     async with database.transaction() as transaction:
-        await holding.resume(transaction)
+        await outbox.resume(transaction)
     await deliver(office, 86_401)
 
     assert sorted(each[0] for each in sent(office)) == ["alice@example.com", "root@example.com"]

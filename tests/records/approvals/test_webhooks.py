@@ -8,7 +8,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.kernel.webhooks import receivers
-from countersign.kernel.webhooks.sender import Lanes
+from countersign.kernel.webhooks.sender import Sender
 from countersign.records.approvals import events, expiry
 from tests.peers.receiver import Receiver, receiving
 from tests.records.office import Office
@@ -28,7 +28,7 @@ async def receiver(office: Office) -> AsyncIterator[Receiver]:
 async def told(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
     """Type and subject of all that arrives now."""
     before = len(receiver.messages)
-    lanes = Lanes(replace(events.outbox_of(office.service.records), is_private=True))
+    lanes = Sender(replace(events.outbox_of(office.service.records), is_private=True))
     await lanes.open()
     await lanes.settled()
     return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]

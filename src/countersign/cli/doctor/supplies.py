@@ -17,8 +17,7 @@ from countersign.kernel.database.postgres_admin import rights_at
 from countersign.kernel.database.postgres_privileges import RightMissing
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.counters import SharedMemoryCounters
-from countersign.kernel.mail.open import open_mail
-from countersign.kernel.mail.transports import FOLDER
+from countersign.kernel.mail.transports import OUTBOX_FOLDER, open_mail
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
 from countersign.kernel.security.masterkey import (
     NEEDED_WITH_POSTGRESQL,
@@ -27,7 +26,7 @@ from countersign.kernel.security.masterkey import (
     load_master_key,
     missing_key_remedy,
 )
-from countersign.kernel.webhooks import holding
+from countersign.kernel.webhooks import outbox
 from countersign.settings import BadSetting, Settings
 
 SLOTS = 8
@@ -193,7 +192,7 @@ async def mail(settings: Settings) -> Finding:
         return Finding("mail", "fail", str(error), "Correct the setting; `countersign config` explains it.")
     if settings.smtp_url:
         return Finding("mail", "ok", "the mail server takes mail")
-    return Finding("mail", "ok", f"letters stay in {data / FOLDER}: `countersign mail` shows them")
+    return Finding("mail", "ok", f"letters stay in {data / OUTBOX_FOLDER}: `countersign mail` shows them")
 
 
 async def deliveries(settings: Settings) -> Finding:
@@ -205,6 +204,6 @@ async def deliveries(settings: Settings) -> Finding:
         return Finding(name, "warn", "not looked at", "Correct what the checks of the databases name.")
     held = [f"{service} since {clock.rfc3339(at)}" for service, at in found.items() if at is not None]
     if held:
-        remedy = f"This was restored: look through its webhooks, then run `{holding.COMMAND}`."
+        remedy = f"This was restored: look through its webhooks, then run `{outbox.RESUME_COMMAND}`."
         return Finding(name, "warn", f"webhooks and letters are held: {', '.join(held)}", remedy)
     return Finding(name, "ok", "webhooks and letters go out")

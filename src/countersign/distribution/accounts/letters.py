@@ -8,7 +8,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, return_to
 from countersign.distribution.identity.sessions import normal_email
 from countersign.kernel.http.rate_limit import RateLimited
-from countersign.kernel.mail.queue import Letter
+from countersign.kernel.mail.queue import Email
 from countersign.kernel.security import secrets
 
 MAILS_OF_ADDRESS = 5
@@ -52,7 +52,7 @@ async def _count(store: Store, client: str, email: str) -> None:
             raise RateLimited(text, standing)
 
 
-async def _sign_up_letter(store: Store, link: Link) -> Letter:
+async def _sign_up_letter(store: Store, link: Link) -> Email:
     person = await queries.person_with_email(store.database, link.email)
     name = store.settings.resource_name
     if person is not None and person.password_hash is not None:
@@ -62,16 +62,16 @@ async def _sign_up_letter(store: Store, link: Link) -> Letter:
             f"Choose a new password:\n{store.root_url}{return_to.through('/auth/reset', link.return_to)}\n\n"
             f"{_NOT_YOU}\n"
         )
-        return Letter(link.email, f"You have an account at {name}", text)
+        return Email(link.email, f"You have an account at {name}", text)
     address = await _new_link(store, link)
     text = (
         f"To open your account at {name}, choose a password here:\n{address}\n\n"
         f"{_lasting(store)}\n\n{_NOT_YOU} Do not open the link then.\n"
     )
-    return Letter(link.email, f"Open your account at {name}", text)
+    return Email(link.email, f"Open your account at {name}", text)
 
 
-async def _reset_letter(store: Store, link: Link) -> Letter | None:
+async def _reset_letter(store: Store, link: Link) -> Email | None:
     if await queries.person_with_email(store.database, link.email) is None:
         return None
     name = store.settings.resource_name
@@ -80,7 +80,7 @@ async def _reset_letter(store: Store, link: Link) -> Letter | None:
         f"To choose a new password at {name}, open:\n{address}\n\n"
         f"{_lasting(store)} The old password works until then.\n\n{_NOT_YOU} Do not open the link then.\n"
     )
-    return Letter(link.email, f"Choose a new password at {name}", text)
+    return Email(link.email, f"Choose a new password at {name}", text)
 
 
 async def _new_link(store: Store, link: Link) -> str:

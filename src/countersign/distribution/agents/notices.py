@@ -7,7 +7,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, scopes
 from countersign.kernel import clock, telemetry
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.mail.queue import Letter
+from countersign.kernel.mail.queue import Email
 
 
 def connected(store: Store, registration_id: str) -> None:
@@ -19,7 +19,7 @@ def connected(store: Store, registration_id: str) -> None:
         telemetry.logger("agents").warning("no room for a notice", registration=registration_id)
 
 
-async def _letter(store: Store, registration_id: str) -> Letter | None:
+async def _letter(store: Store, registration_id: str) -> Email | None:
     found = await registrations.with_id(store.database, registration_id)
     person = None if found is None else await queries.person(store.database, found.person_id or "")
     if found is None or person is None or found.status != "claimed":
@@ -32,4 +32,4 @@ async def _letter(store: Store, registration_id: str) -> Letter | None:
         f"It can:\n{may}\n\n"
         f"Was it not you? Disconnect it, and set another password:\n{store.root_url}/auth/agents\n"
     )
-    return Letter(person.email, f"An agent can act for you at {name}", text)
+    return Email(person.email, f"An agent can act for you at {name}", text)

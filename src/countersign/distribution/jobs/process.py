@@ -17,7 +17,7 @@ from countersign.distribution.jobs import worker
 from countersign.distribution.jobs.kinds import AnyJobType
 from countersign.kernel import telemetry
 from countersign.kernel.concurrency import background
-from countersign.kernel.jobs import processes, stepping_back
+from countersign.kernel.jobs import processes
 from countersign.settings import Settings
 
 Opening: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManager[Store]]
@@ -36,7 +36,7 @@ class Orders(msgspec.Struct):
 @asynccontextmanager
 async def kept(store: Store, command: Sequence[str], count: int) -> AsyncGenerator[None]:
     """`count` processes of the command work on the store's jobs while the block lasts; see `work_as_told`."""
-    async with processes.kept(command, orders(store), count, grace_s=store.settings.grace_s):
+    async with processes.supervise(command, orders(store), count, grace_s=store.settings.grace_s):
         yield
 
 
@@ -55,8 +55,8 @@ def work_as_told(opened: Opening, types: Sequence[AnyJobType]) -> None:
     told = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
     settings = told.settings
     telemetry.configure(settings.log_level)
-    stepping_back.step_back(nice=settings.job_nice, memory_mib=settings.job_memory_mib)
-    stepping_back.die_with_parent(sys.stdin.fileno())
+    processes.limit_process(nice=settings.job_nice, memory_mib=settings.job_memory_mib)
+    processes.die_with_parent(sys.stdin.fileno())
     uvloop.run(_work(opened(settings, told.root_url, told.is_loopback), told.problems_url, types))
 
 
@@ -66,7 +66,7 @@ async def _work(opening: AbstractAsyncContextManager[Store], problems_url: str, 
     async with opening as store, _stopped_when_broken(store, stopping):
         if not await worker.work(replace(store, problems_url=problems_url), types, stopping):
             # Threads of a job that was left behind would hold up every other way out.
-            os._exit(processes.ANEW)
+            os._exit(processes.RESTART_CODE)
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from countersign.kernel import clock
 from countersign.kernel.blobs.disk import Descriptor
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.jobs.engine import Engine, Take
+from countersign.kernel.jobs.engine import Engine, TakeJob
 
 MAX_WORKERS = 2
 IDLE_S = 10.0
@@ -36,7 +36,7 @@ class Waking:
         await self._engine.defer(transaction, run_after)
         transaction.after_commit(self._wake)
 
-    async def serve(self, take: Take, stopping: asyncio.Event) -> None:
+    async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
         """See Engine."""
         await self._engine.serve(take, stopping)
 

@@ -14,8 +14,7 @@ from countersign.kernel.http.decode import UnsupportedMediaType
 from countersign.kernel.http.request import BodyTooLarge
 from countersign.kernel.http.response import JSON, Answer
 from countersign.kernel.http.routing import MEBIBYTE, Route, route
-from countersign.kernel.mcp import origin
-from countersign.kernel.mcp.server import EVENTS, Implementation, Server
+from countersign.kernel.mcp.server import EVENTS, Implementation, Server, is_origin_allowed
 
 NAME = "countersign-store"
 TITLE = "Countersign store"
@@ -70,7 +69,7 @@ def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ())
 
     async def speak_mcp(call: ToolCall) -> Answer:
         """Answer one message of the Model Context Protocol, or a batch of them."""
-        if not origin.is_allowed(call.headers.get("origin"), call.context.root_url):
+        if not is_origin_allowed(call.headers.get("origin"), call.context.root_url):
             raise ForeignOrigin("this Origin may not send requests here")
         _require_json(call.headers.get("content-type"))
         body = await _body(call)

@@ -1,18 +1,119 @@
-"""Files that are durable when a call returns, worked on in threads, with the disk's errors as refusals."""
+"""Files that are durable when a call returns, written in threads within a quota; disk errors become refusals."""
 
 import asyncio
 import hashlib
 import os
+import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import Executor, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from countersign.kernel import ids
+from countersign.kernel import clock, ids
 from countersign.kernel.blobs.layout import PIECE_BYTES
-from countersign.kernel.blobs.room import Room
-from countersign.kernel.errors import Unavailable, disk_full, is_disk_full
+from countersign.kernel.errors import StorageFull, Unavailable, disk_full, is_disk_full
+
+MEASURE_EVERY_S = 2.0
+
+_TRIES = 8
+
+
+class _UnstableFolder(Exception):
+    """Names of files came and went each time a folder was read."""
+
+
+class DiskQuota:
+    """The room of a folder; for any number of threads, and several processes beside each other.
+
+    A bound of the whole folder is kept by measuring it now and then and counting what this process writes meanwhile:
+    with several processes, what the others write in two seconds may come on top.
+    """
+
+    def __init__(self, folder: Path, reserve_bytes: int, most_bytes: int = 0) -> None:
+        self._folder = folder
+        self._reserve_bytes = reserve_bytes
+        self._most_bytes = most_bytes
+        self._left = 0
+        self._writing = 0
+        self._measured_s = float("-inf")
+        self._lock = threading.Lock()
+
+    def require(self, folder: Path) -> None:
+        """Refuse before the volume of the folder is full.
+
+        Raises:
+            StorageFull: less than the reserve is free.
+        """
+        volume = os.statvfs(folder)
+        free = volume.f_bavail * volume.f_frsize
+        if free < self._reserve_bytes:
+            text = f"The volume of the blobs has {free} bytes free, and {self._reserve_bytes} are kept in reserve."
+            raise StorageFull(text)
+
+    @contextmanager
+    def taking(self, count: int) -> Generator[None]:
+        """Count so many bytes, which are written within.
+
+        Raises:
+            StorageFull: they would be more than the folder may take.
+        """
+        if not self._most_bytes:
+            yield
+            return
+        with self._lock:
+            self._count(count)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._writing -= count
+
+    def _count(self, count: int) -> None:
+        now_s = clock.monotonic_s()
+        if now_s - self._measured_s > MEASURE_EVERY_S or self._left < count:
+            self._measured_s = now_s
+            with suppress(_UnstableFolder):
+                # What is being written may not be in its file yet: a measure alone would give its room away again.
+                self._left = self._most_bytes - _used_bytes(self._folder) - self._writing
+        if self._left < count:
+            raise StorageFull(f"The files here may take {self._most_bytes} bytes, and they would take more.")
+        self._left -= count
+        self._writing += count
+
+
+def _used_bytes(folder: Path) -> int:
+    """The bytes of all files under the folder; one that moves meanwhile may count twice, but is not left out.
+
+    Folders are taken from the last name to the first, since files move from `staging` to `sealed`.
+
+    Raises:
+        _Unsteady: they could not be counted.
+    """
+    total = 0
+    waiting = [str(folder)]
+    while waiting:
+        files_bytes, folders = _scan(waiting.pop())
+        total += files_bytes
+        waiting += sorted(folders)
+    return total
+
+
+def _scan(folder: str) -> tuple[int, list[str]]:
+    """The bytes of the folder's own files, and its folders; neither when it is gone."""
+    for _ in range(_TRIES):
+        try:
+            with os.scandir(folder) as scanned:
+                entries = list(scanned)
+        except FileNotFoundError:
+            return 0, []
+        folders = [each.path for each in entries if each.is_dir(follow_symlinks=False)]
+        files = [each for each in entries if not each.is_dir(follow_symlinks=False)]
+        # A name that went away meanwhile may have become another one here: the folder is read again.
+        with suppress(FileNotFoundError):
+            return sum(each.stat(follow_symlinks=False).st_size for each in files), folders
+    raise _UnstableFolder
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,7 +195,7 @@ def write_all(held: Descriptor, piece: memoryview) -> None:
         piece = piece[os.write(held.fd, piece) :]
 
 
-def write_whole(path: Path, content: bytes, *, is_new: bool) -> bool:
+def write_atomically(path: Path, content: bytes, *, is_new: bool) -> bool:
     """Write a small file at once, durably: whoever reads it finds all of it or what was there before. `is_new` leaves a
     file that is there as it is, and returns False.
 
@@ -118,14 +219,14 @@ def write_whole(path: Path, content: bytes, *, is_new: bool) -> bool:
     return True
 
 
-class Arriving:
+class IncomingFile:
     """A file while its bytes arrive: one piece is hashed and written while the next is received.
 
     Nobody else writes to the file, and it has its name only when whole: what was sealed from it cannot be
     reached by a later or a slower writer.
     """
 
-    def __init__(self, pool: Executor, path: Path, room: Room) -> None:
+    def __init__(self, pool: Executor, path: Path, room: DiskQuota) -> None:
         make_folder(path.parent)
         room.require(path.parent)
         self._pool = pool

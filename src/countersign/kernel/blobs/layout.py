@@ -1,9 +1,9 @@
-"""How stored bytes are named, and which stretches of which parts make a whole."""
+"""How stored bytes are named and cut into pieces, and which ranges of which parts make a whole."""
 
 import heapq
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from typing import NamedTuple
 
 from countersign.kernel.blobs.port import ChecksumMismatch, Part
@@ -122,3 +122,18 @@ def check_digest(found: str, announced: str | None) -> None:
 def parts_missing() -> ChecksumMismatch:
     """The refusal when a part that was received is gone, or has another size."""
     return ChecksumMismatch("The bytes of a part that was received are no longer there.")
+
+
+async def rechunk(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes | bytearray, None]:
+    """The same bytes in pieces of about PIECE_BYTES, or as large as they came."""
+    piece = bytearray()
+    async for chunk in chunks:
+        if not piece and len(chunk) >= PIECE_BYTES:
+            yield chunk
+            continue
+        piece += chunk
+        if len(piece) >= PIECE_BYTES:
+            yield piece
+            piece = bytearray()
+    if piece:
+        yield piece

@@ -11,10 +11,9 @@ from pathlib import Path
 
 from countersign.kernel import ids
 from countersign.kernel.blobs import disk, layout
-from countersign.kernel.blobs.layout import PIECE_BYTES, Span
-from countersign.kernel.blobs.pieces import in_pieces
+from countersign.kernel.blobs.disk import DiskQuota
+from countersign.kernel.blobs.layout import PIECE_BYTES, Span, rechunk
 from countersign.kernel.blobs.port import Part, Sealed, Staged
-from countersign.kernel.blobs.room import Room
 from countersign.kernel.clock import SECOND, Instant
 from countersign.kernel.errors import NotFound, Unavailable
 
@@ -43,7 +42,7 @@ class LocalBlobs:
     ) -> None:
         self._root = root
         self._beneath = beneath
-        self._room = Room(root, reserve_bytes, most_bytes)
+        self._room = DiskQuota(root, reserve_bytes, most_bytes)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blobs")
 
     async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:
@@ -56,9 +55,9 @@ class LocalBlobs:
         if offset < 0:
             raise ValueError(f"a part cannot begin at {offset}")
         folder = self._upload(upload)
-        arriving = await disk.in_thread(self._pool, disk.Arriving, self._pool, folder / _unnamed(), self._room)
+        arriving = await disk.in_thread(self._pool, disk.IncomingFile, self._pool, folder / _unnamed(), self._room)
         try:
-            async with aclosing(in_pieces(chunks)) as pieces:
+            async with aclosing(rechunk(chunks)) as pieces:
                 async for piece in pieces:
                     await arriving.add(piece)
             part = Part(offset, arriving.length, await arriving.finish())
@@ -301,7 +300,7 @@ def _read_marker(path: Path) -> bytes | None:
 def _write_marker(path: Path, content: bytes, *, is_new: bool) -> bool:
     """Write the marker beside its place, then give it its name, which of several writers one gets when it is new."""
     disk.make_folder(path.parent)
-    return disk.write_whole(path, content, is_new=is_new)
+    return disk.write_atomically(path, content, is_new=is_new)
 
 
 def _remove_tree(folder: Path) -> None:

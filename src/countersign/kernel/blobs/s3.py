@@ -13,11 +13,10 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError
 from obstore.store import S3Store
 
 from countersign.kernel import clock, ids
-from countersign.kernel.blobs import bucket, layout
-from countersign.kernel.blobs.layout import Span
-from countersign.kernel.blobs.pieces import in_pieces
+from countersign.kernel.blobs import layout, s3_client
+from countersign.kernel.blobs.layout import Span, rechunk
 from countersign.kernel.blobs.port import Part, Sealed, Staged
-from countersign.kernel.blobs.s3_client import ATTRIBUTES, Sending, listed, received, refusals
+from countersign.kernel.blobs.s3_client import ATTRIBUTES, MultipartUpload, list_objects, read_pieces, refusals
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import NotFound, Refused, Unavailable
 
@@ -53,9 +52,9 @@ class S3Blobs:
         data = f"{offset:016x}-data-{ids.new_uuid()}"
         digest = hashlib.sha256()
         length = 0
-        sending = Sending(self._store, folder + data, _SMALLEST_MULTIPART)
+        sending = MultipartUpload(self._store, folder + data, _SMALLEST_MULTIPART)
         try:
-            async with aclosing(in_pieces(chunks)) as pieces:
+            async with aclosing(rechunk(chunks)) as pieces:
                 async for piece in pieces:
                     await asyncio.to_thread(digest.update, piece)
                     await sending.add(piece)
@@ -103,7 +102,7 @@ class S3Blobs:
     async def discard(self, upload: str) -> None:
         """See BlobStore."""
         with refusals():
-            async for found in listed(self._store, _folder(upload)):
+            async for found in list_objects(self._store, _folder(upload)):
                 await obstore.delete_async(self._store, [each["path"] for each in found])
 
     async def size(self, sha256: str) -> int | None:
@@ -127,7 +126,7 @@ class S3Blobs:
                 if start < min(stop, (await obstore.head_async(self._store, path))["size"]):
                     raise
                 return
-            async with aclosing(received(answer)) as pieces:
+            async with aclosing(read_pieces(answer)) as pieces:
                 async for piece in pieces:
                     yield piece
 
@@ -173,7 +172,7 @@ class S3Blobs:
                 answer = await obstore.get_async(self._store, layout.MARKER)
                 return bytes(await answer.bytes_async())[: layout.MAX_MARKER_BYTES]
             except FileNotFoundError as error:
-                if bucket.is_missing(error):
+                if s3_client.is_bucket_missing(error):
                     raise
                 return None
 
@@ -194,7 +193,7 @@ class S3Blobs:
     async def clear(self) -> None:
         """See BlobStore."""
         for prefix in ("staging/", "sealed/"):
-            async for found in listed(self._store, prefix):
+            async for found in list_objects(self._store, prefix):
                 with refusals():
                     await obstore.delete_async(self._store, [each["path"] for each in found])
         with refusals():
@@ -239,7 +238,7 @@ class S3Blobs:
         """Write the spans one after another; the blob appears only when their digest is the expected one."""
         digest = hashlib.sha256()
         multipart_bytes = max(_SMALLEST_MULTIPART, size // _MAX_MULTIPARTS + 1)
-        sending = Sending(self._store, layout.sealed_name(expected), multipart_bytes)
+        sending = MultipartUpload(self._store, layout.sealed_name(expected), multipart_bytes)
         try:
             async with aclosing(self._staged_bytes(folder, laid)) as pieces:
                 async for piece in pieces:
@@ -259,7 +258,7 @@ class S3Blobs:
                 answer = await obstore.get_async(self._store, data, options={"range": wanted})
                 if answer.meta["size"] != length:
                     raise layout.parts_missing()
-                async with aclosing(received(answer)) as pieces:
+                async with aclosing(read_pieces(answer)) as pieces:
                     async for piece in pieces:
                         yield piece
 
@@ -272,7 +271,7 @@ class S3Blobs:
         return folder + name
 
     async def _objects(self, prefix: str) -> AsyncIterator[tuple[str, Instant, int]]:
-        async for found in listed(self._store, prefix):
+        async for found in list_objects(self._store, prefix):
             for each in found:
                 yield each["path"], clock.from_datetime(each["last_modified"]), each["size"]
 

@@ -1,17 +1,134 @@
-"""Streams of bytes on their way to a store: evened out, and fed to an upload that can be abandoned."""
+"""The S3 client: multipart uploads that can be aborted, listings, and its errors, each with cause and remedy.
+
+No host, bucket or key is named. Settings and credentials are the operator's: cause and remedy are a note to the
+refusal, which callers of the API do not see.
+"""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final, Protocol, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from countersign.kernel.blobs import bucket
 from countersign.kernel.blobs.layout import PIECE_BYTES
-from countersign.kernel.errors import Refused
+from countersign.kernel.errors import Refused, Unavailable, disk_full
+
+BLOBS_SETTING = "COUNTERSIGN_BLOBS_URL"
+NO_BUCKET = "NoSuchBucket"
+
+_CODE = re.compile(r"<Code>\s*(\w{1,100})\s*</Code>")
+_STATUS = re.compile(r"non-2xx status code: (\d{3})")
+
+
+class Cause(NamedTuple):
+    """What is wrong with the bucket, as the end of a sentence that begins with it, and the remedy."""
+
+    why: str
+    remedy: str
+
+
+_REGION = Cause("is in another region than the address says", f"Correct `region` in {BLOBS_SETTING}.")
+_NO_RIGHT = Cause(
+    "may not be used so by this access key",
+    "Allow the key s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload there.",
+)
+_EXPIRED = Cause("is asked with a session token that has expired", "Renew AWS_SESSION_TOKEN and the key with it.")
+_NO_CREDENTIALS = Cause(
+    "is asked without an access key, and this machine has no role", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+)
+_MISSING = Cause("is not there", f"Create it, or correct bucket and `endpoint` in {BLOBS_SETTING}.")
+_NOT_S3 = Cause("is behind an endpoint that does not answer as S3 does", f"Correct `endpoint` in {BLOBS_SETTING}.")
+_BUSY = Cause("is behind a server that is busy or out of order", "Try again; look at the server's own state.")
+_CONNECTION_LOST = Cause(
+    "could not be reached, or broke off its answer", "Try again; look at the server and the way there."
+)
+
+# The codes of S3 (its reference, error responses), which others that speak its protocol use as well.
+_S3_ERRORS = {
+    "InvalidAccessKeyId": Cause(
+        "is asked with an access key that its server does not know", "Correct AWS_ACCESS_KEY_ID."
+    ),
+    "SignatureDoesNotMatch": Cause(
+        "is asked with a secret that is not the access key's", "Correct AWS_SECRET_ACCESS_KEY."
+    ),
+    "RequestTimeTooSkewed": Cause(
+        "is behind a server whose clock is another than this machine's", "Set the clock of this machine by NTP."
+    ),
+    "ExpiredToken": _EXPIRED,
+    "InvalidToken": _EXPIRED,
+    NO_BUCKET: _MISSING,
+    "PermanentRedirect": _REGION,
+    "AuthorizationHeaderMalformed": _REGION,
+    "IllegalLocationConstraintException": _REGION,
+    "SlowDown": _BUSY,
+    "ServiceUnavailable": _BUSY,
+    "InternalError": _BUSY,
+}
+
+# What the client's own words hold when no answer with a code came, in the order of asking.
+_CLIENT_ERRORS = {
+    "://169.254.": _NO_CREDENTIALS,
+    "redirect without LOCATION": _REGION,
+    "dns error": Cause(
+        "is behind an endpoint that cannot be found", f"Correct the host of `endpoint` in {BLOBS_SETTING}."
+    ),
+    "ConnectionRefused": Cause(
+        "is behind an endpoint where nobody listens", f"Start it, or correct `endpoint` in {BLOBS_SETTING}."
+    ),
+    "InvalidCertificate": Cause(
+        "is behind an endpoint whose certificate is not believed", "Add its authority to the machine's (SSL_CERT_FILE)."
+    ),
+    "InvalidContentType": Cause(
+        "is behind an endpoint that does not speak TLS", f"Correct `endpoint` in {BLOBS_SETTING}, or its TLS."
+    ),
+    "TimedOut": Cause(
+        "is behind an endpoint that does not answer in time",
+        f"Correct `endpoint` in {BLOBS_SETTING}, or the way there.",
+    ),
+    "error sending request": Cause("cannot be reached", f"Correct `endpoint` in {BLOBS_SETTING}, or the way there."),
+}
+
+
+def refusal(error: Exception) -> Refused:
+    """What an error of the client means for whoever asked; why, and the remedy, are a note for the operator."""
+    said = str(error)
+    status = next(iter(_STATUS.findall(said)), "")
+    # The client names no class for it; servers with a disk of their own answer 507.
+    if status == "507":
+        return disk_full("the bucket of the blobs")
+    cause = _cause(said, status)
+    refused = Unavailable("The bucket of the blobs cannot be used now.")
+    refused.add_note(f"It {cause.why}. {cause.remedy}")
+    return refused
+
+
+def is_bucket_missing(error: Exception) -> bool:
+    """Whether it is the bucket that is not there, and no object."""
+    return _code(str(error)) == NO_BUCKET
+
+
+def _cause(said: str, status: str) -> Cause:
+    if known := _S3_ERRORS.get(_code(said)):
+        return known
+    if sign := next((each for words, each in _CLIENT_ERRORS.items() if words in said), None):
+        return sign
+    if status in ("401", "403"):
+        return _NO_RIGHT
+    if status == "404":
+        return _MISSING
+    # Without a status no answer came, or its bytes ended early: whoever asks again may get all of it.
+    if not status:
+        return _CONNECTION_LOST
+    return _BUSY if status >= "500" else _NOT_S3
+
+
+def _code(said: str) -> str:
+    return next(iter(_CODE.findall(said)), "")
+
 
 _PAGE = 1_000
 _PIECES_WAITING = 2
@@ -39,28 +156,28 @@ def refusals(missing: Callable[[], Refused] | None = None) -> Generator[None, No
     try:
         yield
     except FileNotFoundError as error:
-        if missing is None or bucket.is_missing(error):
-            raise bucket.refusal(error) from error
+        if missing is None or is_bucket_missing(error):
+            raise refusal(error) from error
         raise missing() from error
     except BaseError as error:
-        raise bucket.refusal(error) from error
+        raise refusal(error) from error
 
 
-async def listed(store: S3Store, prefix: str) -> AsyncGenerator[Sequence["obstore.ObjectMeta"], None]:
+async def list_objects(store: S3Store, prefix: str) -> AsyncGenerator[Sequence["obstore.ObjectMeta"], None]:
     """Every object under the prefix, in the order of the names, a page at a time."""
     with refusals():
         async for page in cast(_Lists, obstore).list(store, prefix, chunk_size=_PAGE):
             yield page
 
 
-async def received(answer: "obstore.GetResult") -> AsyncGenerator[bytes, None]:
+async def read_pieces(answer: "obstore.GetResult") -> AsyncGenerator[bytes, None]:
     """The bytes of an answer in pieces of at most PIECE_BYTES."""
     async for chunk in answer.stream(min_chunk_size=PIECE_BYTES):
         for at in range(0, len(chunk), PIECE_BYTES):
             yield chunk[at : at + PIECE_BYTES]
 
 
-class Sending:
+class MultipartUpload:
     """One object on its way into the bucket, as a multipart upload of pieces of `multipart_bytes`.
 
     The object appears with `finish`, or never. Memory: a few pieces of `multipart_bytes`.

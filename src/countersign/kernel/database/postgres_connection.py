@@ -109,7 +109,7 @@ _HBA = (
 _LOGINS = {
     "no encryption": f"If it lets this user in by TLS alone, add sslmode=require to {ADDRESS_SETTING}. {_HBA}",
     "pg_hba.conf": _HBA,
-    "does not exist": f"Create the user there (CREATE ROLE … LOGIN PASSWORD …), or correct its name in {ADDRESS_SETTING}.",
+    "does not exist": f"Create the user (CREATE ROLE … LOGIN PASSWORD …), or correct its name in {ADDRESS_SETTING}.",
     "not permitted to log in": "Let the user log in there: ALTER ROLE … LOGIN.",
 }
 

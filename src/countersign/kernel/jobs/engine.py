@@ -1,4 +1,4 @@
-"""The port between those who ask for work and those who do it."""
+"""The job engine's interface, and the embedded engine, whose workers poll the job table."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,8 +6,10 @@ from typing import Protocol, TypeAlias
 
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Transaction
+from countersign.kernel.errors import Refused
+from countersign.kernel.telemetry import ThrottledErrorLog
 
-Take: TypeAlias = Callable[[], Awaitable[bool]]
+TakeJob: TypeAlias = Callable[[], Awaitable[bool]]
 """Takes up the job whose turn it is and does it; False when there is none. Never called while it still runs."""
 
 
@@ -22,10 +24,45 @@ class Engine(Protocol):
         rolled back."""
         ...
 
-    async def serve(self, take: Take, stopping: asyncio.Event) -> None:
+    async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
         """Call `take` whenever there may be a job, as long as it finds one, until stopping is set.
 
         Raises:
             Unavailable: the engine cannot be reached; the process is to be started anew.
         """
         ...
+
+
+POLL_EVERY_S = 0.04
+"""On SQLite a look takes some 20 µs; a hundredth of a second's wait would not be noticed by anybody."""
+RETRY_S = 1.0
+
+
+class EmbeddedEngine:
+    """Looks by itself. What is deferred is in the table, and that is enough."""
+
+    async def defer(self, transaction: Transaction, run_after: Instant | None = None) -> None:
+        """Nothing has to be told to anybody."""
+
+    async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
+        """Look, and look again; a database that is away for a while is waited for."""
+        trouble = ThrottledErrorLog("jobs", "no job could be taken")
+        while not stopping.is_set():
+            try:
+                has_done = await take()
+            except Refused as refused:
+                trouble.failed(refused)
+                await pause(stopping, RETRY_S)
+                continue
+            trouble.over()
+            if not has_done:
+                await pause(stopping, POLL_EVERY_S)
+
+
+async def pause(stopping: asyncio.Event, seconds: float) -> None:
+    """Do nothing for a while, unless stopping is set."""
+    try:
+        async with asyncio.timeout(seconds):
+            await stopping.wait()
+    except TimeoutError:
+        return

@@ -1,8 +1,7 @@
 """Choosing the engine: the one place that knows them all."""
 
 from countersign.kernel.database.port import Database
-from countersign.kernel.jobs.embedded import EmbeddedEngine
-from countersign.kernel.jobs.engine import Engine
+from countersign.kernel.jobs.engine import EmbeddedEngine, Engine
 from countersign.settings import BadSetting
 
 

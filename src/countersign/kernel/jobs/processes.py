@@ -1,14 +1,20 @@
-"""Processes that are kept running: started anew when they end, told to stop and then made to."""
+"""Worker processes: supervised and restarted by their parent; limited in priority, memory and lifetime."""
 
 import asyncio
+import ctypes
+import os
+import resource
 import signal
+import sys
+import threading
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 from countersign.kernel import clock, telemetry
 
-ANEW = 75
+RESTART_CODE = 75
 """Exit code of a process that asks to be started anew at once."""
 NOT_STARTED = 127
 CLOSING_S = 3.0
@@ -18,13 +24,13 @@ STEADY_S = 60.0
 
 
 @asynccontextmanager
-async def kept(command: Sequence[str], orders: bytes, count: int, *, grace_s: float) -> AsyncGenerator[None]:
+async def supervise(command: Sequence[str], orders: bytes, count: int, *, grace_s: float) -> AsyncGenerator[None]:
     """`count` processes of the command run while the block lasts; then SIGTERM, and SIGKILL after the grace time.
 
     Each gets `orders` as the first line of its standard input, which stays open as long as this process lives. One
     that dies is started anew, after a pause that grows while it dies again and again.
     """
-    running = [_Kept(command, orders, number) for number in range(count)]
+    running = [_Supervised(command, orders, number) for number in range(count)]
     tasks = [asyncio.create_task(each.keep()) for each in running]
     try:
         yield
@@ -38,7 +44,7 @@ async def kept(command: Sequence[str], orders: bytes, count: int, *, grace_s: fl
             await asyncio.gather(*tasks)
 
 
-class _Kept:
+class _Supervised:
     """One of the processes, one life after the other."""
 
     def __init__(self, command: Sequence[str], orders: bytes, number: int) -> None:
@@ -56,7 +62,7 @@ class _Kept:
             code = await self._live()
             if self._stopping.is_set():
                 return
-            if code == ANEW:
+            if code == RESTART_CODE:
                 continue
             telemetry.logger("jobs").error("a worker died and is replaced", worker=self._number, exit_code=code)
             was_steady = clock.monotonic_s() - began_s > STEADY_S
@@ -92,3 +98,43 @@ class _Kept:
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.send_signal(number)
+
+
+_PR_SET_PDEATHSIG = 1
+OOM_SCORE_ADJ = "500"
+"""Of 1,000: when memory runs out, a job goes before a server does."""
+
+
+def limit_process(*, nice: int, memory_mib: int) -> None:
+    """Let requests go first, take `memory_mib` MiB of memory at most, leave no core behind, ignore ctrl-C, which the
+    parent hears as well, and SIGHUP, which ends nothing."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    os.nice(nice)
+    _set_limit(resource.RLIMIT_AS, memory_mib << 20)
+    _set_limit(resource.RLIMIT_CORE, 0)
+    # Only Linux has it, and a container may forbid it.
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE_ADJ)
+
+
+def _set_limit(kind: int, most: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (bound, bound))
+
+
+def die_with_parent(parent_pipe: int) -> None:
+    """End this process, whatever it does, when its parent has ended: the pipe from there is at its end then.
+
+    Linux tells the death of a parent by itself, which also reaches a process that can run no thread of its own.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=_end_at_end_of, args=(parent_pipe,), daemon=True).start()
+
+
+def _end_at_end_of(pipe: int) -> None:
+    while os.read(pipe, 4096):
+        continue
+    os._exit(1)

@@ -19,8 +19,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused, Unavailable
-from countersign.kernel.jobs.embedded import paused
-from countersign.kernel.jobs.engine import Take
+from countersign.kernel.jobs.engine import TakeJob, pause
 from countersign.kernel.telemetry import ThrottledErrorLog
 
 QUEUE, TASK = "countersign", "take"
@@ -88,7 +87,7 @@ class ProcrastinateEngine:
         """Call a worker; Procrastinate's own function does it, in our transaction."""
         await transaction.fetch(DEFER, None if run_after is None else run_after / clock.SECOND)
 
-    async def serve(self, take: Take, stopping: asyncio.Event) -> None:
+    async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
         """Work whenever Procrastinate calls, and look by ourselves every few seconds for what a dead worker left.
 
         Raises:
@@ -162,7 +161,7 @@ class ProcrastinateEngine:
                 with suppress(ConnectorException):
                     await app.job_manager.retry_job(job)
             await drain()
-            await paused(stopping, LOOK_EVERY_S)
+            await pause(stopping, LOOK_EVERY_S)
 
 
 async def _missing(reader: Reader, known: list[str]) -> list[str]:

@@ -7,10 +7,10 @@ from typing import NamedTuple, Protocol, TypeAlias
 from countersign.kernel import metrics
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.mail.message import BadAddress
-from countersign.kernel.mail.port import Mail
+from countersign.kernel.mail.transports import Mail
 
 MAX_WAITING = 1_000
-AT_ONCE = 4
+MAX_CONCURRENT = 4
 PAUSES_S = (0.05, 2.0, 15.0)
 """Before each try. The first lets the answer go out before any work that its time could tell about."""
 CLOSING_S = 5.0
@@ -19,7 +19,7 @@ WAITING = metrics.gauge("countersign_mail_waiting", "Letters in memory that wait
 FAILED = metrics.counter("countersign_mail_failures_total", "Attempts to send a letter that failed.")
 
 
-class Letter(NamedTuple):
+class Email(NamedTuple):
     """What is to be sent."""
 
     to: str
@@ -27,7 +27,7 @@ class Letter(NamedTuple):
     text: str
 
 
-Writing: TypeAlias = Callable[[], Awaitable[Letter | None]]
+ComposeEmail: TypeAlias = Callable[[], Awaitable[Email | None]]
 """Makes a letter; None when there is none to send."""
 
 
@@ -43,14 +43,14 @@ class Log(Protocol):
         ...
 
 
-class MailRoom:
+class MailQueue:
     """Sends letters over a Mail, now or after the answer. What waits is kept in memory alone: a letter that is lost
     with the process is one its reader asks for again."""
 
     def __init__(self, mail: Mail, log: Log) -> None:
         self.mail = mail
         self._tasks: set[asyncio.Task[None]] = set()
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         self._log = log
         # Told as 0 until something is counted.
         WAITING.of()
@@ -64,7 +64,7 @@ class MailRoom:
         """
         await self.mail.send(to, subject, text)
 
-    def afterwards(self, write: Writing) -> None:
+    def afterwards(self, write: ComposeEmail) -> None:
         """Write a letter and send it once the present answer is out, so that nothing about the answer, its time
         included, tells what was written or whether anything was. A failure is tried again twice, then logged.
 
@@ -94,8 +94,8 @@ class MailRoom:
             await asyncio.wait(left)
             self._log.warning("letters not sent", count=len(left))
 
-    async def _deliver(self, write: Writing) -> None:
-        letter: Letter | None = None
+    async def _deliver(self, write: ComposeEmail) -> None:
+        letter: Email | None = None
         for number, pause_s in enumerate(PAUSES_S, 1):
             await asyncio.sleep(pause_s)
             async with self._slots:

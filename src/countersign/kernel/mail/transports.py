@@ -1,4 +1,7 @@
-"""The outbox folder: messages as files for whoever runs the service, in place of a mail server."""
+"""Mail transports: the interface, the outbox folder that replaces a mail server, and the choice by the settings.
+
+The outbox holds messages as files for the operator.
+"""
 
 import asyncio
 import errno
@@ -7,18 +10,42 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from email.headerregistry import Address
 from pathlib import Path
+from typing import Protocol
 
 from countersign.kernel import ids
 from countersign.kernel.errors import Unavailable, disk_full, is_disk_full
 from countersign.kernel.mail import message
+from countersign.kernel.mail.message import compose, sender
 
-FOLDER = "mail"
+
+class Mail(Protocol):
+    """A way for messages out of the service."""
+
+    async def send(self, to: str, subject: str, text: str) -> None:
+        """Hand over one message; when this returns, a mail server or the disk has it.
+
+        Raises:
+            BadAddress: `to` is not exactly one address.
+            Unavailable, StorageFull: the message was not taken.
+        """
+        ...
+
+    async def check(self) -> None:
+        """Find out whether a message would be taken, without sending one.
+
+        Raises:
+            Unavailable, StorageFull: it would not.
+        """
+        ...
+
+
+OUTBOX_FOLDER = "mail"
 SUFFIX = ".eml"
-KEPT = 1_000
+MAX_FILES = 1_000
 _UNFINISHED = ".part"
 
 
-class Outbox:
+class FileOutbox:
     """A Mail in a folder: one file `<UUIDv7>.eml` a message, which only their owner may read. The names sort by time;
     beyond the newest 1,000 the oldest are removed."""
 
@@ -56,7 +83,7 @@ class Outbox:
             unfinished.unlink(missing_ok=True)
             raise
         _sync(self._folder)
-        for old in messages(self._folder, suffixes=(SUFFIX, _UNFINISHED))[KEPT:]:
+        for old in messages(self._folder, suffixes=(SUFFIX, _UNFINISHED))[MAX_FILES:]:
             old.unlink(missing_ok=True)
 
 
@@ -85,3 +112,38 @@ def _refusals() -> Generator[None]:
         if is_disk_full(error):
             raise disk_full("the outbox folder", error) from error
         raise Unavailable(f"the outbox folder cannot be used: {error.strerror}") from error
+
+
+DISCARD = "discard:"
+
+
+class NullMail:
+    """A Mail that takes every message and sends none."""
+
+    def __init__(self, of: Address) -> None:
+        self._of = of
+
+    async def send(self, to: str, subject: str, text: str) -> None:
+        """See Mail; the message is let go."""
+        compose(self._of, to, subject, text)
+
+    async def check(self) -> None:
+        """See Mail; there is nothing that could fail."""
+
+
+def open_mail(smtp_url: str, mail_from: str, data: Path) -> Mail:
+    """The way of the settings: SMTP for an address, the folder `mail` of the data directory for none, nowhere for
+    `discard:`.
+
+    Raises:
+        BadSetting: the address or the sender is of no known form.
+    """
+    of = sender(mail_from)
+    if not smtp_url:
+        return FileOutbox(data / OUTBOX_FOLDER, of)
+    if smtp_url == DISCARD:
+        return NullMail(of)
+    # Its client takes a tenth of a second to import, which only those who configure it should wait for.
+    from countersign.kernel.mail.smtp import Server, SmtpMail
+
+    return SmtpMail(Server.of(smtp_url), of)

@@ -1,12 +1,55 @@
-"""JSON-RPC 2.0 as the protocol uses it: reading what was sent, and the bytes of what is answered."""
+"""JSON-RPC 2.0 messages of MCP: the protocol's revisions, parsing and encoding, and the metadata of requests.
 
+The revisions differ, for a server that offers tools only, in batches, titles, and how a request names its revision:
+from 2026-07-28 on, each request describes itself in its `_meta` and repeats that in headers.
+"""
+
+import base64
+import binascii
 import re
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET
 
 from countersign.kernel import json_reader
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One published revision, named by its date.
+
+    `has_batches`: several messages may be sent as one array; `has_titles`: tools have a title, and results structured
+    content.
+    """
+
+    name: str
+    has_batches: bool = False
+    has_titles: bool = True
+
+
+MARCH_2025 = Revision("2025-03-26", has_batches=True, has_titles=False)
+JUNE_2025 = Revision("2025-06-18")
+NOVEMBER_2025 = Revision("2025-11-25")
+JULY_2026 = Revision("2026-07-28")
+"""Without a handshake: every request describes itself (`metadata.py`)."""
+
+HANDSHAKES: Mapping[str, Revision] = {each.name: each for each in (NOVEMBER_2025, JUNE_2025, MARCH_2025)}
+"""The revisions with a handshake that are always on, the latest first."""
+
+LATEST = NOVEMBER_2025
+"""What a client is answered that asks for a revision that is not on (2025-11-25, Lifecycle, Version Negotiation)."""
+
+UNNAMED = MARCH_2025
+"""What a request without the header is in (2025-06-18, Transports, Protocol Version Header)."""
+
+
+def revision_names(*, with_2026: bool) -> tuple[str, ...]:
+    """The names of the revisions that are on, the latest first."""
+    return (JULY_2026.name, *HANDSHAKES) if with_2026 else tuple(HANDSHAKES)
+
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -188,3 +231,97 @@ def _id(raw: bytes) -> bytes:
     if not _INTEGER.fullmatch(raw):
         raise Fault(INVALID_REQUEST, "id must be a string or an integer", status=400)
     return raw
+
+
+HEADER_MISMATCH = -32020
+UNSUPPORTED_REVISION = -32022
+REVISION_HEADER = "mcp-protocol-version"
+
+_REVISION = "io.modelcontextprotocol/protocolVersion"
+_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+_SENTINEL, _SENTINEL_END = "=?base64?", "?="
+
+
+class Headers(Protocol):
+    """The request's headers."""
+
+    def get(self, name: str) -> str | None:
+        """The value of the header of this lower-case name."""
+        ...
+
+
+class _Params(msgspec.Struct):
+    meta: dict[str, Any] | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="_meta")
+    name: Any = None
+
+
+_decode_params = msgspec.json.Decoder(_Params).decode
+
+
+def header_of(headers: Headers, name: str) -> str | None:
+    """The header's value without the white space around it, which is no part of it (RFC 9110 §5.5)."""
+    found = headers.get(name)
+    return None if found is None else found.strip(" \t")
+
+
+def is_self_described(headers: Headers, request: Request | None) -> bool:
+    """Whether a message is in this revision or a later one: it says so, or its header names none with a handshake.
+    The handshake itself never is (2026-07-28, Versioning, Backward Compatibility)."""
+    wanted = None if request is None else _meta(request).get(_REVISION)
+    if wanted is None and request is not None and request.method == "initialize":
+        return False
+    return any(
+        each is not None and each not in tuple(HANDSHAKES) for each in (wanted, header_of(headers, REVISION_HEADER))
+    )
+
+
+def check_headers(headers: Headers, request: Request) -> None:
+    """Hold a request's headers against its body (2026-07-28, Streamable HTTP, Server Validation).
+
+    Raises:
+        Fault: with status 400, -32020: a header is missing or differs; -32022: the revision is not on; -32602: the
+            metadata lack what every request must say.
+    """
+    meta = _meta(request)
+    wanted, header = meta.get(_REVISION), header_of(headers, REVISION_HEADER)
+    unsupported = next((each for each in (wanted, header) if isinstance(each, str) and each != JULY_2026.name), None)
+    if unsupported is not None and wanted in (None, header):
+        data = {"supported": revision_names(with_2026=True), "requested": unsupported}
+        raise Fault(UNSUPPORTED_REVISION, "Unsupported protocol version", status=400, id=request.id, data=data)
+    if not isinstance(wanted, str):
+        raise Fault(INVALID_PARAMS, f"params._meta must hold {_REVISION}", status=400, id=request.id)
+    _compare(request, "MCP-Protocol-Version", header, wanted)
+    _compare(request, "Mcp-Method", header_of(headers, "mcp-method"), request.method)
+    if request.method == "tools/call":
+        _compare(request, "Mcp-Name", _decoded_header(header_of(headers, "mcp-name")), _params_of(request).name)
+    if not isinstance(meta.get(_CAPABILITIES), dict):
+        raise Fault(INVALID_PARAMS, f"params._meta must hold {_CAPABILITIES}", status=400, id=request.id)
+
+
+def _compare(request: Request, name: str, header: str | None, value: object) -> None:
+    if header != value:
+        raise Fault(HEADER_MISMATCH, f"Header mismatch: {name} must be as in the body", status=400, id=request.id)
+
+
+def _decoded_header(header: str | None) -> str | None:
+    """The header's value; what is no plain ASCII was sent as base64 (Value Encoding)."""
+    if header is None or not (header.startswith(_SENTINEL) and header.endswith(_SENTINEL_END)):
+        return header
+    try:
+        return base64.b64decode(header[len(_SENTINEL) : -len(_SENTINEL_END)], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def _meta(request: Request) -> Mapping[str, Any]:
+    found = _params_of(request).meta
+    return cast("Mapping[str, Any]", {}) if found is msgspec.UNSET else found
+
+
+def _params_of(request: Request) -> _Params:
+    if request.params is None:
+        return _Params()
+    try:
+        return _decode_params(request.params)
+    except (msgspec.DecodeError, RecursionError):
+        return _Params()

@@ -1,27 +1,45 @@
-"""A server of tools: from an HTTP body to a JSON-RPC answer, without a session and without a stream."""
+"""An MCP server of tools: from an HTTP body to a JSON-RPC response, without sessions and streams."""
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
+from urllib.parse import urlsplit
 
 import msgspec
 
 from countersign.kernel.errors import Refused
-from countersign.kernel.mcp import messages, metadata, revisions
+from countersign.kernel.mcp import messages
 from countersign.kernel.mcp.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    REVISION_HEADER,
     Fault,
+    Headers,
     Message,
     Request,
+    Revision,
 )
-from countersign.kernel.mcp.metadata import REVISION_HEADER, Headers
-from countersign.kernel.mcp.revisions import Revision
 from countersign.kernel.mcp.tools import Outcome, Tools
 from countersign.kernel.validation_messages import sentence
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def is_origin_allowed(origin: str | None, root_url: str) -> bool:
+    """Whether a request with this Origin may be served: none is sent by what is no browser; pages of this machine and
+    of the service's own address are let in."""
+    if origin is None:
+        return True
+    try:
+        sent, own = urlsplit(origin), urlsplit(root_url)
+        same = (sent.scheme, sent.hostname, sent.port) == (own.scheme, own.hostname, own.port)
+    except ValueError:
+        return False
+    return same or (sent.scheme in ("http", "https") and sent.hostname in LOOPBACK)
+
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -104,7 +122,7 @@ class Server(Generic[ContextT]):
     async def _answer(self, context: ContextT, headers: Headers, body: bytes) -> Reply:
         message = messages.read(body)
         request = message if isinstance(message, Request) else None
-        if self._with_2026 and metadata.is_self_described(headers, request):
+        if self._with_2026 and messages.is_self_described(headers, request):
             try:
                 return await self._self_described(context, headers, message)
             except Fault as fault:
@@ -174,7 +192,7 @@ class Server(Generic[ContextT]):
         return await self._tools.call(context, asked.name, arguments, meta)
 
     def _initialized(self, wanted: str) -> bytes:
-        revision = revisions.HANDSHAKES.get(wanted, revisions.LATEST)
+        revision = messages.HANDSHAKES.get(wanted, messages.LATEST)
         return b'"protocolVersion":"%b","capabilities":{"tools":{"listChanged":false}},%b' % (
             revision.name.encode(),
             self._introduction(b'"serverInfo":%b,' % self._server_info),
@@ -191,23 +209,23 @@ class Server(Generic[ContextT]):
             if message.is_response:
                 raise Fault(INVALID_REQUEST, "a client sends no responses", status=400)
             return Reply(202)
-        metadata.check(headers, message)
+        messages.check_headers(headers, message)
         meta = self._described
         if message.method == "server/discover":
             members = self._discovered()
         elif message.method == "tools/list":
-            members = await self._members(context, revisions.JULY_2026, message)
+            members = await self._members(context, messages.JULY_2026, message)
             members += b',"ttlMs":%d,"cacheScope":"private"' % LIST_TTL_MS
         elif message.method == "tools/call":
             outcome = await self._call(context, message)
-            members = outcome.members(revisions.JULY_2026)
+            members = outcome.members(messages.JULY_2026)
             meta += b"".join(b",%b:%b" % (_encode(name), _encode(each)) for name, each in outcome.meta.items())
         else:
             raise Fault(METHOD_NOT_FOUND, f"Method not found: {message.method}", status=404)
         return Reply(200, message.answered(b'"resultType":"complete","_meta":{%b},%b' % (meta, members)))
 
     def _discovered(self) -> bytes:
-        supported = _encode(revisions.offered(with_2026=True))
+        supported = _encode(messages.revision_names(with_2026=True))
         return b'"supportedVersions":%b,"capabilities":{"tools":{"listChanged":false}},%b,"ttlMs":%d,%b' % (
             supported,
             self._introduction(b""),
@@ -230,10 +248,10 @@ def _revision_of(headers: Headers, request: Request | None) -> Revision:
         Fault: it is none that is on. Never with a code of revision 2026-07-28: its clients would take that as a sign
             that the server speaks it.
     """
-    header = metadata.header_of(headers, REVISION_HEADER)
+    header = messages.header_of(headers, REVISION_HEADER)
     if header is None:
-        return revisions.UNNAMED
-    found = revisions.HANDSHAKES.get(header)
+        return messages.UNNAMED
+    found = messages.HANDSHAKES.get(header)
     if found is None:
         identity = None if request is None else request.id
         raise Fault(INVALID_REQUEST, "unsupported MCP-Protocol-Version", status=400, id=identity)

@@ -6,8 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from countersign.kernel.mcp.messages import INVALID_PARAMS, Fault
-from countersign.kernel.mcp.revisions import Revision
+from countersign.kernel.mcp.messages import INVALID_PARAMS, Fault, Revision
 
 PAGE = 1000
 """Tools of one page. Many clients read the first page alone, so that it should hold them all."""

@@ -6,7 +6,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound
-from countersign.kernel.webhooks import schedule
+from countersign.kernel.webhooks import outbox
 from countersign.kernel.webhooks.outbox import PING
 
 State: TypeAlias = Literal["waiting", "delivered", "given_up"]
@@ -125,7 +125,7 @@ async def forget_old(transaction: Transaction, days: int) -> None:
     """Give up what has waited for longer than all attempts take, unless all is held, and remove what ended so many days
     ago."""
     now = clock.now()
-    await transaction.run(GIVE_UP, clock.later(now, seconds=-schedule.MAX_RETRY_S), now)
+    await transaction.run(GIVE_UP, clock.later(now, seconds=-outbox.MAX_RETRY_S), now)
     oldest = clock.later(now, seconds=-86_400 * days)
     await transaction.run(FORGET_ENDED, oldest)
     await transaction.run(FORGET_EVENTS, oldest)

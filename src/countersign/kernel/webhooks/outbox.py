@@ -1,4 +1,9 @@
-"""The outbox of a service: what its webhooks stand on, and an event put in beside the change it tells of."""
+"""The outbox of webhook events: stored with the change that they report, retried on a schedule, paused by the operator.
+
+A restored installation starts paused: its receivers know the events that were pending when the backup was made, and a
+copy for a trial must not call them at all. The pause is a row beside the events, so that it applies on every node,
+after every start and on any database that the installation is moved to, until an operator ends it.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,8 +12,37 @@ import msgspec
 
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
-from countersign.kernel.database.port import Database, Transaction
+from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.security.masterkey import MasterKey
+
+_MINUTE, _HOUR = 60.0, 3_600.0
+RETRY_DELAYS_S = (
+    *(5.0, 5 * _MINUTE, 30 * _MINUTE),
+    *(2 * _HOUR, 5 * _HOUR, 10 * _HOUR, 14 * _HOUR, 20 * _HOUR, 24 * _HOUR),
+)
+"""After each failed attempt, as Standard Webhooks proposes: ten attempts within a little more than three days."""
+JITTER = 0.2
+MAX_RETRY_S = sum(RETRY_DELAYS_S) * (1 + JITTER) + 12 * _HOUR
+"""What has waited for so long is given up though it was not tried so often: its receiver was down all the time."""
+MAX_BACKOFF_S = 300.0
+
+
+def retry_delay_s(attempts: int) -> float | None:
+    """Seconds until the next attempt after so many failed ones; None: there is no next one. Up to a fifth more or
+    less than stated, so that what failed together does not come back together."""
+    return None if attempts > len(RETRY_DELAYS_S) else _jittered(RETRY_DELAYS_S[attempts - 1])
+
+
+def backoff_s(failures: int) -> float:
+    """Seconds for which nothing is sent to a receiver that failed so many times in a row: twice as many each time,
+    five minutes at most."""
+    return _jittered(min(MAX_BACKOFF_S, 2.0 ** min(failures, 9)))
+
+
+def _jittered(seconds: float) -> float:
+    chance = int.from_bytes(ids.random_bytes(2), "big") / 0xFFFF
+    return seconds * (1 - JITTER + 2 * JITTER * chance)
+
 
 ALL = "*"
 PING = "webhook.ping"
@@ -81,3 +115,37 @@ async def _add(transaction: Transaction, owner: str, kind: str, subject: str, wa
     for webhook_id in wanting:
         await transaction.run(ADD_DELIVERY, webhook_id, event.id, event.at)
     return event
+
+
+RESUME_COMMAND = "countersign webhooks resume"
+"""What ends it, for those who are told of it."""
+
+PAUSED_SINCE = "SELECT since FROM delivery_hold"
+PAUSE = "INSERT INTO delivery_hold (id, since) VALUES (1, $1) ON CONFLICT (id) DO NOTHING"
+RESUME = "DELETE FROM delivery_hold"
+REQUEUE = "UPDATE webhook_delivery SET queued_at = $1 WHERE state = 'waiting'"
+
+
+async def paused_since(reader: Reader) -> Instant | None:
+    """Since when all that would go out is held; None: it is not."""
+    row = await reader.fetch_one(PAUSED_SINCE)
+    return None if row is None else Instant(row[0])
+
+
+async def pause(transaction: Transaction) -> None:
+    """Let nothing go out from now on; what is held already is held since then."""
+    await transaction.run(PAUSE, clock.now())
+
+
+async def resume(transaction: Transaction) -> bool:
+    """Let go out what waits, none of which is given up for the time that it was held; False: nothing was held."""
+    if not await transaction.run(RESUME):
+        return False
+    await transaction.run(REQUEUE, clock.now())
+    return True
+
+
+async def describe_pause(reader: Reader) -> str:
+    """In words whether something is held, and what ends that."""
+    held_since = await paused_since(reader)
+    return "not held" if held_since is None else f"held since {clock.rfc3339(held_since)}, until `{RESUME_COMMAND}`"

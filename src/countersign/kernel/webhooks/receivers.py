@@ -1,19 +1,54 @@
-"""Receivers of webhooks: added, listed, given another secret, removed."""
+"""Receivers of webhooks: added, listed, removed; their secrets, and the signatures that these make.
 
+Signatures follow Standard Webhooks: HMAC-SHA256 over id, timestamp and body.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from countersign.kernel import clock, ids, safe_http_client
-from countersign.kernel.clock import Instant
+from countersign.kernel.clock import SECOND, Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, invalid_member
 from countersign.kernel.reencryption import SealedColumn
 from countersign.kernel.security.encryption import seal, unseal
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.kernel.webhooks import signing
 from countersign.kernel.webhooks.outbox import ALL, Outbox
+
+SIGNING_PREFIX = "whsec_"
+SECRET_BYTES = 32
+
+
+def new_signing_secret() -> str:
+    """A fresh secret: `whsec_` and the base64 of 32 random bytes."""
+    return SIGNING_PREFIX + base64.b64encode(ids.random_bytes(SECRET_BYTES)).decode()
+
+
+def signature_headers(secrets: Sequence[str], message_id: str, at: Instant, body: bytes) -> dict[str, str]:
+    """The three headers of an attempt at a message, with one signature by each secret, the first one first.
+
+    Raises:
+        ValueError: a secret is none.
+    """
+    timestamp = str(at // SECOND)
+    signed = b".".join((message_id.encode(), timestamp.encode(), body))
+    signatures = " ".join(f"v1,{_signature(secret, signed)}" for secret in secrets)
+    return {"webhook-id": message_id, "webhook-timestamp": timestamp, "webhook-signature": signatures}
+
+
+def _signature(secret: str, signed: bytes) -> str:
+    try:
+        key = base64.b64decode(secret.removeprefix(SIGNING_PREFIX), validate=True)
+    except binascii.Error as error:
+        raise ValueError("a secret is whsec_ and base64") from error
+    return base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+
 
 MAX_WEBHOOKS = 10
 BOTH_S = 86_400
@@ -102,7 +137,7 @@ async def add(
     counted = await transaction.fetch_one(COUNT, owner)
     if counted is not None and counted[0] >= MAX_WEBHOOKS:
         raise TooManyWebhooks(f"there are {MAX_WEBHOOKS} webhooks already")
-    secret = signing.new_secret()
+    secret = new_signing_secret()
     kept = f" {' '.join(dict.fromkeys(types))} " if types else ALL
     made = Receiver(ids.new_uuid(), url, kept, clock.now(), 0, None)
     sealed = _sealed(outbox.master, [Secret(secret)])
@@ -140,7 +175,7 @@ async def rotate(transaction: Transaction, outbox: Outbox, owner: str, webhook_i
     now = clock.now()
     present, *older = _opened(outbox.master, bytes(row[0]))
     present.until = clock.later(now, seconds=BOTH_S)
-    fresh = Secret(signing.new_secret())
+    fresh = Secret(new_signing_secret())
     kept = [fresh, present, *(each for each in older if each.until is not None and each.until > now)]
     await transaction.run(SET_SECRETS, webhook_id, _sealed(outbox.master, kept[:MAX_SECRETS]))
     return fresh.secret

@@ -1,26 +1,162 @@
-"""Sending what is due: a lane for each receiver, so that none waits for another."""
+"""Sending deliveries: one lane for each receiver, so that none waits for another, under a lease on the receiver.
+
+A lease is a random token held by one node, so that of several nodes one sends to a receiver, one delivery after the
+other. A node that was silent for longer than its lease has lost the receiver: its token is no longer in the row, so its
+late writes change nothing. What it had sent by then may be sent again.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
-from countersign.kernel import clock, safe_http_client, telemetry
+from countersign.kernel import clock, ids, safe_http_client, telemetry
+from countersign.kernel.clock import Instant
 from countersign.kernel.concurrency import periodic
+from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.safe_http_client import TooSlow, Unreachable
 from countersign.kernel.telemetry import ThrottledErrorLog
-from countersign.kernel.webhooks import holding, leases, receivers, signing
-from countersign.kernel.webhooks.leases import Due, Held, LeaseLost, Outcome
-from countersign.kernel.webhooks.outbox import Outbox
+from countersign.kernel.webhooks import outbox, receivers
+from countersign.kernel.webhooks.outbox import Event, Outbox
 
-LOOK_EVERY_S = 1.0
+LEASE_S = 30.0
+"""Longer than an attempt may take."""
+
+READY = """
+    SELECT w.id
+    FROM webhook w
+    WHERE w.rest_until <= $1
+        AND w.lease_until <= $1
+        AND EXISTS (
+            SELECT 1 FROM webhook_delivery d
+            WHERE d.webhook_id = w.id AND d.state = 'waiting' AND d.due_at <= $1
+        )
+    ORDER BY w.rest_until, w.id
+    LIMIT $2
+"""
+TAKE = """
+    UPDATE webhook
+    SET lease = $2, lease_until = $3
+    WHERE id = $1 AND lease_until <= $4
+    RETURNING url, secrets, failures
+"""
+NEXT = """
+    SELECT d.attempts, e.id, e.type, e.subject, e.at
+    FROM webhook_delivery d
+    JOIN webhook_event e ON e.id = d.event_id
+    WHERE d.webhook_id = $1 AND d.state = 'waiting' AND d.due_at <= $2
+    ORDER BY d.due_at, d.event_id
+    LIMIT 1
+"""
+KEEP = """
+    UPDATE webhook
+    SET lease_until = $3, rest_until = $4, failures = $5, delivered_at = COALESCE($6, delivered_at)
+    WHERE id = $1 AND lease = $2
+"""
+MARK = """
+    UPDATE webhook_delivery
+    SET state = $3, attempts = attempts + 1, due_at = $4, ended_at = $5, answer = $6, fault = $7
+    WHERE webhook_id = $1 AND event_id = $2 AND state = 'waiting'
+"""
+RELEASE = "UPDATE webhook SET lease_until = 0 WHERE id = $1 AND lease = $2"
+
+
+class LeaseLost(Exception):
+    """The receiver is another node's by now, or was removed; nothing of this transaction may be kept."""
+
+
+class LeasedReceiver(NamedTuple):
+    """A receiver that is this node's while the lease lasts; `secrets` are sealed."""
+
+    id: str
+    lease: str
+    url: str
+    secrets: bytes
+    failures: int
+
+
+class DueDelivery(NamedTuple):
+    """An event that is to be sent now, after so many failed attempts."""
+
+    attempts: int
+    event: Event
+
+
+class DeliveryOutcome(NamedTuple):
+    """What an attempt came to: the status of an answer, or in our words why there was none."""
+
+    answer: int | None = None
+    fault: str | None = None
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether the receiver has said that it has the event."""
+        return self.answer is not None and 200 <= self.answer < 300
+
+
+async def ready_receivers(database: Database, most: int) -> list[str]:
+    """Receivers that something is to be sent to now, by nobody yet; those that rested longest first."""
+    return [row[0] for row in await database.scan(READY, clock.now(), most)]
+
+
+async def take_lease(database: Database, webhook_id: str) -> LeasedReceiver | None:
+    """Have the receiver to oneself; None when another node has it, or it was removed."""
+    now, lease = clock.now(), ids.new_record_id()
+    async with database.transaction() as transaction:
+        row = await transaction.fetch_one(TAKE, webhook_id, lease, clock.later(now, seconds=LEASE_S), now)
+    return None if row is None else LeasedReceiver(webhook_id, lease, str(row[0]), bytes(row[1]), int(row[2]))
+
+
+async def next_delivery(reader: Reader, webhook_id: str) -> DueDelivery | None:
+    """What is to be sent to the receiver first; None when nothing is due."""
+    row = await reader.fetch_one(NEXT, webhook_id, clock.now())
+    return None if row is None else DueDelivery(int(row[0]), Event(*row[1:]))
+
+
+async def record_attempt(
+    transaction: Transaction, held: LeasedReceiver, due: DueDelivery, outcome: DeliveryOutcome
+) -> LeasedReceiver:
+    """Write down what an attempt came to, and keep the lease; the receiver with its failures counted.
+
+    Raises:
+        LeaseLost: it is not this node's any more.
+    """
+    now = clock.now()
+    failures = 0 if outcome.is_delivered else held.failures + 1
+    rest_until = now if outcome.is_delivered else clock.later(now, seconds=outbox.backoff_s(failures))
+    until = clock.later(now, seconds=LEASE_S)
+    delivered_at = now if outcome.is_delivered else None
+    # First, so that of two nodes one waits here and then finds the lease gone.
+    if not await transaction.run(KEEP, held.id, held.lease, until, rest_until, failures, delivered_at):
+        raise LeaseLost(held.id)
+    state, due_at, ended_at = _after(now, due.attempts + 1, outcome)
+    await transaction.run(MARK, held.id, due.event.id, state, due_at, ended_at, outcome.answer, outcome.fault)
+    return held._replace(failures=failures)
+
+
+def _after(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, Instant, Instant | None]:
+    """State, next attempt and end of a delivery after so many attempts."""
+    if outcome.is_delivered:
+        return "delivered", now, now
+    pause_s = outbox.retry_delay_s(attempts)
+    return ("given_up", now, now) if pause_s is None else ("waiting", clock.later(now, seconds=pause_s), None)
+
+
+async def release_lease(database: Database, held: LeasedReceiver) -> None:
+    """Leave the receiver to whoever takes it next."""
+    async with database.transaction() as transaction:
+        await transaction.run(RELEASE, held.id, held.lease)
+
+
+POLL_EVERY_S = 1.0
 MAX_LANES = 64
 MAX_IN_A_ROW = 200
 """Then others come first, where there are more receivers than lanes."""
 CLOSING_S = 3.0
 
 
-class Lanes:
+class Sender:
     """Sends to receivers side by side, to each one event after the other.
 
     A receiver that fails has cost its lane ten seconds at most, and is left alone for a while.
@@ -41,15 +177,15 @@ class Lanes:
         Raises:
             Unavailable: the database is away.
         """
-        was_held, self._is_held = self._is_held, await holding.since(self._outbox.database) is not None
+        was_held, self._is_held = self._is_held, await outbox.paused_since(self._outbox.database) is not None
         if self._is_held:
             if not was_held:
-                self._log.warning("nothing goes out, since this was restored", remedy=holding.COMMAND)
+                self._log.warning("nothing goes out, since this was restored", remedy=outbox.RESUME_COMMAND)
             return
         free = MAX_LANES - len(self._lanes)
         if free <= 0:
             return
-        for webhook_id in await leases.ready(self._outbox.database, free):
+        for webhook_id in await ready_receivers(self._outbox.database, free):
             if webhook_id not in self._lanes:
                 lane = asyncio.create_task(self._serve(webhook_id), name=webhook_id)
                 self._lanes[webhook_id] = lane
@@ -74,20 +210,20 @@ class Lanes:
     async def _serve(self, webhook_id: str) -> None:
         database = self._outbox.database
         try:
-            held = await leases.take(database, webhook_id)
+            held = await take_lease(database, webhook_id)
             if held is None:
                 return
             secrets = receivers.signing_secrets(self._outbox.master, held.secrets)
             for _ in range(MAX_IN_A_ROW):
-                due = None if self._is_closing else await leases.next_due(database, webhook_id)
+                due = None if self._is_closing else await next_delivery(database, webhook_id)
                 if due is None:
                     break
                 outcome = await self._attempt(held, secrets, due)
                 async with database.transaction() as transaction:
-                    held = await leases.mark(transaction, held, due, outcome)
+                    held = await record_attempt(transaction, held, due, outcome)
                 if not outcome.is_delivered:
                     break
-            await leases.let_go(database, held)
+            await release_lease(database, held)
         except LeaseLost:
             self._log.warning("a receiver was taken over by another node", webhook=webhook_id)
         except Refused as refused:
@@ -97,17 +233,19 @@ class Lanes:
             if trouble := self._troubles.pop(webhook_id, None):
                 trouble.over(webhook=webhook_id)
 
-    async def _attempt(self, held: Held, secrets: list[str], due: Due) -> Outcome:
+    async def _attempt(self, held: LeasedReceiver, secrets: list[str], due: DueDelivery) -> DeliveryOutcome:
         """What the receiver says to the event. Neither its address nor anything it says is logged."""
         body = due.event.body(self._outbox.source)
-        headers = signing.headers(secrets, due.event.id, clock.now(), body)
+        headers = receivers.signature_headers(secrets, due.event.id, clock.now(), body)
         try:
-            return Outcome(await safe_http_client.post(held.url, body, headers, private=self._outbox.is_private))
+            return DeliveryOutcome(
+                await safe_http_client.post(held.url, body, headers, private=self._outbox.is_private)
+            )
         except TooSlow:
-            return Outcome(fault="timeout")
+            return DeliveryOutcome(fault="timeout")
         except Unreachable:
             # Not why: it would tell what our network looks like from inside.
-            return Outcome(fault="unreachable")
+            return DeliveryOutcome(fault="unreachable")
 
     def _done(self, lane: asyncio.Task[None]) -> None:
         self._lanes.pop(lane.get_name(), None)
@@ -116,11 +254,11 @@ class Lanes:
 
 
 @asynccontextmanager
-async def sending(outbox: Outbox) -> AsyncGenerator[None]:
+async def send_deliveries(outbox: Outbox) -> AsyncGenerator[None]:
     """While the block lasts, what is due is sent."""
-    lanes = Lanes(outbox)
+    lanes = Sender(outbox)
     try:
-        async with periodic(lanes.open, every_s=LOOK_EVERY_S):
+        async with periodic(lanes.open, every_s=POLL_EVERY_S):
             yield
     finally:
         await lanes.close()

@@ -12,8 +12,8 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.mail.message import BadAddress
-from countersign.kernel.mail.port import Mail
-from countersign.kernel.webhooks import holding
+from countersign.kernel.mail.transports import Mail
+from countersign.kernel.webhooks import outbox
 from countersign.records.access.view import Caller
 from countersign.records.approvals import decide, steps
 from countersign.records.approvals.decide import Agents
@@ -75,7 +75,7 @@ async def deliver(engine: Engine, agents: Agents, mail: Mail) -> None:
         Unavailable, StorageFull: the database refuses; what was not sent waits.
     """
     database, patience_s = engine.records.database, engine.records.settings.plan_letter_s
-    if await holding.since(database) is not None:
+    if await outbox.paused_since(database) is not None:
         return
     await _begin(database, patience_s)
     while patience_s:
