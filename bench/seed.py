@@ -22,8 +22,7 @@ from countersign.distribution.identity import tokens
 from countersign.distribution.redeem import codes
 from countersign.kernel import clock, ids
 from countersign.kernel.http import cursor
-from countersign.kernel.http.conditional import etag_of
-from countersign.kernel.http.response import encode
+from countersign.kernel.http.response import encode, etag_of
 from countersign.settings import Settings
 
 ROOT_URL = "http://store.bench"

@@ -12,10 +12,10 @@ import pytest
 from backports import zstd
 
 from countersign.distribution import app as distribution
-from countersign.kernel.http import content_coding
-from countersign.kernel.http.content_coding import Encoded
+from countersign.kernel.http import response_cache
 from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response_cache import EncodingCache
 from tests.contract.scenes import BY_KEY, QUERIES, Scene
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World
@@ -129,17 +129,17 @@ async def test_a_change_is_seen_in_every_coding_at_once(big: World) -> None:
 def test_a_body_is_encoded_once_and_the_least_recently_used_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bytes] = []
     real = gzip.compress
-    monkeypatch.setattr(content_coding.gzip, "compress", lambda body, *a, **k: made.append(body) or real(body, *a, **k))
+    monkeypatch.setattr(response_cache.gzip, "compress", lambda body, *a, **k: made.append(body) or real(body, *a, **k))
     bodies = {f'"{number}"': bytes([number]) * 5000 for number in range(3)}
     size = len(real(bodies['"0"'], 6, mtime=0))
-    encoded = Encoded(2 * size + size // 2)
+    encoded = EncodingCache(2 * size + size // 2)
     for tag in ('"0"', '"1"', '"0"', '"2"', '"0"', '"1"'):
         assert gzip.decompress(encoded.body(tag, bodies[tag], "gzip")) == bodies[tag]
 
     assert made == [bodies[tag] for tag in ('"0"', '"1"', '"2"', '"1"')]
 
 
-def answers(encoded: Encoded, body: bytes, coding: str) -> Answer:
+def answers(encoded: EncodingCache, body: bytes, coding: str) -> Answer:
     """The answer of this body to a request that takes the coding."""
     given = Answer(200, body, etag=f'"{hash(body)}"')
     return encoded.answer(given, Headers([(b"accept-encoding", coding.encode())]))
@@ -149,15 +149,15 @@ def answers(encoded: Encoded, body: bytes, coding: str) -> Answer:
 def test_a_body_above_the_limit_is_not_encoded_and_pushes_out_no_other(
     monkeypatch: pytest.MonkeyPatch, coding: str
 ) -> None:
-    encoded = Encoded(10_000)
+    encoded = EncodingCache(10_000)
     small, noise, big = b"small " * 1000, random.Random(1).randbytes(10_000), b"x" * 10_001
     packed = answers(encoded, small, coding)
 
     assert answers(encoded, big, coding).body == big
     assert UNPACK[coding](answers(encoded, noise, coding).body) == noise
     # What is encoded from here on fails.
-    monkeypatch.setattr(content_coding.gzip, "compress", None)
-    monkeypatch.setattr(content_coding.zstd, "compress", None)
+    monkeypatch.setattr(response_cache.gzip, "compress", None)
+    monkeypatch.setattr(response_cache.zstd, "compress", None)
     assert answers(encoded, small, coding) == packed
 
 
@@ -166,7 +166,7 @@ async def test_without_room_for_pages_documents_are_encoded_once_and_the_catalog
     big: World, monkeypatch: pytest.MonkeyPatch, accepted: str
 ) -> None:
     made: list[bytes] = []
-    for library in (content_coding.gzip, content_coding.zstd):
+    for library in (response_cache.gzip, response_cache.zstd):
         real = library.compress
         monkeypatch.setattr(library, "compress", partial(noted, made, real))
     no_room = replace(big.store, settings=replace(big.store.settings, page_cache_mib=0))
@@ -200,7 +200,7 @@ def noted(made: list[bytes], compress: Callable[..., bytes], body: bytes, *argum
     ],
 )
 def test_the_coding_is_the_one_that_weighs_most(accepted: str, coding: str | None) -> None:
-    assert content_coding.chosen(Headers([(b"accept-encoding", accepted.encode())])) == coding
+    assert response_cache.negotiate_coding(Headers([(b"accept-encoding", accepted.encode())])) == coding
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, *CATALOG, "/api/v1/catalog", "/api/v1", "/problems/invalid-request"])

@@ -12,7 +12,7 @@ from countersign.declare import ADMINISTRATOR, Declared, Grant, Model, Module
 from countersign.declare.registry import Registry
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.versions import Versions
-from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import load_master_key
 from countersign.records import app, base, key, own, people

@@ -26,7 +26,7 @@ from countersign.distribution.publishing.schemas import ProductWrite
 from countersign.distribution.redeem import codes
 from countersign.kernel import telemetry, tracing
 from countersign.kernel.errors import Refused
-from countersign.kernel.http import conditional, decode, ranges
+from countersign.kernel.http import decode, range_response, response
 from countersign.kernel.mail import message
 from countersign.kernel.mcp import messages
 from countersign.kernel.normalization import normalized
@@ -227,14 +227,14 @@ PARSERS: Mapping[str, Parser] = {
         "conditional requests",
         "64 KiB of head",
         HEADER,
-        lambda header: conditional.none_match(header, '"x"'),
+        lambda header: response.none_match(header, '"x"'),
         {name: TEXTS[name] for name in ("commas", "quotes", "blanks")},
     ),
     "Range, Content-Range": Parser(
         "downloads and uploads",
         "64 KiB of head",
         HEADER,
-        lambda header: ranges.wanted_range(header, 100),
+        lambda header: range_response.requested_range(header, 100),
         {"digits": lambda size: "bytes=" + "1" * size, "blanks": lambda size: "bytes=" + " " * size},
     ),
     "traceparent": Parser("every request", "64 KiB of head", HEADER, tracing.parent_of, {"dashes": TEXTS["dashes"]}),

@@ -6,7 +6,7 @@ import pytest
 
 from countersign.distribution.accounts import pages as accounts
 from countersign.distribution.identity import pages as identity
-from countersign.kernel.http import german, html
+from countersign.kernel.http import html
 from countersign.kernel.http.response import Answer
 
 EMAIL = "ann@example.com"
@@ -38,7 +38,7 @@ class Strict(dict[str, str]):
 def test_every_text_of_the_pages_around_signing_in_is_there_in_german(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(german, "TEXTS", Strict(german.TEXTS))
+    monkeypatch.setattr(html, "TEXTS", Strict(html.GERMAN))
     spoken = html.LANGUAGE.set("de")
     try:
         page = PAGES[name]()

@@ -14,7 +14,7 @@ from countersign.kernel.errors import StorageFull
 from countersign.kernel.http import instrumentation, management
 from countersign.kernel.http.management import Check, Operator, Watched
 from countersign.kernel.http.server import ASGIApp, Listener, Program, Worker
-from countersign.kernel.http.worker_ipc import Siblings
+from countersign.kernel.http.worker_ipc import WorkerMailboxes
 from countersign.kernel.metrics import Sample
 from countersign.settings import Settings
 
@@ -43,7 +43,9 @@ def url(host: str, port: int) -> str:
 
 
 @asynccontextmanager
-async def answering(settings: Settings, siblings: Siblings, number: int, watched: Watched) -> AsyncGenerator[None]:
+async def answering(
+    settings: Settings, siblings: WorkerMailboxes, number: int, watched: Watched
+) -> AsyncGenerator[None]:
     """While the block lasts, this worker answers the operator's process, where there is one."""
     if not settings.operator_port:
         yield
@@ -52,7 +54,7 @@ async def answering(settings: Settings, siblings: Siblings, number: int, watched
         yield
 
 
-def program(settings: Settings, siblings: Siblings) -> Program:
+def program(settings: Settings, siblings: WorkerMailboxes) -> Program:
     """The operator's port, served by a process of its own."""
 
     @asynccontextmanager

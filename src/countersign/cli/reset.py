@@ -23,7 +23,7 @@ from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import migration_marker, postgres_removal
-from countersign.kernel.http import counters
+from countersign.kernel.http import rate_limit
 from countersign.kernel.mail import transports
 from countersign.kernel.security import masterkey
 from countersign.settings import Settings
@@ -38,8 +38,8 @@ _OWN = (
     scratch.FOLDER,
     folders.FOLDER,
     transports.OUTBOX_FOLDER,
-    counters.FILE_NAME,
-    "counters.lock",
+    rate_limit.COUNTERS_FILE,
+    "rate_limit.lock",
     layout.MARKER,
     installation_id.LOCK_NAME,
     reset_owner.PROGRESS,

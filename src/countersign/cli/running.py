@@ -27,9 +27,8 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.http import instrumentation as traces
 from countersign.kernel.http import server
 from countersign.kernel.http.deadlines import Deadlines
-from countersign.kernel.http.notify import READY, notify
 from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Program, Server, Worker
-from countersign.kernel.http.worker_ipc import Siblings
+from countersign.kernel.http.worker_ipc import SD_READY, WorkerMailboxes, sd_notify
 from countersign.kernel.http.workers import Unrecoverable, WorkerFailed
 from countersign.kernel.security.masterkey import master_key
 from countersign.settings import BadSetting, Settings
@@ -121,9 +120,9 @@ def run(start: Start, lock: DataLock) -> None:
         operating.announce(listeners)
         click.echo("Stop with ctrl-C.")
         lifecycle.ready("serve", addresses=addresses, operator=_operator(listeners))
-        notify(READY)
+        sd_notify(SD_READY)
 
-    with closing(Siblings(len(start.wanted) * start.workers)) as siblings:
+    with closing(WorkerMailboxes(len(start.wanted) * start.workers)) as siblings:
         programs = [_program(start, each, told, siblings) for each, told in zip(start.wanted, words, strict=True)]
         if settings.operator_port:
             programs.append(operating.program(settings, siblings))
@@ -144,7 +143,7 @@ def _operator(listeners: Sequence[Listener]) -> list[str]:
     return [operating.url(each.host, each.port) for each in listeners if each.name == operating.OPERATOR]
 
 
-def _program(start: Start, wanted: Wanted, words: Words, siblings: Siblings) -> Program:
+def _program(start: Start, wanted: Wanted, words: Words, siblings: WorkerMailboxes) -> Program:
     """One service and the workers that serve it."""
     settings, service = start.settings, wanted.service
 

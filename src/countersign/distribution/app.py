@@ -49,7 +49,7 @@ from countersign.distribution.webhooks import routes as webhooks
 from countersign.kernel import telemetry
 from countersign.kernel.concurrency import periodic
 from countersign.kernel.errors import Refused
-from countersign.kernel.http import idempotency, proxies
+from countersign.kernel.http import exchange, idempotency
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimiter
 from countersign.kernel.http.routing import Route
@@ -116,7 +116,7 @@ def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Seque
         workers=workers,
     )
     app = _application(store, routes, store.root_url)
-    return Front(app, store, put_together, _limiter(store), proxies.trusted(store.settings))
+    return Front(app, store, put_together, _limiter(store), exchange.configured_proxies(store.settings))
 
 
 def _application(
@@ -127,7 +127,7 @@ def _application(
         root_url=problems_url,
         prefix=PREFIX,
         service=service,
-        trusted_proxies=proxies.trusted(settings),
+        trusted_proxies=exchange.configured_proxies(settings),
         log_requests=settings.log_requests,
         pages_bytes=settings.page_cache_mib << 20,
         max_age_s=settings.catalog_max_age_s,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from countersign.distribution.uses import Uses
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database.port import Database
-from countersign.kernel.http.counters import Counters
+from countersign.kernel.http.rate_limit import Counters
 from countersign.kernel.jobs.engine import Engine
 from countersign.kernel.mail.queue import MailQueue
 from countersign.kernel.security.encryption import Signer

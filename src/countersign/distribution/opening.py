@@ -19,7 +19,7 @@ from countersign.kernel.database.migrate import require_applied, upgrade
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.kernel.database.versions import Versions
-from countersign.kernel.http.counters import Counters, SharedMemoryCounters
+from countersign.kernel.http.rate_limit import Counters, SharedMemoryCounters
 from countersign.kernel.installation_id import Places, ServiceTables
 from countersign.kernel.jobs.open import open_engine
 from countersign.kernel.mail.queue import MailQueue

@@ -14,8 +14,8 @@ from countersign.kernel.database import migration_marker
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
-from countersign.kernel.http import idempotency, proxies
-from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.http import exchange, idempotency
+from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.kernel.installation_id import Places, ServiceTables
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import master_key
@@ -206,7 +206,7 @@ def create(service: Service, *, sign_in: str = "") -> edge.Edge[Caller]:
     return edge.Edge(
         endpoints,
         service.callers.caller_of,
-        trusted_proxies=proxies.trusted(settings),
+        trusted_proxies=exchange.configured_proxies(settings),
         log_requests=settings.log_requests,
     )
 

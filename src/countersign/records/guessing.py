@@ -1,6 +1,6 @@
 """Counts placeholder tokens that mean nothing, so that nobody finds one that does by trying."""
 
-from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.records.access.view import Caller
 from countersign.records.commands.refusals import TooManyUnknownTokens
 

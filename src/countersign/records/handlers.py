@@ -9,7 +9,7 @@ import msgspec
 from countersign.declare import BadValue
 from countersign.declare.fields.text import plain
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http import conditional, idempotency
+from countersign.kernel.http import idempotency, response
 from countersign.kernel.http.response import JSON, Answer, encode
 from countersign.kernel.mcp import messages
 from countersign.kernel.security import passwords
@@ -184,8 +184,8 @@ def _body(call: edge.Call[Caller], *known: str) -> Mapping[str, object]:
 def _tagged(call: edge.Call[Caller], value: object) -> Answer:
     """A description with its entity tag, so that a caller learns cheaply that nothing has changed."""
     body = encode(value)
-    etag = conditional.etag_of(body)
+    etag = response.etag_of(body)
     headers = (("Cache-Control", "private, no-cache"), ("Vary", "Authorization"))
-    if conditional.none_match(call.headers.get("if-none-match"), etag):
+    if response.none_match(call.headers.get("if-none-match"), etag):
         return Answer(304, b"", JSON, headers, etag)
     return Answer(200, body, JSON, headers, etag)

@@ -51,21 +51,21 @@ class Welcome:
             return _form(token, link, f"{refused.detail}. {refused.remedy}", refused.status, username or "")
         name = username or link.username or ""
         if self._sign_in:
-            return html.message(
-                "Ready", html.said("Sign in as {name}.", name=name), links=(("Sign in", self._sign_in),)
+            return html.message_page(
+                "Ready", html.translate("Sign in as {name}.", name=name), links=(("Sign in", self._sign_in),)
             )
         text = f"Sign in as {name}: POST {records.root_url}/api/auth/login with username and password."
-        return html.message("Ready", text)
+        return html.message_page("Ready", text)
 
     async def _spent(self, refused: setup.LinkSpent) -> Answer:
         """What a person finds behind a link that cannot be used; after a password was set, they sign in."""
         title = "This link no longer works"
         if not await setup.has_people(self._engine.records.database):
             text = "It is incomplete or older than a day. Restart the service: it prints a new link for the set-up."
-            return html.message(title, text, refused.status)
+            return html.message_page(title, text, refused.status)
         text = "If you have set your password with it, sign in. Otherwise ask an administrator for a new link."
         links = (("Sign in", self._sign_in),) if self._sign_in else ()
-        return html.message(title, text, refused.status, links=links)
+        return html.message_page(title, text, refused.status, links=links)
 
 
 def _members(raw: bytes) -> Mapping[str, str]:
@@ -78,10 +78,10 @@ def _members(raw: bytes) -> Mapping[str, str]:
 
 def _form(token: str, link: setup.Link, error: str = "", status: int = 200, username: str = "") -> Answer:
     password = html.field("password", "Password, 10 characters or more", "password", "new-password")
-    fields = html.hidden("token", token)
+    fields = html.hidden_field("token", token)
     if link.user_id is None:
         fields += html.field("username", "User name", "text", "username", username)
-        return html.form("Make the first administrator", fields + password, "Create", error, status)
-    return html.form(
-        html.said("Welcome, {name}", name=link.username or ""), fields + password, "Set password", error, status
+        return html.form_page("Make the first administrator", fields + password, "Create", error, status)
+    return html.form_page(
+        html.translate("Welcome, {name}", name=link.username or ""), fields + password, "Set password", error, status
     )

@@ -53,7 +53,7 @@ def _page(status: int, members: dict[str, object], headers: list[tuple[bytes, by
     texts = {name: value for name, value in members.items() if isinstance(value, str)}
     wait_s = next((value.decode("latin-1") for name, value in headers if name == b"retry-after"), None)
     detail = texts.get("detail") or texts.get("error", "")
-    return html.problem(status, texts.get("title", ""), detail, texts.get("resolution", ""), wait_s)
+    return html.problem_page(status, texts.get("title", ""), detail, texts.get("resolution", ""), wait_s)
 
 
 def _members(body: bytes) -> dict[str, object]:

@@ -194,7 +194,7 @@ class Site:
     def _shell(self, headers: Headers, rendered: Rendered) -> Answer:
         if self._parts is None:
             text = f"The service runs, its API too. Its pages are made by “{NOT_BUILT}”, with Node or npm’s registry."
-            return html.message("The pages are not built", text, 503)
+            return html.message_page("The pages are not built", text, 503)
         page = shell.page(self._parts, rendered, headers)
         if self._entry.link:
             page.headers = (*page.headers, ("Link", self._entry.link))

@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 from countersign.distribution.uploads import rules
 from countersign.kernel.blobs.port import Part
 from countersign.kernel.errors import InvalidRequest
-from countersign.kernel.http.ranges import Span
+from countersign.kernel.http.range_response import ByteRange
 
 SIZE = 40
 parts = st.lists(
     st.builds(lambda start, length: Part(start, min(length, SIZE - start), ""), st.integers(0, 39), st.integers(1, 40))
 )
-spans = st.builds(lambda start, length: Span(start, min(start + length, SIZE)), st.integers(0, 39), st.integers(1, 40))
+spans = st.builds(
+    lambda start, length: ByteRange(start, min(start + length, SIZE)), st.integers(0, 39), st.integers(1, 40)
+)
 
 
-def places(stretches: list[Span]) -> set[int]:
+def places(stretches: list[ByteRange]) -> set[int]:
     """Every byte's place in the stretches."""
     return {place for span in stretches for place in range(span.start, span.stop)}
 
@@ -32,7 +34,7 @@ def test_what_has_arrived_is_the_union_of_the_parts_in_order(known: list[Part]) 
 
 
 @given(parts, spans)
-def test_what_is_missing_of_a_span_is_the_span_without_what_arrived(known: list[Part], span: Span) -> None:
+def test_what_is_missing_of_a_span_is_the_span_without_what_arrived(known: list[Part], span: ByteRange) -> None:
     missing = rules.missing(known, span)
 
     assert places(missing) == places([span]) - places(rules.arrived(known))
@@ -42,7 +44,7 @@ def test_what_is_missing_of_a_span_is_the_span_without_what_arrived(known: list[
 
 @given(parts)
 def test_a_file_is_whole_when_nothing_is_missing(known: list[Part]) -> None:
-    assert rules.is_whole(known, SIZE) == (rules.missing(known, Span(0, SIZE)) == [])
+    assert rules.is_whole(known, SIZE) == (rules.missing(known, ByteRange(0, SIZE)) == [])
 
 
 def test_stretches_are_told_from_first_to_last_byte() -> None:
@@ -91,9 +93,9 @@ def test_any_text_is_a_filename_or_refused(name: str) -> None:
 
 
 def test_without_content_range_the_body_is_the_whole() -> None:
-    assert rules.span_of_request(None, None, 10) == Span(0, 10)
-    assert rules.span_of_request(None, "10", 10) == Span(0, 10)
-    assert rules.span_of_request("bytes 2-4/10", "3", 10) == Span(2, 5)
+    assert rules.span_of_request(None, None, 10) == ByteRange(0, 10)
+    assert rules.span_of_request(None, "10", 10) == ByteRange(0, 10)
+    assert rules.span_of_request("bytes 2-4/10", "3", 10) == ByteRange(2, 5)
 
 
 @pytest.mark.parametrize(("content_range", "length"), [(None, "9"), (None, "11"), ("bytes 2-4/10", "4"), (None, "x")])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from countersign.kernel.http.conditional import PreconditionFailed, etag_of, none_match, require_match
+from countersign.kernel.http.response import PreconditionFailed, etag_of, none_match, require_match
 
 
 def test_a_tag_is_strong_and_of_exactly_these_bytes() -> None:

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign.kernel import clock
-from countersign.kernel.http.counters import FILE_NAME, Quota, SharedMemoryCounters
+from countersign.kernel.http.rate_limit import COUNTERS_FILE, Quota, SharedMemoryCounters
 from tests.kernel import open_files
 
 _NOW_S = 1_795_000_000
 _HAMMER = """
 import sys
 from pathlib import Path
-from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.http.rate_limit import SharedMemoryCounters
 counters = SharedMemoryCounters(Path(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
@@ -28,7 +28,7 @@ print(sum(counters.hit_now("one key", int(sys.argv[2]), 3600).allowed for _ in r
 _FORKER = """
 import os, sys
 from pathlib import Path
-from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.http.rate_limit import SharedMemoryCounters
 counters = SharedMemoryCounters(Path(sys.argv[1]))
 counters.hit_now("k", 5001, 3600)
 child = os.fork()
@@ -296,19 +296,19 @@ def _model(model: dict[str, tuple[int, int]], now: int, key: str, limit: int, wi
     ids=["empty", "short", "foreign", "zeros", "other slot count"],
 )
 def test_a_damaged_or_foreign_file_is_made_anew(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / FILE_NAME).write_bytes(content)
+    (tmp_path / COUNTERS_FILE).write_bytes(content)
 
     counters = SharedMemoryCounters(tmp_path, slots=64)
 
     assert counters.hit_now("k", 1, 60).allowed
     assert not SharedMemoryCounters(tmp_path, slots=64).hit_now("k", 1, 60).allowed
-    assert sorted(path.name for path in tmp_path.iterdir()) == [FILE_NAME, "counters.lock"]
-    assert (tmp_path / FILE_NAME).read_bytes()[:12] == b"CSCOUNT1" + (64).to_bytes(4, "little")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [COUNTERS_FILE, "counters.lock"]
+    assert (tmp_path / COUNTERS_FILE).read_bytes()[:12] == b"CSCOUNT1" + (64).to_bytes(4, "little")
 
 
 def test_garbage_in_the_slots_locks_nobody_out_for_longer_than_a_window(tmp_path: Path, fixed: _Clock) -> None:
     SharedMemoryCounters(tmp_path, slots=64)
-    path = tmp_path / FILE_NAME
+    path = tmp_path / COUNTERS_FILE
     path.write_bytes(path.read_bytes()[:64] + random.Random(1).randbytes(64 * 32))
 
     counters = SharedMemoryCounters(tmp_path, slots=64)
@@ -319,7 +319,7 @@ def test_garbage_in_the_slots_locks_nobody_out_for_longer_than_a_window(tmp_path
 def test_the_file_has_its_room_reserved_and_is_for_its_owner_alone(tmp_path: Path) -> None:
     SharedMemoryCounters(tmp_path)
 
-    status = (tmp_path / FILE_NAME).stat()
+    status = (tmp_path / COUNTERS_FILE).stat()
     assert status.st_size == 64 + 65_536 * 32
     assert status.st_blocks * 512 >= status.st_size
     assert status.st_mode & 0o777 == 0o600

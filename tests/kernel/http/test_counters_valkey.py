@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from countersign.kernel import clock
 from countersign.kernel.http import rate_limit_valkey
-from countersign.kernel.http.counters import Quota, SharedMemoryCounters
+from countersign.kernel.http.rate_limit import Quota, SharedMemoryCounters
 from countersign.kernel.http.rate_limit_valkey import ValkeyCounters
 from tests.servers import process
 

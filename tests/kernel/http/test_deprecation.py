@@ -14,9 +14,8 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import response
 from countersign.kernel.http.app import App, Policy
-from countersign.kernel.http.counters import SharedMemoryCounters
 from countersign.kernel.http.deprecation import Deprecation, deprecated
-from countersign.kernel.http.rate_limit import RateLimiter
+from countersign.kernel.http.rate_limit import RateLimiter, SharedMemoryCounters
 from countersign.kernel.http.request import Call, Headers
 from countersign.kernel.http.response import Answer
 from countersign.kernel.http.routing import Nothing, Route, route

@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from countersign.kernel.http.exchange import Exchange
-from countersign.kernel.http.proxies import Proxies
+from countersign.kernel.http.exchange import Exchange, TrustedProxies
 from countersign.kernel.http.request import BodyTooLarge, ClientGone, Message
 from countersign.kernel.http.response import Answer
 
@@ -122,7 +121,7 @@ async def test_a_forwarded_address_is_believed_from_configured_proxies_only(
 
 
 def test_a_network_of_proxies_may_be_told_by_any_address_in_it() -> None:
-    proxies = Proxies("10.0.0.1/8, fd00::7/64")
+    proxies = TrustedProxies("10.0.0.1/8, fd00::7/64")
 
     assert "10.200.0.9" in proxies
     assert "fd00::1" in proxies

@@ -3,22 +3,22 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.kernel.http.response_cache import MAX_ASKED, Page, Pages
+from countersign.kernel.http.response_cache import MAX_ASKED, CachedResponse, ResponseCache
 
 
-def page(versions: tuple[int, ...], size: int = 100) -> Page:
-    return Page(versions, b"x" * size, '"t"', ())
+def page(versions: tuple[int, ...], size: int = 100) -> CachedResponse:
+    return CachedResponse(versions, b"x" * size, '"t"', ())
 
 
 def test_a_target_is_a_repeat_from_its_second_time_on() -> None:
-    pages = Pages(1 << 20)
+    pages = ResponseCache(1 << 20)
 
     assert [pages.is_repeat((b"/a", b"")) for _ in range(3)] == [False, True, True]
     assert not pages.is_repeat((b"/a", b"limit=1"))
 
 
 def test_what_is_kept_stays_a_repeat_however_much_else_is_asked_for() -> None:
-    pages = Pages(1 << 20)
+    pages = ResponseCache(1 << 20)
     pages.put((b"/a", b""), page((1,)))
     pages.is_repeat((b"/b", b""))
     for number in range(MAX_ASKED):
@@ -29,7 +29,7 @@ def test_what_is_kept_stays_a_repeat_however_much_else_is_asked_for() -> None:
 
 
 def test_a_page_is_given_out_for_its_own_versions_only() -> None:
-    pages = Pages(1 << 20)
+    pages = ResponseCache(1 << 20)
     pages.put((b"/a", b""), page((1, 1)))
 
     assert pages.get((b"/a", b""), (1, 1)) is not None
@@ -38,7 +38,7 @@ def test_a_page_is_given_out_for_its_own_versions_only() -> None:
 
 
 def test_the_least_recently_used_page_makes_room() -> None:
-    pages = Pages(20_000)
+    pages = ResponseCache(20_000)
     for number in range(20):
         pages.put((b"/%d" % number, b""), page((1,), 500))
         pages.get((b"/0", b""), (1,))
@@ -49,7 +49,7 @@ def test_the_least_recently_used_page_makes_room() -> None:
 
 
 def test_a_huge_answer_does_not_empty_the_room() -> None:
-    pages = Pages(20_000)
+    pages = ResponseCache(20_000)
     pages.put((b"/small", b""), page((1,)))
     pages.put((b"/huge", b""), page((1,), 19_000))
 
@@ -59,8 +59,8 @@ def test_a_huge_answer_does_not_empty_the_room() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 1000), st.integers(1, 3)), max_size=200))
 def test_the_room_is_never_exceeded(puts: list[tuple[int, int, int]]) -> None:
-    pages = Pages(16_000)
-    kept: dict[bytes, Page] = {}
+    pages = ResponseCache(16_000)
+    kept: dict[bytes, CachedResponse] = {}
     for name, size, version in puts:
         kept[b"/%d" % name] = page((version,), size)
         pages.put((b"/%d" % name, b""), kept[b"/%d" % name])

@@ -5,21 +5,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.kernel.errors import InvalidRequest
-from countersign.kernel.http.ranges import RangeNotSatisfiable, Span, content_range, wanted_range
+from countersign.kernel.http.range_response import ByteRange, RangeNotSatisfiable, content_range, requested_range
 
 
 @pytest.mark.parametrize(
     ("header", "wanted"),
     [
         (None, None),
-        ("bytes=0-", Span(0, 100)),
-        ("bytes=0-0", Span(0, 1)),
-        ("bytes=10-19", Span(10, 20)),
-        ("Bytes=10-19", Span(10, 20)),
-        ("bytes= 10-19 ", Span(10, 20)),
-        ("bytes=90-1000", Span(90, 100)),
-        ("bytes=-1", Span(99, 100)),
-        ("bytes=-1000", Span(0, 100)),
+        ("bytes=0-", ByteRange(0, 100)),
+        ("bytes=0-0", ByteRange(0, 1)),
+        ("bytes=10-19", ByteRange(10, 20)),
+        ("Bytes=10-19", ByteRange(10, 20)),
+        ("bytes= 10-19 ", ByteRange(10, 20)),
+        ("bytes=90-1000", ByteRange(90, 100)),
+        ("bytes=-1", ByteRange(99, 100)),
+        ("bytes=-1000", ByteRange(0, 100)),
         ("bytes=0-1,5-6", None),
         ("bytes=9-1", None),
         ("bytes=-", None),
@@ -29,14 +29,14 @@ from countersign.kernel.http.ranges import RangeNotSatisfiable, Span, content_ra
         ("", None),
     ],
 )
-def test_a_range_is_one_stretch_or_the_whole(header: str | None, wanted: Span | None) -> None:
-    assert wanted_range(header, 100) == wanted
+def test_a_range_is_one_stretch_or_the_whole(header: str | None, wanted: ByteRange | None) -> None:
+    assert requested_range(header, 100) == wanted
 
 
 @pytest.mark.parametrize("header", ["bytes=100-", "bytes=100-200", "bytes=-0"])
 def test_a_range_beyond_the_end_is_refused_with_the_size(header: str) -> None:
     with pytest.raises(RangeNotSatisfiable) as refusal:
-        wanted_range(header, 100)
+        requested_range(header, 100)
 
     assert refusal.value.headers["Content-Range"] == "bytes */100"
 
@@ -44,7 +44,7 @@ def test_a_range_beyond_the_end_is_refused_with_the_size(header: str) -> None:
 @given(st.text(), st.integers(1, 1 << 50))
 def test_no_range_header_reaches_outside_of_the_bytes(header: str, size: int) -> None:
     try:
-        wanted = wanted_range("bytes=" + header, size)
+        wanted = requested_range("bytes=" + header, size)
     except RangeNotSatisfiable:
         return
 
@@ -57,7 +57,7 @@ def test_a_content_range_is_read_as_it_was_written(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, size - 1))
     last = data.draw(st.integers(start, size - 1))
 
-    assert content_range(f"bytes {start}-{last}/{size}", size) == Span(start, last + 1)
+    assert content_range(f"bytes {start}-{last}/{size}", size) == ByteRange(start, last + 1)
 
 
 @pytest.mark.parametrize(

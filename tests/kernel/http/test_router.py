@@ -10,8 +10,7 @@ from countersign.kernel.errors import NotFound
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
 from countersign.kernel.http.request import Call, Caller
 from countersign.kernel.http.response import Answer, no_content
-from countersign.kernel.http.router import Router
-from countersign.kernel.http.routing import Nothing, Route, route
+from countersign.kernel.http.routing import Nothing, Route, Router, route
 
 
 async def handle(call: Call[None, Caller, Nothing, Nothing]) -> Answer:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from countersign.kernel import clock
-from countersign.kernel.http.scoreboard import Scoreboard, StallClock, State, is_stopped
+from countersign.kernel.http.worker_ipc import Scoreboard, StallClock, State, is_stopped
 from tests.kernel.http.served import wait_until
 
 HERE = os.getpid()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from countersign.kernel.http.worker_ipc import Siblings
+from countersign.kernel.http.worker_ipc import WorkerMailboxes
 
 PATIENCE_S = 0.2
 
@@ -23,22 +23,22 @@ echoed = saying("")
 
 
 @pytest.fixture
-async def siblings() -> AsyncIterator[Siblings]:
+async def siblings() -> AsyncIterator[WorkerMailboxes]:
     """Three workers, of whom nobody answers yet."""
-    made = Siblings(3)
+    made = WorkerMailboxes(3)
     yield made
     made.close()
 
 
 @pytest.fixture
-async def alone() -> AsyncIterator[Siblings]:
+async def alone() -> AsyncIterator[WorkerMailboxes]:
     """One worker, that does not answer yet."""
-    made = Siblings(1)
+    made = WorkerMailboxes(1)
     yield made
     made.close()
 
 
-async def test_each_answers_for_itself_and_the_others_are_known_to_be_silent(siblings: Siblings) -> None:
+async def test_each_answers_for_itself_and_the_others_are_known_to_be_silent(siblings: WorkerMailboxes) -> None:
     async with (
         siblings.answering(0, saying("first: ")),
         siblings.answering(2, saying("third: ")),
@@ -46,7 +46,7 @@ async def test_each_answers_for_itself_and_the_others_are_known_to_be_silent(sib
         assert await siblings.ask("who?", PATIENCE_S) == [b"first: who?", None, b"third: who?"]
 
 
-async def test_a_long_answer_arrives_whole(alone: Siblings) -> None:
+async def test_a_long_answer_arrives_whole(alone: WorkerMailboxes) -> None:
     long = bytes(range(256)) * 40_000
 
     async def answer(_: str) -> bytes:
@@ -56,7 +56,7 @@ async def test_a_long_answer_arrives_whole(alone: Siblings) -> None:
         assert await alone.ask("all", 10) == [long]
 
 
-async def test_many_questions_at_once_are_all_answered(siblings: Siblings) -> None:
+async def test_many_questions_at_once_are_all_answered(siblings: WorkerMailboxes) -> None:
     async with (
         siblings.answering(0, echoed),
         siblings.answering(1, echoed),
@@ -68,20 +68,20 @@ async def test_many_questions_at_once_are_all_answered(siblings: Siblings) -> No
     assert answers == [[each.encode()] * 3 for each in asked]
 
 
-async def test_whoever_never_looks_into_its_mailbox_makes_nobody_wait_for_long(siblings: Siblings) -> None:
+async def test_whoever_never_looks_into_its_mailbox_makes_nobody_wait_for_long(siblings: WorkerMailboxes) -> None:
     answers = await asyncio.gather(*(siblings.ask("there?", PATIENCE_S) for _ in range(300)))
 
     assert answers == [[None] * 3] * 300
 
 
-async def test_who_begins_late_answers_what_is_asked_from_then_on(alone: Siblings) -> None:
+async def test_who_begins_late_answers_what_is_asked_from_then_on(alone: WorkerMailboxes) -> None:
     await alone.ask("early", PATIENCE_S)
 
     async with alone.answering(0, echoed):
         assert await alone.ask("late", 10) == [b"late"]
 
 
-async def test_a_full_mailbox_is_tried_again_until_there_is_room(alone: Siblings) -> None:
+async def test_a_full_mailbox_is_tried_again_until_there_is_room(alone: WorkerMailboxes) -> None:
     await asyncio.gather(*(alone.ask("early", PATIENCE_S) for _ in range(300)))
     asked = [str(number) for number in range(20)]
 

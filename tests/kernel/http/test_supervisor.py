@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.http import workers
-from countersign.kernel.http.scoreboard import Scoreboard, StallClock
+from countersign.kernel.http.worker_ipc import Scoreboard, StallClock
 from countersign.kernel.http.workers import STOPPING_S, Program, Supervised, _Bell, _Supervisor
 
 GRACE_S = 5.0

@@ -10,7 +10,7 @@ from itertools import zip_longest
 import httpx
 
 from countersign.kernel import clock, ids
-from countersign.kernel.http.conditional import etag_of
+from countersign.kernel.http.response import etag_of
 from tests.records.worlds.asking import OTHERS, Asked, Requests
 from tests.records.worlds.building import STARTED, World
 from tests.records.worlds.carrying import REST, Carrier, Heard

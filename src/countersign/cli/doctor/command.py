@@ -13,7 +13,7 @@ from countersign.cli.doctor.finding import Finding
 from countersign.cli.output import Exit, Failure
 from countersign.cli.serve import PORTS, port_type
 from countersign.distribution import opening
-from countersign.kernel.http import proxies
+from countersign.kernel.http import exchange
 from countersign.settings import BadSetting, Settings
 
 
@@ -53,7 +53,7 @@ def doctor(service: str | None, data: str | None, host: str, distribution_port: 
 def _usable(settings: Settings) -> Finding:
     """Whether what only the services make sense of can be used, and every name is known."""
     try:
-        proxies.trusted(settings)
+        exchange.configured_proxies(settings)
     except BadSetting as error:
         return Finding("settings", "fail", str(error), "Correct it; `countersign config` explains every setting.")
     return machine.variables()

@@ -16,7 +16,7 @@ from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.postgres_admin import rights_at
 from countersign.kernel.database.postgres_privileges import RightMissing
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.counters import SharedMemoryCounters
+from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.kernel.mail.transports import OUTBOX_FOLDER, open_mail
 from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
 from countersign.kernel.security.masterkey import (

@@ -11,8 +11,8 @@ def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "")
     """The form that asks for an account."""
     intro = "We send you a link by e-mail. Behind it you choose your password."
     links = (("I have an account", returning.through("/auth/signin", return_to)),)
-    fields = html.hidden("return_to", return_to) + html.field(*_ADDRESS, email)
-    return html.form("Create an account", fields, "Send the link", error, status, intro=intro, links=links)
+    fields = html.hidden_field("return_to", return_to) + html.field(*_ADDRESS, email)
+    return html.form_page("Create an account", fields, "Send the link", error, status, intro=intro, links=links)
 
 
 def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -> Answer:
@@ -22,13 +22,13 @@ def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -
         ("Back to sign-in", returning.through("/auth/signin", return_to)),
         ("Create an account", returning.through("/auth/signup", return_to)),
     )
-    fields = html.hidden("return_to", return_to) + html.field(*_ADDRESS, email)
-    return html.form("Forgot your password?", fields, "Send the link", error, status, intro=intro, links=links)
+    fields = html.hidden_field("return_to", return_to) + html.field(*_ADDRESS, email)
+    return html.form_page("Forgot your password?", fields, "Send the link", error, status, intro=intro, links=links)
 
 
 def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Answer:
     """What whoever asked for an account reads, whether or not the address has one (attack T43)."""
-    text = html.said(
+    text = html.translate(
         "A letter to {email} is on its way. Open the link in it to go on; this page can be closed.", email=email
     )
     return _sent(text, "/auth/signup", return_to, is_mailed=is_mailed)
@@ -36,7 +36,7 @@ def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Answer:
 
 def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Answer:
     """What whoever asked for a new password reads, whether or not the address is known (attack T43)."""
-    text = html.said(
+    text = html.translate(
         "If {email} has an account here, a letter is on its way. Open the link in it to go on.", email=email
     )
     return _sent(text, "/auth/reset", return_to, is_mailed=is_mailed)
@@ -45,11 +45,11 @@ def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Answer:
 def prove(token: str, email: str, error: str = "", status: int = 200) -> Answer:
     """The form behind a mailed link."""
     fields = (
-        html.hidden("token", token)
-        + html.shown("email", "E-mail", "username", email)
+        html.hidden_field("token", token)
+        + html.readonly_field("email", "E-mail", "username", email)
         + html.field("password", "Password, 10 characters or more", "password", "new-password")
     )
-    return html.form("Choose your password", fields, "Save and sign in", error, status)
+    return html.form_page("Choose your password", fields, "Save and sign in", error, status)
 
 
 def spent(status: int) -> Answer:
@@ -60,7 +60,7 @@ def spent(status: int) -> Answer:
         ("Forgot your password?", "/auth/reset"),
         ("Create an account", "/auth/signup"),
     )
-    return html.message("This link does not work", text, status, links=links)
+    return html.message_page("This link does not work", text, status, links=links)
 
 
 def _sent(text: str, page: str, return_to: str, *, is_mailed: bool) -> Answer:
@@ -71,4 +71,4 @@ def _sent(text: str, page: str, return_to: str, *, is_mailed: bool) -> Answer:
         ("Send it again", returning.through(page, return_to)),
         ("Sign in", returning.through("/auth/signin", return_to)),
     )
-    return html.message("Look into your mail", f"{text}\n{told}", links=links)
+    return html.message_page("Look into your mail", f"{text}\n{told}", links=links)

@@ -49,7 +49,7 @@ def decision(
         "<strong>Allow it only if you started this yourself, just now.</strong> Nobody from here will ever ask you "
         "to type a code that reached you by mail, chat or telephone.</p>"
         f"{_who(registration, email, provider)}{_firsts(advice, provider)}<p>It asks to:</p>{asked}"
-        f'<form method="post">{html.hidden("csrf", csrf)}{shown}{field}'
+        f'<form method="post">{html.hidden_field("csrf", csrf)}{shown}{field}'
         '<div class="choice"><button name="confirm" value="yes">' + confirm + "</button>"
         '<button name="decline" value="yes">Decline</button></div></form>'
         '<p>You can disconnect it at any time on <a href="/auth/agents">the page of your connected agents</a>.</p>'
@@ -73,7 +73,7 @@ def _who(registration: Registration, email: str, provider: str) -> str:
     rows = [
         ("Your account", escape(email)),
         ("The agent calls itself", escape(registration.agent)),
-        ("It asked at", html.moment(registration.created_at)),
+        ("It asked at", html.time_element(registration.created_at)),
         ("From the address", escape(registration.address or "a server")),
         ("Asserted by", escape(provider)),
     ]
@@ -109,17 +109,19 @@ def _unreferred(answer: Answer) -> Answer:
 def asks_for_too_much() -> Answer:
     """The answer to a person who cannot allow the agent: the next poll tells the agent why."""
     text = "Nothing was connected. The agent learns that your account may not do what it asks for."
-    return html.message("Not connected", text, 400, links=(_CONNECTED,))
+    return html.message_page("Not connected", text, 400, links=(_CONNECTED,))
 
 
 def allowed() -> Answer:
     """The agent is connected."""
-    return html.message("Connected", "The agent can act for you now. You may close this page.", links=(_CONNECTED,))
+    return html.message_page(
+        "Connected", "The agent can act for you now. You may close this page.", links=(_CONNECTED,)
+    )
 
 
 def declined() -> Answer:
     """The agent was turned away."""
-    return html.message("Declined", "The agent was turned away. You may close this page.", links=(_CONNECTED,))
+    return html.message_page("Declined", "The agent was turned away. You may close this page.", links=(_CONNECTED,))
 
 
 def another_account(refused: WrongAccount, email: str, target: str) -> Answer:
@@ -128,4 +130,4 @@ def another_account(refused: WrongAccount, email: str, target: str) -> Answer:
         f"The agent asked somebody else than {email}, as whom you are signed in.\nIf you did not start it, let it be."
     )
     links = (("Sign in with another account", return_to.through("/auth/signin", target)),)
-    return html.message(refused.title, text, refused.status, links=links)
+    return html.message_page(refused.title, text, refused.status, links=links)

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from countersign.distribution.identity.schemas import TokenResponse
-from countersign.kernel.http.texts import Moment, Uri
+from countersign.kernel.http.response import Moment, Uri
 
 Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=2_000)]
 Assertion: TypeAlias = Annotated[str, msgspec.Meta(max_length=16_384)]

@@ -11,7 +11,7 @@ from countersign.distribution.identity.gate import Gate, InsufficientScope
 from countersign.kernel import clock, ids, telemetry
 from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound, Refused, StorageFull, Unavailable
-from countersign.kernel.http.range_response import Stored, attachment
+from countersign.kernel.http.range_response import StoredContent, attachment
 
 READ_RELEASES = "read:releases"
 PRIVATE = "private, no-cache"
@@ -100,12 +100,12 @@ async def _ready(reader: Reader, artifact_id: str) -> Ready | None:
     return None if row is None else Ready(*row)
 
 
-def offered(found: Ready, *, is_for_anyone: bool) -> Stored:
+def offered(found: Ready, *, is_for_anyone: bool) -> StoredContent:
     """The artifact's bytes with the headers they are sent under; a yanked release's are marked."""
     headers = (("Content-Disposition", attachment(found.filename)),)
     if found.release_status == "yanked":
         headers = (*headers, ("Release-Status", "yanked"))
-    return Stored(found.sha256, found.size, SHARED if is_for_anyone else PRIVATE, headers=headers)
+    return StoredContent(found.sha256, found.size, SHARED if is_for_anyone else PRIVATE, headers=headers)
 
 
 async def elsewhere(store: Store, found: Ready) -> str | None:

@@ -21,8 +21,15 @@ from countersign.kernel import clock
 from countersign.kernel.blobs.port import ChecksumMismatch
 from countersign.kernel.errors import NotFound, StorageFull, Unavailable
 from countersign.kernel.http import range_response, response
-from countersign.kernel.http.range_response import OCTETS, READS, SENDS, Stored, attachment
-from countersign.kernel.http.ranges import RangeNotSatisfiable, wanted_range
+from countersign.kernel.http.range_response import (
+    OCTETS,
+    RANGE_READS,
+    RANGE_SENDS,
+    RangeNotSatisfiable,
+    StoredContent,
+    attachment,
+    requested_range,
+)
 from countersign.kernel.http.response import Answer
 from countersign.kernel.http.routing import Nothing, route
 
@@ -67,8 +74,8 @@ async def download_artifact(call: Request[Nothing, Nothing]) -> Answer:
     address = await download.elsewhere(store, found)
     if address is None:
         offered = download.offered(found, is_for_anyone=is_for_anyone)
-        return await range_response.answer(store.blobs, call.headers, offered, count)
-    wanted = wanted_range(call.headers.get("range"), found.size)
+        return await range_response.range_response(store.blobs, call.headers, offered, count)
+    wanted = requested_range(call.headers.get("range"), found.size)
     counts = wanted is None or wanted.start == 0
     headers = (("Location", address), ("Cache-Control", "no-store"), ("Content-Length", "0"))
     return Answer(307, _nothing(count if counts else None), OCTETS, headers)
@@ -90,8 +97,8 @@ async def download_blob(call: Request[SignedQuery, Nothing]) -> Answer:
     if size is None:
         raise NotFound("these bytes are no longer here")
     headers = (("Content-Disposition", attachment(query.filename)),)
-    return await range_response.answer(
-        store.blobs, call.headers, Stored(sha256, size, f"public, max-age={left_s}", headers=headers)
+    return await range_response.range_response(
+        store.blobs, call.headers, StoredContent(sha256, size, f"public, max-age={left_s}", headers=headers)
     )
 
 
@@ -133,8 +140,8 @@ ROUTES = (
         answers={200: bytes, 206: bytes, 307: None},
         refusals=(ArtifactNotFound, NotEntitled, InsufficientScope, RangeNotSatisfiable),
         produces=(OCTETS,),
-        reads=READS,
-        sends={**SENDS, 307: ("Location",)},
+        reads=RANGE_READS,
+        sends={**RANGE_SENDS, 307: ("Location",)},
     ),
     route(
         "GET",
@@ -144,7 +151,7 @@ ROUTES = (
         answers={200: bytes, 206: bytes},
         refusals=(InvalidSignature, AddressExpired, RangeNotSatisfiable, NotFound),
         produces=(OCTETS,),
-        reads=READS,
-        sends=SENDS,
+        reads=RANGE_READS,
+        sends=RANGE_SENDS,
     ),
 )

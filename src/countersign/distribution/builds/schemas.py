@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from countersign.distribution.catalog.schemas import Platform
-from countersign.kernel.http.texts import Moment, Uri, Uuid
+from countersign.kernel.http.response import Moment, Uri, Uuid
 
 Filename = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
 Size = Annotated[int, msgspec.Meta(ge=1)]

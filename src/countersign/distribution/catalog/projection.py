@@ -14,8 +14,7 @@ from countersign.distribution.catalog.words import shortened, words
 from countersign.kernel import clock
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.http.conditional import etag_of
-from countersign.kernel.http.response import encode
+from countersign.kernel.http.response import encode, etag_of
 
 PRODUCT = """
     SELECT p.id, p.slug, p.title, p.description, p.kind, p.platforms, p.tags, p.homepage, p.license,

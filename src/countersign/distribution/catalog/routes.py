@@ -32,9 +32,8 @@ from countersign.distribution.identity.gate import InsufficientScope
 from countersign.kernel import clock
 from countersign.kernel.errors import invalid_parameter
 from countersign.kernel.http import cursor, response
-from countersign.kernel.http.conditional import etag_of
 from countersign.kernel.http.cursor import InvalidCursor
-from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.response import Answer, encode, etag_of
 from countersign.kernel.http.routing import Nothing, route
 
 NDJSON = "application/x-ndjson"

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from countersign.kernel.http.texts import CursorText, Moment, Sha256, UriReference, Uuid
+from countersign.kernel.http.response import CursorText, Moment, Sha256, UriReference, Uuid
 
 Kind = Literal["game", "app", "tool"]
 Platform = Literal["windows", "macos", "linux", "android", "ios", "web"]

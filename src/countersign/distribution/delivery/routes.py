@@ -19,7 +19,7 @@ from countersign.distribution.processing.sbom import Bill
 from countersign.distribution.publishing.rules import ReleaseNotFound
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import range_response, response
-from countersign.kernel.http.range_response import READS, SENDS, Stored
+from countersign.kernel.http.range_response import RANGE_READS, RANGE_SENDS, StoredContent
 from countersign.kernel.http.response import JSON, Answer
 from countersign.kernel.http.routing import Nothing, route
 from countersign.updates.envelope import SignatureRefused
@@ -48,8 +48,8 @@ async def show_manifest(call: Request[BuildQuery, Nothing]) -> Answer:
     )
     size = await store.blobs.size(build.envelope_sha256)
     caching = "public, max-age=300" if is_for_anyone else "private, no-cache"
-    return await range_response.answer(
-        store.blobs, call.headers, Stored(build.envelope_sha256, size or 0, caching, JSON)
+    return await range_response.range_response(
+        store.blobs, call.headers, StoredContent(build.envelope_sha256, size or 0, caching, JSON)
     )
 
 
@@ -132,8 +132,8 @@ ROUTES = (
         query=BuildQuery,
         answers={200: Envelope, 206: bytes},
         refusals=_REFUSALS,
-        reads=READS,
-        sends=SENDS,
+        reads=RANGE_READS,
+        sends=RANGE_SENDS,
     ),
     route(
         "GET",

@@ -11,11 +11,10 @@ from countersign.kernel import clock
 from countersign.kernel.database import versions
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.http import response
-from countersign.kernel.http.formats import FORMATS, FormatQuery, shown
+from countersign.kernel.http.html import FORMATS, FormatQuery, render_format
 from countersign.kernel.http.rate_limit import DOCUMENTS
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Answer, Uri
 from countersign.kernel.http.routing import Nothing, route
-from countersign.kernel.http.texts import Uri
 
 API_VERSION = "1.0.0"
 UNATTENDED_S = 60
@@ -57,7 +56,7 @@ async def show_health(call: Request[FormatQuery, Nothing]) -> Answer:
         raise Unavailable(
             f"{refused.detail} ({waited})", resolution=refused.remedy, headers={"Retry-After": "5"}
         ) from refused
-    return shown(Health("ok", API_VERSION), call.query.format)
+    return render_format(Health("ok", API_VERSION), call.query.format)
 
 
 async def _require_attended(store: Store) -> None:
@@ -76,7 +75,9 @@ async def show_info(call: Request[FormatQuery, Nothing]) -> Answer:
     """Name the service, its version and its storage."""
     engine = call.context.database.dialect
     blobs = "s3" if call.context.settings.blobs_url else "local"
-    return shown(Info(f"countersign distribution {__version__}", API_VERSION, f"{engine}, {blobs}"), call.query.format)
+    return render_format(
+        Info(f"countersign distribution {__version__}", API_VERSION, f"{engine}, {blobs}"), call.query.format
+    )
 
 
 async def show_index(call: Request[Nothing, Nothing]) -> Answer:
@@ -92,7 +93,7 @@ async def show_index(call: Request[Nothing, Nothing]) -> Answer:
 
 async def show_liveness(call: Request[Nothing, Nothing]) -> Answer:
     """Tell that the process answers, without touching anything it depends on."""
-    return shown(Health("ok", API_VERSION), "json")
+    return render_format(Health("ok", API_VERSION), "json")
 
 
 ROUTES = (

@@ -37,7 +37,7 @@ async def _shown(call: Request[Nothing, Nothing]) -> Answer:
     if pages.is_led_here(call.headers):
         return pages.bounce("/")
     links = (("Sign in", "/auth/signin"), ("Create an account", "/auth/signup"), *_FOR_PROGRAMS)
-    return html.message(_name(call.context), "Games, apps and tools, for people and their agents.", links=links)
+    return html.message_page(_name(call.context), "Games, apps and tools, for people and their agents.", links=links)
 
 
 def _signed_in(store: Store, visitor: Visitor) -> Answer:
@@ -46,7 +46,7 @@ def _signed_in(store: Store, visitor: Visitor) -> Answer:
         f"<p>You are signed in as {escape(visitor.person.email)}.</p>"
         '<form method="post" action="/auth/signout"><button class="other">Sign out</button></form>'
     )
-    return html.page(_name(store), body + html.linked(links))
+    return html.page(_name(store), body + html.link_list(links))
 
 
 def _name(store: Store) -> str:

@@ -90,7 +90,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
         if "text/html" not in (call.headers.get("accept") or ""):
             return serving.answer(encode(shown), headers=vary)
         body = f"<p><code>{escape(shown.code)}</code>, status {shown.status}</p><p>{escape(shown.meaning)}</p>"
-        page = html.written(shown.title, f"{body}<p>{escape(shown.resolution)}</p>")
+        page = html.render_page(shown.title, f"{body}<p>{escape(shown.resolution)}</p>")
         return serving.answer(page, html.HTML, (*vary, html.POLICY))
 
     return (

@@ -9,9 +9,9 @@ from msgspec import inspect
 
 from countersign.distribution.context import Store
 from countersign.distribution.documents.api_document import ENDPOINTS, HELD, IN_GENERAL, NULLABLE, OBJECTS, UNSAID
+from countersign.kernel.http.response import Uri
 from countersign.kernel.http.routing import OneOf, Route
 from countersign.kernel.http.routing import shapes as shapes_of
-from countersign.kernel.http.texts import Uri
 
 Document: TypeAlias = dict[str, Any]
 

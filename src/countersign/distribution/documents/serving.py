@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import TypedDict
 
-from countersign.kernel.http.conditional import etag_of
-from countersign.kernel.http.content_coding import VARY
 from countersign.kernel.http.rate_limit import DOCUMENTS as QUOTA
-from countersign.kernel.http.response import JSON, Answer
+from countersign.kernel.http.response import JSON, Answer, etag_of
+from countersign.kernel.http.response_cache import VARY
 
 MAX_AGE_S = 300
 DOCUMENTS: Mapping[str, str] = {

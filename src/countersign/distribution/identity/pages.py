@@ -11,7 +11,7 @@ from countersign.kernel.http.response import Answer
 def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "") -> Answer:
     """The form for e-mail and password; `email` is there already."""
     fields = (
-        html.hidden("return_to", return_to)
+        html.hidden_field("return_to", return_to)
         + html.field("email", "E-mail", "email", "username", email)
         + html.field("password", "Password", "password", "current-password")
     )
@@ -19,7 +19,7 @@ def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "")
         ("Create an account", returning.through("/auth/signup", return_to)),
         ("Forgot your password?", returning.through("/auth/reset", return_to)),
     )
-    return html.form("Sign in", fields, "Sign in", error, status, links=links)
+    return html.form_page("Sign in", fields, "Sign in", error, status, links=links)
 
 
 def set_up(
@@ -27,13 +27,13 @@ def set_up(
 ) -> Answer:
     """The form that makes the first organisation and its owner; what was typed before is there already."""
     fields = (
-        html.hidden("token", token)
+        html.hidden_field("token", token)
         + html.field("slug", "Organisation (a-z, 0-9, -)", "text", "organization", slug)
         + html.field("name", "Organisation's name", "text", "organization", name)
         + html.field("email", "Your e-mail", "email", "username", email)
         + html.field("password", "Password, 10 characters or more", "password", "new-password")
     )
-    return html.form("Set up Countersign", fields, "Create", error, status)
+    return html.form_page("Set up Countersign", fields, "Create", error, status)
 
 
 def spent_set_up(status: int, *, has_people: bool) -> Answer:
@@ -42,16 +42,16 @@ def spent_set_up(status: int, *, has_people: bool) -> Answer:
     if has_people:
         text = "The store is set up already. Sign in with your e-mail and password."
         links = (("Sign in", "/auth/signin"), ("Forgot your password?", "/auth/reset"))
-        return html.message(title, text, status, links=links)
+        return html.message_page(title, text, status, links=links)
     text = "It is incomplete or older than a day. Restart the store: it prints a new link for the set-up."
-    return html.message(title, text, status)
+    return html.message_page(title, text, status)
 
 
 def bounce(target: str) -> Answer:
     """A page that leads on to a path of this service. The session cookie does not come with a request that another
     site began (SameSite=Strict), but it does with the one this page makes; and a form's answer that goes on from here
     is no longer bound by the policy of the form's page."""
-    return html.onward("One moment", "Going on to the page you asked for.", target)
+    return html.redirect_page("One moment", "Going on to the page you asked for.", target)
 
 
 def is_led_here(headers: Headers) -> bool:

@@ -79,8 +79,8 @@ async def set_up(call: Request[SetUpQuery, SetUpForm]) -> Answer:
             raise
         error, typed = f"{refused.detail} {refused.remedy}", {"slug": form.slug, "name": form.name, "email": form.email}
         return pages.set_up(form.token, error, refused.status, **typed)
-    text = html.said("The organisation is made. Sign in as {email}.", email=form.email)
-    return html.message("Ready", text, links=(("Sign in", "/auth/signin"),))
+    text = html.translate("The organisation is made. Sign in as {email}.", email=form.email)
+    return html.message_page("Ready", text, links=(("Sign in", "/auth/signin"),))
 
 
 _HTML = ("text/html; charset=utf-8", "text/html")

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from countersign.distribution.identity.scopes import Role, Scope
-from countersign.kernel.http.texts import Moment
+from countersign.kernel.http.response import Moment
 
 # `$` matches before a final line break as well, which `(?!\n)` takes away in every dialect of patterns.
 Email = Annotated[

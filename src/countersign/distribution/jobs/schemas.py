@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from countersign.distribution.catalog.schemas import Limit
-from countersign.kernel.http.texts import CursorText, Moment, Uuid
+from countersign.kernel.http.response import CursorText, Moment, Uuid
 
 Status: TypeAlias = Literal["queued", "running", "completed", "failed"]
 

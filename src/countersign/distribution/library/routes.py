@@ -9,9 +9,8 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Row
 from countersign.kernel.http import cursor
 from countersign.kernel.http.cursor import InvalidCursor
-from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.response import Answer, Moment, encode
 from countersign.kernel.http.routing import Nothing, route
-from countersign.kernel.http.texts import Moment
 
 _channels = msgspec.json.Decoder(list[Channel])
 

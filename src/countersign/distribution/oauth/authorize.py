@@ -45,7 +45,7 @@ async def decide(call: Request[Nothing, AuthorizeForm]) -> Answer:
 def _refusal(refused: NoWayBack | SentBack) -> Answer:
     if isinstance(refused, NoWayBack):
         text = f"{refused} Tell the operator of the site that you came from."
-        return html.message("This link does not work", text, 400)
+        return html.message_page("This link does not work", text, 400)
     return refused.way.back(refused.members) if refused.is_automatic else pages.not_sent_back(refused)
 
 

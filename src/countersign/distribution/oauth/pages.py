@@ -53,7 +53,7 @@ def consent(store: Store, offer: Offer, sent: AuthorizeQuery, visitor: Visitor, 
     kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
     kept["csrf"] = csrf.token_of(store, visitor.session)
     kept["shown"] = csrf.token_of(store, visitor.session, *offer.shown)
-    fields = "".join(html.hidden(name, value) for name, value in kept.items() if value)
+    fields = "".join(html.hidden_field(name, value) for name, value in kept.items() if value)
     who = f"<strong>{escape(client.name)}</strong>, a client of <strong>{escape(offer.organisation)}</strong>,"
     title, warning = f"Allow {client.name}?", ""
     if client.is_dynamic:
@@ -127,15 +127,15 @@ def connected(store: Store, listed: Iterable[Listed], email: str, form_token: st
     shown = f"<p>Nothing acts {place}.</p>"
     if lines:
         shown = f'<p class="intro">Agents and clients that may act {place}.</p><ul class="entries">{lines}</ul>'
-    return html.page("Connected agents", shown + html.linked((("Start page", "/"),)))
+    return html.page("Connected agents", shown + html.link_list((("Start page", "/"),)))
 
 
 def _line(each: Listed, form_token: str) -> str:
-    used = f"last used {html.moment(each.used_at)}" if each.used_at else "not used yet"
+    used = f"last used {html.time_element(each.used_at)}" if each.used_at else "not used yet"
     name = escape(each.name)
     return (
-        f'<li><h2>{name}</h2><p class="facts">{escape(each.what)}, since {html.moment(each.since)}, {used}</p>'
+        f'<li><h2>{name}</h2><p class="facts">{escape(each.what)}, since {html.time_element(each.since)}, {used}</p>'
         f"<p>It can:</p>{in_words(each.scopes)}"
-        f'<form method="post">{html.hidden("csrf", form_token)}{html.hidden("id", each.id)}'
+        f'<form method="post">{html.hidden_field("csrf", form_token)}{html.hidden_field("id", each.id)}'
         f'<button class="other" aria-label="Disconnect {name}">Disconnect</button></form></li>'
     )

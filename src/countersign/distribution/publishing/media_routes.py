@@ -15,8 +15,7 @@ from countersign.distribution.uploads.rules import TooManyParts
 from countersign.kernel import clock
 from countersign.kernel.errors import StorageFull, Unavailable
 from countersign.kernel.http import range_response, response
-from countersign.kernel.http.range_response import READS, SENDS, Stored
-from countersign.kernel.http.ranges import RangeNotSatisfiable
+from countersign.kernel.http.range_response import RANGE_READS, RANGE_SENDS, RangeNotSatisfiable, StoredContent
 from countersign.kernel.http.response import Answer
 from countersign.kernel.http.routing import Nothing, route
 
@@ -65,8 +64,8 @@ async def show_media(call: Request[Nothing, Nothing]) -> Answer:
     store, sha256 = call.context, call.path["sha256"]
     found = await media.shown(store.database, call.caller, sha256)
     caching = SHARED if found.is_public else PRIVATE
-    return await range_response.answer(
-        store.blobs, call.headers, Stored(sha256, found.size, caching, found.media_type, INERT)
+    return await range_response.range_response(
+        store.blobs, call.headers, StoredContent(sha256, found.size, caching, found.media_type, INERT)
     )
 
 
@@ -117,8 +116,8 @@ ROUTES = (
         answers={200: bytes, 206: bytes},
         refusals=(MediaNotFound, RangeNotSatisfiable),
         produces=_MEDIA_TYPES,
-        reads=READS,
-        sends=SENDS,
+        reads=RANGE_READS,
+        sends=RANGE_SENDS,
         cross_origin=True,
     ),
 )

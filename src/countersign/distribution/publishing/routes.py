@@ -32,9 +32,8 @@ from countersign.distribution.publishing.schemas import (
 )
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.http import response
-from countersign.kernel.http.conditional import PreconditionFailed, require_match
 from countersign.kernel.http.request import BodyT
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Answer, PreconditionFailed, require_match
 from countersign.kernel.http.routing import Nothing, OneOf, route
 
 WRITE_PRODUCTS, WRITE_RELEASES = "write:products", "write:releases"

@@ -10,8 +10,7 @@ from countersign.distribution.redeem.schemas import RedeemResult
 from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotFound, Refused
-from countersign.kernel.http.counters import Quota
-from countersign.kernel.http.rate_limit import RateLimited
+from countersign.kernel.http.rate_limit import Quota, RateLimited
 
 FAILURES_WINDOW_S = 600
 

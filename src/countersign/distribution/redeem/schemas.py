@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from countersign.distribution.catalog.schemas import Cursor, Limit
-from countersign.kernel.http.texts import Uuid
+from countersign.kernel.http.response import Uuid
 
 Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 ProductName = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]

@@ -18,7 +18,7 @@ from countersign.distribution.uploads.queries import Upload
 from countersign.kernel.blobs.port import Part
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http import response
-from countersign.kernel.http.ranges import Span
+from countersign.kernel.http.range_response import ByteRange
 from countersign.kernel.http.response import Answer
 from countersign.kernel.http.routing import Nothing
 
@@ -78,7 +78,7 @@ async def receive(call: Request[Nothing, Nothing], purpose: Purpose) -> Answer:
         return await purpose.answer(store.database, present)
 
 
-async def _receive(call: Request[Nothing, Nothing], upload: Upload, span: Span, purpose: Purpose) -> Answer:
+async def _receive(call: Request[Nothing, Nothing], upload: Upload, span: ByteRange, purpose: Purpose) -> Answer:
     store = call.context
     parts = await queries.parts(store.database, upload.id)
     if not rules.is_whole(parts, upload.size):
@@ -90,7 +90,7 @@ async def _receive(call: Request[Nothing, Nothing], upload: Upload, span: Span, 
     return await finish(store, upload, purpose)
 
 
-async def _take(store: Store, upload: Upload, span: Span, known: Sequence[Part], body: Body) -> None:
+async def _take(store: Store, upload: Upload, span: ByteRange, known: Sequence[Part], body: Body) -> None:
     """Stage what of the span is missing, stretch by stretch, each counted once it is durable."""
     taken: list[Part] = []
     position = span.start

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from countersign.kernel.blobs.port import Part
 from countersign.kernel.errors import InvalidRequest, Refused, invalid_member, invalid_parameter
-from countersign.kernel.http.ranges import Span, content_range
+from countersign.kernel.http.range_response import ByteRange, content_range
 
 MAX_FILENAME_BYTES = 255
 MAX_PARTS = 10_000
@@ -37,48 +37,48 @@ def check_filename(filename: str) -> None:
         raise invalid_member("/filename", "must hold no slash, backslash or control character")
 
 
-def span_of_request(range_header: str | None, length_header: str | None, size: int) -> Span:
+def span_of_request(range_header: str | None, length_header: str | None, size: int) -> ByteRange:
     """The stretch of the file that a request's body is: by Content-Range, or the whole.
 
     Raises:
         InvalidRequest: Content-Range is malformed or does not fit the file, or Content-Length is another length.
     """
-    span = Span(0, size) if range_header is None else content_range(range_header, size)
+    span = ByteRange(0, size) if range_header is None else content_range(range_header, size)
     if length_header is not None and length_header != str(span.length):
         name = "Content-Length" if range_header is None else "Content-Range"
         raise invalid_parameter(name, f"the body has {length_header} bytes, and {span.length} were to come")
     return span
 
 
-def arrived(parts: Iterable[Part]) -> list[Span]:
+def arrived(parts: Iterable[Part]) -> list[ByteRange]:
     """The stretches that the parts cover together: in order, apart from each other."""
-    spans: list[Span] = []
+    spans: list[ByteRange] = []
     for part in sorted(parts, key=lambda part: part.offset):
         stop = part.offset + part.length
         if spans and part.offset <= spans[-1].stop:
-            spans[-1] = Span(spans[-1].start, max(spans[-1].stop, stop))
+            spans[-1] = ByteRange(spans[-1].start, max(spans[-1].stop, stop))
         else:
-            spans.append(Span(part.offset, stop))
+            spans.append(ByteRange(part.offset, stop))
     return spans
 
 
 def is_whole(parts: Iterable[Part], size: int) -> bool:
     """Whether nothing of the file is missing."""
-    return arrived(parts) == [Span(0, size)]
+    return arrived(parts) == [ByteRange(0, size)]
 
 
-def missing(parts: Iterable[Part], span: Span) -> list[Span]:
+def missing(parts: Iterable[Part], span: ByteRange) -> list[ByteRange]:
     """What of the span has not arrived yet, in order."""
-    gaps: list[Span] = []
+    gaps: list[ByteRange] = []
     position = span.start
     for known in arrived(parts):
         if known.start > position:
-            gaps.append(Span(position, min(known.start, span.stop)))
+            gaps.append(ByteRange(position, min(known.start, span.stop)))
         position = max(position, known.stop)
         if position >= span.stop:
             break
     if position < span.stop:
-        gaps.append(Span(position, span.stop))
+        gaps.append(ByteRange(position, span.stop))
     return [gap for gap in gaps if gap.start < gap.stop]
 
 
@@ -102,7 +102,7 @@ def require_few(parts: Sequence[Part]) -> None:
         raise TooManyParts(f"the file has come in {len(parts)} parts, and it may have {MAX_PARTS}")
 
 
-def wrong_length(is_long: bool, span: Span) -> InvalidRequest:
+def wrong_length(is_long: bool, span: ByteRange) -> InvalidRequest:
     """The refusal of a body that ended early or went on after its end, though the connection held."""
     words = "is longer" if is_long else "is shorter"
     return invalid_parameter("Content-Range", f"the body {words} than the {span.length} bytes that were to come")

@@ -9,7 +9,7 @@ import msgspec
 from countersign.kernel import telemetry
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused, invalid_parameter
-from countersign.kernel.http import conditional, content_coding, cors, decode, deprecation, html, idempotency
+from countersign.kernel.http import decode, deprecation, html, idempotency, response, response_cache, routing
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.instrumentation import Observed
 from countersign.kernel.http.problems import (
@@ -22,9 +22,8 @@ from countersign.kernel.http.problems import (
 from countersign.kernel.http.rate_limit import RateLimiter
 from countersign.kernel.http.request import Call, Caller, ClientGone, ContextT, Headers, Inner, Receive, Send, Within
 from countersign.kernel.http.response import JSON, Answer
-from countersign.kernel.http.response_cache import Page, Pages
-from countersign.kernel.http.router import Router
-from countersign.kernel.http.routing import NOTHING, Nothing, Route
+from countersign.kernel.http.response_cache import CachedResponse, ResponseCache
+from countersign.kernel.http.routing import NOTHING, Nothing, Route, Router
 from countersign.kernel.http.subrequest import callable_inside, exchange_of
 
 ANONYMOUS = "anonymous"
@@ -93,15 +92,15 @@ class App(Generic[ContextT]):
         policy: Policy,
     ) -> None:
         self.routes = tuple(routes)
-        self._router = Router((*self.routes, *cors.preflights(self.routes)), policy.prefix)
+        self._router = Router((*self.routes, *routing.preflight_routes(self.routes)), policy.prefix)
         self._own = Within(context, database)
         self._gate = gate
         self._limiter = limiter
         self._versions = versions
         self._policy = policy
-        self._pages = Pages(policy.pages_bytes)
-        self._encoded_pages = content_coding.Encoded(min(policy.pages_bytes, ENCODED_BYTES))
-        self._encoded_documents = content_coding.Encoded(DOCUMENTS_BYTES)
+        self._pages = ResponseCache(policy.pages_bytes)
+        self._encoded_pages = response_cache.EncodingCache(min(policy.pages_bytes, ENCODED_BYTES))
+        self._encoded_documents = response_cache.EncodingCache(DOCUMENTS_BYTES)
         self._running = idempotency.Running()
         self._public = f"public, max-age={policy.max_age_s}"
         self._observed = Observed(policy.service, log_requests=policy.log_requests)
@@ -139,7 +138,7 @@ class App(Generic[ContextT]):
         if route is not None and route.oauth:
             answer = oauth_error(refused)
         elif route is not None and _is_for_reading(route, exchange.headers.get("accept")):
-            answer = html.refusal(refused)
+            answer = html.refusal_page(refused)
         else:
             answer = problem(refused, self._policy.root_url, exchange.target)
         is_private = route is not None and (route.secret or route.produces[0].startswith("text/html"))
@@ -155,7 +154,7 @@ class App(Generic[ContextT]):
             deprecation.require_running(route.deprecation)
             exchange.deprecations = route.announced
             if route.cross_origin:
-                exchange.notices = cors.SHOWN
+                exchange.notices = routing.CORS_HEADERS
         except Refused:
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             raise
@@ -180,12 +179,12 @@ class App(Generic[ContextT]):
         await self._write_page(page, exchange)
         return True
 
-    async def _write_page(self, page: Page, exchange: Exchange) -> None:
+    async def _write_page(self, page: CachedResponse, exchange: Exchange) -> None:
         headers = exchange.headers
         answer = self._encoded_pages.answer(Answer(200, page.body, etag=page.etag), headers)
         tag = answer.etag or page.etag
         tagged = (b"etag", tag.encode())
-        if conditional.none_match(headers.get("if-none-match"), tag):
+        if response.none_match(headers.get("if-none-match"), tag):
             await exchange.write(304, b"", b"", (*page.headers, tagged))
             return
         own = tuple((name.lower().encode(), value.encode()) for name, value in answer.headers)
@@ -281,7 +280,7 @@ class App(Generic[ContextT]):
         caching = self._public if is_shared else "private, no-cache"
         answer.headers = (*answer.headers, ("Cache-Control", caching), ("Vary", _VARY))
         if answer.etag is None and isinstance(answer.body, bytes):
-            answer.etag = conditional.etag_of(answer.body)
+            answer.etag = response.etag_of(answer.body)
         if is_shared and exchange.versions and exchange.deprecations == route.announced:
             self._keep(exchange, answer)
         return self._conditional(answer, exchange)
@@ -289,7 +288,7 @@ class App(Generic[ContextT]):
     @staticmethod
     def _conditional(answer: Answer, exchange: Exchange) -> Answer:
         """The answer, or 304 where If-None-Match names its tag, which is of the coding that would be sent."""
-        if answer.etag is None or not conditional.none_match(exchange.headers.get("if-none-match"), answer.etag):
+        if answer.etag is None or not response.none_match(exchange.headers.get("if-none-match"), answer.etag):
             return answer
         headers = tuple(each for each in answer.headers if each[0] != "Content-Encoding")
         return Answer(304, b"", JSON, headers, answer.etag)
@@ -299,7 +298,7 @@ class App(Generic[ContextT]):
         if answer.etag is None or not isinstance(answer.body, bytes) or answer.media_type != JSON:
             return
         pairs = ((name.lower().encode(), value.encode()) for name, value in answer.headers)
-        page = Page(exchange.versions, answer.body, answer.etag, tuple(pairs))
+        page = CachedResponse(exchange.versions, answer.body, answer.etag, tuple(pairs))
         self._pages.put((exchange.raw_path, exchange.query_string), page)
 
     async def _write(

@@ -1,18 +1,100 @@
-"""Pages that are one plain HTML form or one message: they work without scripts and load nothing."""
+"""Plain HTML pages, in English and German, that work without scripts and load nothing: a form, a message, a redirect.
+
+Also one struct as JSON, text, HTML or YAML. A page whose title has no German translation stays English.
+"""
 
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from html import escape
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
+
+import msgspec
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
-from countersign.kernel.http import german
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http import response
+from countersign.kernel.http.response import JSON, Answer
+
+GERMAN: Mapping[str, str] = {
+    "Sign in": "Anmelden",
+    "E-mail": "E-Mail",
+    "Your e-mail": "Ihre E-Mail-Adresse",
+    "Password": "Passwort",
+    "User name": "Benutzername",
+    "Password, 10 characters or more": "Passwort, mindestens 10 Zeichen",
+    "Create an account": "Konto anlegen",
+    "Forgot your password?": "Passwort vergessen?",
+    "I have an account": "Ich habe ein Konto",
+    "Back to sign-in": "Zurück zum Anmelden",
+    "E-mail or password is wrong": "E-Mail-Adresse oder Passwort stimmt nicht",
+    "Send the link": "Link senden",
+    "Send it again": "Noch einmal senden",
+    "We send you a link by e-mail. Behind it you choose your password.": (
+        "Wir senden Ihnen einen Link per E-Mail. Dort wählen Sie Ihr Passwort."
+    ),
+    "We send you a link by e-mail. Behind it you choose a new password.": (
+        "Wir senden Ihnen einen Link per E-Mail. Dort wählen Sie ein neues Passwort."
+    ),
+    "This is not an e-mail address like name@example.com.": "Das ist keine E-Mail-Adresse wie name@example.com.",
+    "Look into your mail": "Sehen Sie in Ihre E-Mails",
+    "A letter to {email} is on its way. Open the link in it to go on; this page can be closed.": (
+        "Eine E-Mail an {email} ist unterwegs. Öffnen Sie den Link darin; diese Seite können Sie schließen."
+    ),
+    "If {email} has an account here, a letter is on its way. Open the link in it to go on.": (
+        "Wenn {email} hier ein Konto hat, ist eine E-Mail unterwegs. Öffnen Sie den Link darin."
+    ),
+    "Nothing there after a few minutes? Look among unwanted mail, or send it again.": (
+        "Nach einigen Minuten nichts da? Sehen Sie im Spam-Ordner nach, oder lassen Sie es noch einmal senden."
+    ),
+    "This server has no mail server yet: whoever runs it finds the letter with “countersign mail”.": (
+        "Dieser Server hat noch keinen Mailserver: Der Betreiber findet die E-Mail mit „countersign mail“."
+    ),
+    "Choose your password": "Wählen Sie Ihr Passwort",
+    "Save and sign in": "Speichern und anmelden",
+    "This link does not work": "Dieser Link funktioniert nicht",
+    "It was used already, has expired, or is not whole. You can sign in, or ask for a new one.": (
+        "Er wurde schon benutzt, ist abgelaufen oder unvollständig. "
+        "Sie können sich anmelden oder einen neuen anfordern."
+    ),
+    "This link no longer works": "Dieser Link funktioniert nicht mehr",
+    "The store is set up already. Sign in with your e-mail and password.": (
+        "Der Store ist schon eingerichtet. Melden Sie sich mit E-Mail-Adresse und Passwort an."
+    ),
+    "It is incomplete or older than a day. Restart the store: it prints a new link for the set-up.": (
+        "Er ist unvollständig oder älter als ein Tag. Starten Sie den Store neu: Er gibt einen neuen Link aus."
+    ),
+    "It is incomplete or older than a day. Restart the service: it prints a new link for the set-up.": (
+        "Er ist unvollständig oder älter als ein Tag. Starten Sie den Dienst neu: Er gibt einen neuen Link aus."
+    ),
+    "If you have set your password with it, sign in. Otherwise ask an administrator for a new link.": (
+        "Wenn Sie damit Ihr Passwort gewählt haben, melden Sie sich an. Sonst bitten Sie einen Administrator um einen "
+        "neuen Link."
+    ),
+    "Set up Countersign": "Countersign einrichten",
+    "Organisation (a-z, 0-9, -)": "Organisation (a-z, 0-9, -)",
+    "Organisation's name": "Name der Organisation",
+    "Create": "Anlegen",
+    "Ready": "Fertig",
+    "The organisation is made. Sign in as {email}.": "Die Organisation ist angelegt. Melden Sie sich als {email} an.",
+    "Sign in as {name}.": "Melden Sie sich als {name} an.",
+    "Make the first administrator": "Ersten Administrator anlegen",
+    "Welcome, {name}": "Willkommen, {name}",
+    "Set password": "Passwort setzen",
+    "Error: ": "Fehler: ",
+    "More": "Mehr",
+    "One moment": "Einen Moment",
+    "Going on to the page you asked for.": "Weiter zu der Seite, die Sie aufgerufen haben.",
+    "Continue": "Weiter",
+    "Too many requests": "Zu viele Anfragen",
+    "Too many attempts for this address": "Zu viele Versuche für diese Adresse",
+    "Try again in {n} seconds.": "Versuchen Sie es in {n} Sekunden noch einmal.",
+    "Try again in {n} minutes.": "Versuchen Sie es in {n} Minuten noch einmal.",
+}
+
 
 LANGUAGE: ContextVar[str] = ContextVar("language", default="en")
 """The language that pages are written in, as far as there are words for it: `en` or `de`."""
@@ -84,7 +166,7 @@ _POLICY = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 )
 POLICY = ("Content-Security-Policy", _POLICY)
-"""The header of a page that is `written` and sent on by others."""
+"""The header of a page that is `render_page` and sent on by others."""
 
 _HEADERS = (
     ("Referrer-Policy", "same-origin"),
@@ -99,9 +181,9 @@ class _German(str):
     __slots__ = ()
 
 
-def said(text: str, **values: str) -> str:
+def translate(text: str, **values: str) -> str:
     """The text in the language of the page, with its `{names}` filled from the values."""
-    words = german.TEXTS.get(text) if LANGUAGE.get() == "de" else None
+    words = GERMAN.get(text) if LANGUAGE.get() == "de" else None
     if words is None:
         return text.format(**values) if values else text
     return _German(words.format(**values) if values else words)
@@ -111,59 +193,62 @@ def field(name: str, label: str, kind: str, autocomplete: str, value: str = "") 
     """A required input with its label; `kind` is its HTML type."""
     filled = f' value="{escape(value)}"' if value else ""
     return (
-        f'<label for="{name}">{escape(said(label))}</label>'
+        f'<label for="{name}">{escape(translate(label))}</label>'
         f'<input id="{name}" name="{name}" type="{kind}" autocomplete="{autocomplete}"{filled} required>'
     )
 
 
-def shown(name: str, label: str, autocomplete: str, value: str) -> str:
+def readonly_field(name: str, label: str, autocomplete: str, value: str) -> str:
     """An input that is shown, for people and password managers, and not sent."""
     return (
-        f'<label for="{name}">{escape(said(label))}</label>'
+        f'<label for="{name}">{escape(translate(label))}</label>'
         f'<input id="{name}" autocomplete="{autocomplete}" value="{escape(value)}" readonly>'
     )
 
 
-def hidden(name: str, value: str) -> str:
+def hidden_field(name: str, value: str) -> str:
     """An input that is sent and not shown."""
     return f'<input type="hidden" name="{name}" value="{escape(value)}">'
 
 
-def moment(instant: Instant) -> str:
+def time_element(instant: Instant) -> str:
     """A moment as people read it, to the minute, marked up with its exact value."""
     text = clock.rfc3339(instant)
     return f'<time datetime="{text}">{text[:16].replace("T", " ")} UTC</time>'
 
 
-def form(
+def form_page(
     title: str, fields: str, action: str, error: str = "", status: int = 200, *, intro: str = "", links: Links = ()
 ) -> Answer:
     """A page with one form that posts to its own address; `action` stands on its button, `intro` above the fields,
     `links` below them. The keyboard begins at the first field that is empty."""
-    told = f'<p class="error" role="alert">{escape(said(_sentence(error)))}</p>' if error else ""
-    begun = f'<p class="intro">{escape(said(intro))}</p>' if intro else ""
+    told = f'<p class="error" role="alert">{escape(translate(_capitalized(error)))}</p>' if error else ""
+    begun = f'<p class="intro">{escape(translate(intro))}</p>' if intro else ""
     fields = _FIRST_EMPTY.sub(r"\1 autofocus required>", fields, count=1)
-    body = f'{begun}{told}<form method="post">{fields}<button>{escape(said(action))}</button></form>{linked(links)}'
+    button = f"<button>{escape(translate(action))}</button>"
+    body = f'{begun}{told}<form method="post">{fields}{button}</form>{link_list(links)}'
     # Read aloud first, so that the page that came back is not taken for the next one.
-    return page(title, body, status, prefix=said("Error: ") if error else "")
+    return page(title, body, status, prefix=translate("Error: ") if error else "")
 
 
-def message(title: str, text: str, status: int = 200, *, links: Links = ()) -> Answer:
+def message_page(title: str, text: str, status: int = 200, *, links: Links = ()) -> Answer:
     """A page that says one thing, in paragraphs where `text` has line breaks."""
-    paragraphs = "".join(f"<p>{escape(said(line))}</p>" for line in text.split("\n") if line)
-    return page(title, paragraphs + linked(links), status)
+    paragraphs = "".join(f"<p>{escape(translate(line))}</p>" for line in text.split("\n") if line)
+    return page(title, paragraphs + link_list(links), status)
 
 
-def refusal(refused: Refused) -> Answer:
+def refusal_page(refused: Refused) -> Answer:
     """A refusal as a page: what is wrong, and what can be done."""
-    answer = problem(refused.status, refused.title, refused.detail, refused.remedy, refused.headers.get("Retry-After"))
+    answer = problem_page(
+        refused.status, refused.title, refused.detail, refused.remedy, refused.headers.get("Retry-After")
+    )
     answer.headers = (*answer.headers, *refused.headers.items())
     return answer
 
 
-def problem(status: int, title: str, detail: str, remedy: str, wait_s: str | None) -> Answer:
+def problem_page(status: int, title: str, detail: str, remedy: str, wait_s: str | None) -> Answer:
     """A problem as a page; `wait_s` is the header Retry-After, which a person does not see."""
-    shown = f'<p role="alert">{escape(said(_sentence(detail)).removesuffix("."))}.</p>' if detail else ""
+    shown = f'<p role="alert">{escape(translate(_capitalized(detail)).removesuffix("."))}.</p>' if detail else ""
     if wait_s is not None and wait_s.isdecimal():
         remedy = _wait(int(wait_s))
     if remedy:
@@ -171,27 +256,27 @@ def problem(status: int, title: str, detail: str, remedy: str, wait_s: str | Non
     return page(title or "Refused", shown, status)
 
 
-def _sentence(text: str) -> str:
+def _capitalized(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
 def _wait(seconds: int) -> str:
     if seconds < 120:
-        return said("Try again in {n} seconds.", n=str(seconds))
-    return said("Try again in {n} minutes.", n=str(-(-seconds // 60)))
+        return translate("Try again in {n} seconds.", n=str(seconds))
+    return translate("Try again in {n} minutes.", n=str(-(-seconds // 60)))
 
 
-def onward(title: str, text: str, target: str) -> Answer:
+def redirect_page(title: str, text: str, target: str) -> Answer:
     """A page that leads to an address of this service by itself, and by a link."""
     head = f'<meta http-equiv="refresh" content="0; url={escape(target)}">'
-    body = f'<p>{escape(said(text))}</p><p><a href="{escape(target)}">{escape(said("Continue"))}</a></p>'
+    body = f'<p>{escape(translate(text))}</p><p><a href="{escape(target)}">{escape(translate("Continue"))}</a></p>'
     return page(title, body, head=head)
 
 
-def linked(links: Links) -> str:
+def link_list(links: Links) -> str:
     """The links at the foot of a page; nothing without any."""
-    items = "".join(f'<li><a href="{escape(address)}">{escape(said(words))}</a></li>' for words, address in links)
-    return f'<nav aria-label="{escape(said("More"))}"><ul>{items}</ul></nav>' if items else ""
+    items = "".join(f'<li><a href="{escape(address)}">{escape(translate(words))}</a></li>' for words, address in links)
+    return f'<nav aria-label="{escape(translate("More"))}"><ul>{items}</ul></nav>' if items else ""
 
 
 def page(
@@ -200,12 +285,12 @@ def page(
     """A page with this body, which is HTML. `sends_to` are the origins a form's answer may send the browser on to,
     `prefix` stands before the title in the window alone."""
     policy = ("Content-Security-Policy", " ".join((_POLICY, *sends_to)))
-    return Answer(status, written(title, body, head=head, prefix=prefix), HTML, (policy, *_HEADERS))
+    return Answer(status, render_page(title, body, head=head, prefix=prefix), HTML, (policy, *_HEADERS))
 
 
-def written(title: str, body: str, *, head: str = "", prefix: str = "") -> bytes:
+def render_page(title: str, body: str, *, head: str = "", prefix: str = "") -> bytes:
     """The text of a page with this body, which is HTML."""
-    title = said(title)
+    title = translate(title)
     spoken = "de" if isinstance(title, _German) else "en"
     text = (
         f'<!doctype html><html lang="{spoken}"><head><meta charset="utf-8">'
@@ -216,3 +301,47 @@ def written(title: str, body: str, *, head: str = "", prefix: str = "") -> bytes
         f"<main><h1>{escape(title)}</h1>{body}</main></body></html>"
     )
     return text.encode()
+
+
+PLAIN_TEXT = "text/plain; charset=utf-8"
+YAML = "application/yaml"
+
+FORMATS = (JSON, "text/plain", "text/html", YAML)
+"""The media types of an answer that `readonly_field` makes, for its route's `produces`."""
+
+
+class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """`format` is json, text, html or yaml; anything else is served as json (decisions 11)."""
+
+    format: Annotated[
+        str,
+        msgspec.Meta(description="The form of the answer.", examples=["json", "text", "html", "yaml"]),
+    ] = "json"
+
+
+def render_format(value: msgspec.Struct, form: str, status: int = 200) -> Answer:
+    """The object in the asked-for format; caches do not keep it."""
+    members: dict[str, object] = msgspec.to_builtins(value)
+    headers = (("Cache-Control", "no-store"),)
+    if form == "text":
+        return Answer(status, _lines(members, _plain), PLAIN_TEXT, headers)
+    if form == "yaml":
+        return Answer(status, _lines(members, _scalar), YAML, headers)
+    if form == "html":
+        rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(_plain(member))}</dd>" for name, member in members.items())
+        return Answer(status, render_page("At a glance", f"<dl>{rows}</dl>"), HTML, (POLICY, *headers))
+    return response.json(value, status, headers)
+
+
+def _lines(members: dict[str, object], written: Callable[[object], str]) -> bytes:
+    return "".join(f"{name}: {written(member)}\n" for name, member in members.items()).encode()
+
+
+def _plain(member: object) -> str:
+    """A member for people: text as it is, anything else as in JSON."""
+    return member if isinstance(member, str) else _scalar(member)
+
+
+def _scalar(member: object) -> str:
+    """A member as YAML; every JSON value is one (YAML 1.2 §1.3)."""
+    return response.encode(member).decode()

@@ -19,8 +19,7 @@ from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.problems import MethodNotAllowed, problem
 from countersign.kernel.http.request import Receive, Send
 from countersign.kernel.http.response import Answer, json
-from countersign.kernel.http.scoreboard import Scoreboard, State
-from countersign.kernel.http.worker_ipc import Siblings
+from countersign.kernel.http.worker_ipc import Scoreboard, State, WorkerMailboxes
 
 PATIENCE_S = 2.0
 """What a worker has to answer the others."""
@@ -118,7 +117,7 @@ def answers(number: int, watched: Watched) -> Callable[[str], Awaitable[bytes]]:
     return answer
 
 
-async def silent(siblings: Siblings) -> list[int]:
+async def silent(siblings: WorkerMailboxes) -> list[int]:
     """The workers that do not answer, by their numbers."""
     answers = await siblings.ask(ALIVE, PATIENCE_S)
     return [index for index, answer in enumerate(answers) if answer is None]
@@ -138,7 +137,7 @@ class Operator:
 
     def __init__(
         self,
-        siblings: Siblings,
+        siblings: WorkerMailboxes,
         scoreboard: Scoreboard,
         machine: Watched,
         is_ours: Callable[[str], bool] | None = None,

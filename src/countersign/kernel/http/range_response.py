@@ -1,27 +1,98 @@
-"""An answer of stored bytes: whole or a range of them, with validators and digests (RFC 9110 §13, §14; 9530)."""
+"""Responses of stored bytes, whole or a range, with validators and digests (RFC 9110 §13, §14; RFC 9530)."""
 
 import base64
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from urllib.parse import quote
 
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.http import conditional
-from countersign.kernel.http.ranges import Span, wanted_range
+from countersign.kernel.errors import Refused, invalid_parameter
+from countersign.kernel.http import response
 from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Answer
 
+_NUMBER = r"([0-9]{1,18})"
+_CONTENT_RANGE = re.compile(rf"bytes {_NUMBER}-{_NUMBER}/{_NUMBER}")
+_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,18})-([0-9]{0,18})[ \t]*", re.IGNORECASE)
+
+
+class ByteRange(NamedTuple):
+    """The bytes from `start` (inclusive) to `stop` (exclusive)."""
+
+    start: int
+    stop: int
+
+    @property
+    def length(self) -> int:
+        """How many bytes these are."""
+        return self.stop - self.start
+
+
+class RangeNotSatisfiable(Refused):
+    """The range lies beyond the end."""
+
+    status = 416
+    code = "range_not_satisfiable"
+    title = "Range not satisfiable"
+    resolution = "Ask for a range within the size that Content-Range names."
+
+
+def content_range(header: str, size: int) -> ByteRange:
+    """The stretch that the body of a request is, from its Content-Range: `bytes FIRST-LAST/SIZE`.
+
+    Raises:
+        InvalidRequest: another form, another size than `size`, or a stretch that is empty or reaches beyond it.
+    """
+    matched = _CONTENT_RANGE.fullmatch(header)
+    if matched is None:
+        raise invalid_parameter("Content-Range", "must read bytes FIRST-LAST/SIZE, for example bytes 0-1023/4096")
+    first, last, whole = (int(number) for number in matched.groups())
+    if whole != size:
+        raise invalid_parameter("Content-Range", f"names the size {whole}, and {size} was announced")
+    if first > last or last >= size:
+        raise invalid_parameter("Content-Range", f"must lie within 0-{size - 1} and not end before it begins")
+    return ByteRange(first, last + 1)
+
+
+def requested_range(header: str | None, size: int) -> ByteRange | None:
+    """The stretch that Range asks for, or None for the whole: without the header, in another unit, malformed, or
+    several ranges at once (a server may ignore Range, RFC 9110 §14.2).
+
+    Raises:
+        RangeNotSatisfiable: it begins beyond the end, or asks for the last 0 bytes; Content-Range names the size.
+    """
+    matched = _RANGE.fullmatch(header) if header is not None else None
+    if matched is None:
+        return None
+    first, last = matched.groups()
+    if first and last and int(last) < int(first):
+        return None
+    if first:
+        start, stop = int(first), min(int(last) + 1, size) if last else size
+    elif last:
+        start, stop = max(0, size - int(last)), size
+    else:
+        return None
+    if start >= stop:
+        raise RangeNotSatisfiable(
+            f"the range lies beyond the {size} bytes there are", headers={"Content-Range": f"bytes */{size}"}
+        )
+    return ByteRange(start, stop)
+
+
 OCTETS = "application/octet-stream"
 
-READS = ("Range", "If-Range", "If-None-Match")
+RANGE_READS = ("Range", "If-Range", "If-None-Match")
 _KEPT = ("ETag", "Cache-Control", "Accept-Ranges")
-_SENDS = (*_KEPT, "Repr-Digest", "Content-Disposition")
-SENDS: Mapping[int, tuple[str, ...]] = {200: _SENDS, 206: (*_SENDS, "Content-Range"), 304: _KEPT}
+_RANGE_HEADERS = (*_KEPT, "Repr-Digest", "Content-Disposition")
+RANGE_SENDS: Mapping[int, tuple[str, ...]] = {200: _RANGE_HEADERS, 206: (*_RANGE_HEADERS, "Content-Range"), 304: _KEPT}
 """What an answer of stored bytes looks at and says, for its route's `reads` and `sends`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredContent:
     """Sealed bytes as they are offered. `caching` is the Cache-Control, `headers` come beside the usual ones."""
 
     sha256: str
@@ -42,10 +113,10 @@ def attachment(filename: str) -> str:
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
 
 
-async def answer(
+async def range_response(
     blobs: BlobStore,
     request: Headers,
-    stored: Stored,
+    stored: StoredContent,
     begin: Callable[[], Awaitable[None]] | None = None,
 ) -> Answer:
     """304, 206 or 200, as If-None-Match, If-Range and Range ask. `begin` is awaited when bytes from the first one
@@ -55,11 +126,11 @@ async def answer(
         RangeNotSatisfiable: the range lies beyond the end.
     """
     common = (*stored.headers, ("Cache-Control", stored.caching), ("Accept-Ranges", "bytes"))
-    if conditional.none_match(request.get("if-none-match"), stored.etag):
+    if response.none_match(request.get("if-none-match"), stored.etag):
         return Answer(304, headers=common, etag=stored.etag)
     unchanged = request.get("if-range") in (None, stored.etag)
-    wanted = wanted_range(request.get("range"), stored.size) if unchanged else None
-    span = wanted or Span(0, stored.size)
+    wanted = requested_range(request.get("range"), stored.size) if unchanged else None
+    span = wanted or ByteRange(0, stored.size)
     digest = base64.b64encode(bytes.fromhex(stored.sha256)).decode()
     headers = (*common, ("Content-Length", str(span.length)), ("Repr-Digest", f"sha-256=:{digest}:"))
     if wanted is not None:
@@ -69,7 +140,7 @@ async def answer(
 
 
 async def _bytes(
-    blobs: BlobStore, sha256: str, span: Span, begin: Callable[[], Awaitable[None]] | None
+    blobs: BlobStore, sha256: str, span: ByteRange, begin: Callable[[], Awaitable[None]] | None
 ) -> AsyncIterator[bytes]:
     if begin is not None:
         await begin()

@@ -1,10 +1,240 @@
-"""Rate limits: which quota counts a request, and the headers that tell where it stands."""
+"""Rate limits: the quota that counts a request, its headers, and counters that a node's workers share."""
 
-from collections.abc import Mapping
+import fcntl
+import hashlib
+import mmap
+import os
+import struct
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
 from typing import Protocol
 
+import msgspec
+
+from countersign.kernel import clock, ids
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.counters import Quota
+
+COUNTERS_FILE = "counters.bin"
+
+# The file: a head of 64 bytes (magic, slot count, hash key, zeros), then buckets of 8 slots. A slot is the
+# hash of its key, the start of its window (µs), the length of the window (s), the count. A key has one bucket.
+_MAGIC = b"CSCOUNT1"
+_HEAD = struct.Struct("<8sI16s36x")
+_STATE = struct.Struct("<qII")
+_NAME_BYTES = 16
+_SLOT_BYTES = 32
+_BUCKET_SLOTS = 8
+_BUCKET_BYTES = _SLOT_BYTES * _BUCKET_SLOTS
+
+_LOCK = fcntl.LOCK_EX | fcntl.LOCK_NB
+_LOCK_PATIENCE_S = 0.25
+_LOCK_PAUSE_S = 1.0
+
+
+class Quota(msgspec.Struct, frozen=True, gc=False):
+    """Where a limit stands after a hit: `remaining` hits until the window ends in `reset_s` whole seconds."""
+
+    limit: int
+    remaining: int
+    reset_s: int
+    allowed: bool
+
+
+class Counters(Protocol):
+    """A store of fixed windows, each beginning at its key's first hit.
+
+    A hit is allowed while the costs in its window stay within the limit; a refused hit counts nothing. Limits
+    and windows are at most 2^32 - 1. No call raises because the store is out of reach.
+    """
+
+    async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
+        """Count `cost` against the key and say what is left."""
+        ...
+
+    async def peek(self, key: str, limit: int, window_s: int) -> Quota:
+        """What is left, counting nothing; `allowed` says whether a hit of cost 1 would be."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+
+class SharedMemoryCounters:
+    """Counters in a memory-mapped file that all workers of a node share; for the event loop's thread alone.
+
+    Counts survive a restart. When a key's bucket is full of live windows, the one that ends soonest is
+    forgotten. A worker killed in the middle costs at most the count it was writing. One that is stopped while
+    it holds the lock delays the others by a quarter of a second each second; they then count without it.
+    """
+
+    def __init__(self, directory: Path, slots: int = 65_536) -> None:
+        """Opens `counters.bin` (32 bytes a slot) in the directory; a damaged or foreign file is made anew.
+
+        Raises:
+            OSError: the directory is missing or not writable, or there is no room.
+            ValueError: `slots` is no positive multiple of 8.
+        """
+        if slots <= 0 or slots % _BUCKET_SLOTS:
+            raise ValueError(f"slots: {slots} is no positive multiple of {_BUCKET_SLOTS}")
+        self._stuck_until_s = 0.0
+        # A record lock (fcntl), not flock: it belongs to the process, so that a fork does not share it.
+        self._lock = os.open(directory / "counters.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            with self._locked():
+                self._memory = _open_file(directory / COUNTERS_FILE, slots)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        _, _, hash_key = _HEAD.unpack_from(self._memory)
+        self._place = _placer(hash_key, slots)
+
+    async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
+        """As `Counters.hit`; does not wait for anything."""
+        return self.hit_now(key, limit, window_s, cost)
+
+    async def peek(self, key: str, limit: int, window_s: int) -> Quota:
+        """As `Counters.peek`; does not wait for anything."""
+        bucket, name = self._place(key)
+        now = clock.now()
+        slot = self._find(bucket, name)
+        start, count = (now, 0) if slot == -1 else self._window(slot, window_s, now)
+        return _quota(limit, count, start + window_s * clock.SECOND - now, limit > count)
+
+    def hit_now(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
+        """As `Counters.hit`, without a coroutine: 2 to 3 µs while no other worker is at it."""
+        bucket, name = self._place(key)
+        try:
+            fcntl.lockf(self._lock, _LOCK)
+        except BlockingIOError:
+            self._wait_for_lock()
+        try:
+            # The clock is read under the lock, so that windows never seem to begin after a later hit.
+            now = clock.now()
+            slot = found = self._find(bucket, name)
+            if found == -1:
+                slot, start, count = self._ends_soonest(bucket, now), now, 0
+            else:
+                start, count = self._window(slot, window_s, now)
+            allowed = cost <= limit - count
+            if allowed:
+                count += cost
+            _STATE.pack_into(self._memory, slot + _NAME_BYTES, start, window_s, count)
+            if found == -1:
+                # The name comes last: a worker killed before it leaves a window for nobody.
+                self._memory[slot : slot + _NAME_BYTES] = name
+        finally:
+            fcntl.lockf(self._lock, fcntl.LOCK_UN)
+        return _quota(limit, count, start + window_s * clock.SECOND - now, allowed)
+
+    async def close(self) -> None:
+        """Unmap the file; the counts stay in it."""
+        self._memory.close()
+        os.close(self._lock)
+
+    def _find(self, bucket: int, name: bytes) -> int:
+        end = bucket + _BUCKET_BYTES
+        found = self._memory.find(name, bucket, end)
+        while found != -1 and (found - bucket) % _SLOT_BYTES:
+            found = self._memory.find(name, found + 1, end)
+        return found
+
+    def _window(self, slot: int, window_s: int, now: int) -> tuple[int, int]:
+        start, _, count = _STATE.unpack_from(self._memory, slot + _NAME_BYTES)
+        if now < start:
+            # The clock went back: the count stays, but never for longer than a window from now.
+            return now, count
+        if now - start >= window_s * clock.SECOND:
+            return now, 0
+        return start, count
+
+    def _ends_soonest(self, bucket: int, now: int) -> int:
+        return min(range(bucket, bucket + _BUCKET_BYTES, _SLOT_BYTES), key=lambda slot: self._ends(slot, now))
+
+    def _ends(self, slot: int, now: int) -> int:
+        start, window_s, _ = _STATE.unpack_from(self._memory, slot + _NAME_BYTES)
+        # A window from the future is left by a clock that went back, or by damage: it goes before any live one.
+        return start + window_s * clock.SECOND if start <= now else now
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        fcntl.lockf(self._lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._lock, fcntl.LOCK_UN)
+
+    def _wait_for_lock(self) -> None:
+        """Wait for the lock, but go on without it when its holder seems stopped: a miscount is no outage."""
+        if clock.monotonic_s() < self._stuck_until_s:
+            return
+        deadline = clock.monotonic_s() + _LOCK_PATIENCE_S
+        while clock.monotonic_s() < deadline:
+            os.sched_yield()
+            try:
+                fcntl.lockf(self._lock, _LOCK)
+            except BlockingIOError:
+                continue
+            return
+        self._stuck_until_s = clock.monotonic_s() + _LOCK_PAUSE_S
+
+
+def _quota(limit: int, count: int, left_us: int, allowed: bool) -> Quota:
+    return Quota(limit, limit - count if limit > count else 0, -(-left_us // clock.SECOND), allowed)
+
+
+class _Placer(Protocol):
+    def __call__(self, key: str, /) -> tuple[int, bytes]: ...
+
+
+def _placer(hash_key: bytes, slots: int) -> _Placer:
+    """Where a key's bucket begins, and its hash: keyed, so that nobody can aim at another's bucket."""
+    keyed = hashlib.blake2b(key=hash_key, digest_size=_NAME_BYTES)
+    buckets = slots // _BUCKET_SLOTS
+
+    @lru_cache(maxsize=4_096)
+    def place(key: str, /) -> tuple[int, bytes]:
+        hashed = keyed.copy()
+        hashed.update(key.encode("utf-8", "surrogatepass"))
+        name = hashed.digest()
+        return _HEAD.size + int.from_bytes(name[:8]) % buckets * _BUCKET_BYTES, name
+
+    return place
+
+
+def _open_file(path: Path, slots: int) -> mmap.mmap:
+    size = _HEAD.size + slots * _SLOT_BYTES
+    if not path.is_file() or path.stat().st_size != size:
+        # Never cut a file that others may have mapped: that would kill them. The new one takes its name.
+        _create_file(path, size, slots)
+    with path.open("r+b") as opened:
+        memory = mmap.mmap(opened.fileno(), size)
+    magic, count, _ = _HEAD.unpack_from(memory)
+    if (magic, count) != (_MAGIC, slots):
+        memory[:] = _head(slots).ljust(size, b"\0")
+    return memory
+
+
+def _create_file(path: Path, size: int, slots: int) -> None:
+    unfinished = path.with_name(f"{path.name}.{ids.new_uuid()}")
+    descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        # Room is taken now: a page that finds no room later would kill the process that writes it.
+        os.posix_fallocate(descriptor, 0, size)
+        os.pwrite(descriptor, _head(slots), 0)
+        os.replace(unfinished, path)
+    except OSError:
+        unfinished.unlink()
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _head(slots: int) -> bytes:
+    return _HEAD.pack(_MAGIC, slots, ids.random_bytes(_NAME_BYTES))
+
 
 WINDOW_S = 60
 DOCUMENTS = "documents"

@@ -14,7 +14,7 @@ from redis.exceptions import AuthenticationError, NoPermissionError, RedisError,
 from redis.exceptions import TimeoutError as ServerTimeout
 
 from countersign.kernel import clock, connection_urls
-from countersign.kernel.http.counters import Quota, SharedMemoryCounters
+from countersign.kernel.http.rate_limit import Quota, SharedMemoryCounters
 
 SETTING = "COUNTERSIGN_COUNTERS_URL"
 PATIENCE_S = 0.25

@@ -1,9 +1,13 @@
-"""What a handler gives back: status, headers, and a body of bytes or a stream of them."""
+"""HTTP responses: what handlers return, entity tags for conditional requests (RFC 9110 §13), and types of texts."""
 
+import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
+
+from countersign.kernel.errors import Refused
 
 JSON = "application/json"
 
@@ -39,3 +43,68 @@ def json(value: object, status: int = 200, headers: tuple[tuple[str, str], ...] 
 def no_content() -> Answer:
     """204, with nothing to say."""
     return Answer(204)
+
+
+Coding: TypeAlias = Literal["zstd", "gzip"]
+
+CODINGS: tuple[Coding, ...] = ("zstd", "gzip")
+"""The content codings of public answers, from the best to the one that every client has."""
+
+
+class PreconditionFailed(Refused):
+    """The resource is no longer what If-Match names; somebody else changed it meanwhile."""
+
+    status = 412
+    code = "precondition_failed"
+    title = "Precondition failed"
+    resolution = "Read the resource again and repeat the change on its present ETag."
+
+
+def etag_of(body: bytes) -> str:
+    """A strong entity tag of exactly these bytes, quotes included."""
+    return f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
+
+
+def coded_tag(etag: str, coding: Coding) -> str:
+    """The entity tag of the body in a content coding, which is another representation (RFC 9110 §8.8.3)."""
+    return f'{etag[:-1]}-{coding}"'
+
+
+def none_match(header: str | None, etag: str) -> bool:
+    """Whether If-None-Match names the tag (weak comparison, RFC 9110 §13.1.2): the answer is 304."""
+    if header is None:
+        return False
+    if header == etag or header.strip() == "*":
+        return True
+    return any(tag.strip().removeprefix("W/") == etag for tag in header.split(","))
+
+
+def require_match(header: str | None, etag: str) -> None:
+    """Insist that If-Match, when sent, names the tag (strong comparison, RFC 9110 §13.1.1).
+
+    Raises:
+        PreconditionFailed: it names other tags only.
+    """
+    if header is None or header.strip() == "*":
+        return
+    if not any(_bare(tag.strip()) == etag for tag in header.split(",")):
+        raise PreconditionFailed("the resource was changed since it was read")
+
+
+def _bare(tag: str) -> str:
+    """The tag of the body that was sent in a content coding."""
+    for coding in CODINGS:
+        if tag.endswith(f'-{coding}"'):
+            return tag[: -len(coding) - 2] + '"'
+    return tag
+
+
+Uuid: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "uuid"})]
+Uri: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "uri"})]
+UriReference: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "uri-reference"})]
+Moment: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
+CursorText: TypeAlias = Annotated[
+    str,
+    msgspec.Meta(description="`next_cursor` of the page before, or the cursor of its Link header; left out: page one."),
+]
+Sha256: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]

@@ -1,8 +1,101 @@
-"""Encoded answers kept in memory while the versions they were made from last."""
+"""Responses in memory: encoded 200s kept while their versions last, and bodies compressed once (RFC 9110 §8.4).
 
+Only what is the same for every caller is ever compressed, and never for a request with a cookie or a credential: the
+length of a compressed response would reveal its content (BREACH).
+"""
+
+import gzip
+import sys
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
+
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.response import CODINGS, Answer, Coding, coded_tag
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+MIN_BYTES = 1024
+"""Shorter bodies gain nothing."""
+CREDENTIALS = ("authorization", "x-api-key", "cookie")
+VARY = ("Vary", "Accept-Encoding")
+_GZIP_LEVEL, _ZSTD_LEVEL = 6, 9
+
+
+def negotiate_coding(headers: Headers) -> Coding | None:
+    """The coding for an answer to this request; None: none."""
+    accepted = headers.get("accept-encoding")
+    if accepted is None or any(headers.get(name) is not None for name in CREDENTIALS):
+        return None
+    return _best(accepted)
+
+
+@lru_cache(maxsize=256)
+def _best(accepted: str) -> Coding | None:
+    weights: dict[str, float] = {}
+    for each in accepted.lower().split(","):
+        name, *parameters = (part.strip() for part in each.split(";"))
+        weights[name] = _weight(parameters)
+    every = weights.get("*", 0.0)
+    best = max(CODINGS, key=lambda coding: weights.get(coding, every))
+    weight = weights.get(best, every)
+    return best if weight > 0 and weight >= weights.get("identity", 0.0) else None
+
+
+def _weight(parameters: list[str]) -> float:
+    for each in parameters:
+        if each.startswith("q="):
+            try:
+                return float(each[2:])
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+class EncodingCache:
+    """Encoded bodies by their entity tags, which name their content: each is made once, the least recently used go.
+
+    A body above the limit is not encoded: it could not be kept, and would be made again for every request.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._used_bytes = 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+
+    def body(self, etag: str, body: bytes, coding: Coding) -> bytes:
+        """The body in the coding."""
+        name = coded_tag(etag, coding)
+        found = self._kept.get(name)
+        if found is not None:
+            self._kept.move_to_end(name)
+            return found
+        packed = gzip.compress(body, _GZIP_LEVEL, mtime=0) if coding == "gzip" else zstd.compress(body, _ZSTD_LEVEL)
+        if len(packed) > self._limit_bytes:
+            return packed
+        self._kept[name] = packed
+        self._used_bytes += len(packed)
+        while self._used_bytes > self._limit_bytes:
+            _, old = self._kept.popitem(last=False)
+            self._used_bytes -= len(old)
+        return packed
+
+    def answer(self, answer: Answer, headers: Headers) -> Answer:
+        """The answer in the coding that the request takes; unchanged where it is short or above the limit, streamed or
+        has no tag."""
+        coding = negotiate_coding(headers)
+        if answer.status != 200 or answer.etag is None or not isinstance(answer.body, bytes):
+            return answer
+        if coding is None or not MIN_BYTES <= len(answer.body) <= self._limit_bytes:
+            return answer
+        packed = self.body(answer.etag, answer.body, coding)
+        tag = coded_tag(answer.etag, coding)
+        return Answer(200, packed, answer.media_type, (*answer.headers, ("Content-Encoding", coding)), tag)
+
 
 Target: TypeAlias = tuple[bytes, bytes]
 """A raw path and a query string, as they were sent."""
@@ -11,7 +104,7 @@ MAX_ASKED = 10_000
 
 
 @dataclass(slots=True)
-class Page:
+class CachedResponse:
     """An encoded 200 answer to anonymous callers, and the versions it was read under; `headers` lack its entity tag."""
 
     versions: tuple[int, ...]
@@ -20,14 +113,14 @@ class Page:
     headers: tuple[tuple[bytes, bytes], ...]
 
 
-class Pages:
+class ResponseCache:
     """The most recently used answers, bounded by their bytes. A page of older versions is never given out."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._used_bytes = 0
         self._asked: set[Target] = set()
-        self._pages: OrderedDict[Target, Page] = OrderedDict()
+        self._pages: OrderedDict[Target, CachedResponse] = OrderedDict()
 
     def is_repeat(self, target: Target) -> bool:
         """Whether a raw path and query was asked for before, as far as is remembered; only then keep its page.
@@ -42,7 +135,7 @@ class Pages:
         self._asked.add(target)
         return False
 
-    def get(self, target: Target, versions: tuple[int, ...]) -> Page | None:
+    def get(self, target: Target, versions: tuple[int, ...]) -> CachedResponse | None:
         """The page of a raw path and query, when it is of exactly these versions."""
         page = self._pages.get(target)
         if page is None:
@@ -53,7 +146,7 @@ class Pages:
         self._pages.move_to_end(target)
         return page
 
-    def put(self, target: Target, page: Page) -> None:
+    def put(self, target: Target, page: CachedResponse) -> None:
         """Keep the page; the least recently used ones make room. One over a sixteenth of the room is not kept."""
         if _bytes_of(target, page) > self._limit_bytes // 16:
             return
@@ -70,5 +163,5 @@ class Pages:
             self._used_bytes -= _bytes_of(target, page)
 
 
-def _bytes_of(target: Target, page: Page) -> int:
+def _bytes_of(target: Target, page: CachedResponse) -> int:
     return len(target[0]) + len(target[1]) + len(page.body) + 512

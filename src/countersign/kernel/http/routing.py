@@ -1,14 +1,16 @@
-"""A route: one endpoint declared once, for matching, decoding, deciding, documenting and answering."""
+"""Routes: each endpoint declared once, found by a tree of path segments, with preflights for other origins (CORS)."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypedDict, Unpack
+from urllib.parse import unquote
 
 import msgspec
 
-from countersign.kernel.errors import Refused
+from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.deprecation import Deprecation, of_answers
-from countersign.kernel.http.request import BodyT, Call, CallerT, ContextT, QueryT
+from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
+from countersign.kernel.http.request import BodyT, Call, Caller, CallerT, ContextT, QueryT
 from countersign.kernel.http.response import JSON, Answer
 
 MEBIBYTE = 1 << 20
@@ -168,3 +170,143 @@ def route(
     made = Route(method, path, handler, parameters, body, answers, summary, prepare, derive, settle, **options)
     own = () if made.deprecation is None else (made.deprecation,)
     return replace(made, announced=(*own, *of_answers(shapes(answers))))
+
+
+_NO_PARAMETERS: dict[str, str] = {}
+
+
+class _Node(Generic[ContextT]):
+    __slots__ = ("literals", "parameter", "parameter_name", "routes")
+
+    def __init__(self) -> None:
+        self.literals: dict[str, _Node[ContextT]] = {}
+        self.parameter: _Node[ContextT] | None = None
+        self.parameter_name = ""
+        self.routes: dict[str, Route[ContextT]] = {}
+
+
+class Router(Generic[ContextT]):
+    """All routes of a service by path and method. HEAD is answered by the route of GET."""
+
+    def __init__(self, routes: Iterable[Route[ContextT]], prefix: str) -> None:
+        """`prefix` (such as /api/v1) goes before every route that is not declared at the root.
+
+        Raises:
+            ValueError: two routes have the same method and address.
+        """
+        self._root: _Node[ContextT] = _Node()
+        self._static: dict[str, _Node[ContextT]] = {}
+        for route in routes:
+            self._add(route, route.path if route.at_root else prefix + route.path)
+
+    def _add(self, route: Route[ContextT], path: str) -> None:
+        node = self._root
+        for segment in path.split("/")[1:]:
+            if segment.startswith("{"):
+                if node.parameter is None:
+                    node.parameter, node.parameter_name = _Node(), segment[1:-1]
+                if node.parameter_name != segment[1:-1]:
+                    raise ValueError(f"{path}: the parameter is called {node.parameter_name} elsewhere")
+                node = node.parameter
+            else:
+                node = node.literals.setdefault(segment, _Node())
+        if route.method in node.routes:
+            raise ValueError(f"{route.method} {path} is declared twice")
+        node.routes[route.method] = route
+        if "{" not in path:
+            self._static[path] = node
+
+    def match(self, method: str, raw_path: str) -> tuple[Route[ContextT], dict[str, str]]:
+        """The route of a method and an undecoded path, with the decoded values of its parameters.
+
+        Raises:
+            RouteNotFound: nothing has this address.
+            MethodNotAllowed: something has, for other methods; Allow names them.
+            NotFound: a parameter is no text that anything could be named by.
+        """
+        node = self._static.get(raw_path)
+        values = _NO_PARAMETERS
+        if node is None:
+            node, values = self._walk(raw_path)
+        route = node.routes.get("GET" if method == "HEAD" else method)
+        if route is None:
+            allowed = sorted(node.routes) + (["HEAD"] if "GET" in node.routes else [])
+            raise MethodNotAllowed(f"{method} is not offered here", headers={"Allow": ", ".join(sorted(allowed))})
+        return route, values
+
+    def _walk(self, raw_path: str) -> tuple[_Node[ContextT], dict[str, str]]:
+        node = self._root
+        values: dict[str, str] = {}
+        for segment in raw_path.split("/")[1:]:
+            step = node.literals.get(segment)
+            if step is None:
+                step = node.parameter
+                if step is None or not segment:
+                    raise RouteNotFound("no endpoint has this address")
+                values[node.parameter_name] = _decoded(segment)
+            node = step
+        if not node.routes:
+            raise RouteNotFound("no endpoint has this address")
+        return node, values
+
+
+def _decoded(segment: str) -> str:
+    if "%" not in segment:
+        return segment
+    try:
+        text = unquote(segment, errors="strict")
+    except UnicodeDecodeError as error:
+        raise NotFound("nothing has this name") from error
+    if "\0" in text:
+        raise NotFound("nothing has this name")
+    return text
+
+
+# Never with Access-Control-Allow-Credentials: another site's page acts by the tokens it holds, not by our cookies.
+CORS_HEADERS = (
+    ("Access-Control-Allow-Origin", "*"),
+    (
+        "Access-Control-Expose-Headers",
+        "ETag, Link, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, WWW-Authenticate, "
+        "X-Request-Id",
+    ),
+)
+_PREFLIGHT_MAX_AGE_S = 86_400
+
+
+class Preflight(msgspec.Struct, frozen=True):
+    """The parameters of the request that is to follow, which are for its own route to check."""
+
+
+def preflight_routes(routes: Iterable[Route[ContextT]]) -> tuple[Route[ContextT], ...]:
+    """For each address with routes that other sites may use, the OPTIONS route that says so."""
+    methods: dict[tuple[str, bool], list[str]] = {}
+    for each in routes:
+        if each.cross_origin:
+            methods.setdefault((each.path, each.at_root), []).append(each.method)
+    return tuple(
+        _preflight_route(path, tuple(offered), at_root=at_root) for (path, at_root), offered in methods.items()
+    )
+
+
+def _preflight_route(path: str, offered: tuple[str, ...], *, at_root: bool) -> Route[Any]:
+    headers = (
+        ("Access-Control-Allow-Methods", ", ".join(offered)),
+        ("Access-Control-Allow-Headers", "Authorization, Content-Type, If-None-Match, MCP-Protocol-Version, X-API-Key"),
+        ("Access-Control-Max-Age", str(_PREFLIGHT_MAX_AGE_S)),
+    )
+
+    async def allow(call: Call[Any, Caller, Preflight, Nothing]) -> Answer:
+        """Allow pages of other sites to call this."""
+        return Answer(204, headers=headers)
+
+    return route(
+        "OPTIONS",
+        path,
+        allow,
+        query=Preflight,
+        answers={204: None},
+        at_root=at_root,
+        own_credentials=True,
+        cross_origin=True,
+    )

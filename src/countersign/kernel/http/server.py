@@ -19,9 +19,8 @@ from countersign.kernel import telemetry
 from countersign.kernel.concurrency import background
 from countersign.kernel.http import workers
 from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
-from countersign.kernel.http.notify import STOPPING, notify
 from countersign.kernel.http.request import STATE_KEY, ASGIApp
-from countersign.kernel.http.scoreboard import Scoreboard
+from countersign.kernel.http.worker_ipc import SD_STOPPING, Scoreboard, sd_notify
 
 BACKLOG = 2048
 COLLECTED_AFTER = (50_000, 20, 50)
@@ -76,7 +75,7 @@ class CannotListen(OSError):
 
 class Server(NamedTuple):
     """What to serve and how. `on_ready` is called once, when the first worker of each program accepts connections;
-    `explain` and `watchdog_s` are those of `workers.Supervised`."""
+    `explain` and `sd_watchdog_s` are those of `workers.Supervised`."""
 
     programs: Sequence[Program]
     deadlines: Deadlines = Deadlines()
@@ -265,7 +264,7 @@ def _waiting(bound: socket.socket) -> list[socket.socket]:
 
 def _stopping(server: Server, sockets: Sequence[socket.socket]) -> None:
     """A port that outlasts the others stays open until its worker ends."""
-    notify(STOPPING)
+    sd_notify(SD_STOPPING)
     _close(each for program, each in zip(server.programs, sockets, strict=True) if not program.outlasts)
 
 

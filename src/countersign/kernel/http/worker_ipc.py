@@ -1,22 +1,153 @@
-"""Questions to the workers of one server: a question goes into a mailbox, with the way its answer comes back.
+"""Communication between a server, its workers and systemd: shared memory, mailboxes, and sd_notify(3).
 
-A mailbox is a pair of datagram sockets made before the workers are forked. Whoever asks sends one end of a fresh pair
-along, and the worker writes its answer into it from its event loop: an answer proves that the loop turns. Nothing has
-a name in the file system, and nothing of a worker that died is ever taken for an answer.
+The scoreboard is memory that all share, made before the first fork. A worker writes its own heartbeat only and the
+supervisor everything else, so that no lock is needed. Readers compare values for change only, or show them.
+
+A mailbox is a pair of datagram sockets, made before the workers are forked. The sender of a question passes one end of
+a fresh pair along, and the worker writes its answer into it from its event loop: an answer proves that the loop runs.
+Nothing has a name in the file system, and nothing from a dead worker is ever mistaken for an answer.
 """
 
 import asyncio
+import mmap
+import os
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+import struct
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
-from typing import Any
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from countersign.kernel import clock
+
+_HEAD_BYTES = 8
+_BEAT = struct.Struct("=Q")
+_SLOT = struct.Struct("=IIIIqq")
+"""Process id, state, restarts, stalls; when it was started and when it last stalled, in µs since 1970."""
+_SLOT_BYTES = _BEAT.size + _SLOT.size
+_IS_STOPPING = 1
+
+
+class State(IntEnum):
+    """What a worker is doing, as far as the supervisor knows."""
+
+    WAITING = 0
+    """No process: the next one is started after a pause."""
+    STARTING = 1
+    SERVING = 2
+
+
+class Slot(NamedTuple):
+    """One worker's place: its present process, and how often that was replaced."""
+
+    pid: int = 0
+    state: State = State.WAITING
+    restarts: int = 0
+    stalls: int = 0
+    started_at: int = 0
+    stalled_at: int = 0
+
+
+class Scoreboard:
+    """A slot for every worker; `programs` names what each of them serves."""
+
+    def __init__(self, programs: Sequence[str]) -> None:
+        self.programs = tuple(programs)
+        self._memory = mmap.mmap(-1, _HEAD_BYTES + max(1, len(programs)) * _SLOT_BYTES)
+
+    def beat(self, number: int) -> None:
+        """Count one turn of the event loop of this worker."""
+        place = self._place(number)
+        (count,) = _BEAT.unpack_from(self._memory, place)
+        _BEAT.pack_into(self._memory, place, count + 1)
+
+    def beats(self, number: int) -> int:
+        """How many turns this worker and those before it have counted."""
+        return int(_BEAT.unpack_from(self._memory, self._place(number))[0])
+
+    def __getitem__(self, number: int) -> Slot:
+        pid, state, *more = _SLOT.unpack_from(self._memory, self._place(number) + _BEAT.size)
+        return Slot(pid, State(state), *more)
+
+    def note_start(self, number: int, pid: int) -> None:
+        """A process was started for this worker."""
+        slot = self[number]
+        again = bool(slot.started_at)
+        self._put(number, slot._replace(
+            pid=pid, state=State.STARTING, restarts=slot.restarts + again, started_at=clock.now()
+        ))  # fmt: skip
+
+    def note_serving(self, number: int) -> None:
+        """The process of this worker answers requests."""
+        self._put(number, self[number]._replace(state=State.SERVING))
+
+    def note_stall(self, number: int) -> None:
+        """The event loop of this worker has not turned for too long."""
+        slot = self[number]
+        self._put(number, slot._replace(stalls=slot.stalls + 1, stalled_at=clock.now()))
+
+    def note_end(self, number: int) -> None:
+        """The process of this worker is gone."""
+        self._put(number, self[number]._replace(pid=0, state=State.WAITING))
+
+    def stop(self) -> None:
+        """Note that the server stops."""
+        self._memory[0] = _IS_STOPPING
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the server stops."""
+        return self._memory[0] == _IS_STOPPING
+
+    def _put(self, number: int, slot: Slot) -> None:
+        _SLOT.pack_into(self._memory, self._place(number) + _BEAT.size, *slot)
+
+    def _place(self, number: int) -> int:
+        return _HEAD_BYTES + range(len(self.programs))[number] * _SLOT_BYTES
+
+
+class StallClock:
+    """How long the event loop of one process has not turned, in time in which it could have.
+
+    A look counts the time since the last look, and never more than one tick: while the machine, the container or this
+    process was stopped nothing looked. Time in which the process itself was stopped (SIGSTOP, a debugger) is left out
+    where the system shows it (Linux).
+    """
+
+    def __init__(self, pid: int, tick_s: float) -> None:
+        self._pid = pid
+        self._tick_s = tick_s
+        self._beats = -1
+        self._looked_s = clock.monotonic_s()
+        self._stalled_s = 0.0
+
+    def look(self, beats: int) -> float:
+        """How many seconds the loop has not turned, given the heartbeats that were counted by now."""
+        now_s = clock.monotonic_s()
+        elapsed_s, self._looked_s = min(now_s - self._looked_s, self._tick_s), now_s
+        if beats != self._beats:
+            self._beats, self._stalled_s = beats, 0.0
+        elif not is_stopped(self._pid):
+            self._stalled_s += elapsed_s
+        return self._stalled_s
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether the process is stopped by a signal or a debugger; False where the system does not show it."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[:1] in ([b"T"], [b"t"])
+
 
 MAX_QUESTION_BYTES = 64
 MAX_BYTES = 64 << 20
-TRIED_AGAIN_S = 0.01
+RETRY_S = 0.01
 
 
-class Siblings:
+class WorkerMailboxes:
     """The mailboxes of `count` workers, to be made before the fork. One worker may ask itself as well."""
 
     def __init__(self, count: int) -> None:
@@ -41,7 +172,7 @@ class Siblings:
             with suppress(BlockingIOError):
                 question, handles, _, _ = socket.recv_fds(reading, MAX_QUESTION_BYTES, 1)
                 for handle in handles:
-                    _keep(tasks, _answer(socket.socket(fileno=handle), tell, question.decode()))
+                    _keep(tasks, _write_answer(socket.socket(fileno=handle), tell, question.decode()))
 
         loop.add_reader(reading.fileno(), come)
         try:
@@ -64,9 +195,9 @@ class Siblings:
             async with asyncio.timeout(patience_s):
                 with theirs, ExitStack() as unless_put:
                     unless_put.callback(mine.close)
-                    await _put(box, question, theirs)
+                    await _send_question(box, question, theirs)
                     unless_put.pop_all()
-                return await _read(mine)
+                return await _read_answer(mine)
         return None
 
     def close(self) -> None:
@@ -76,19 +207,19 @@ class Siblings:
                 end.close()
 
 
-async def _put(box: socket.socket, question: str, back: socket.socket) -> None:
+async def _send_question(box: socket.socket, question: str, back: socket.socket) -> None:
     """Put the question into the mailbox, with the way back. One that is full is no silence: it holds some hundred, and
     whoever looks into it makes room."""
     while True:
         try:
             socket.send_fds(box, [question.encode()], [back.fileno()])
         except OSError:
-            await asyncio.sleep(TRIED_AGAIN_S)
+            await asyncio.sleep(RETRY_S)
         else:
             return
 
 
-async def _read(mine: socket.socket) -> bytes | None:
+async def _read_answer(mine: socket.socket) -> bytes | None:
     reader, writer = await asyncio.open_unix_connection(sock=mine, limit=MAX_BYTES)
     try:
         return await reader.read() or None
@@ -102,7 +233,7 @@ def _keep(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> No
     task.add_done_callback(tasks.discard)
 
 
-async def _answer(back: socket.socket, tell: Callable[[str], Awaitable[bytes]], question: str) -> None:
+async def _write_answer(back: socket.socket, tell: Callable[[str], Awaitable[bytes]], question: str) -> None:
     """Write the answer; whoever asked may be gone by then."""
     back.setblocking(False)
     _, writer = await asyncio.open_unix_connection(sock=back)
@@ -112,3 +243,28 @@ async def _answer(back: socket.socket, tell: Callable[[str], Awaitable[bytes]], 
     writer.close()
     with suppress(OSError):
         await writer.wait_closed()
+
+
+SD_READY = "READY=1"
+SD_STOPPING = "STOPPING=1"
+SD_ALIVE = "WATCHDOG=1"
+
+
+def sd_notify(state: str) -> None:
+    """Send the state to NOTIFY_SOCKET; whether anybody listens is not our concern."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sending:
+        sending.setblocking(False)
+        sending.sendto(state.encode(), "\0" + address[1:] if address.startswith("@") else address)
+
+
+def sd_watchdog_s() -> float | None:
+    """How often systemd wants to hear that the service is alive (sd_watchdog_enabled(3)); None: not at all."""
+    wanted, process = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
+    if not wanted.isdecimal() or not int(wanted):
+        return None
+    if process and process != str(os.getpid()):
+        return None
+    return int(wanted) / 1_000_000

@@ -20,8 +20,7 @@ import msgspec
 
 from countersign.kernel import clock, telemetry
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.notify import ALIVE, notify, watchdog_s
-from countersign.kernel.http.scoreboard import Scoreboard, StallClock
+from countersign.kernel.http.worker_ipc import SD_ALIVE, Scoreboard, StallClock, sd_notify, sd_watchdog_s
 
 Work: TypeAlias = Callable[[int, Callable[[], None]], None]
 """What a worker does, given its number and what to call when it is ready; returns when it is stopped by SIGTERM."""
@@ -187,7 +186,7 @@ class _Supervisor:
         starts = [sum(each.workers for each in wanted.programs[:index]) for index in range(len(wanted.programs))]
         self._firsts = [self._workers[number] for number in starts]
         self._is_up = False
-        systemd_s = watchdog_s()
+        systemd_s = sd_watchdog_s()
         self._tick_s = min((TICK_S, *(each / 4 for each in (wanted.watchdog_s, systemd_s) if each)))
         self._ticked_s = clock.monotonic_s()
         self._beats_systemd = systemd_s is not None
@@ -338,7 +337,7 @@ class _Supervisor:
         """Look at the heartbeats; `ends` says whether to end who stalls."""
         self._ticked_s = clock.monotonic_s()
         if self._beats_systemd:
-            notify(ALIVE)
+            sd_notify(SD_ALIVE)
         late: list[tuple[_Worker, str]] = []
         for each in self._workers:
             if not each.pid or not each.is_ready or each.stall is None:
