@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from countersign.backup import table_checksum
 from countersign.distribution import app as store_app
 from countersign.distribution import sealed as store_sealed
 from countersign.distribution.context import Store
@@ -16,7 +17,6 @@ from countersign.distribution.identity import organisations, people
 from countersign.distribution.signing import keys as signing
 from countersign.distribution.webhooks import events as store_events
 from countersign.kernel import reencryption
-from countersign.kernel.database import canonical
 from countersign.kernel.database.port import Database
 from countersign.kernel.reencryption import Lot, SealedColumn
 from countersign.kernel.security.encryption import CannotUnseal
@@ -131,7 +131,7 @@ class Both:
 
 async def _tables_with(database: Database, head: bytes) -> list[str]:
     found: set[str] = set()
-    for table, statement in await canonical.reads(database):
+    for table, statement in await table_checksum.table_reads(database):
         async with aclosing(database.stream(statement)) as batches:
             async for rows in batches:
                 if any(isinstance(value, bytes) and value.startswith(head) for row in rows for value in row):

@@ -12,8 +12,8 @@ from countersign.backup.moving import MovingBlobs, NotMovable
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database.snapshot import NotEmpty
 from countersign.kernel.database.sqlite import open_sqlite
+from countersign.kernel.errors import NotEmpty
 
 LIVE = "SELECT sha256 FROM blob WHERE sha256 > $1 ORDER BY sha256 LIMIT $2"
 KNOWN = "SELECT 1 FROM blob WHERE sha256 = $1"

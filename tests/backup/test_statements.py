@@ -2,8 +2,8 @@
 
 import pytest
 
+from countersign.backup.snapshot import Table
 from countersign.backup.statements import require_plain
-from countersign.kernel.database.snapshot import Table
 from countersign.kernel.security.age import Damaged
 
 CREATE = "CREATE TABLE lead (id text COLLATE \"C\" NOT NULL, n numeric(10,2) DEFAULT 0, s text DEFAULT 'a; b(c)'::text)"

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from countersign.backup import unfinished
-from countersign.kernel.database.snapshot import NotEmpty
-from countersign.kernel.errors import StorageFull, Unavailable
+from countersign.kernel.errors import NotEmpty, StorageFull, Unavailable
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ import apsw
 import httpx
 import pytest
 
-from countersign.backup import foreign
+from countersign.backup import foreign, sqlite_snapshot
 from countersign.cli import record_store, store
 from countersign.cli.databases import SERVICES
 from countersign.distribution import opening
-from countersign.kernel.database import migrate, sqlite_snapshot
+from countersign.kernel.database import migrate
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.sqlite import open_sqlite
 from countersign.records.schema import install
@@ -143,7 +143,7 @@ def test_an_earlier_database_comes_up_to_date_with_its_rows(
     assert [name.removeprefix(f"{service}: ") for name in planned[: len(names)]] == names
     assert planned == applied
     assert left == []
-    assert sqlite_snapshot.faults(path) == []
+    assert sqlite_snapshot.check_integrity(path) == []
     assert sum(len(rows) for _, rows in before.values()) > 100
     today = held(apsw.Connection(str(template / path.name)), before)
     assert all(after[table] == rows for table, rows in today.items() if table == "catalog_facet")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from countersign.backup.schema_description import describe_schema
 from countersign.distribution.opening import MIGRATIONS
-from countersign.kernel.database.describe import describe
 from countersign.kernel.database.migrate import in_dialect, upgrade
 from countersign.kernel.database.open import open_database
 from tools import schema
@@ -19,13 +19,13 @@ def test_the_schema_file_is_fresh() -> None:
 async def test_the_schema_file_makes_what_the_migrations_make(database_url: str) -> None:
     migrated = await open_database(database_url, schema="migrated", reserve_bytes=0)
     await upgrade(migrated, MIGRATIONS)
-    wanted = await describe(migrated)
+    wanted = await describe_schema(migrated)
     await migrated.close()
     read = await open_database(database_url.replace("test.db", "read.db"), schema="read", reserve_bytes=0)
     async with read.transaction() as transaction:
         await transaction.run(in_dialect(SCHEMA.read_text(), read.dialect))
 
-    made = await describe(read)
+    made = await describe_schema(read)
 
     await read.close()
     lines = [line for line in wanted.splitlines() if not line.startswith(LEDGER)]

@@ -9,12 +9,11 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from countersign.backup import unfinished
+from countersign.backup import postgres_snapshot, sqlite_snapshot, unfinished
 from countersign.backup.archive import PIECE_BYTES, Writing
-from countersign.kernel.database import postgres_snapshot, sqlite_snapshot
-from countersign.kernel.database.postgres_snapshot import PostgresSnapshot
-from countersign.kernel.database.snapshot import Snapshot, Table
-from countersign.kernel.database.sqlite_snapshot import SqliteSnapshot
+from countersign.backup.postgres_snapshot import PostgresSnapshot
+from countersign.backup.snapshot import Snapshot, Table
+from countersign.backup.sqlite_snapshot import SqliteSnapshot
 from countersign.kernel.errors import StorageFull
 
 SQLITE, POSTGRES = "sqlite", "postgres"
@@ -86,7 +85,7 @@ class SqliteDatabases:
 
     def taken(self, *, holds_writes: bool = False) -> AbstractAsyncContextManager[SqliteSnapshot]:
         """See Databases."""
-        return sqlite_snapshot.held(self._paths, holds_writes=holds_writes)
+        return sqlite_snapshot.open_snapshot(self._paths, holds_writes=holds_writes)
 
     async def write(self, snapshot: SqliteSnapshot, archive: Writing, told: Told) -> dict[str, int]:
         """See Databases.
@@ -130,7 +129,7 @@ class PostgresDatabases:
 
     def taken(self, *, holds_writes: bool = False) -> AbstractAsyncContextManager[PostgresSnapshot]:
         """See Databases."""
-        return postgres_snapshot.held(self._url, self._schemas, holds_writes=holds_writes)
+        return postgres_snapshot.open_snapshot(self._url, self._schemas, holds_writes=holds_writes)
 
     async def write(self, snapshot: PostgresSnapshot, archive: Writing, told: Told) -> dict[str, int]:
         """See Databases."""

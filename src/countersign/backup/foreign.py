@@ -12,13 +12,13 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
+from countersign.backup.postgres_bulk_load import PostgresBulkLoad
+from countersign.backup.postgres_snapshot import ENGINE_TABLES
+from countersign.backup.schema_description import describe_tables, normalize_statement
 from countersign.backup.statements import is_plain
 from countersign.kernel.database import migrate
-from countersign.kernel.database.describe import by_table, in_words
 from countersign.kernel.database.open import SQLITE, open_database
 from countersign.kernel.database.port import Database, Reader
-from countersign.kernel.database.postgres_filling import PostgresFilling
-from countersign.kernel.database.postgres_snapshot import ENGINE_TABLES
 from countersign.kernel.errors import Refused
 
 _NAME = r'"[a-z][a-z0-9_]*"'
@@ -63,15 +63,15 @@ async def require_own(database: Database, migrations: str, own_tables: OwnTables
         ForeignParts: it does, or something is missing.
         SchemaMismatch: it was made by a newer version.
     """
-    found = await by_table(database, "sqlite")
-    if found.get(migrate.LEDGER) != [in_words(migrate.ledger("sqlite"))]:
+    found = await describe_tables(database, "sqlite")
+    if found.get(migrate.LEDGER) != [normalize_statement(migrate.ledger("sqlite"))]:
         raise _otherwise(migrate.LEDGER)
     leaving = len(await migrate.pending(database, migrations))
     with TemporaryDirectory(dir=beside) as folder:
         scratch = await open_database(f"{SQLITE}{folder}/made.sqlite", schema="", reserve_bytes=0)
         try:
             await migrate.upgrade(scratch, migrations, leaving=leaving)
-            made = await by_table(scratch, "sqlite")
+            made = await describe_tables(scratch, "sqlite")
         finally:
             await scratch.close()
     for table in await _beside(found, made, own_tables, database):
@@ -80,7 +80,7 @@ async def require_own(database: Database, migrations: str, own_tables: OwnTables
 
 
 async def require_own_within(
-    filling: PostgresFilling, schema: str, migrations: str, own_tables: OwnTables, *, is_served: bool = False
+    filling: PostgresBulkLoad, schema: str, migrations: str, own_tables: OwnTables, *, is_served: bool = False
 ) -> None:
     """The same of a schema of PostgreSQL whose tables were made, by plain statements, in a transaction under way; or
     of one that `is_served`, where what no backup takes along is passed over.
@@ -89,7 +89,7 @@ async def require_own_within(
         ForeignParts, SchemaMismatch: as `require_own`.
     """
     restored = await filling.transaction(schema)
-    found = await by_table(restored, "postgres")
+    found = await describe_tables(restored, "postgres")
     if is_served:
         found = {table: said for table, said in found.items() if not table.startswith(ENGINE_TABLES)}
     if migrate.LEDGER not in found:
@@ -98,7 +98,7 @@ async def require_own_within(
     await restored.run(_MAKE)
     scratch = await filling.transaction(_MADE)
     await migrate.create_scratch(scratch, migrations, "postgres", leaving=leaving)
-    made = await by_table(scratch, "postgres")
+    made = await describe_tables(scratch, "postgres")
     await scratch.run(_DROP)
     await _beside(found, made, own_tables, await filling.transaction(schema))
 

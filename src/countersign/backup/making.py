@@ -11,10 +11,10 @@ import msgspec
 from countersign import __version__
 from countersign.backup.archive import ABOUT, BLOBS, FORMAT, About, Manifest, Writing
 from countersign.backup.databases import Databases, SnapshotT, Told
+from countersign.backup.snapshot import Snapshot
 from countersign.kernel import clock
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database.snapshot import Snapshot
 from countersign.kernel.errors import NotFound
 
 BLOBS_AT_ONCE = 1000

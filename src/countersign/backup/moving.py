@@ -11,19 +11,19 @@ from contextlib import aclosing
 from functools import partial
 from typing import NamedTuple
 
+from countersign.backup import table_checksum
 from countersign.backup.databases import SqliteDatabases, Told
 from countersign.backup.making import AT_ONCE, BLOBS_AT_ONCE, SMALL_BYTES, Blobs
+from countersign.backup.postgres_bulk_load import PostgresBulkLoad
 from countersign.backup.restoring import Work
+from countersign.backup.snapshot import Snapshot
+from countersign.backup.sqlite_snapshot import SqliteSnapshot, SqliteSnapshotReader
+from countersign.backup.table_checksum import TableChecksum, TableHasher
 from countersign.kernel import ids
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch
-from countersign.kernel.database import canonical
-from countersign.kernel.database.canonical import Digest, Digesting
 from countersign.kernel.database.port import Row
-from countersign.kernel.database.postgres_filling import PostgresFilling
-from countersign.kernel.database.snapshot import NotEmpty, Snapshot
-from countersign.kernel.database.sqlite_snapshot import SqliteMoment, SqliteSnapshot
-from countersign.kernel.errors import NotFound, Refused
+from countersign.kernel.errors import NotEmpty, NotFound, Refused
 
 _COLUMNS = "SELECT name, pk FROM pragma_table_info($1) ORDER BY name"
 
@@ -43,14 +43,14 @@ class Service(NamedTuple):
     settle: Work
 
 
-async def examine(moment: SqliteMoment, told: Told) -> list[Digest]:
+async def examine(moment: SqliteSnapshotReader, told: Told) -> list[TableChecksum]:
     """Read every table of a service, as for a move: its digests.
 
     Raises:
         NotMovable: PostgreSQL could not hold a value.
     """
-    found: list[Digest] = []
-    for table, statement in await canonical.reads(moment):
+    found: list[TableChecksum] = []
+    for table, statement in await table_checksum.table_reads(moment):
         passing = _Passing(moment, table, await _columns(moment, table), told)
         async with aclosing(passing.rows(statement)) as rows:
             async for _ in rows:
@@ -60,8 +60,8 @@ async def examine(moment: SqliteMoment, told: Told) -> list[Digest]:
 
 
 async def move(
-    snapshot: SqliteSnapshot, filling: PostgresFilling, services: Mapping[str, Service], told: Told
-) -> dict[str, Digest]:
+    snapshot: SqliteSnapshot, filling: PostgresBulkLoad, services: Mapping[str, Service], told: Told
+) -> dict[str, TableChecksum]:
     """Move the tables of all services into the transaction: the digest of each, by schema and name.
 
     Raises:
@@ -69,14 +69,14 @@ async def move(
         NotEmpty: another process has just started to use the database.
         StorageFull, Unavailable: it cannot be written.
     """
-    digests: dict[str, Digest] = {}
+    digests: dict[str, TableChecksum] = {}
     for schema, service in services.items():
         await service.make(await filling.make(schema))
         references = await filling.open(schema)
         sent = await _send(snapshot.of(schema), filling, schema, told)
         await filling.close(schema, references)
         told(f"comparing {schema}", 0)
-        arrived = [each async for each in canonical.digests(await filling.of(schema))]
+        arrived = [each async for each in table_checksum.table_checksums(await filling.of(schema))]
         if sent != arrived:
             names = ", ".join(sorted({each.table for each in {*sent} ^ {*arrived}}))
             raise NotMovable(f"these tables of {schema} are not equal on both sides: {names}", resolution=_UNEQUAL)
@@ -88,9 +88,11 @@ async def move(
 _UNEQUAL = "Nothing was moved. Run `countersign verify`, check the memory and disks of both machines, and try again."
 
 
-async def _send(moment: SqliteMoment, filling: PostgresFilling, schema: str, told: Told) -> list[Digest]:
-    sent: list[Digest] = []
-    for table, statement in await canonical.reads(moment):
+async def _send(
+    moment: SqliteSnapshotReader, filling: PostgresBulkLoad, schema: str, told: Told
+) -> list[TableChecksum]:
+    sent: list[TableChecksum] = []
+    for table, statement in await table_checksum.table_reads(moment):
         columns = await _columns(moment, table)
         names = [name for name, _ in columns]
         if names != await filling.columns(schema, table):
@@ -103,7 +105,7 @@ async def _send(moment: SqliteMoment, filling: PostgresFilling, schema: str, tol
     return sent
 
 
-async def _columns(moment: SqliteMoment, table: str) -> list[tuple[str, bool]]:
+async def _columns(moment: SqliteSnapshotReader, table: str) -> list[tuple[str, bool]]:
     """The columns by name, and whether each is of the primary key."""
     return [(name, bool(place)) for name, place in await moment.fetch(_COLUMNS, table)]
 
@@ -111,12 +113,14 @@ async def _columns(moment: SqliteMoment, table: str) -> list[tuple[str, bool]]:
 class _Passing:
     """Rows of one table on their way, digested and looked at."""
 
-    def __init__(self, moment: SqliteMoment, table: str, columns: Sequence[tuple[str, bool]], told: Told) -> None:
+    def __init__(
+        self, moment: SqliteSnapshotReader, table: str, columns: Sequence[tuple[str, bool]], told: Told
+    ) -> None:
         self._moment = moment
         self._table = table
         self._columns = columns
         self._told = told
-        self._digesting = Digesting(table)
+        self._digesting = TableHasher(table)
 
     async def rows(self, statement: str) -> AsyncGenerator[Row]:
         """The rows that the statement reads.
@@ -146,7 +150,7 @@ class _Passing:
                 text = f"PostgreSQL holds no text with a NUL, and {self._table}.{name} has one in the row {key}"
                 raise NotMovable(text, resolution="Change that text in the present installation, then move it.")
 
-    def digest(self) -> Digest:
+    def digest(self) -> TableChecksum:
         """Of all rows."""
         return self._digesting.digest()
 

@@ -5,22 +5,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from countersign.backup import foreign, unfinished
+from countersign.backup import foreign, sqlite_snapshot, unfinished
 from countersign.backup.archive import BLOBS, KEY, SETTINGS, Manifest, Member
 from countersign.backup.databases import POSTGRES, SQLITE, Tables, Told, file_name, segment_name, tables_name
 from countersign.backup.foreign import OwnTables
 from countersign.backup.making import AT_ONCE, SMALL_BYTES
+from countersign.backup.postgres_bulk_load import PostgresBulkLoad
 from countersign.backup.reading import Reading, blob_of, disagrees
 from countersign.backup.statements import require_plain
 from countersign.kernel import ids
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import migrate, sqlite_snapshot
+from countersign.kernel.database import migrate
 from countersign.kernel.database.open import SQLITE as SQLITE_ADDRESS
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.database.postgres_filling import PostgresFilling
-from countersign.kernel.database.snapshot import NotEmpty
-from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.errors import NotEmpty, Refused, Unavailable
 
 MAX_SENT = 1000
 """Blobs under way whose errors nobody has looked at."""
@@ -212,7 +211,7 @@ class SqliteTarget:
                 raise disagrees(f"{path.name} is missing")
             # First, since a check for damage evaluates rules and indexes as well.
             await self._compare(path, endings[schema])
-            found = sqlite_snapshot.faults(path)
+            found = sqlite_snapshot.check_integrity(path)
             if found:
                 raise DamagedDatabase(f"{path.name} is damaged: {found[0]}")
             await self._end(path, endings[schema])
@@ -240,7 +239,7 @@ class SqliteTarget:
 class PostgresTarget:
     """Schemas that are made in one transaction."""
 
-    def __init__(self, filling: PostgresFilling, schemas: tuple[str, ...]) -> None:
+    def __init__(self, filling: PostgresBulkLoad, schemas: tuple[str, ...]) -> None:
         self._filling = filling
         self._schemas = schemas
         self._tables: dict[str, Tables] = {}

@@ -6,7 +6,7 @@ An archive is data: whoever could seal one must not get to run anything by it.
 import re
 
 from countersign.backup.reading import disagrees
-from countersign.kernel.database.snapshot import Table
+from countersign.backup.snapshot import Table
 
 _NAME = r'(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")'
 _TEXT = re.compile(r"'(?:[^']|'')*'")

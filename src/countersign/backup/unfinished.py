@@ -9,8 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from countersign.kernel import ids
-from countersign.kernel.database.snapshot import NotEmpty
-from countersign.kernel.errors import Unavailable, disk_full, is_disk_full
+from countersign.kernel.errors import NotEmpty, Unavailable, disk_full, is_disk_full
 
 PREFIX, ENDING = ".countersign-", ".unfinished"
 

@@ -23,7 +23,7 @@ from countersign.distribution import opening
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.migrate import SchemaMismatch
-from countersign.kernel.database.postgres_privileges import RightMissing
+from countersign.kernel.database.postgres_privileges import PrivilegeMissing
 from countersign.kernel.errors import Refused, Unavailable, disk_full, is_disk_full
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Sealing
@@ -160,7 +160,7 @@ async def _outlook(settings: Settings) -> Outlook:
                 await each.tables.require_restorable(settings)
         except ForeignParts as refused:
             found.refusals.append(refused)
-        except RightMissing as missing:
+        except PrivilegeMissing as missing:
             found.untold.append(f"{missing.detail}. {missing.remedy}")
         except SchemaMismatch as mismatch:
             found.untold.append(str(mismatch))

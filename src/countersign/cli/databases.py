@@ -10,7 +10,7 @@ from countersign.cli import configuration, lock, moving, output, record_store, s
 from countersign.cli.administration import data_option
 from countersign.cli.tables import Tables
 from countersign.distribution import opening
-from countersign.kernel.database.postgres_admin import rights_at
+from countersign.kernel.database.postgres_admin import privileges_at
 from countersign.records import app
 from countersign.settings import Settings
 
@@ -80,7 +80,7 @@ async def _pending(settings: Settings, service: str | None) -> tuple[list[str], 
     for each in wanted:
         found = await SERVICES[each].pending(settings)
         if found and settings.database_url:
-            (there,) = await rights_at(settings.database_url, (each,))
+            (there,) = await privileges_at(settings.database_url, (each,))
             there.require_upgrade()
         names += found
     return wanted, names

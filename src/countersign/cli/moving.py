@@ -9,9 +9,10 @@ from urllib.parse import quote
 import click
 import msgspec
 
-from countersign.backup import moving, unfinished
+from countersign.backup import moving, postgres_bulk_load, unfinished
 from countersign.backup.databases import SqliteDatabases
 from countersign.backup.moving import MovingBlobs, Service
+from countersign.backup.table_checksum import TableChecksum
 from countersign.cli import configuration, installation, lock, output, progress, record_store, store
 from countersign.cli import installation_id as installations
 from countersign.cli.administration import data_option
@@ -23,12 +24,11 @@ from countersign.kernel import clock, connection_urls, ids, installation_id
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import migrate as migrations
-from countersign.kernel.database import migration_marker, postgres_filling
-from countersign.kernel.database.canonical import Digest
+from countersign.kernel.database import migration_marker
 from countersign.kernel.database.migration_marker import Mark
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.database.postgres_admin import rights_at
-from countersign.kernel.database.snapshot import NotEmpty
+from countersign.kernel.database.postgres_admin import privileges_at
+from countersign.kernel.errors import NotEmpty
 from countersign.kernel.security import masterkey
 from countersign.records import app, key, modules
 from countersign.records.schema import install
@@ -67,7 +67,7 @@ class Move:
 class Moved(msgspec.Struct):
     """What came of it: the tables, by schema and name, and how many files were copied, with their bytes."""
 
-    tables: dict[str, Digest]
+    tables: dict[str, TableChecksum]
     blobs: int = 0
     blobs_bytes: int = 0
     was_there: bool = False
@@ -167,7 +167,7 @@ async def _planned(move: Move) -> Moved:
     await _require_empty(move)
     await _tried(move)
     told = installation.teller()
-    found: dict[str, Digest] = {}
+    found: dict[str, TableChecksum] = {}
     async with move.databases.taken() as snapshot:
         for schema in snapshot.schemas:
             found |= {f"{schema}.{each.table}": each for each in await moving.examine(snapshot.of(schema), told)}
@@ -184,7 +184,7 @@ async def _tried(move: Move) -> None:
         Refused: it would not do.
     """
     services = await _services(move)
-    async with postgres_filling.filling(move.to, installation.SCHEMAS, keeps=False) as filling:
+    async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS, keeps=False) as filling:
         for schema, service in services.of.items():
             await service.make(await filling.make(schema))
             await filling.stamp(schema, "")
@@ -229,7 +229,7 @@ async def _moved(move: Move) -> Moved:
             if app.SCHEMA in snapshot.schemas:
                 await tables.require_same(snapshot.of(app.SCHEMA), services.installed)
             mark = Mark(ids.new_uuid(), move.place, clock.rfc3339(clock.now()), is_complete=False)
-            async with postgres_filling.filling(move.to, installation.SCHEMAS) as filling:
+            async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS) as filling:
                 digests = await moving.move(snapshot, filling, services.of, installation.teller())
                 for schema in services.of:
                     await filling.stamp(schema, mark.id)
@@ -252,7 +252,7 @@ async def _was_there(move: Move) -> bool:
         return False
     if mark.is_complete or mark.to != move.place:
         migration_marker.require_here(move.folder)
-    if await postgres_filling.stamp(move.to, move.databases.schemas[0]) == mark.id:
+    if await postgres_bulk_load.stamp(move.to, move.databases.schemas[0]) == mark.id:
         migration_marker.write(move.folder, msgspec.structs.replace(mark, is_complete=True))
         return True
     migration_marker.remove(move.folder)
@@ -265,7 +265,7 @@ async def _require_empty(move: Move) -> None:
     Raises:
         NotEmpty, RightMissing: they are not, or cannot be made.
     """
-    for each in await rights_at(move.to, installation.SCHEMAS):
+    for each in await privileges_at(move.to, installation.SCHEMAS):
         each.require_new()
 
 

@@ -22,7 +22,7 @@ from countersign.kernel import connection_urls, installation_id
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import migration_marker, postgres_removal
+from countersign.kernel.database import migration_marker, postgres_admin
 from countersign.kernel.http import rate_limit
 from countersign.kernel.mail import transports
 from countersign.kernel.security import masterkey
@@ -207,7 +207,7 @@ async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> 
     _require_own_database(settings, folder)
     url, schemas = settings.database_url, None
     if url:
-        schemas = await postgres_removal.examine(url, installation.SCHEMAS)
+        schemas = await postgres_admin.examine_schemas(url, installation.SCHEMAS)
     own, left = await asyncio.to_thread(_files, folder)
     links = await asyncio.to_thread(_links, folder, own)
     blobs = uploads = 0
@@ -302,8 +302,8 @@ async def _drop(settings: Settings, folder: Path, contents: Contents) -> None:
         with unfinished.refusals(progress):
             await asyncio.to_thread(reset_owner.note_drop, folder, contents.owner)
     try:
-        await postgres_removal.drop(settings.database_url, list(contents.schemas))
-    except postgres_removal.DatabaseInUse:
+        await postgres_admin.drop_schemas(settings.database_url, list(contents.schemas))
+    except postgres_admin.DatabaseInUse:
         progress.unlink(missing_ok=True)
         raise
     if contents.takes_bucket and progress not in contents.files:

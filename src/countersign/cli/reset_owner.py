@@ -20,7 +20,7 @@ from countersign.kernel import installation_id
 from countersign.kernel.blobs import disk, layout
 from countersign.kernel.blobs.open import read_address
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database.postgres_removal import Schemas
+from countersign.kernel.database.postgres_admin import Schemas
 from countersign.kernel.errors import Refused
 from countersign.kernel.installation_id import Marker
 

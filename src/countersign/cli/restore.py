@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import click
 
-from countersign.backup import restoring, series, unfinished
+from countersign.backup import postgres_bulk_load, restoring, series, unfinished
 from countersign.backup.archive import KEY, Manifest
 from countersign.backup.reading import Reading
 from countersign.backup.restoring import Ending, PostgresTarget, Restore, SqliteTarget, Target
@@ -20,11 +20,9 @@ from countersign.distribution import opening, restored
 from countersign.kernel import ids, installation_id
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
-from countersign.kernel.database import postgres_filling
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.database.postgres_admin import rights_at
-from countersign.kernel.database.snapshot import NotEmpty
-from countersign.kernel.errors import Refused
+from countersign.kernel.database.postgres_admin import privileges_at
+from countersign.kernel.errors import NotEmpty, Refused
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase
 from countersign.kernel.security.masterkey import MasterKey
@@ -221,9 +219,9 @@ async def _target(settings: Settings, folder: Path, reading: Reading) -> AsyncGe
     if not settings.database_url:
         yield SqliteTarget(folder, reading.about.schemas)
         return
-    for each in await rights_at(settings.database_url, installation.SCHEMAS):
+    for each in await privileges_at(settings.database_url, installation.SCHEMAS):
         each.require_making()
-    async with postgres_filling.filling(settings.database_url, installation.SCHEMAS) as filling:
+    async with postgres_bulk_load.bulk_load(settings.database_url, installation.SCHEMAS) as filling:
         yield PostgresTarget(filling, reading.about.schemas)
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from countersign.backup import foreign
 from countersign.backup.databases import file_name
 from countersign.backup.foreign import OwnTables
+from countersign.backup.postgres_bulk_load import bulk_load
 from countersign.kernel import reencryption
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import migrate, migration_marker, versions
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
-from countersign.kernel.database.postgres_admin import rights_at
-from countersign.kernel.database.postgres_filling import filling
+from countersign.kernel.database.postgres_admin import privileges_at
 from countersign.kernel.reencryption import SealedColumn
 from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.kernel.webhooks import outbox
@@ -54,7 +54,7 @@ class Tables:
         require_in_use(settings)
         if not settings.database_url:
             return self.file(settings).exists()
-        (there,) = await rights_at(settings.database_url, (self.schema,))
+        (there,) = await privileges_at(settings.database_url, (self.schema,))
         return there.has_tables
 
     @asynccontextmanager
@@ -126,9 +126,9 @@ class Tables:
             async with self.opened(settings) as database:
                 await foreign.require_own(database, self.migrations, self.own, beside=Path(settings.data))
             return
-        (there,) = await rights_at(settings.database_url, (self.schema,))
+        (there,) = await privileges_at(settings.database_url, (self.schema,))
         there.require_making()
-        async with filling(settings.database_url, (), keeps=False) as trial:
+        async with bulk_load(settings.database_url, (), keeps=False) as trial:
             await foreign.require_own_within(trial, self.schema, self.migrations, self.own, is_served=True)
 
     async def require_writable(self, settings: Settings) -> None:

@@ -8,15 +8,15 @@ from typing import BinaryIO, NamedTuple, TypeAlias
 
 import click
 
-from countersign.backup import unfinished
+from countersign.backup import postgres_snapshot, sqlite_snapshot, table_checksum, unfinished
 from countersign.backup.reading import Reading
+from countersign.backup.table_checksum import TableChecksum
 from countersign.cli import audit, configuration, installation, keys, output, passphrase, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
 from countersign.distribution.uploads import checking
-from countersign.kernel.database import canonical, migrate, migration_marker, postgres_snapshot, sqlite_snapshot
-from countersign.kernel.database.canonical import Digest
+from countersign.kernel.database import migrate, migration_marker
 from countersign.kernel.errors import Refused
 from countersign.kernel.reencryption import Lot
 from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase, damage
@@ -142,7 +142,7 @@ def _place(error: Damaged) -> Place:
     return error.start, error.stop, error.detail
 
 
-def _directory(settings: Settings, tables: dict[str, Digest]) -> None:
+def _directory(settings: Settings, tables: dict[str, TableChecksum]) -> None:
     findings = record_store.settled(_looked_through(settings), DOING)
     is_whole = not any(each.is_harm for each in findings)
     lines = [f"{name}\t{each.rows}\t{each.sha256}" for name, each in tables.items()]
@@ -164,15 +164,15 @@ def _advise(findings: list[Finding]) -> None:
         output.note(remedy)
 
 
-async def _digests(settings: Settings) -> dict[str, Digest]:
+async def _digests(settings: Settings) -> dict[str, TableChecksum]:
     """Each table of both services."""
-    found: dict[str, Digest] = {}
+    found: dict[str, TableChecksum] = {}
     async with store.TABLES.kept(settings) as database:
         if database is not None:
-            found |= {f"{opening.SCHEMA}.{each.table}": each async for each in canonical.digests(database)}
+            found |= {f"{opening.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)}
     async with record_store.TABLES.kept(settings) as database:
         if database is not None:
-            found |= {f"{app.SCHEMA}.{each.table}": each async for each in canonical.digests(database)}
+            found |= {f"{app.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)}
     return found
 
 
@@ -196,7 +196,7 @@ async def _looked_through(settings: Settings) -> list[Finding]:
 
 async def _databases(settings: Settings) -> AsyncIterator[Finding]:
     if settings.database_url:
-        async with postgres_snapshot.held(settings.database_url, installation.SCHEMAS) as snapshot:
+        async with postgres_snapshot.open_snapshot(settings.database_url, installation.SCHEMAS) as snapshot:
             for schema in snapshot.schemas:
                 for table in await snapshot.tables(schema):
                     await snapshot.rows(schema, table, _forget)
@@ -204,7 +204,7 @@ async def _databases(settings: Settings) -> AsyncIterator[Finding]:
     migration_marker.require_here(Path(settings.data))
     for schema, path in installation.files(settings).items():
         try:
-            found = await asyncio.to_thread(sqlite_snapshot.faults, path)
+            found = await asyncio.to_thread(sqlite_snapshot.check_integrity, path)
         except Refused as refused:
             found = [refused.detail]
         for fault in found:

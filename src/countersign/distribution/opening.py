@@ -14,7 +14,7 @@ from countersign.distribution.uses import Uses
 from countersign.kernel import installation_id, telemetry
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
-from countersign.kernel.database import migration_marker, postgres_lock
+from countersign.kernel.database import migration_marker, postgres_admin
 from countersign.kernel.database.migrate import require_applied, upgrade
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
@@ -175,7 +175,9 @@ async def sole_node(settings: Settings) -> AsyncGenerator[None]:
     if not settings.database_url or not own:
         yield
         return
-    async with postgres_lock.held(settings.database_url, "countersign:counters", patience_s=NODE_PATIENCE_S) as is_sole:
+    async with postgres_admin.advisory_lock(
+        settings.database_url, "countersign:counters", patience_s=NODE_PATIENCE_S
+    ) as is_sole:
         if not is_sole:
             raise BadSetting(f"another node serves this database, and each would {'; and '.join(own)}")
         yield

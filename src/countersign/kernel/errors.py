@@ -98,6 +98,15 @@ class StorageFull(Refused):
     resolution = "Free space on the volume of the data directory (or the store), then try again."
 
 
+class NotEmpty(Refused):
+    """What is to be filled holds something already, which might be somebody's."""
+
+    status = 409
+    code = "not_empty"
+    title = "Not empty"
+    resolution = "Name a place that is empty; nothing is ever written over."
+
+
 ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """No space on the device, no space in the user's quota, and a file at the limit of its size."""
 _SQLITE_FULL = 13

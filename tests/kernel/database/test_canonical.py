@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from countersign.kernel.database import canonical
-from countersign.kernel.database.canonical import Digest
+from countersign.backup import table_checksum
+from countersign.backup.table_checksum import TableChecksum
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.open import open_database
 
@@ -15,7 +15,7 @@ CREATE TABLE "order" (word TEXT);
 ROWS = [("Ä", 1, None, b"\0"), ("a", -(1 << 62), 0.5, None), ("B", 3, 1.0, b""), ("B", 20, None, b"x" * 3)]
 
 
-async def digests(url: str, rows: list[tuple[str, int, float | None, bytes | None]]) -> list[Digest]:
+async def digests(url: str, rows: list[tuple[str, int, float | None, bytes | None]]) -> list[TableChecksum]:
     """The tables with these rows, read again."""
     database = await open_database(url, schema="test", reserve_bytes=0)
     try:
@@ -23,7 +23,7 @@ async def digests(url: str, rows: list[tuple[str, int, float | None, bytes | Non
             await transaction.run(in_dialect(SCHEMA, database.dialect))
             await transaction.run_many("INSERT INTO thing (b, a, c, d) VALUES ($1, $2, $3, $4)", rows)
             await transaction.run_many('INSERT INTO "order" (word) VALUES ($1)', [("b",), ("a",)])
-        return [each async for each in canonical.digests(database)]
+        return [each async for each in table_checksum.table_checksums(database)]
     finally:
         await database.close()
 
@@ -43,5 +43,5 @@ def test_another_value_gives_another_digest(tmp_path: Path) -> None:
     _, two = asyncio.run(digests(f"sqlite:///{tmp_path}/two.db", changed))
 
     assert one.sha256 != two.sha256
-    assert canonical.encoded(("ab", "c")) != canonical.encoded(("a", "bc"))
-    assert canonical.encoded((1,)) != canonical.encoded(("1",))
+    assert table_checksum.encode_row(("ab", "c")) != table_checksum.encode_row(("a", "bc"))
+    assert table_checksum.encode_row((1,)) != table_checksum.encode_row(("1",))

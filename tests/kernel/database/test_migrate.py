@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.kernel.database.describe import describe
+from countersign.backup.schema_description import describe_schema
 from countersign.kernel.database.migrate import SchemaMismatch, in_dialect, pending, upgrade
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import ConstraintViolation, Database
@@ -66,7 +66,7 @@ async def test_an_interrupted_upgrade_goes_on_where_it_was(database: Database, w
     with pytest.raises(ConstraintViolation):
         await upgrade(database, package)
     assert await pending(database, package) == ["0002_step", "0003_step"]
-    assert "half" not in await describe(database)
+    assert "half" not in await describe_schema(database)
 
     write(FIRST, SECOND, THIRD)
     assert await upgrade(database, package) == ["0002_step", "0003_step"]
@@ -147,12 +147,12 @@ async def test_a_description_tells_a_schema_that_differs(
 ) -> None:
     migrated = await open_database(database_url, schema="shop")
     await upgrade(migrated, write(FIRST, SECOND, THIRD))
-    found = await describe(migrated)
+    found = await describe_schema(migrated)
     await migrated.close()
     written = await open_database(database_url.replace(".db", "2.db"), schema="shop2")
     async with written.transaction() as transaction:
         await transaction.run(in_dialect(WHOLE.replace(changed, into), written.dialect))
-    wanted = (await describe(written)).replace("shop2.", "shop.")
+    wanted = (await describe_schema(written)).replace("shop2.", "shop.")
     await written.close()
 
     assert (found == wanted) == (changed == into)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from countersign.backup.postgres_snapshot import open_snapshot as snapshot_held
 from countersign.kernel.database.open import open_database
+from countersign.kernel.database.postgres_admin import advisory_lock
 from countersign.kernel.database.postgres_connection import connect
-from countersign.kernel.database.postgres_lock import held
-from countersign.kernel.database.postgres_snapshot import held as snapshot_held
 from countersign.kernel.errors import Unavailable
 from tests.servers.postgres import Cluster
 from tests.servers.process import free_port
@@ -124,6 +124,6 @@ async def test_what_the_network_says_is_told_apart(error: OSError, why: str, rem
 async def test_locks_and_backups_say_the_same(strict: Cluster) -> None:
     url = f"postgresql://scrammed:wr0ng@127.0.0.1:{strict.port}/postgres"
 
-    for opening in (held(url, "a", patience_s=0), snapshot_held(url, ("s",))):
+    for opening in (advisory_lock(url, "a", patience_s=0), snapshot_held(url, ("s",))):
         with pytest.raises(Unavailable, match="password authentication failed"):
             await asyncio.wait_for(opening.__aenter__(), 30)

@@ -6,26 +6,32 @@ from pathlib import Path
 import pytest
 
 from countersign.distribution import opening
-from countersign.kernel.database.postgres_lock import held
+from countersign.kernel.database.postgres_admin import advisory_lock
 from countersign.kernel.errors import Unavailable
 from countersign.settings import BadSetting, Settings
 
 
 async def test_a_lock_is_held_by_one_and_free_again_afterwards(postgres_url: str) -> None:
-    async with held(postgres_url, "a", patience_s=0) as first, held(postgres_url, "a", patience_s=0.3) as second:
+    async with (
+        advisory_lock(postgres_url, "a", patience_s=0) as first,
+        advisory_lock(postgres_url, "a", patience_s=0.3) as second,
+    ):
         assert (first, second) == (True, False)
-    async with held(postgres_url, "a", patience_s=5) as third:
+    async with advisory_lock(postgres_url, "a", patience_s=5) as third:
         assert third is True
 
 
 async def test_locks_of_other_names_do_not_meet(postgres_url: str) -> None:
-    async with held(postgres_url, "a", patience_s=0) as first, held(postgres_url, "b", patience_s=0) as second:
+    async with (
+        advisory_lock(postgres_url, "a", patience_s=0) as first,
+        advisory_lock(postgres_url, "b", patience_s=0) as second,
+    ):
         assert (first, second) == (True, True)
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:
     with pytest.raises(Unavailable):
-        async with held("postgresql://nobody@127.0.0.1:1/none", "a", patience_s=0):
+        async with advisory_lock("postgresql://nobody@127.0.0.1:1/none", "a", patience_s=0):
             raise AssertionError("there is no such server")
 
 

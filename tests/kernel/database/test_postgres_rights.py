@@ -7,10 +7,9 @@ import pytest
 
 from countersign.kernel.database import migrate
 from countersign.kernel.database.open import open_database
-from countersign.kernel.database.postgres_admin import rights_at
-from countersign.kernel.database.postgres_privileges import RightMissing, Rights
-from countersign.kernel.database.snapshot import NotEmpty
-from countersign.kernel.errors import Unavailable
+from countersign.kernel.database.postgres_admin import privileges_at
+from countersign.kernel.database.postgres_privileges import PrivilegeMissing, Privileges
+from countersign.kernel.errors import NotEmpty, Unavailable
 from tests.servers.postgres import Cluster
 
 MIGRATIONS = "countersign.distribution.migrations"
@@ -34,9 +33,9 @@ class Poor:
             await connection.execute(statement)
         await connection.close()
 
-    async def rights(self) -> Rights:
+    async def rights(self) -> Privileges:
         """What the role may do."""
-        (found,) = await rights_at(self.url, ["shop"])
+        (found,) = await privileges_at(self.url, ["shop"])
         return found
 
     async def upgraded(self) -> list[str]:
@@ -55,13 +54,13 @@ def poor(postgres_cluster: Cluster, postgres_url: str) -> Poor:
 
 
 async def test_each_missing_right_is_named_by_the_statement_that_gives_it(poor: Poor) -> None:
-    with pytest.raises(RightMissing) as schemaless:
+    with pytest.raises(PrivilegeMissing) as schemaless:
         await poor.upgraded()
     await poor.give("CREATE SCHEMA shop")
-    with pytest.raises(RightMissing) as unusable:
+    with pytest.raises(PrivilegeMissing) as unusable:
         await poor.upgraded()
     await poor.give(f'GRANT USAGE ON SCHEMA shop TO "{poor.role}"')
-    with pytest.raises(RightMissing) as tableless:
+    with pytest.raises(PrivilegeMissing) as tableless:
         await poor.upgraded()
     statement = tableless.value.remedy.partition("run: ")[2]
     await poor.give(statement)
@@ -75,7 +74,7 @@ async def test_each_missing_right_is_named_by_the_statement_that_gives_it(poor: 
 
 
 async def test_the_right_to_make_a_schema_is_enough(poor: Poor) -> None:
-    with pytest.raises(RightMissing) as refused:
+    with pytest.raises(PrivilegeMissing) as refused:
         (await poor.rights()).require_use()
     await poor.give(refused.value.remedy.partition("run: ")[2])
 
@@ -111,14 +110,14 @@ async def test_tables_of_another_role_are_neither_written_nor_altered(poor: Poor
     await database.close()
 
     found = await poor.rights()
-    with pytest.raises(RightMissing) as unwritable:
+    with pytest.raises(PrivilegeMissing) as unwritable:
         found.require_write()
     with pytest.raises(NotEmpty) as taken:
         found.require_new()
     await poor.give(unwritable.value.remedy.partition("run: ")[2])
     found = await poor.rights()
     found.require_write()
-    with pytest.raises(RightMissing) as unaltered:
+    with pytest.raises(PrivilegeMissing) as unaltered:
         found.require_upgrade()
 
     assert "countersign doctor" in denied.value.detail
@@ -137,7 +136,7 @@ async def test_a_schema_of_another_role_is_no_place_to_move_to(poor: Poor) -> No
     with pytest.raises(NotEmpty) as refused:
         found.require_new()
     await poor.give(refused.value.remedy.partition("run: ")[2])
-    with pytest.raises(RightMissing) as unmade:
+    with pytest.raises(PrivilegeMissing) as unmade:
         (await poor.rights()).require_new()
     await poor.give(unmade.value.remedy.partition("run: ")[2])
 

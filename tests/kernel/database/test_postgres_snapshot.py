@@ -4,7 +4,7 @@ import asyncio
 
 import asyncpg
 
-from countersign.kernel.database import postgres_snapshot
+from countersign.backup import postgres_snapshot
 from tests.servers.postgres import PostgresFactory
 
 PATIENCE_S = 30
@@ -25,7 +25,7 @@ async def test_what_an_upgrade_makes_while_it_is_waited_for_is_part_of_the_momen
     await upgrading.execute("CREATE SCHEMA kept; CREATE TABLE kept.first (id int)")
 
     async def found() -> int:
-        async with postgres_snapshot.held(url, ["kept"]) as snapshot:
+        async with postgres_snapshot.open_snapshot(url, ["kept"]) as snapshot:
             return len(await snapshot.tables("kept"))
 
     async with upgrading.transaction():
@@ -45,7 +45,7 @@ async def test_who_writes_in_another_order_is_held_and_not_refused(new_postgres_
     await writing.execute("CREATE SCHEMA kept; CREATE TABLE kept.first (id int); CREATE TABLE kept.second (id int)")
 
     async def found() -> list[int]:
-        async with postgres_snapshot.held(url, ["kept"], holds_writes=True) as snapshot:
+        async with postgres_snapshot.open_snapshot(url, ["kept"], holds_writes=True) as snapshot:
             return [row[0] for row in await snapshot.fetch("kept", "SELECT count(*) FROM first")]
 
     async with writing.transaction():

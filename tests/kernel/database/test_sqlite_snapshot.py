@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.kernel.database import sqlite_connection, sqlite_snapshot
+from countersign.backup import sqlite_snapshot
+from countersign.kernel.database import sqlite_connection
 
 TABLES = "CREATE TABLE parent (id TEXT PRIMARY KEY); CREATE TABLE child (id TEXT REFERENCES parent (id));"
 
@@ -27,4 +28,4 @@ def test_what_does_not_belong_in_a_file_is_named(tmp_path: Path, added: str, wro
     connection.execute(f"{TABLES} PRAGMA foreign_keys = OFF; {added}").fetchall()
     connection.close(True)
 
-    assert sqlite_snapshot.faults(tmp_path / "file.sqlite") == wrong
+    assert sqlite_snapshot.check_integrity(tmp_path / "file.sqlite") == wrong

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from countersign.backup.schema_description import describe_schema
 from countersign.declare import Field, Model, Module, Workflow
 from countersign.declare.registry import Registry
-from countersign.kernel.database.describe import describe
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Row, Value
 from countersign.kernel.security.masterkey import Key, MasterKey
@@ -82,4 +82,4 @@ async def column_of(database: Database, table: str, column: str) -> list[Any]:
 
 async def shape(database: Database) -> str:
     """The whole schema as text, in which two ways of making it can be compared."""
-    return await describe(database)
+    return await describe_schema(database)

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from countersign.backup import foreign
+from countersign.backup.schema_description import describe_schema
 from countersign.declare import Bool, Date, Field, LongText, Model, Number, Ref, Select, Text
-from countersign.kernel.database.describe import describe
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.records.schema.install import MIGRATIONS, installed, tables
@@ -92,7 +92,7 @@ async def compare(url: str, folder: Path, sequence: list[Declared]) -> None:
                     await fill(grown, table)
         await upgrade(fresh, *models(sequence[-1]))
 
-        assert (await describe(grown)).replace("grown_", "fresh_") == await describe(fresh)
+        assert (await describe_schema(grown)).replace("grown_", "fresh_") == await describe_schema(fresh)
         if grown.dialect == "sqlite":
             await foreign.require_own(grown, MIGRATIONS, tables, beside=folder)
         assert await upgrade(grown, *models(sequence[-1])) == []

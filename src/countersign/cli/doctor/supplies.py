@@ -13,8 +13,8 @@ from countersign.distribution import opening
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database.migrate import SchemaMismatch
-from countersign.kernel.database.postgres_admin import rights_at
-from countersign.kernel.database.postgres_privileges import RightMissing
+from countersign.kernel.database.postgres_admin import privileges_at
+from countersign.kernel.database.postgres_privileges import PrivilegeMissing
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.kernel.mail.transports import OUTBOX_FOLDER, open_mail
@@ -91,7 +91,7 @@ async def _database(settings: Settings, service: str, found: Finding) -> Finding
     kept = databases.SERVICES[service]
     rights = None
     if settings.database_url:
-        (rights,) = await rights_at(settings.database_url, (service,))
+        (rights,) = await privileges_at(settings.database_url, (service,))
         rights.require_write()
     is_there = await kept.tables.are_kept(settings)
     pending = await kept.pending(settings)
@@ -116,7 +116,7 @@ async def _database(settings: Settings, service: str, found: Finding) -> Finding
 
 async def _restorable(settings: Settings, tables: Tables, found: Finding) -> Finding:
     """The finding, unless no backup of the database could be restored."""
-    with suppress(RightMissing):
+    with suppress(PrivilegeMissing):
         try:
             await tables.require_restorable(settings)
         except ForeignParts as refused:

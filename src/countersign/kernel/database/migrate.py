@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
-from countersign.kernel.database.postgres_privileges import rights
-from countersign.kernel.database.snapshot import NotEmpty
-from countersign.kernel.errors import Unavailable
+from countersign.kernel.database.postgres_privileges import privileges
+from countersign.kernel.errors import NotEmpty, Unavailable
 
 _BLOCK = re.compile(r"^-- only: (\w+)[ \t]*\n(.*?)^-- end[ \t]*$", re.DOTALL | re.MULTILINE)
 _PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|;|(?:[^'"\-/;]|-(?!-)|/(?!\*))+""", re.DOTALL)
@@ -242,7 +241,7 @@ async def require_rights(database: Database) -> None:
         RightMissing: PostgreSQL's role may not.
     """
     if database.dialect == "postgres":
-        (await rights(database)).require_upgrade()
+        (await privileges(database)).require_upgrade()
 
 
 async def create_within(transaction: Transaction, package: str, dialect: Dialect) -> None:

@@ -16,7 +16,7 @@ from countersign.kernel.concurrency import uncancellable
 from countersign.kernel.database import instrumentation, port
 from countersign.kernel.database.port import ConstraintViolation, Dialect, Row, Value, WrittenOutsideTransaction
 from countersign.kernel.database.postgres_connection import CONNECT_S, Connection, Lease, Pool, connect, driver
-from countersign.kernel.database.postgres_privileges import rights
+from countersign.kernel.database.postgres_privileges import privileges
 from countersign.kernel.errors import InvalidRequest, Refused, Unavailable, disk_full, is_disk_full
 
 _FIRST_ROWS = 32
@@ -311,7 +311,7 @@ async def _keep(_connection: object) -> None:
 
 async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
     """Create the schema when it is missing."""
-    found = await rights(database, schema)
+    found = await privileges(database, schema)
     found.require_use()
     # Looked up first, so that a user without the right to create one may use one that is there.
     if not found.has_schema:

@@ -1,25 +1,30 @@
-"""A connection to PostgreSQL that stays open for a copy of everything, however long that takes."""
+"""PostgreSQL connections outside of the pool: long sessions for copies, removal of schemas, and advisory locks."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Sequence
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, TypeAlias, cast
 
 import asyncpg
 
-from countersign.kernel import connection_urls
+from countersign.kernel import clock, connection_urls
 from countersign.kernel.database.port import Row, Value
-from countersign.kernel.database.postgres import LOCK_WAIT_MS, refusal
+from countersign.kernel.database.postgres import APPLICATION, LOCK_WAIT_MS, refusal
 from countersign.kernel.database.postgres_connection import CONNECT_S, connect
-from countersign.kernel.database.postgres_privileges import Rights, rights
-from countersign.kernel.database.snapshot import Take
+from countersign.kernel.database.postgres_privileges import Privileges, privileges
+from countersign.kernel.errors import Refused
 
 CLOSE_S = 5.0
-APPLICATION = "countersign backup"
-SEARCH = "SELECT set_config('search_path', quote_ident($1), true)"
+ADMIN_APPLICATION = "countersign backup"
+SET_SEARCH_PATH = "SELECT set_config('search_path', quote_ident($1), true)"
 
 
-class Session(Protocol):
+ByteSink: TypeAlias = Callable[[bytes], Awaitable[None]]
+"""Takes the next bytes."""
+
+
+class AdminConnection(Protocol):
     """The driver's connection, as far as copies use it."""
 
     async def fetch(self, query: str, *args: Value | Sequence[str]) -> list[Row]:
@@ -42,7 +47,7 @@ class Session(Protocol):
         """Run it for every row."""
         ...
 
-    async def copy_from_query(self, query: str, *, output: Take, format: str) -> str:
+    async def copy_from_query(self, query: str, *, output: ByteSink, format: str) -> str:
         """Hand on what it reads, as COPY writes it; the command tag."""
         ...
 
@@ -62,7 +67,7 @@ class Session(Protocol):
         """A block that is a transaction."""
         ...
 
-    async def cursor(self, query: str, *args: Value) -> "Cursor":
+    async def cursor(self, query: str, *args: Value) -> "AdminCursor":
         """A cursor, inside a transaction."""
         ...
 
@@ -75,7 +80,7 @@ class Session(Protocol):
         ...
 
 
-class Cursor(Protocol):
+class AdminCursor(Protocol):
     """A cursor on the server."""
 
     async def fetch(self, n: int) -> list[Row]:
@@ -84,21 +89,21 @@ class Cursor(Protocol):
 
 
 class _Connect(Protocol):
-    def __call__(self, dsn: str, *, timeout: float, server_settings: dict[str, str]) -> Awaitable[Session]: ...
+    def __call__(self, dsn: str, *, timeout: float, server_settings: dict[str, str]) -> Awaitable[AdminConnection]: ...
 
 
 _connect = cast(_Connect, asyncpg.connect)
 
 
 @asynccontextmanager
-async def session(url: str) -> AsyncGenerator[Session]:
+async def admin_session(url: str) -> AsyncGenerator[AdminConnection]:
     """A connection until the block is left, which waits for no lock for long, and ends no statement for its time.
 
     Raises:
         StorageFull, Unavailable: the server cannot be reached, has no room, or refused; from the block, too.
     """
     settings = {
-        "application_name": APPLICATION,
+        "application_name": ADMIN_APPLICATION,
         "lock_timeout": str(LOCK_WAIT_MS),
         "statement_timeout": "0",
         "idle_in_transaction_session_timeout": "0",
@@ -121,16 +126,158 @@ async def session(url: str) -> AsyncGenerator[Session]:
         raise meaning from error
 
 
-async def rights_at(url: str, schemas: Sequence[str]) -> list[Rights]:
+async def privileges_at(url: str, schemas: Sequence[str]) -> list[Privileges]:
     """What the role of the address may do with each of the schemas; none is made for that.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
     """
-    async with session(url) as connection:
-        return [await rights(connection, schema) for schema in schemas]
+    async with admin_session(url) as connection:
+        return [await privileges(connection, schema) for schema in schemas]
 
 
-def count(tag: str) -> int:
+def row_count(tag: str) -> int:
     """How many rows a command tag of PostgreSQL's tells of."""
     return int(tag.rpartition(" ")[2])
+
+
+async def try_lock(connection: AdminConnection, lock: str) -> bool:
+    """Run a LOCK statement; False when the lock was not free in time, which ends the transaction."""
+    try:
+        await connection.execute(lock)
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+        return False
+    return True
+
+
+_TABLES = """
+SELECT n.nspname, count(c.oid)
+FROM pg_namespace AS n
+LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p')
+WHERE n.nspname = ANY($1)
+GROUP BY n.nspname
+ORDER BY n.nspname
+"""
+_SERVED = """
+SELECT coalesce(client_addr::text, 'this machine')
+FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = $1
+LIMIT 1
+"""
+# Views and foreign keys of other schemas: CASCADE would drop them as well.
+_DEPENDENTS = """
+WITH ours AS (SELECT oid FROM pg_namespace WHERE nspname = ANY($1))
+SELECT v.oid::regclass::text
+FROM pg_depend AS d
+JOIN pg_rewrite AS r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
+JOIN pg_class AS v ON v.oid = r.ev_class
+JOIN pg_class AS t ON d.refclassid = 'pg_class'::regclass AND t.oid = d.refobjid
+WHERE t.relnamespace IN (SELECT oid FROM ours) AND v.relnamespace NOT IN (SELECT oid FROM ours)
+UNION
+SELECT k.conrelid::regclass::text
+FROM pg_constraint AS k
+JOIN pg_class AS c ON c.oid = k.conrelid
+JOIN pg_class AS t ON t.oid = k.confrelid
+WHERE k.contype = 'f'
+    AND t.relnamespace IN (SELECT oid FROM ours) AND c.relnamespace NOT IN (SELECT oid FROM ours)
+ORDER BY 1
+LIMIT 10
+"""
+_HAS_ID = "SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'installation'"
+_ID = "SELECT format('SELECT id, collected_at FROM %I.installation', $1::text)"
+_DROP = "SELECT format('DROP SCHEMA IF EXISTS %I CASCADE', $1::text)"
+
+
+class DatabaseInUse(Refused):
+    """A service is connected to the database, or objects of other schemas depend on its tables."""
+
+    status = 409
+    code = "database_in_use"
+    title = "Database in use"
+
+
+class Schemas(NamedTuple):
+    """The schemas that are there with how many tables each has, and the ids of installations in them with when each
+    last collected its files."""
+
+    tables: dict[str, int]
+    ids: dict[str, int]
+
+
+async def examine_schemas(url: str, names: Sequence[str]) -> Schemas:
+    """What is there of the schemas.
+
+    Raises:
+        Unavailable: the server cannot be reached.
+    """
+    async with admin_session(url) as connection:
+        tables = {str(name): int(str(count)) for name, count in await connection.fetch(_TABLES, list(names))}
+        found: dict[str, int] = {}
+        for name in tables:
+            if await connection.fetch(_HAS_ID, name):
+                rows = await connection.fetch(await connection.fetchval(_ID, name))
+                for own, at in rows:
+                    found[str(own)] = max(int(str(at)), found.get(str(own), 0))
+        return Schemas(tables, found)
+
+
+async def drop_schemas(url: str, names: Sequence[str]) -> None:
+    """Drop the schemas with all that is in them, in one transaction.
+
+    Raises:
+        DatabaseInUse: a service is connected, or something in another schema depends on their tables.
+        Unavailable: the server cannot be reached, or the role may not drop them.
+    """
+    async with admin_session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
+        served = await connection.fetch(_SERVED, APPLICATION)
+        if served:
+            remedy = "Stop `countersign serve` and `countersign worker` on every node, then run it again."
+            raise DatabaseInUse(f"a service is connected to the database from {served[0][0]}", resolution=remedy)
+        dependents = [str(name) for (name,) in await connection.fetch(_DEPENDENTS, list(names))]
+        if dependents:
+            remedy = "Drop them first, then run it again."
+            text = f"objects of other schemas depend on the tables: {', '.join(dependents)}"
+            raise DatabaseInUse(text, resolution=remedy)
+        for name in names:
+            await connection.execute(await connection.fetchval(_DROP, name))
+
+
+TRY_LOCK = "SELECT pg_try_advisory_lock($1)"
+POLL_S = 0.2
+
+
+class _LockConnection(Protocol):
+    def fetchval(self, query: str, *args: int) -> Awaitable[bool]: ...
+    def close(self, *, timeout: float) -> Awaitable[None]: ...
+
+
+class _LockConnect(Protocol):
+    def __call__(self, dsn: str, *, timeout: float) -> Awaitable[_LockConnection]: ...
+
+
+_lock_connect = cast("_LockConnect", asyncpg.connect)
+
+
+@asynccontextmanager
+async def advisory_lock(url: str, name: str, *, patience_s: float) -> AsyncGenerator[bool]:
+    """Hold the lock of that name while the block lasts; whether it could be had within `patience_s`.
+
+    It belongs to a connection of its own, so that a process that dies, or a node that is cut off, gives it up.
+
+    Raises:
+        Unavailable: PostgreSQL cannot be reached.
+        ValueError: the address cannot be read.
+    """
+    connection_urls.require_postgres(url)
+    number = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
+    connection = await connect(_lock_connect(url, timeout=CONNECT_S), url)
+    try:
+        deadline_s = clock.monotonic_s() + patience_s
+        has_it = await connection.fetchval(TRY_LOCK, number)
+        while not has_it and clock.monotonic_s() < deadline_s:
+            await asyncio.sleep(POLL_S)
+            has_it = await connection.fetchval(TRY_LOCK, number)
+        yield bool(has_it)
+    finally:
+        with suppress(asyncpg.PostgresError, OSError, TimeoutError):
+            await connection.close(timeout=1)

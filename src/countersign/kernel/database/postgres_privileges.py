@@ -3,11 +3,10 @@
 from typing import NamedTuple, NoReturn, Protocol
 
 from countersign.kernel.database.port import Row, Value
-from countersign.kernel.database.snapshot import NotEmpty
-from countersign.kernel.errors import Refused
+from countersign.kernel.errors import NotEmpty, Refused
 
 # Tables of a job engine's own begin so, and do not tell that the service was ever there.
-_RIGHTS = """
+_PRIVILEGES = """
 SELECT quote_ident(current_user), quote_ident(current_database()), quote_ident(s.name),
     s.oid IS NOT NULL,
     has_database_privilege(current_database(), 'CREATE'),
@@ -32,7 +31,7 @@ FROM (
 """
 
 
-class RightMissing(Refused):
+class PrivilegeMissing(Refused):
     """PostgreSQL gives the role of the database's address too few rights; the resolution is the statement that gives
     them."""
 
@@ -41,7 +40,7 @@ class RightMissing(Refused):
     title = "Right missing"
 
 
-class Asked(Protocol):
+class PrivilegeReader(Protocol):
     """A connection, or a database."""
 
     async def fetch(self, statement: str, /, *values: Value) -> list[Row]:
@@ -49,7 +48,7 @@ class Asked(Protocol):
         ...
 
 
-class Rights(NamedTuple):
+class Privileges(NamedTuple):
     """What the role may do with one schema. Names are quoted as SQL wants them.
 
     has_schema, has_tables  whether the schema is there; whether a service ever made its tables in it
@@ -103,7 +102,7 @@ class Rights(NamedTuple):
         if self.has_schema and not self.may_create:
             self._refuse("make tables in", f"GRANT CREATE ON SCHEMA {self.schema} TO {self.role};")
         if self.owners:
-            raise RightMissing(
+            raise PrivilegeMissing(
                 f"tables of the schema {self.schema} belong to {self.owners}, and {self.role} may not alter them",
                 resolution=f"Name the role {self.owners} in the address, or give each of them away: "
                 f"ALTER TABLE … OWNER TO {self.role};",
@@ -135,19 +134,19 @@ class Rights(NamedTuple):
             RightMissing: they cannot.
         """
         if not self.may_make_schema:
-            raise RightMissing(
+            raise PrivilegeMissing(
                 f"the role {self.role} may not make the schema {self.schema} in the database {self.database}",
                 resolution=f"As the database's owner run: GRANT CREATE ON DATABASE {self.database} TO {self.role};",
             )
 
     def _refuse(self, what: str, statement: str) -> NoReturn:
-        raise RightMissing(
+        raise PrivilegeMissing(
             f"the role {self.role} may not {what} the schema {self.schema} of the database {self.database}",
             resolution=f"As its owner run: {statement}",
         )
 
 
-async def rights(asked: Asked, schema: str | None = None) -> Rights:
+async def privileges(asked: PrivilegeReader, schema: str | None = None) -> Privileges:
     """What the role may do with the schema; None: with the one that is worked in."""
-    (row,) = await asked.fetch(_RIGHTS, schema)
-    return Rights(*row)
+    (row,) = await asked.fetch(_PRIVILEGES, schema)
+    return Privileges(*row)

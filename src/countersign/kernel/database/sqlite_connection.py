@@ -25,6 +25,7 @@ CACHE_KIB = {"read": 8 * 1024, "write": 64 * 1024}
 OPEN_PATIENCE_MS = 5_000
 PAGE_BYTES = 4096
 """SQLite's own choice, which no file of ours differs from."""
+PAGES_PER_STEP = 4096
 MMAP_BYTES = 2 * 1024 * 1024 * 1024
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
 
@@ -262,6 +263,57 @@ def fetch_one(connection: Connection, statement: str, values: Sequence[Value]) -
     except apsw.Error as error:
         refuse(error, connection)
     return row
+
+
+def rows(connection: Connection, statement: str, values: Sequence[Value]) -> Iterator[Row]:
+    """The rows of the statement, one after the other.
+
+    Raises:
+        as `fetch`.
+    """
+    try:
+        yield from connection.execute(numbered(statement), values)
+    except apsw.Error as error:
+        refuse(error, connection)
+
+
+def begin_snapshot(path: Path, begin: str) -> Connection:
+    """A connection with a transaction that has read something: only then is its snapshot fixed.
+
+    Raises:
+        Unavailable: the file cannot be opened, or another process has locked it for too long.
+    """
+    connection = connect(path, use="read" if begin == "BEGIN" else "write")
+    try:
+        connection.execute(begin)
+        connection.execute("SELECT count(1) FROM sqlite_schema").fetchall()
+    except apsw.Error as error:
+        connection.close(True)
+        refuse(error, file=str(path))
+    return connection
+
+
+def copy_to(connection: Connection, path: Path, progress: Callable[[int], None]) -> None:
+    """Copy the database to a new file, which is not durable yet; `progress` gets the number of bytes copied so far.
+
+    Raises:
+        StorageFull, Unavailable: see `refuse`.
+    """
+    try:
+        made = apsw.Connection(str(path))
+        target = cast(Connection, made)
+        try:
+            # Only the caller knows the copy, and flushes it when it has to be durable.
+            target.pragma("journal_mode", "OFF")
+            target.pragma("synchronous", "OFF")
+            with made.backup("main", cast(apsw.Connection, connection), "main") as backup:
+                while not backup.done:
+                    backup.step(PAGES_PER_STEP)
+                    progress((backup.page_count - backup.remaining) * PAGE_BYTES)
+        finally:
+            target.close(True)
+    except apsw.Error as error:
+        refuse(error, connection)
 
 
 def refuse(error: apsw.Error, connection: Connection | None = None, *, file: str = "") -> NoReturn:

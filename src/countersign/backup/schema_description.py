@@ -66,7 +66,7 @@ ORDER BY tablename COLLATE "C", indexdef COLLATE "C"
 """
 
 
-async def describe(database: Database) -> str:
+async def describe_schema(database: Database) -> str:
     """Every table with its columns, rules and indexes, one a line, sorted; the order of columns does not count.
 
     Only descriptions made on the same engine can be compared.
@@ -75,13 +75,13 @@ async def describe(database: Database) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-async def by_table(reader: Reader, dialect: Dialect) -> dict[str, list[str]]:
+async def describe_tables(reader: Reader, dialect: Dialect) -> dict[str, list[str]]:
     """What is said of each table, in words: on SQLite the statements that it and what belongs to it were made by, on
     PostgreSQL its columns, rules and indexes. Nothing of it is run by that."""
     found: dict[str, list[str]] = {}
     if dialect == "sqlite":
         for table, sql in await reader.fetch(_SQLITE_STATEMENTS):
-            found.setdefault(table, []).append(in_words(sql))
+            found.setdefault(table, []).append(normalize_statement(sql))
     else:
         ((schema,),) = await reader.fetch(_POSTGRES_SCHEMA)
         for kind, statement in (("column", _POSTGRES_COLUMNS), ("rule", _POSTGRES_RULES), ("index", _POSTGRES_INDEXES)):
@@ -91,7 +91,7 @@ async def by_table(reader: Reader, dialect: Dialect) -> dict[str, list[str]]:
     return {table: sorted(lines) for table, lines in found.items()}
 
 
-def in_words(statement: str) -> str:
+def normalize_statement(statement: str) -> str:
     """A statement as SQLite keeps it, whatever lines it was written in."""
     return " ".join(statement.strip().removesuffix(";").replace("IF NOT EXISTS ", "").split())
 

@@ -47,7 +47,7 @@ ORDER BY t.relname COLLATE "C"
 }
 
 
-class Digest(NamedTuple):
+class TableChecksum(NamedTuple):
     """A table's name, how many rows it has, and the SHA-256 of them in hexadecimal."""
 
     table: str
@@ -55,7 +55,7 @@ class Digest(NamedTuple):
     sha256: str
 
 
-class Readable(Protocol):
+class SnapshotReader(Protocol):
     """What tables are read from: a `Database`, or one moment of it."""
 
     @property
@@ -72,8 +72,8 @@ class Readable(Protocol):
         ...
 
 
-class Digesting:
-    """The digest of a table whose rows come in the order of `reads`."""
+class TableHasher:
+    """The digest of a table whose rows come in the order of `table_reads`."""
 
     def __init__(self, table: str) -> None:
         self._table = table
@@ -82,36 +82,36 @@ class Digesting:
 
     def add(self, rows: Iterable[Row]) -> None:
         """The next rows."""
-        pieces = [encoded(row) for row in rows]
+        pieces = [encode_row(row) for row in rows]
         self._rows += len(pieces)
         self._hash.update(b"".join(pieces))
 
-    def digest(self) -> Digest:
+    def digest(self) -> TableChecksum:
         """Of all rows so far."""
-        return Digest(self._table, self._rows, self._hash.hexdigest())
+        return TableChecksum(self._table, self._rows, self._hash.hexdigest())
 
 
-async def reads(readable: Readable) -> list[tuple[str, str]]:
+async def table_reads(readable: SnapshotReader) -> list[tuple[str, str]]:
     """Every table of the service, by name, with the statement that reads its rows for a digest: columns by name, rows
     by the primary key."""
     return [(table, statement) for table, statement in await readable.fetch(_READS[readable.dialect])]
 
 
-async def digests(readable: Readable) -> AsyncGenerator[Digest]:
+async def table_checksums(readable: SnapshotReader) -> AsyncGenerator[TableChecksum]:
     """Every table of the service, by name. Each is read from one snapshot, but of a `Database` they do not share one.
 
     Raises:
         Unavailable: the database cannot be read.
     """
-    for table, statement in await reads(readable):
-        digesting = Digesting(table)
+    for table, statement in await table_reads(readable):
+        digesting = TableHasher(table)
         async with aclosing(readable.stream(statement)) as batches:
             async for rows in batches:
                 digesting.add(rows)
         yield digesting.digest()
 
 
-def encoded(row: Row) -> bytes:
+def encode_row(row: Row) -> bytes:
     """The row as bytes that no other row has: each value with its kind and its length."""
     return struct.pack(">I", len(row)) + b"".join(map(_value, row))
 

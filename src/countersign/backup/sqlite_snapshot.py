@@ -5,9 +5,6 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from itertools import islice
 from pathlib import Path
-from typing import cast
-
-import apsw
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
@@ -16,8 +13,7 @@ from countersign.kernel.database import sqlite_connection as sqlite
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.errors import Unavailable
 
-PAGES_AT_ONCE = 4096
-ROWS_AT_ONCE = 500
+BATCH_ROWS = 500
 
 _SIZE = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
 _INTEGRITY = "PRAGMA integrity_check"
@@ -28,7 +24,7 @@ GROUP BY "table", parent
 ORDER BY "table", parent
 """
 # What runs by itself when a row is written or read. No schema of the product has any.
-_ALIVE = """
+_ACTIVE_OBJECTS = """
 SELECT type, name
 FROM sqlite_schema
 WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%'
@@ -36,7 +32,7 @@ ORDER BY name
 """
 
 
-class SqliteMoment:
+class SqliteSnapshotReader:
     """One moment of one file: see canonical.Readable."""
 
     def __init__(self, connection: sqlite.Connection) -> None:
@@ -61,12 +57,9 @@ class SqliteMoment:
         Raises:
             Unavailable: the file cannot be read.
         """
-        try:
-            cursor = self._connection.execute(sqlite.numbered(statement), values)
-            while batch := await asyncio.to_thread(lambda: list(islice(cursor, ROWS_AT_ONCE))):
-                yield batch
-        except apsw.Error as error:
-            sqlite.refuse(error, self._connection)
+        rows = sqlite.rows(self._connection, statement, values)
+        while batch := await asyncio.to_thread(lambda: list(islice(rows, BATCH_ROWS))):
+            yield batch
 
 
 class SqliteSnapshot:
@@ -93,9 +86,9 @@ class SqliteSnapshot:
         """See Snapshot."""
         return await asyncio.to_thread(sqlite.fetch, self._connections[schema], statement, values)
 
-    def of(self, schema: str) -> SqliteMoment:
+    def of(self, schema: str) -> SqliteSnapshotReader:
         """The moment of one service's tables."""
-        return SqliteMoment(self._connections[schema])
+        return SqliteSnapshotReader(self._connections[schema])
 
     async def size(self, schema: str) -> int:
         """How many bytes a copy of the file has."""
@@ -110,11 +103,11 @@ class SqliteSnapshot:
             StorageFull: no room for it.
             Unavailable: the file cannot be read, or the copy not be written.
         """
-        await asyncio.to_thread(_copied, self._connections[schema], path, told)
+        await asyncio.to_thread(sqlite.copy_to, self._connections[schema], path, told)
 
 
 @asynccontextmanager
-async def held(paths: Mapping[str, Path], *, holds_writes: bool = False) -> AsyncGenerator[SqliteSnapshot]:
+async def open_snapshot(paths: Mapping[str, Path], *, holds_writes: bool = False) -> AsyncGenerator[SqliteSnapshot]:
     """One moment of the files until the block is left. With `holds_writes` nobody writes to them meanwhile: others
     wait, and are refused when it takes longer than they are patient.
 
@@ -125,12 +118,12 @@ async def held(paths: Mapping[str, Path], *, holds_writes: bool = False) -> Asyn
     with ExitStack() as opened:
         # SQLite copies nothing by a connection that writes: another one holds off the others.
         for path in paths.values() if holds_writes else ():
-            holding = await asyncio.to_thread(_begun, path, "BEGIN IMMEDIATE")
+            holding = await asyncio.to_thread(_begin, path, "BEGIN IMMEDIATE")
             opened.callback(holding.close, True)
         moment = clock.now()
         connections: dict[str, sqlite.Connection] = {}
         for schema, path in paths.items():
-            connections[schema] = await asyncio.to_thread(_begun, path, "BEGIN")
+            connections[schema] = await asyncio.to_thread(_begin, path, "BEGIN")
             opened.callback(connections[schema].close, True)
         # Not sooner: a move that ended in between would make this a moment of files that are not in use.
         for folder in {path.parent for path in paths.values()}:
@@ -138,7 +131,7 @@ async def held(paths: Mapping[str, Path], *, holds_writes: bool = False) -> Asyn
         yield SqliteSnapshot(moment, connections)
 
 
-def faults(path: Path) -> list[str]:
+def check_integrity(path: Path) -> list[str]:
     """What is wrong with the file's structure, its indexes, rules and references: up to a hundred sentences, none
     when it is whole. A trigger or view is wrong as well: somebody else put it there. The values in its cells have no
     checksums: a bit that turned within one is not seen here.
@@ -150,7 +143,7 @@ def faults(path: Path) -> list[str]:
     try:
         found = [str(row[0]) for row in sqlite.fetch(connection, _INTEGRITY, ())]
         if found == ["ok"]:
-            alive = sqlite.fetch(connection, _ALIVE, ())
+            alive = sqlite.fetch(connection, _ACTIVE_OBJECTS, ())
             broken = sqlite.fetch(connection, _REFERENCES, ())
             found = [f"the {kind} {name} is none that Countersign makes" for kind, name in alive]
             found += [f"{count} rows of {table} refer to missing rows of {parent}" for table, parent, count in broken]
@@ -159,33 +152,8 @@ def faults(path: Path) -> list[str]:
         connection.close(True)
 
 
-def _begun(path: Path, begin: str) -> sqlite.Connection:
+def _begin(path: Path, begin: str) -> sqlite.Connection:
     """A connection that has begun, and read something: only then is the moment fixed."""
     if not path.exists():
         raise Unavailable(f"There is no database file {path.name}.")
-    connection = sqlite.connect(path, use="read" if begin == "BEGIN" else "write")
-    try:
-        connection.execute(begin)
-        connection.execute("SELECT count(1) FROM sqlite_schema").fetchall()
-    except apsw.Error as error:
-        connection.close(True)
-        sqlite.refuse(error, file=str(path))
-    return connection
-
-
-def _copied(connection: sqlite.Connection, path: Path, told: Callable[[int], None]) -> None:
-    try:
-        made = apsw.Connection(str(path))
-        target = cast(sqlite.Connection, made)
-        try:
-            # Nobody else knows the copy, and whoever wants it durable flushes it.
-            target.pragma("journal_mode", "OFF")
-            target.pragma("synchronous", "OFF")
-            with made.backup("main", cast(apsw.Connection, connection), "main") as copying:
-                while not copying.done:
-                    copying.step(PAGES_AT_ONCE)
-                    told((copying.page_count - copying.remaining) * sqlite.PAGE_BYTES)
-        finally:
-            target.close(True)
-    except apsw.Error as error:
-        sqlite.refuse(error, connection)
+    return sqlite.begin_snapshot(path, begin)

@@ -8,16 +8,21 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-import asyncpg
-
+from countersign.backup.snapshot import Table
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Row, Value
-from countersign.kernel.database.postgres_admin import SEARCH, Session, count, session
-from countersign.kernel.database.snapshot import Table, Take
+from countersign.kernel.database.postgres_admin import (
+    SET_SEARCH_PATH,
+    AdminConnection,
+    ByteSink,
+    admin_session,
+    row_count,
+    try_lock,
+)
 from countersign.kernel.errors import Unavailable
 
-LOCKED_S, AGAIN_S = 60.0, 0.05
+LOCK_TIMEOUT_S, LOCK_RETRY_S = 60.0, 0.05
 """How long writes are tried to be held, and the pause between two tries, in which the others go on."""
 MAX_UPGRADES = 5
 
@@ -84,7 +89,7 @@ _QUOTED = "SELECT quote_ident($1)"
 class PostgresSnapshot:
     """One moment of several schemas of one database."""
 
-    def __init__(self, moment: Instant, connection: Session, names: dict[str, list[str]]) -> None:
+    def __init__(self, moment: Instant, connection: AdminConnection, names: dict[str, list[str]]) -> None:
         self._moment = moment
         self._connection = connection
         self._names = names
@@ -101,27 +106,29 @@ class PostgresSnapshot:
 
     async def fetch(self, schema: str, statement: str, *values: Value) -> list[Row]:
         """See Snapshot."""
-        await self._connection.fetch(SEARCH, schema)
+        await self._connection.fetch(SET_SEARCH_PATH, schema)
         return await self._connection.fetch(statement, *values)
 
     async def tables(self, schema: str) -> list[Table]:
         """The schema's tables, by name."""
-        await self._connection.fetch(SEARCH, schema)
+        await self._connection.fetch(SET_SEARCH_PATH, schema)
         rows = await self._connection.fetch(_TABLES, schema, self._names[schema])
         return [
             Table(name, create, tuple(json.loads(columns)), tuple(json.loads(finish)), tuple(json.loads(references)))
             for name, create, columns, finish, references in rows
         ]
 
-    async def rows(self, schema: str, table: Table, take: Take) -> int:
+    async def rows(self, schema: str, table: Table, take: ByteSink) -> int:
         """Hand on the rows of the table as lines of COPY's text format; how many there were."""
         quoted = [await self._connection.fetchval(_QUOTED, name) for name in table.columns]
         select = await self._connection.fetchval(_ROWS, schema, table.name, ", ".join(quoted))
-        return count(await self._connection.copy_from_query(select, output=take, format="text"))
+        return row_count(await self._connection.copy_from_query(select, output=take, format="text"))
 
 
 @asynccontextmanager
-async def held(url: str, schemas: Sequence[str], *, holds_writes: bool = False) -> AsyncGenerator[PostgresSnapshot]:
+async def open_snapshot(
+    url: str, schemas: Sequence[str], *, holds_writes: bool = False
+) -> AsyncGenerator[PostgresSnapshot]:
     """One moment of the schemas until the block is left; their tables cannot be altered meanwhile. With `holds_writes`
     nobody writes to them either: others wait, and are refused when it takes longer than they are patient.
 
@@ -129,7 +136,7 @@ async def held(url: str, schemas: Sequence[str], *, holds_writes: bool = False) 
         Unavailable: PostgreSQL cannot be reached, or ended the transaction; others write without a pause.
     """
     mode = "EXCLUSIVE" if holds_writes else "ACCESS SHARE"
-    async with session(url) as connection:
+    async with admin_session(url) as connection:
         for _ in range(MAX_UPGRADES):
             # Outside of the transaction, whose moment must not be fixed before the locks are held.
             names = await _names(connection, schemas)
@@ -144,12 +151,12 @@ async def held(url: str, schemas: Sequence[str], *, holds_writes: bool = False) 
         raise Unavailable("tables are made all the time: wait until the upgrade is done")
 
 
-async def _names(connection: Session, schemas: Sequence[str]) -> dict[str, list[str]]:
+async def _names(connection: AdminConnection, schemas: Sequence[str]) -> dict[str, list[str]]:
     return {schema: [row[0] for row in await connection.fetch(_NAMES, schema)] for schema in schemas}
 
 
 @asynccontextmanager
-async def _locked(connection: Session, locks: Sequence[str], *, holds_writes: bool) -> AsyncGenerator[None]:
+async def _locked(connection: AdminConnection, locks: Sequence[str], *, holds_writes: bool) -> AsyncGenerator[None]:
     """A transaction that holds all of the locks.
 
     Who writes takes tables in another order, so that each may wait for the other. We give way then and begin anew:
@@ -158,12 +165,12 @@ async def _locked(connection: Session, locks: Sequence[str], *, holds_writes: bo
     Raises:
         Unavailable: it cannot be had within LOCKED_S.
     """
-    deadline_s = clock.monotonic_s() + LOCKED_S
+    deadline_s = clock.monotonic_s() + LOCK_TIMEOUT_S
     while True:
         async with connection.transaction(isolation="repeatable_read", readonly=not holds_writes):
             if holds_writes:
                 await connection.execute(_SOON)
-            held_up = await _held_up(connection, locks)
+            held_up = await _first_blocked(connection, locks)
             if held_up is None:
                 yield
                 return
@@ -171,14 +178,12 @@ async def _locked(connection: Session, locks: Sequence[str], *, holds_writes: bo
         locks = [held_up, *(each for each in locks if each != held_up)]
         if clock.monotonic_s() > deadline_s:
             raise Unavailable("others write all the time, and writes could not be held; try when there is less to do")
-        await asyncio.sleep(AGAIN_S)
+        await asyncio.sleep(LOCK_RETRY_S)
 
 
-async def _held_up(connection: Session, locks: Sequence[str]) -> str | None:
+async def _first_blocked(connection: AdminConnection, locks: Sequence[str]) -> str | None:
     """The first lock that could not be had in time, with which the transaction is over; None when all are held."""
     for lock in locks:
-        try:
-            await connection.execute(lock)
-        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+        if not await try_lock(connection, lock):
             return lock
     return None

@@ -3,15 +3,16 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
+from countersign.backup.snapshot import Table
 from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.kernel.database.postgres import PostgresTransaction
-from countersign.kernel.database.postgres_admin import SEARCH, Session, count, session
-from countersign.kernel.database.snapshot import NotEmpty, Table
+from countersign.kernel.database.postgres_admin import SET_SEARCH_PATH, AdminConnection, admin_session, row_count
+from countersign.kernel.errors import NotEmpty
 
-ROWS_AT_ONCE = 500
+BATCH_ROWS = 500
 
 _MAKE_SCHEMA = "SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text)"
-_ANYTHING = "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident($1)) LIMIT 1"
+_ANY_OBJECT = "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident($1)) LIMIT 1"
 _COLUMNS = """
 SELECT a.attname
 FROM pg_attribute AS a
@@ -23,7 +24,7 @@ SELECT format('DELETE FROM %I', c.relname)
 FROM pg_class AS c
 WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind = 'r'
 """
-_LOOSENED = """
+_FOREIGN_KEYS = """
 SELECT format('ALTER TABLE %I DROP CONSTRAINT %I', c.relname, k.conname),
     format('ALTER TABLE %I ADD CONSTRAINT %I %s', c.relname, k.conname, pg_get_constraintdef(k.oid))
 FROM pg_constraint AS k
@@ -33,13 +34,13 @@ ORDER BY c.relname COLLATE "C", k.conname COLLATE "C"
 """
 _STAMP = "SELECT format('COMMENT ON SCHEMA %I IS %L', $1::text, $2::text)"
 _STAMPED = "SELECT obj_description(to_regnamespace(quote_ident($1)), 'pg_namespace')"
-_ONE_FILLING = "SELECT pg_advisory_xact_lock(hashtext('countersign.filling'))"
+_ONE_BULK_LOAD = "SELECT pg_advisory_xact_lock(hashtext('countersign.filling'))"
 
 
-class PostgresFilling:
+class PostgresBulkLoad:
     """Schemas being made in one transaction: nobody sees anything of them before it is over."""
 
-    def __init__(self, connection: Session, transaction: PostgresTransaction) -> None:
+    def __init__(self, connection: AdminConnection, transaction: PostgresTransaction) -> None:
         self._connection = connection
         self._transaction = transaction
 
@@ -52,7 +53,7 @@ class PostgresFilling:
 
     async def add(self, schema: str, table: Table, lines: AsyncIterator[bytes]) -> int:
         """Add rows from lines of COPY's text format; how many."""
-        return count(
+        return row_count(
             await self._connection.copy_to_table(
                 table.name, schema_name=schema, columns=table.columns, source=lines, format="text"
             )
@@ -75,7 +76,7 @@ class PostgresFilling:
         statements that give the references back."""
         await self.transaction(schema)
         references: list[str] = []
-        for drop, give_back in await self._connection.fetch(_LOOSENED, schema):
+        for drop, give_back in await self._connection.fetch(_FOREIGN_KEYS, schema):
             await self._connection.execute(drop)
             references.append(give_back)
         for (deletion,) in await self._connection.fetch(_DELETIONS, schema):
@@ -90,7 +91,7 @@ class PostgresFilling:
     async def add_rows(self, schema: str, table: str, columns: Sequence[str], rows: AsyncIterator[Row]) -> int:
         """Add rows; how many."""
         tag = await self._connection.copy_records_to_table(table, schema_name=schema, columns=columns, records=rows)
-        return count(tag)
+        return row_count(tag)
 
     async def close(self, schema: str, references: Sequence[str]) -> None:
         """Give the references back; all rows are compared with them."""
@@ -98,10 +99,10 @@ class PostgresFilling:
         for statement in references:
             await self._connection.execute(statement)
 
-    async def of(self, schema: str) -> "PostgresMoment":
+    async def of(self, schema: str) -> "PostgresSnapshotReader":
         """What one schema's tables hold within the transaction; until another schema is asked for."""
         await self.transaction(schema)
-        return PostgresMoment(self._connection)
+        return PostgresSnapshotReader(self._connection)
 
     async def stamp(self, schema: str, text: str) -> None:
         """Give the schema a text, which others see with everything else."""
@@ -109,14 +110,14 @@ class PostgresFilling:
 
     async def transaction(self, schema: str) -> PostgresTransaction:
         """The transaction under way as one that works on this schema."""
-        await self._connection.fetch(SEARCH, schema)
+        await self._connection.fetch(SET_SEARCH_PATH, schema)
         return self._transaction
 
 
-class PostgresMoment:
+class PostgresSnapshotReader:
     """What a transaction sees of one schema: see canonical.Readable."""
 
-    def __init__(self, connection: Session) -> None:
+    def __init__(self, connection: AdminConnection) -> None:
         self._connection = connection
 
     @property
@@ -131,7 +132,7 @@ class PostgresMoment:
     async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
         """The rows in batches."""
         cursor = await self._connection.cursor(statement, *values)
-        while batch := await cursor.fetch(ROWS_AT_ONCE):
+        while batch := await cursor.fetch(BATCH_ROWS):
             yield batch
 
 
@@ -141,18 +142,18 @@ async def stamp(url: str, schema: str) -> str | None:
     Raises:
         Unavailable: PostgreSQL cannot be reached, or one is under way for longer than that.
     """
-    async with session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
-        await connection.fetch(_ONE_FILLING)
+    async with admin_session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
+        await connection.fetch(_ONE_BULK_LOAD)
         row = await connection.fetchrow(_STAMPED, schema)
     return None if row is None else row[0]
 
 
-class _Undone(Exception):
+class _DryRun(Exception):
     """Ends a transaction that was but a trial."""
 
 
 @asynccontextmanager
-async def filling(url: str, schemas: Sequence[str], *, keeps: bool = True) -> AsyncGenerator[PostgresFilling]:
+async def bulk_load(url: str, schemas: Sequence[str], *, keeps: bool = True) -> AsyncGenerator[PostgresBulkLoad]:
     """A transaction that makes the schemas; durable when the block has been left, undone by an exception. Without
     `keeps` it is a trial, and always undone.
 
@@ -160,12 +161,12 @@ async def filling(url: str, schemas: Sequence[str], *, keeps: bool = True) -> As
         NotEmpty: one of them has tables already.
         StorageFull, Unavailable: the server has no room, cannot be reached, or gave up.
     """
-    with suppress(_Undone):
-        async with session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
-            await connection.fetch(_ONE_FILLING)
+    with suppress(_DryRun):
+        async with admin_session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
+            await connection.fetch(_ONE_BULK_LOAD)
             for schema in schemas:
-                if await connection.fetch(_ANYTHING, schema):
+                if await connection.fetch(_ANY_OBJECT, schema):
                     raise NotEmpty(f"the schema {schema} of the database is not empty")
-            yield PostgresFilling(connection, PostgresTransaction(connection))
+            yield PostgresBulkLoad(connection, PostgresTransaction(connection))
             if not keeps:
-                raise _Undone
+                raise _DryRun

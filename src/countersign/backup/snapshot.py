@@ -1,23 +1,9 @@
 """What a copy of a whole database is taken from: one moment of it, whatever is written meanwhile."""
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Row, Value
-from countersign.kernel.errors import Refused
-
-Take: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Takes the next bytes."""
-
-
-class NotEmpty(Refused):
-    """What is to be filled holds something already, which might be somebody's."""
-
-    status = 409
-    code = "not_empty"
-    title = "Not empty"
-    resolution = "Name a place that is empty; nothing is ever written over."
 
 
 class Table(NamedTuple):
