@@ -62,7 +62,7 @@ def sealing_modules() -> list[str]:
     for path in SOURCES.rglob("*.py"):
         name = ".".join(path.relative_to(SOURCES).with_suffix("").parts)
         text = path.read_text()
-        is_user = "security.sealed import" in text or "security import sealed" in text
+        is_user = "security.encryption import" in text or "security import encryption" in text
         if is_user and name != "countersign.kernel.reencryption" and unpurposed_seals(text) != [0]:
             found.append(name)
     return sorted(found)

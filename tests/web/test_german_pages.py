@@ -38,7 +38,7 @@ class Strict(dict[str, str]):
 def test_every_text_of_the_pages_around_signing_in_is_there_in_german(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(html, "TEXTS", Strict(html.GERMAN))
+    monkeypatch.setattr(html, "GERMAN", Strict(html.GERMAN))
     spoken = html.LANGUAGE.set("de")
     try:
         page = PAGES[name]()

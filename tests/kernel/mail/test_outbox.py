@@ -32,7 +32,7 @@ async def test_a_letter_is_a_file_that_only_its_owner_may_read(box: FileOutbox, 
 async def test_the_newest_come_first_and_the_oldest_go(
     box: FileOutbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transports, "KEPT", 3)
+    monkeypatch.setattr(transports, "MAX_FILES", 3)
     folder = tmp_path / "data" / "mail"
     folder.mkdir(parents=True)
     (folder / "00000000-0000-7000-8000-000000000000.part").write_bytes(b"left over by a stop")

@@ -31,7 +31,7 @@ async def test_a_receiver_removed_while_it_is_told_is_told_no_more(post: Post, r
 async def test_of_several_nodes_one_sends_to_a_receiver(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender, "LOOK_EVERY_S", 0.05)
+    monkeypatch.setattr(sender, "POLL_EVERY_S", 0.05)
     await post.add(receiver.url)
     await post.emit(*(f"things/{number}" for number in range(50)))
 

@@ -59,7 +59,7 @@ MARK = """
     SET state = $3, attempts = attempts + 1, due_at = $4, ended_at = $5, answer = $6, fault = $7
     WHERE webhook_id = $1 AND event_id = $2 AND state = 'waiting'
 """
-RELEASE = "UPDATE webhook SET lease_until = 0 WHERE id = $1 AND lease = $2"
+END_LEASE = "UPDATE webhook SET lease_until = 0 WHERE id = $1 AND lease = $2"
 
 
 class LeaseLost(Exception):
@@ -143,10 +143,10 @@ def _after(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, 
     return ("given_up", now, now) if pause_s is None else ("waiting", clock.later(now, seconds=pause_s), None)
 
 
-async def release_lease(database: Database, held: LeasedReceiver) -> None:
+async def end_lease(database: Database, held: LeasedReceiver) -> None:
     """Leave the receiver to whoever takes it next."""
     async with database.transaction() as transaction:
-        await transaction.run(RELEASE, held.id, held.lease)
+        await transaction.run(END_LEASE, held.id, held.lease)
 
 
 POLL_EVERY_S = 1.0
@@ -223,7 +223,7 @@ class Sender:
                     held = await record_attempt(transaction, held, due, outcome)
                 if not outcome.is_delivered:
                     break
-            await release_lease(database, held)
+            await end_lease(database, held)
         except LeaseLost:
             self._log.warning("a receiver was taken over by another node", webhook=webhook_id)
         except Refused as refused:

@@ -27,7 +27,7 @@ def test_a_full_disk_is_told_when_it_begins_and_when_it_is_over() -> None:
 
 
 def test_it_is_told_again_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telemetry, "AGAIN_S", 0.0)
+    monkeypatch.setattr(telemetry, "REPEAT_S", 0.0)
     one = ThrottledErrorLog("tending", "tending failed")
 
     with capture_logs() as lines:
