@@ -1,13 +1,13 @@
 """The command line with one fault: whoever signs in to the records service makes its event loop stand still."""
 
 from countersign.cli.main import main
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.records import edge
 from countersign.records.access.view import Caller
 from countersign.records.handlers import Handlers
 
 
-async def spin(_: Handlers, __: edge.Call[Caller]) -> Answer:
+async def spin(_: Handlers, __: edge.Call[Caller]) -> Response:
     """Use the processor and never give the loop a turn."""
     while True:
         pass

@@ -14,7 +14,7 @@ from backports import zstd
 from countersign.distribution import app as distribution
 from countersign.kernel.http import response_cache
 from countersign.kernel.http.request import Headers
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.response_cache import EncodingCache
 from tests.contract.scenes import BY_KEY, QUERIES, Scene
 from tests.distribution.conftest import ROOT_URL
@@ -139,9 +139,9 @@ def test_a_body_is_encoded_once_and_the_least_recently_used_goes(monkeypatch: py
     assert made == [bodies[tag] for tag in ('"0"', '"1"', '"2"', '"1"')]
 
 
-def answers(encoded: EncodingCache, body: bytes, coding: str) -> Answer:
+def answers(encoded: EncodingCache, body: bytes, coding: str) -> Response:
     """The answer of this body to a request that takes the coding."""
-    given = Answer(200, body, etag=f'"{hash(body)}"')
+    given = Response(200, body, etag=f'"{hash(body)}"')
     return encoded.answer(given, Headers([(b"accept-encoding", coding.encode())]))
 
 

@@ -7,10 +7,10 @@ import pytest
 from countersign.distribution.accounts import pages as accounts
 from countersign.distribution.identity import pages as identity
 from countersign.kernel.http import html
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 EMAIL = "ann@example.com"
-PAGES: dict[str, Callable[[], Answer]] = {
+PAGES: dict[str, Callable[[], Response]] = {
     "sign-in": lambda: identity.sign_in("/", "e-mail or password is wrong", 401, EMAIL),
     "set-up": lambda: identity.set_up("token"),
     "set-up spent": lambda: identity.spent_set_up(404, has_people=True),

@@ -72,7 +72,7 @@ async def opened(
             pool=settings.database_pool,
             read_deadline_s=settings.read_deadline_s,
             reserve_bytes=settings.reserve_mib << 20,
-            most_bytes=settings.storage_mib << 20,
+            max_bytes=settings.storage_mib << 20,
             # Data sets of the sandbox are bounded, and their numbers are not the store's.
             name="sandbox" if settings.storage_mib else SCHEMA,
         )
@@ -127,7 +127,7 @@ def files_of(settings: Settings) -> BlobStore:
         settings.blobs_url,
         Path(settings.data) / BLOBS_FOLDER,
         reserve_bytes=settings.reserve_mib << 20,
-        most_bytes=settings.storage_mib << 20,
+        max_bytes=settings.storage_mib << 20,
         beneath=settings.blobs_beneath,
     )
 

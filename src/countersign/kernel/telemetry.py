@@ -31,7 +31,7 @@ _SECRET_TEXTS = re.compile(
 HIDDEN = "(hidden)"
 
 
-class Request(Protocol):
+class RequestInfo(Protocol):
     """A request, as far as lines that are written while it is answered tell of it."""
 
     @property
@@ -45,7 +45,7 @@ class Request(Protocol):
         ...
 
 
-REQUEST: ContextVar[Request | None] = ContextVar("request", default=None)
+REQUEST: ContextVar[RequestInfo | None] = ContextVar("request", default=None)
 """The request that this task answers."""
 
 

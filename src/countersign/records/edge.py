@@ -12,7 +12,7 @@ from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.instrumentation import Observed
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed
 from countersign.kernel.http.request import ClientGone, Headers, Receive, Send
-from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.response import Response, encode
 
 BODY_LIMIT = 8 << 20
 MAX_KNOWN = 512
@@ -78,7 +78,7 @@ class Endpoint(Generic[CallerT]):
 
     method: str
     path: str
-    handler: Callable[[Call[CallerT]], Awaitable[Answer]]
+    handler: Callable[[Call[CallerT]], Awaitable[Response]]
     needs_token: bool = True
     may_be_empty: bool = False
     media_type: str = "application/json"
@@ -135,7 +135,7 @@ class Edge(Generic[CallerT]):
             self._log.error("request failed", route=exchange.route_path, exc_info=error)
             await _refuse(InternalError("the service failed; the fault was logged"), exchange)
 
-    async def _answer(self, exchange: Exchange) -> Answer:
+    async def _answer(self, exchange: Exchange) -> Response:
         if not exchange.names_its_host:
             raise Malformed("Host must be sent exactly once")
         endpoint, path = self._match(exchange)
@@ -212,7 +212,7 @@ def _require_media_type(endpoint: Endpoint[Any], body: bytes, headers: Headers) 
         raise UnsupportedMediaType(f"the body must be sent as {endpoint.media_type}")
 
 
-def _private(answer: Answer) -> Answer:
+def _private(answer: Response) -> Response:
     if not any(name == "Cache-Control" for name, _ in answer.headers):
         answer.headers = (*answer.headers, ("Cache-Control", "no-store"))
     return answer
@@ -225,15 +225,15 @@ async def _refuse(refused: Refused, exchange: Exchange) -> None:
     await exchange.answer(error_answer(refused))
 
 
-def error_answer(refused: Refused) -> Answer:
+def error_answer(refused: Refused) -> Response:
     """A refusal as bytes: {"error": …}; every 404 is the same."""
     if refused.status == 404:
-        return _private(Answer(404, b'{"error":"not found"}'))
+        return _private(Response(404, b'{"error":"not found"}'))
     members: Mapping[str, object] = getattr(refused, "members", {})
     headers = tuple(refused.headers.items())
     if refused.status == 401 and "WWW-Authenticate" not in refused.headers:
         headers = (*headers, ("WWW-Authenticate", "Bearer"))
-    return _private(Answer(refused.status, encode({"error": refused.detail, **members}), headers=headers))
+    return _private(Response(refused.status, encode({"error": refused.detail, **members}), headers=headers))
 
 
 def decode_object(raw: bytes) -> dict[str, object]:

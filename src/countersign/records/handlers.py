@@ -10,7 +10,7 @@ from countersign.declare import BadValue
 from countersign.declare.fields.text import plain
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import idempotency, response
-from countersign.kernel.http.response import JSON, Answer, encode
+from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.mcp import messages
 from countersign.kernel.security import passwords
 from countersign.records import edge
@@ -50,11 +50,11 @@ class Handlers:
     agents: decide.Agents
     own: Own
 
-    async def liveness(self, _: edge.Call[Caller]) -> Answer:
+    async def liveness(self, _: edge.Call[Caller]) -> Response:
         """That the service answers; it looks at nothing else."""
-        return Answer(200, b'{"status":"ok"}', JSON)
+        return Response(200, b'{"status":"ok"}', JSON)
 
-    async def login(self, call: edge.Call[Caller]) -> Answer:
+    async def login(self, call: edge.Call[Caller]) -> Response:
         """A session token for a user name and a password."""
         body = _body(call, "username", "password")
         username, password = body.get("username"), body.get("password")
@@ -63,12 +63,12 @@ class Handlers:
         engine = self.dispatch.engine
         note = noting.noted(engine.chain, call.request_id)
         try:
-            return Answer(200, encode(Token(await sign_in.sign_in(engine.records, username, password, note))))
+            return Response(200, encode(Token(await sign_in.sign_in(engine.records, username, password, note))))
         except (sign_in.WrongSignIn, lockout.LockedOut):
             passwords.SIGN_INS_FAILED.of("records").value += 1
             raise
 
-    async def agent_token(self, call: edge.Call[Caller]) -> Answer:
+    async def agent_token(self, call: edge.Call[Caller]) -> Response:
         """A token by which an agent acts for the person who calls."""
         if call.caller.is_agent:
             raise NotFound("not found")
@@ -79,46 +79,46 @@ class Handlers:
             return await _issued(run, asked)
 
         if key is None:
-            return Answer(200, encode(await issue(self._run(call))))
+            return Response(200, encode(await issue(self._run(call))))
         keyed = KeyedCall(key, "auth.agent-token", body)
         token, is_replayed = await self.dispatch.keyed.answer(self._run(call), keyed, issue)
-        return Answer(200, encode(token), headers=(idempotency.REPLAYED,) if is_replayed else ())
+        return Response(200, encode(token), headers=(idempotency.REPLAYED,) if is_replayed else ())
 
-    async def commands(self, call: edge.Call[Caller]) -> Answer:
+    async def commands(self, call: edge.Call[Caller]) -> Response:
         """What the caller may use."""
         approvals = await self._approvals()
         return _tagged(call, Commands(meta.commands(call.caller, approvals, self.own)))
 
-    async def meta(self, call: edge.Call[Caller]) -> Answer:
+    async def meta(self, call: edge.Call[Caller]) -> Response:
         """Modules, models, readable fields and actions visible to the caller."""
         found = meta.meta(call.caller, self.dispatch.engine.registry, await self._approvals())
         answer = _tagged(call, found)
         answer.headers = (*answer.headers, LINK)
         return answer
 
-    async def openapi(self, call: edge.Call[Caller]) -> Answer:
+    async def openapi(self, call: edge.Call[Caller]) -> Response:
         """The OpenAPI document of what the caller may use."""
         records, approvals = self.dispatch.engine.records, await self._approvals()
         on = messages.revision_names(with_2026=records.settings.mcp_2026)
         return _tagged(call, openapi.document(call.caller, records.root_url, approvals, self.own, on))
 
-    async def run(self, call: edge.Call[Caller]) -> Answer:
+    async def run(self, call: edge.Call[Caller]) -> Response:
         """Run a command."""
         model, name = call.path["model"], call.path["command"]
         view = view_of(call.caller, model, name)
         body = edge.decode_object(call.body)
         if is_whole_list(name, body):
-            return Answer(200, whole_list(self._run(call), model, body))
+            return Response(200, whole_list(self._run(call), model, body))
         if name == "export" and (wanted := _wanted(call.headers.get("accept"))):
             return self._exported(call, model, {**body, "content_type": wanted})
         key = call.headers.get(idempotency.HEADER)
         done = await self.dispatch.run(call.caller, model, name, body, call.request_id, key=key, stopping=call.stopping)
         marks = (idempotency.REPLAYED,) if done.is_replayed else ()
         if isinstance(done.value, Proposal):
-            return Answer(202, encode(done.value), headers=marks)
-        return Answer(200, encode(Envelope(done.denied or view.denied, done.value)), headers=marks)
+            return Response(202, encode(done.value), headers=marks)
+        return Response(200, encode(Envelope(done.denied or view.denied, done.value)), headers=marks)
 
-    async def approve(self, call: edge.Call[Caller]) -> Answer:
+    async def approve(self, call: edge.Call[Caller]) -> Response:
         """Approve a plan, and run it."""
         if call.caller.is_agent:
             raise NotFound("not found")
@@ -133,7 +133,7 @@ class Handlers:
             note = _plain_note(note)
             incoming.refuse_tokens(run, note, "note")
         decision = await decide.approve(run, self.agents, call.path["plan_id"], digest, note)
-        return Answer(200, encode(Envelope((), decision)))
+        return Response(200, encode(Envelope((), decision)))
 
     def _run(self, call: edge.Call[Caller]) -> Run:
         engine = self.dispatch.engine
@@ -142,7 +142,7 @@ class Handlers:
     async def _approvals(self) -> Approvals:
         return await self.dispatch.approvals()
 
-    def _exported(self, call: edge.Call[Caller], model: str, body: Body) -> Answer:
+    def _exported(self, call: edge.Call[Caller], model: str, body: Body) -> Response:
         run = self._run(call)
         asked = export.read(run, model, body)
         export.check(run, model, asked)
@@ -151,7 +151,7 @@ class Handlers:
             async for text, _ in export.pieces_of(run, model, asked):
                 yield text.encode()
 
-        return Answer(200, pieces(), asked.content_type)
+        return Response(200, pieces(), asked.content_type)
 
 
 async def _issued(run: Run, asked: agent_tokens.Asked) -> Token:
@@ -181,11 +181,11 @@ def _body(call: edge.Call[Caller], *known: str) -> Mapping[str, object]:
     return body
 
 
-def _tagged(call: edge.Call[Caller], value: object) -> Answer:
+def _tagged(call: edge.Call[Caller], value: object) -> Response:
     """A description with its entity tag, so that a caller learns cheaply that nothing has changed."""
     body = encode(value)
     etag = response.etag_of(body)
     headers = (("Cache-Control", "private, no-cache"), ("Vary", "Authorization"))
     if response.none_match(call.headers.get("if-none-match"), etag):
-        return Answer(304, b"", JSON, headers, etag)
-    return Answer(200, body, JSON, headers, etag)
+        return Response(304, b"", JSON, headers, etag)
+    return Response(200, body, JSON, headers, etag)

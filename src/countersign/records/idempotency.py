@@ -16,7 +16,7 @@ from countersign.declare import Where
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import idempotency
 from countersign.kernel.http.idempotency import InProgress, Key, KeyReused
-from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.response import Response, encode
 from countersign.records import rendering
 from countersign.records.access.view import Caller, Condition, ModelView
 from countersign.records.approvals.propose import Proposal
@@ -143,7 +143,7 @@ class KeyedCalls:
                 # Outside of the `try`: a refusal raised here must not commit the effect.
                 refused = None
                 outcome = await _outcome(inside, call, value)
-            answer = Answer(200, _encoded(outcome))
+            answer = Response(200, _encoded(outcome))
             await idempotency.store(transaction, key, answer, secret=True, is_derivable=False)
         if refused is not None:
             raise refused
@@ -236,7 +236,7 @@ def _hashed(run: Run, what: object) -> str:
     return run.engine.vault.keyed(encode(what)).hex()
 
 
-async def _replayed(run: Run, call: KeyedCall, answer: Answer) -> object:
+async def _replayed(run: Run, call: KeyedCall, answer: Response) -> object:
     """The stored outcome as the caller may see it now.
 
     Raises:

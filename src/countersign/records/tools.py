@@ -11,7 +11,7 @@ from countersign.kernel import telemetry
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.idempotency import REPLAYED
 from countersign.kernel.http.request import Headers
-from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.response import Response, encode
 from countersign.kernel.mcp import server
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
@@ -186,10 +186,10 @@ def endpoint(tools: RecordTools, version: str) -> edge.Endpoint[Caller]:
     settings, root_url = tools.dispatch.engine.records.settings, tools.dispatch.engine.records.root_url
     server = Server(Implementation(NAME, TITLE, version, INSTRUCTIONS), tools, with_2026=settings.mcp_2026)
 
-    async def answer(call: edge.Call[Caller]) -> Answer:
+    async def answer(call: edge.Call[Caller]) -> Response:
         """One message, or a batch of them."""
         reply = await server.answer(call, call.headers, call.body)
-        return Answer(reply.status, reply.body, reply.media_type)
+        return Response(reply.status, reply.body, reply.media_type)
 
     return edge.Endpoint("POST", "/mcp", answer, guard=guard_of(root_url))
 

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl
 
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.http import html
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.records import edge
 from countersign.records.access import setup
 from countersign.records.access.view import Caller
@@ -22,7 +22,7 @@ class Welcome:
         self._engine = engine
         self._sign_in = sign_in
 
-    async def show(self, call: edge.Call[Caller]) -> Answer:
+    async def show(self, call: edge.Call[Caller]) -> Response:
         """The form; of a spent link, what to do about it."""
         token = _members(call.query).get("token", "")
         try:
@@ -31,7 +31,7 @@ class Welcome:
             return await self._spent(refused)
         return _form(token, link)
 
-    async def send(self, call: edge.Call[Caller]) -> Answer:
+    async def send(self, call: edge.Call[Caller]) -> Response:
         """Set the password. A refusal shows the form again with its reason; the link still holds."""
         given = _members(call.body)
         token, records = given.get("token", ""), self._engine.records
@@ -57,7 +57,7 @@ class Welcome:
         text = f"Sign in as {name}: POST {records.root_url}/api/auth/login with username and password."
         return html.message_page("Ready", text)
 
-    async def _spent(self, refused: setup.LinkSpent) -> Answer:
+    async def _spent(self, refused: setup.LinkSpent) -> Response:
         """What a person finds behind a link that cannot be used; after a password was set, they sign in."""
         title = "This link no longer works"
         if not await setup.has_people(self._engine.records.database):
@@ -76,7 +76,7 @@ def _members(raw: bytes) -> Mapping[str, str]:
         return {}
 
 
-def _form(token: str, link: setup.Link, error: str = "", status: int = 200, username: str = "") -> Answer:
+def _form(token: str, link: setup.Link, error: str = "", status: int = 200, username: str = "") -> Response:
     password = html.field("password", "Password, 10 characters or more", "password", "new-password")
     fields = html.hidden_field("token", token)
     if link.user_id is None:

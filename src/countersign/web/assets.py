@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
 from countersign.kernel.http.request import Headers
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 FOLDER = "assets"
 FOR_EVER = ("Cache-Control", "public, max-age=31536000, immutable")
@@ -64,7 +64,7 @@ class Assets:
         """What the build tells of each of its parts, by their sources."""
         return json.loads(self.files.get("manifest.json", b"{}"))
 
-    def answer(self, path: str, headers: Headers) -> Answer | None:
+    def answer(self, path: str, headers: Headers) -> Response | None:
         """The file at the address, compressed where it is and the browser takes that; None when there is none."""
         name = path.removeprefix("/")
         body, media_type = self.files.get(name), TYPES.get(name.rpartition(".")[2])
@@ -74,8 +74,8 @@ class Assets:
         said += (("Cross-Origin-Resource-Policy", "same-origin"),)
         packed = self.files.get(f"{name}.gz")
         if packed is not None and _takes_gzip(headers.get("accept-encoding") or ""):
-            return Answer(200, packed, media_type, (*said, ("Content-Encoding", "gzip")))
-        return Answer(200, body, media_type, said)
+            return Response(200, packed, media_type, (*said, ("Content-Encoding", "gzip")))
+        return Response(200, body, media_type, said)
 
 
 def _takes_gzip(accepted: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from countersign.kernel.http.exchange import Exchange
 from countersign.kernel.http.request import ASGIApp, Headers
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.web.asking import Reply
 from countersign.web.origin import Home
 from countersign.web.sessions import Sessions
@@ -36,7 +36,7 @@ class Visit(Protocol):
 Renderer = Callable[[Visit], Awaitable[Rendered | None]]
 """Makes a page on the server; None leaves it to the script."""
 
-Handler = Callable[[ASGIApp, Exchange, dict[str, object]], Awaitable[Answer]]
+Handler = Callable[[ASGIApp, Exchange, dict[str, object]], Awaitable[Response]]
 """Answers a request of the pages themselves, with the service to ask, and the request's scope."""
 
 

@@ -5,7 +5,7 @@ from typing import cast
 
 from countersign.kernel.http import html
 from countersign.kernel.http.request import Message, Send
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 LARGEST_REFUSAL = 65_536
 _OF_THE_BODY = frozenset((b"content-type", b"content-length", b"content-encoding", b"etag", b"transfer-encoding"))
@@ -49,7 +49,7 @@ async def _answer(start: Message, body: bytes, method: str, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else text, "more_body": False})
 
 
-def _page(status: int, members: dict[str, object], headers: list[tuple[bytes, bytes]]) -> Answer:
+def _page(status: int, members: dict[str, object], headers: list[tuple[bytes, bytes]]) -> Response:
     texts = {name: value for name, value in members.items() if isinstance(value, str)}
     wait_s = next((value.decode("latin-1") for name, value in headers if name == b"retry-after"), None)
     detail = texts.get("detail") or texts.get("error", "")

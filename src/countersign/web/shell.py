@@ -4,7 +4,7 @@ from html import escape
 from typing import NamedTuple
 
 from countersign.kernel.http.request import Headers
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.web.assets import Parts
 from countersign.web.origin import cookie
 
@@ -46,7 +46,7 @@ class Rendered(NamedTuple):
     status: int = 200
 
 
-def page(parts: Parts, rendered: Rendered, headers: Headers) -> Answer:
+def page(parts: Parts, rendered: Rendered, headers: Headers) -> Response:
     """The page for whoever sent these headers, in their language and colours."""
     theme = cookie(headers, THEME_COOKIE)
     themed = f' data-theme="{theme}"' if theme in THEMES else ""
@@ -62,7 +62,7 @@ def page(parts: Parts, rendered: Rendered, headers: Headers) -> Answer:
         f'<script type="module" src="{parts.script}"></script></head>'
         f'<body><div id="app">{rendered.body}</div></body></html>'
     )
-    return Answer(rendered.status, text.encode(), HTML, HEADERS)
+    return Response(rendered.status, text.encode(), HTML, HEADERS)
 
 
 def language(headers: Headers) -> str:

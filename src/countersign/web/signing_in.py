@@ -2,7 +2,7 @@
 
 from countersign.kernel.http.exchange import Exchange
 from countersign.kernel.http.request import ASGIApp
-from countersign.kernel.http.response import Answer, json
+from countersign.kernel.http.response import Response, json
 from countersign.web import asking, origin
 from countersign.web.entry import Handler
 from countersign.web.origin import Home
@@ -18,14 +18,14 @@ def handlers(sessions: OwnSessions, home: Home, secure_setting: str) -> dict[tup
     """What the pages of the work app answer themselves; `secure_setting` names the setting to correct where sign-in
     is refused because others could read along."""
 
-    def refusal(exchange: Exchange) -> Answer | None:
+    def refusal(exchange: Exchange) -> Response | None:
         if not home.may_sign_in:
             return _refused(f"sign-in is offered over https only: set {secure_setting} to the https address")
         if not origin.is_own_page(exchange.headers, home):
             return _refused("this must be sent by a page of this service")
         return None
 
-    async def sign_in(service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> Answer:
+    async def sign_in(service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> Response:
         """Exchange what the body holds (JSON: username, password) for the cookie; or what the API says to it.
 
         The session that the browser had before is ended: its cookie is gone, so nobody else could end it."""
@@ -37,17 +37,17 @@ def handlers(sessions: OwnSessions, home: Home, secure_setting: str) -> dict[tup
         token = reply.members().get("token")
         if reply.status == 200 and isinstance(token, str):
             await _end(sessions, service, exchange, scope)
-            return Answer(204, headers=(sessions.started(token), _PRIVATE))
+            return Response(204, headers=(sessions.started(token), _PRIVATE))
         passed = tuple((name.decode(), value.decode()) for name, value in reply.headers if name in _PASSED_ON)
-        return Answer(reply.status, reply.body, headers=(*passed, _PRIVATE))
+        return Response(reply.status, reply.body, headers=(*passed, _PRIVATE))
 
-    async def sign_out(service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> Answer:
+    async def sign_out(service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> Response:
         """End the session, here and at the service."""
         refused = refusal(exchange)
         if refused is not None:
             return refused
         await _end(sessions, service, exchange, scope)
-        return Answer(204, headers=(sessions.ended(), _PRIVATE))
+        return Response(204, headers=(sessions.ended(), _PRIVATE))
 
     return {("POST", ADDRESS): sign_in, ("POST", "/signout"): sign_out}
 
@@ -61,5 +61,5 @@ async def _end(sessions: OwnSessions, service: ASGIApp, exchange: Exchange, scop
         await asking.ask(service, scope, "POST", "/api/session/revoke", headers=headers, body=b"{}")
 
 
-def _refused(why: str) -> Answer:
+def _refused(why: str) -> Response:
     return json({"error": why}, 403, (_PRIVATE,))

@@ -11,7 +11,7 @@ from countersign.kernel import telemetry
 from countersign.kernel.http import html
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.request import ASGIApp, BodyTooLarge, ClientGone, Headers, Message, Receive, Send
-from countersign.kernel.http.response import Answer, json
+from countersign.kernel.http.response import Response, json
 from countersign.web import asking, origin, problem_page, shell
 from countersign.web.asking import AnswerTooLong, Reply
 from countersign.web.assets import FOLDER, Assets
@@ -142,7 +142,7 @@ class Site:
             try:
                 await exchange.answer(await handler(self.service, exchange, scope))
             except BodyTooLarge as refused:
-                await exchange.answer(Answer(refused.status))
+                await exchange.answer(Response(refused.status))
             except ClientGone:
                 exchange.status = ClientGone.status
             return True
@@ -161,7 +161,7 @@ class Site:
             await exchange.answer(found)
         return found is not None
 
-    async def _session(self, headers: Headers, scope: Scope) -> Answer:
+    async def _session(self, headers: Headers, scope: Scope) -> Response:
         """Tell a page of ours whether somebody is signed in, and the mark of that session, and nothing else."""
         value, bearer = "", None
         if origin.is_own_page(headers, self.home):
@@ -186,12 +186,12 @@ class Site:
         else:
             await self._found_or_page(scope, receive, send)
 
-    async def _page(self, template: str, visit: _Visit) -> Answer:
+    async def _page(self, template: str, visit: _Visit) -> Response:
         renderer = self._entry.rendered.get(template)
         rendered = None if renderer is None else await renderer(visit)
         return self._shell(visit.headers, rendered or Rendered(self._entry.title))
 
-    def _shell(self, headers: Headers, rendered: Rendered) -> Answer:
+    def _shell(self, headers: Headers, rendered: Rendered) -> Response:
         if self._parts is None:
             text = f"The service runs, its API too. Its pages are made by “{NOT_BUILT}”, with Node or npm’s registry."
             return html.message_page("The pages are not built", text, 503)

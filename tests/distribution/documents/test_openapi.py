@@ -18,7 +18,7 @@ from countersign.distribution.identity import gate
 from countersign.distribution.webhooks.events import EventType
 from countersign.kernel.clock import Instant
 from countersign.kernel.http.deprecation import Deprecation, deprecated
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Route, route
 from countersign.kernel.webhooks import receivers
 from tests.contract.described import DESCRIPTION, resolved
@@ -277,9 +277,9 @@ def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
         struct.__module__ = struct.__qualname__ = member
         return struct
 
-    async def show(call: Any) -> Answer:
+    async def show(call: Any) -> Response:
         """Show one of them."""
-        return Answer(204)
+        return Response(204)
 
     made = (route("GET", f"/{each}", show, answers={200: named(each)}) for each in ("one", "two"))
     paths = openapi.document((*EVERY_ROUTE, *made), "http://store.example", "countersign")
@@ -289,9 +289,9 @@ def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
     assert paths["components"]["schemas"][name]["properties"] == {"one": {"type": "string"}}
 
 
-async def old(call: Any) -> Answer:
+async def old(call: Any) -> Response:
     """Serve what is going to end."""
-    return Answer(204)
+    return Response(204)
 
 
 class Ending(msgspec.Struct, forbid_unknown_fields=True):

@@ -45,7 +45,7 @@ async def sealed(blobs: LocalBlobs, name: str, data: bytes) -> str:
 
 
 async def test_what_would_be_more_than_the_bound_is_refused_and_nothing_of_it_is_kept(tmp_path: Path) -> None:
-    blobs = LocalBlobs(tmp_path, reserve_bytes=0, most_bytes=MOST)
+    blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
     kept = await sealed(blobs, "kept", content(3 * MIB))
 
     with pytest.raises(StorageFull):
@@ -56,7 +56,7 @@ async def test_what_would_be_more_than_the_bound_is_refused_and_nothing_of_it_is
 
 
 async def test_many_at_once_do_not_take_more_than_the_bound(tmp_path: Path) -> None:
-    blobs = LocalBlobs(tmp_path, reserve_bytes=0, most_bytes=MOST)
+    blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
 
     outcomes = await asyncio.gather(
         *(blobs.stage(f"up{number}", 0, arriving(content(MIB))) for number in range(12)), return_exceptions=True
@@ -100,7 +100,7 @@ def test_a_file_that_gets_another_name_while_it_is_counted_still_counts(tmp_path
 
 
 async def test_parts_that_are_put_together_count_too(tmp_path: Path) -> None:
-    blobs = LocalBlobs(tmp_path, reserve_bytes=0, most_bytes=MOST)
+    blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
     data = content(3 * MIB)
     parts = [await blobs.stage("up", at, arriving(data[at : at + MIB])) for at in range(0, 3 * MIB, MIB)]
 
@@ -111,7 +111,7 @@ async def test_parts_that_are_put_together_count_too(tmp_path: Path) -> None:
 
 
 async def test_room_that_was_given_back_is_there_again(tmp_path: Path) -> None:
-    blobs = LocalBlobs(tmp_path, reserve_bytes=0, most_bytes=MOST)
+    blobs = LocalBlobs(tmp_path, reserve_bytes=0, max_bytes=MOST)
     first = await sealed(blobs, "first", content(3 * MIB))
 
     await blobs.delete(first)

@@ -16,8 +16,8 @@ from countersign.kernel.http import response
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.deprecation import Deprecation, deprecated
 from countersign.kernel.http.rate_limit import RateLimiter, SharedMemoryCounters
-from countersign.kernel.http.request import Call, Headers
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.request import Headers, Request
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Route, route
 
 NOTICE = Deprecation(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/old")
@@ -44,7 +44,7 @@ class OpenGate:
         """Nobody is turned away."""
 
 
-async def old(call: Call[None, Anyone, Nothing, Nothing]) -> Answer:
+async def old(call: Request[None, Anyone, Nothing, Nothing]) -> Response:
     """Answer as of old."""
     if call.headers.get("x-fail"):
         raise NotFound("nothing here")
@@ -77,12 +77,12 @@ class OldAnswer(msgspec.Struct):
     rows: list[OldMember]
 
 
-async def narrowed(call: Call[None, Anyone, OldQuery, Nothing]) -> Answer:
+async def narrowed(call: Request[None, Anyone, OldQuery, Nothing]) -> Response:
     """Answer with what was asked for."""
     return response.json({"category": call.query.category})
 
 
-async def written(call: Call[None, Anyone, Nothing, OldBody]) -> Answer:
+async def written(call: Request[None, Anyone, Nothing, OldBody]) -> Response:
     """Answer with what was sent."""
     return response.json({"label": call.body.label})
 

@@ -7,7 +7,7 @@ import pytest
 
 from countersign.kernel.http.exchange import Exchange, TrustedProxies
 from countersign.kernel.http.request import BodyTooLarge, ClientGone, Message
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 
 def scope(**headers: str) -> dict[str, object]:
@@ -85,7 +85,7 @@ async def test_a_stream_stops_when_the_client_has_gone() -> None:
             ended = True
 
     with pytest.raises(ClientGone):
-        await wire.exchange().answer(Answer(200, endless()))
+        await wire.exchange().answer(Response(200, endless()))
 
     assert 3 <= made < 10
     assert ended
@@ -98,7 +98,7 @@ async def test_a_whole_stream_ends_with_its_last_message() -> None:
         yield b"a"
         yield b"b"
 
-    await wire.exchange().answer(Answer(200, two()))
+    await wire.exchange().answer(Response(200, two()))
 
     assert [message.get("body") for message in wire.sent[1:]] == [b"a", b"b", b""]
     assert wire.sent[-1]["more_body"] is False
@@ -153,7 +153,7 @@ async def test_a_request_names_its_host_once(hosts: int, names: bool) -> None:
 async def test_header_values_are_written_as_latin_1() -> None:
     wire = Wire()
 
-    await wire.exchange().answer(Answer(200, b"", headers=(("Location", "/é"),)))
+    await wire.exchange().answer(Response(200, b"", headers=(("Location", "/é"),)))
 
     values = dict(wire.sent[0]["headers"])
     assert values[b"location"] == "/é".encode("latin-1")

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
-from countersign.kernel.http.request import Call, Caller
-from countersign.kernel.http.response import Answer, no_content
+from countersign.kernel.http.request import Caller, Request
+from countersign.kernel.http.response import Response, no_content
 from countersign.kernel.http.routing import Nothing, Route, Router, route
 
 
-async def handle(call: Call[None, Caller, Nothing, Nothing]) -> Answer:
+async def handle(call: Request[None, Caller, Nothing, Nothing]) -> Response:
     """Do nothing."""
     return no_content()
 
@@ -82,7 +82,7 @@ def test_the_same_endpoint_twice_is_refused() -> None:
 
 
 def test_a_route_needs_words_for_people() -> None:
-    async def silent(call: Call[None, Caller, Nothing, Nothing]) -> Answer:
+    async def silent(call: Request[None, Caller, Nothing, Nothing]) -> Response:
         return no_content()
 
     with pytest.raises(TypeError, match="docstring"):

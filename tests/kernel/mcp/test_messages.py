@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.kernel.mcp.messages import Fault, Message, Request, Unanswered, read, read_one
+from countersign.kernel.mcp.messages import Fault, Message, OneWayMessage, RpcRequest, read, read_one
 
 texts = st.text(st.characters(codec="utf-8"), max_size=8)
 values: st.SearchStrategy[Any] = st.recursive(
@@ -48,13 +48,13 @@ def test_any_body_is_a_message_or_a_fault(body: bytes) -> None:
 def test_what_is_read_is_what_was_sent(sent: dict[str, Any], indent: int | None) -> None:
     found = outcome(json.dumps(sent, indent=indent).encode())
 
-    if isinstance(found, Request):
+    if isinstance(found, RpcRequest):
         assert sent["jsonrpc"] == "2.0"
         assert json.loads(found.id) == sent["id"]
         assert type(json.loads(found.id)) is type(sent["id"])
         assert found.method == sent["method"]
         assert (None if found.params is None else json.loads(found.params)) == sent.get("params")
-    elif isinstance(found, Unanswered):
+    elif isinstance(found, OneWayMessage):
         assert sent["jsonrpc"] == "2.0"
         assert found.is_response == ("id" in sent)
 
@@ -63,7 +63,7 @@ def test_what_is_read_is_what_was_sent(sent: dict[str, Any], indent: int | None)
 def test_a_fault_and_an_answer_carry_the_id(identity: object) -> None:
     request = read(json.dumps({"jsonrpc": "2.0", "id": identity, "method": "m"}).encode())
 
-    assert isinstance(request, Request)
+    assert isinstance(request, RpcRequest)
     assert json.loads(request.answered(b'"a":1')) == {"jsonrpc": "2.0", "id": identity, "result": {"a": 1}}
     assert json.loads(Fault(-32601, "no").encoded(request.id))["id"] == identity
 
@@ -79,7 +79,7 @@ def test_the_elements_of_a_batch_are_read_one_by_one() -> None:
     elements = read(b' [ {"jsonrpc":"2.0","id":1,"method":"a"} , 7, [] ]')
 
     assert isinstance(elements, list)
-    assert isinstance(read_one(elements[0]), Request)
+    assert isinstance(read_one(elements[0]), RpcRequest)
     for each in elements[1:]:
         with pytest.raises(Fault) as raised:
             read_one(each)

@@ -16,7 +16,7 @@ import uvicorn
 
 from countersign.kernel.http.exchange import Scope
 from countersign.kernel.http.request import Headers, Receive, Send
-from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.response import Response, encode
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import Fault
 from countersign.kernel.mcp.server import Implementation, Server
@@ -101,9 +101,9 @@ async def serve_tools(port: int) -> None:
     """The protocol alone, behind the edge of the records service."""
     server = Server(Implementation("fixtures", "Fixtures", "1", "Call them."), FixtureTools(), with_2026=True)
 
-    async def answer(call: edge.Call[Anybody]) -> Answer:
+    async def answer(call: edge.Call[Anybody]) -> Response:
         reply = await server.answer(call, call.headers, call.body)
-        return Answer(reply.status, reply.body, reply.media_type)
+        return Response(reply.status, reply.body, reply.media_type)
 
     async def anybody(_: Headers) -> Anybody:
         return Anybody()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from countersign.declare import Field
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.records import app, handlers
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import propose
@@ -85,7 +85,7 @@ def hidden_models_are_forbidden(patch: pytest.MonkeyPatch) -> None:
     """A command of a model the caller sees nothing of is refused in other words than one of no model."""
     real = handlers.Handlers.run
 
-    async def run(self: handlers.Handlers, call: Any) -> Answer:
+    async def run(self: handlers.Handlers, call: Any) -> Response:
         model = call.path["model"]
         if model in self.dispatch.engine.registry.models and model not in call.caller.view.models:
             raise BadInput("not allowed")
@@ -111,7 +111,7 @@ def exports_hold_clear_values(patch: pytest.MonkeyPatch) -> None:
 def openapi_names_every_model(patch: pytest.MonkeyPatch) -> None:
     """The OpenAPI document is made for somebody who sees everything."""
 
-    async def openapi(self: handlers.Handlers, call: Any) -> Answer:
+    async def openapi(self: handlers.Handlers, call: Any) -> Response:
         models = self.dispatch.engine.registry.models
         return handlers._tagged(call, {"paths": {f"/api/{name}/list": sorted(models[name].fields) for name in models}})
 

@@ -2,12 +2,12 @@
 
 from countersign.distribution.identity import return_to as returning
 from countersign.kernel.http import html
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 _ADDRESS = ("email", "E-mail", "email", "email")
 
 
-def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "") -> Answer:
+def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
     """The form that asks for an account."""
     intro = "We send you a link by e-mail. Behind it you choose your password."
     links = (("I have an account", returning.through("/auth/signin", return_to)),)
@@ -15,7 +15,7 @@ def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "")
     return html.form_page("Create an account", fields, "Send the link", error, status, intro=intro, links=links)
 
 
-def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -> Answer:
+def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
     """The form that asks for a new password."""
     intro = "We send you a link by e-mail. Behind it you choose a new password."
     links = (
@@ -26,7 +26,7 @@ def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -
     return html.form_page("Forgot your password?", fields, "Send the link", error, status, intro=intro, links=links)
 
 
-def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Answer:
+def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Response:
     """What whoever asked for an account reads, whether or not the address has one (attack T43)."""
     text = html.translate(
         "A letter to {email} is on its way. Open the link in it to go on; this page can be closed.", email=email
@@ -34,7 +34,7 @@ def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Answer:
     return _sent(text, "/auth/signup", return_to, is_mailed=is_mailed)
 
 
-def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Answer:
+def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Response:
     """What whoever asked for a new password reads, whether or not the address is known (attack T43)."""
     text = html.translate(
         "If {email} has an account here, a letter is on its way. Open the link in it to go on.", email=email
@@ -42,7 +42,7 @@ def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Answer:
     return _sent(text, "/auth/reset", return_to, is_mailed=is_mailed)
 
 
-def prove(token: str, email: str, error: str = "", status: int = 200) -> Answer:
+def prove(token: str, email: str, error: str = "", status: int = 200) -> Response:
     """The form behind a mailed link."""
     fields = (
         html.hidden_field("token", token)
@@ -52,7 +52,7 @@ def prove(token: str, email: str, error: str = "", status: int = 200) -> Answer:
     return html.form_page("Choose your password", fields, "Save and sign in", error, status)
 
 
-def spent(status: int) -> Answer:
+def spent(status: int) -> Response:
     """What there is behind a mailed link that no longer works."""
     text = "It was used already, has expired, or is not whole. You can sign in, or ask for a new one."
     links = (
@@ -63,7 +63,7 @@ def spent(status: int) -> Answer:
     return html.message_page("This link does not work", text, status, links=links)
 
 
-def _sent(text: str, page: str, return_to: str, *, is_mailed: bool) -> Answer:
+def _sent(text: str, page: str, return_to: str, *, is_mailed: bool) -> Response:
     told = "Nothing there after a few minutes? Look among unwanted mail, or send it again."
     if not is_mailed:
         told = "This server has no mail server yet: whoever runs it finds the letter with “countersign mail”."

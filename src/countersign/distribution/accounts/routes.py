@@ -5,10 +5,10 @@ from countersign.distribution.accounts.proving import FirstProof, LinkSpent
 from countersign.distribution.accounts.schemas import AskForm, AskQuery, ProveForm, ProveQuery
 from countersign.distribution.context import Store
 from countersign.distribution.identity import return_to, sessions
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.sessions import ForeignOrigin, InsecureSignIn
 from countersign.kernel.http.rate_limit import RateLimited
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Options, Route, route
 from countersign.kernel.mail.message import is_address
 from countersign.kernel.security import passwords
@@ -26,13 +26,13 @@ _FORM: Options = {**_PAGE, "refusals": (InsecureSignIn, ForeignOrigin), "form": 
 _SIGNING_IN: Options = {**_FORM, "sends": {303: ("Location", "Set-Cookie")}}
 
 
-async def show_sign_up(call: Request[AskQuery, Nothing]) -> Answer:
+async def show_sign_up(call: StoreRequest[AskQuery, Nothing]) -> Response:
     """Show the sign-up page."""
     sessions.require_secure(call.context)
     return pages.sign_up(return_to.local(call.query.return_to))
 
 
-async def sign_up(call: Request[AskQuery, AskForm]) -> Answer:
+async def sign_up(call: StoreRequest[AskQuery, AskForm]) -> Response:
     """Mail a link to open an account, or word that there is one; the answer is the same."""
     _require_own_page(call)
     store, email, onwards = call.context, call.body.email.strip(), return_to.local(call.body.return_to)
@@ -45,13 +45,13 @@ async def sign_up(call: Request[AskQuery, AskForm]) -> Answer:
     return pages.sent_sign_up(onwards, email, is_mailed=bool(store.settings.smtp_url))
 
 
-async def show_reset(call: Request[AskQuery, Nothing]) -> Answer:
+async def show_reset(call: StoreRequest[AskQuery, Nothing]) -> Response:
     """Show the page that asks for a new password."""
     sessions.require_secure(call.context)
     return pages.reset(return_to.local(call.query.return_to))
 
 
-async def reset(call: Request[AskQuery, AskForm]) -> Answer:
+async def reset(call: StoreRequest[AskQuery, AskForm]) -> Response:
     """Mail a link to a new password if anybody has the address; the answer is the same if nobody has."""
     _require_own_page(call)
     store, email, onwards = call.context, call.body.email.strip(), return_to.local(call.body.return_to)
@@ -64,7 +64,7 @@ async def reset(call: Request[AskQuery, AskForm]) -> Answer:
     return pages.sent_reset(onwards, email, is_mailed=bool(store.settings.smtp_url))
 
 
-async def show_prove(call: Request[ProveQuery, Nothing]) -> Answer:
+async def show_prove(call: StoreRequest[ProveQuery, Nothing]) -> Response:
     """Show the page behind a mailed link, and change nothing: programs look at links before people do."""
     sessions.require_secure(call.context)
     try:
@@ -74,7 +74,7 @@ async def show_prove(call: Request[ProveQuery, Nothing]) -> Answer:
     return pages.prove(call.query.token, link.email)
 
 
-async def prove(call: Request[ProveQuery, ProveForm], first_proof: FirstProof) -> Answer:
+async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: FirstProof) -> Response:
     """Set the password, spend the link, sign in with a new session, and go on."""
     _require_own_page(call)
     store, token = call.context, call.body.token
@@ -90,13 +90,13 @@ async def prove(call: Request[ProveQuery, ProveForm], first_proof: FirstProof) -
     # Whoever was signed in on this browser before is not the one who is now.
     await sessions.sign_out(store, call.headers)
     cookie = sessions.set_cookie(store, proven.session)
-    return Answer(303, headers=(cookie, ("Location", proven.return_to), ("Cache-Control", "no-store")))
+    return Response(303, headers=(cookie, ("Location", proven.return_to), ("Cache-Control", "no-store")))
 
 
 def routes(first_proof: FirstProof) -> tuple[Route[Store], ...]:
     """The routes; `first_proof` is called when somebody proves an address for the first time."""
 
-    async def prove_it(call: Request[ProveQuery, ProveForm]) -> Answer:
+    async def prove_it(call: StoreRequest[ProveQuery, ProveForm]) -> Response:
         """Set the password behind a mailed link, and sign in."""
         return await prove(call, first_proof)
 
@@ -111,11 +111,11 @@ def routes(first_proof: FirstProof) -> tuple[Route[Store], ...]:
     )
 
 
-def _require_own_page(call: Request[AskQuery, AskForm] | Request[ProveQuery, ProveForm]) -> None:
+def _require_own_page(call: StoreRequest[AskQuery, AskForm] | StoreRequest[ProveQuery, ProveForm]) -> None:
     sessions.require_secure(call.context)
     sessions.require_same_origin(call.context, call.headers)
 
 
-def _limited(page: Answer, refused: RateLimited) -> Answer:
+def _limited(page: Response, refused: RateLimited) -> Response:
     page.headers = (*page.headers, *refused.headers.items())
     return page

@@ -7,12 +7,12 @@ from countersign.distribution.agents.registrations import Registration
 from countersign.distribution.agents.schemas import ClaimForm, ClaimQuery
 from countersign.distribution.context import Store
 from countersign.distribution.identity import csrf, queries, sessions, visitors
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.queries import Person
 from countersign.distribution.identity.visitors import Visitor
 from countersign.distribution.issuers import queries as issuers
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing
 
 
@@ -22,11 +22,11 @@ class ClaimLinkUnknown(NotFound):
     resolution = "Ask your agent for a new link."
 
 
-async def show_claim(call: Request[ClaimQuery, Nothing]) -> Answer:
+async def show_claim(call: StoreRequest[ClaimQuery, Nothing]) -> Response:
     """Show a person which agent asks for what; looking changes nothing."""
     store = call.context
     visitor = await visitors.signed_in(store, call.headers, call.target)
-    if isinstance(visitor, Answer):
+    if isinstance(visitor, Response):
         return visitor
     try:
         attempt, page, registration = await _found(store, call.query.claim_attempt_token, visitor.person)
@@ -35,12 +35,12 @@ async def show_claim(call: Request[ClaimQuery, Nothing]) -> Answer:
     return await _page(store, attempt, page, registration, visitor)
 
 
-async def decide_claim(call: Request[ClaimQuery, ClaimForm]) -> Answer:
+async def decide_claim(call: StoreRequest[ClaimQuery, ClaimForm]) -> Response:
     """Take the agent as one's own, or turn it away."""
     store, form = call.context, call.body
     sessions.require_same_origin(store, call.headers)
     visitor = await visitors.signed_in(store, call.headers, call.target)
-    if isinstance(visitor, Answer):
+    if isinstance(visitor, Response):
         return visitor
     csrf.require(store, visitor.session, form.csrf)
     attempt, page, registration = await _found(store, call.query.claim_attempt_token, visitor.person)
@@ -70,8 +70,8 @@ async def _confirm(store: Store, attempt: Attempt, person: Person) -> str:
 
 
 async def _type_code(
-    call: Request[ClaimQuery, ClaimForm], attempt: Attempt, registration: Registration, visitor: Visitor
-) -> Answer:
+    call: StoreRequest[ClaimQuery, ClaimForm], attempt: Attempt, registration: Registration, visitor: Visitor
+) -> Response:
     store, text = call.context, call.body.user_code
     if not text.strip():
         return await _page(store, attempt, "typed", registration, visitor, "Type the code that your agent shows you.")
@@ -120,7 +120,7 @@ async def _page(
     registration: Registration,
     visitor: Visitor,
     error: str = "",
-) -> Answer:
+) -> Response:
     reader, person_id = store.database, visitor.person.id
     issuer = await issuers.issuer(reader, registration.issuer) if registration.issuer else None
     roles = await queries.roles(reader, person_id)

@@ -28,14 +28,14 @@ from countersign.distribution.agents.schemas import (
 )
 from countersign.distribution.context import Store
 from countersign.distribution.identity import queries, scopes, tokens
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.gate import Gate, credential_of
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import InvalidRequest, Refused
 from countersign.kernel.http import response
 from countersign.kernel.http.request import Headers
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing
 
 CLAIM_PREFIX = "clm_"
@@ -76,7 +76,7 @@ class InvalidUserCode(Refused):
     resolution = "Send the six digits that the page shows your person."
 
 
-async def register_agent(call: Request[Nothing, RegisterRequest]) -> Answer:
+async def register_agent(call: StoreRequest[Nothing, RegisterRequest]) -> Response:
     """Register an agent: asserted by a provider, by its person's e-mail, or anonymous."""
     kind = rules.kind_of(call.body)
     agent = call.headers.get("user-agent")
@@ -89,7 +89,7 @@ async def register_agent(call: Request[Nothing, RegisterRequest]) -> Answer:
     return response.json(made)
 
 
-async def show_me(call: Request[Nothing, Nothing]) -> Answer:
+async def show_me(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Tell whom an access token stands for, or where the claim of a claim token stands."""
     token = _bearer(call.headers)
     if token is not None and token.startswith(CLAIM_PREFIX):
@@ -97,7 +97,7 @@ async def show_me(call: Request[Nothing, Nothing]) -> Answer:
     return response.json(await _me(call))
 
 
-async def continue_claim(call: Request[Nothing, ClaimRequest]) -> Answer:
+async def continue_claim(call: StoreRequest[Nothing, ClaimRequest]) -> Response:
     """Poll a claim, or begin another attempt of it."""
     store, body = call.context, call.body
     token = _claim_token(call.headers, body.claim_token)
@@ -112,7 +112,7 @@ async def continue_claim(call: Request[Nothing, ClaimRequest]) -> Answer:
     raise rules.UnsupportedIdentityType("a claim is continued by login_hint, service_auth or identity_assertion")
 
 
-async def complete_claim(call: Request[Nothing, CompleteRequest]) -> Answer:
+async def complete_claim(call: StoreRequest[Nothing, CompleteRequest]) -> Response:
     """Finish a claim with the code that the page showed the person."""
     store, code = call.context, (call.body.user_code or "").strip()
     found = await _unclaimed(store, _claim_token(call.headers, call.body.claim_token))
@@ -164,7 +164,7 @@ async def _confirmed(store: Store, registration: Registration) -> tuple[Attempt,
     return attempt, attempt.confirmed_by
 
 
-async def _polled(store: Store, token: str) -> Answer:
+async def _polled(store: Store, token: str) -> Response:
     standing = await polling.poll(store, token)
     if standing.state == "claimed":
         return await _claimed(store, standing.registration)
@@ -172,7 +172,7 @@ async def _polled(store: Store, token: str) -> Answer:
     return response.json(Pending("pending", registration.id, registration.interval_s, standing.expires_in_s))
 
 
-async def _claimed(store: Store, registration: Registration) -> Answer:
+async def _claimed(store: Store, registration: Registration) -> Response:
     grant = await exchange.of_registration(store.database, registration)
     person = await queries.person(store.database, grant.person_id or "")
     assertion, expires_at = assertions.issue(store, registration, person.email if person else None)
@@ -207,7 +207,7 @@ async def _begin(store: Store, registration: Registration, email: str, kind: str
     )
 
 
-async def _claim_by_assertion(store: Store, registration: Registration, assertion: str | None) -> Answer:
+async def _claim_by_assertion(store: Store, registration: Registration, assertion: str | None) -> Response:
     """Claim an anonymous agent by a provider's assertion: at once for an account that is tied to it or new, else by
     an attempt of the account's person."""
     if registration.kind != "anonymous":
@@ -235,7 +235,7 @@ async def _again(store: Store, registration: Registration) -> Registration:
     return found
 
 
-async def _me(call: Request[Nothing, Nothing]) -> Me:
+async def _me(call: StoreRequest[Nothing, Nothing]) -> Me:
     store = call.context
     gate = Gate(store)
     caller = await gate.caller_of(call.headers, call.address)

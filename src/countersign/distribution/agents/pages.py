@@ -7,7 +7,7 @@ from countersign.distribution.agents.claim import WrongAccount
 from countersign.distribution.agents.registrations import Registration
 from countersign.distribution.identity import return_to, scopes
 from countersign.kernel.http import html
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 _CODE_FIELD = (
     '<label for="user_code">The code your agent shows you</label>'
@@ -36,7 +36,7 @@ def decision(
     not_held: frozenset[str],
     store: str,
     error: str = "",
-) -> Answer:
+) -> Response:
     """The page on which a person takes an agent as theirs, or declines. Of an agent that asks for scopes that the
     person does not hold, it only offers to tell the agent so."""
     shown = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
@@ -89,7 +89,7 @@ def _firsts(advice: Advice, provider: str) -> str:
     return told
 
 
-def digits(code: str) -> Answer:
+def digits(code: str) -> Response:
     """The code the person reads to the agent."""
     body = (
         "<p>Give this code to your agent. It works once, for a few minutes.</p>"
@@ -99,32 +99,32 @@ def digits(code: str) -> Answer:
     return _unreferred(html.page("Your code", body, 200))
 
 
-def _unreferred(answer: Answer) -> Answer:
+def _unreferred(answer: Response) -> Response:
     """The page's own address, which holds the attempt's token, is told to nobody, ourselves included."""
     others = tuple(pair for pair in answer.headers if pair[0] != "Referrer-Policy")
     answer.headers = (*others, ("Referrer-Policy", "no-referrer"))
     return answer
 
 
-def asks_for_too_much() -> Answer:
+def asks_for_too_much() -> Response:
     """The answer to a person who cannot allow the agent: the next poll tells the agent why."""
     text = "Nothing was connected. The agent learns that your account may not do what it asks for."
     return html.message_page("Not connected", text, 400, links=(_CONNECTED,))
 
 
-def allowed() -> Answer:
+def allowed() -> Response:
     """The agent is connected."""
     return html.message_page(
         "Connected", "The agent can act for you now. You may close this page.", links=(_CONNECTED,)
     )
 
 
-def declined() -> Answer:
+def declined() -> Response:
     """The agent was turned away."""
     return html.message_page("Declined", "The agent was turned away. You may close this page.", links=(_CONNECTED,))
 
 
-def another_account(refused: WrongAccount, email: str, target: str) -> Answer:
+def another_account(refused: WrongAccount, email: str, target: str) -> Response:
     """Who came is not whom the agent named; signing in as somebody else leads back to `target`."""
     text = (
         f"The agent asked somebody else than {email}, as whom you are signed in.\nIf you did not start it, let it be."

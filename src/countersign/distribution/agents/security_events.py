@@ -3,12 +3,12 @@
 import msgspec
 
 from countersign.distribution.agents import registrations
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.issuers import security_events
 from countersign.distribution.issuers.signed import MalformedToken, NotBelieved
 from countersign.kernel.http import response
 from countersign.kernel.http.request import BodyTooLarge
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 
 MEDIA_TYPE = "application/secevent+jwt"
@@ -23,7 +23,7 @@ class EventError(msgspec.Struct):
     description: str
 
 
-async def receive_event(call: Request[Nothing, Nothing]) -> Answer:
+async def receive_event(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Take a security event; a revocation ends what its issuer asserted about the subject."""
     try:
         event = await security_events.verified(call.context, await _token(call))
@@ -36,10 +36,10 @@ async def receive_event(call: Request[Nothing, Nothing]) -> Answer:
             # A transmitter that heard no answer sends again: that changes nothing and is no error.
             if await security_events.use_once(transaction, event):
                 await registrations.revoke_subject(transaction, event.issuer, event.subject)
-    return Answer(202)
+    return Response(202)
 
 
-async def _token(call: Request[Nothing, Nothing]) -> bytes:
+async def _token(call: StoreRequest[Nothing, Nothing]) -> bytes:
     given = (call.headers.get("content-type") or "").split(";")[0].strip().lower()
     if given != MEDIA_TYPE:
         raise MalformedToken(f"the body's Content-Type must be {MEDIA_TYPE}")
@@ -51,7 +51,7 @@ async def _token(call: Request[Nothing, Nothing]) -> bytes:
     return bytes(body)
 
 
-def _refusal(status: int, err: str, description: str) -> Answer:
+def _refusal(status: int, err: str, description: str) -> Response:
     return response.json(EventError(err, description), status, (("Content-Language", "en"),))
 
 

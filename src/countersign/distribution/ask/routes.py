@@ -16,12 +16,12 @@ from countersign.distribution.catalog.filter import Filter, fault
 from countersign.distribution.catalog.filter_answers import Source, Status
 from countersign.distribution.catalog.filter_queries import Facts, facts
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.kernel import clock, ids
 from countersign.kernel.errors import Refused, invalid_member
 from countersign.kernel.http import response as http_answer
 from countersign.kernel.http.problems import problem
-from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, OneOf, Options, route
 
 MAX_QUESTION = 2_000
@@ -308,19 +308,19 @@ def _lines(given: str | list[str] | None) -> list[str]:
     return given if isinstance(given, list) else [line for line in (given or "").splitlines() if line.strip()]
 
 
-async def ask(call: Request[AskOptions, AskBody]) -> Answer:
+async def ask(call: StoreRequest[AskOptions, AskBody]) -> Response:
     """Ask about products and releases in plain words. `stream=true` sends the answer as server-sent events: `start`,
     a `source` each, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
     asked = _asked(call.body, call.body.query)
     return await _answer(call, asked._replace(is_streamed=True, form="documented") if call.query.stream else asked)
 
 
-async def ask_by_query(call: Request[AskQuery, Nothing]) -> Answer:
+async def ask_by_query(call: StoreRequest[AskQuery, Nothing]) -> Response:
     """Ask about products and releases in plain words, in the address."""
     return await _answer(call, _asked(call.query, call.query.q))
 
 
-async def ask_for_nlweb(call: Request[Nothing, NlwebBody]) -> Answer:
+async def ask_for_nlweb(call: StoreRequest[Nothing, NlwebBody]) -> Response:
     """Ask about products and releases in plain words, in the forms of NLWeb's clients."""
     body = call.body
     if not isinstance(body.query, NestedQuestion):
@@ -331,12 +331,12 @@ async def ask_for_nlweb(call: Request[Nothing, NlwebBody]) -> Answer:
     return await _answer(call, asked._replace(form="nested", mode=preferred.mode, is_streamed=preferred.streaming))
 
 
-async def ask_as_nlweb(call: Request[NlwebQuery, Nothing]) -> Answer:
+async def ask_as_nlweb(call: StoreRequest[NlwebQuery, Nothing]) -> Response:
     """Ask about products and releases in plain words, with the parameters of NLWeb's clients."""
     return await _answer(call, _asked(call.query, call.query.query))
 
 
-async def search_catalog(call: Request[Nothing, Filter]) -> Answer:
+async def search_catalog(call: StoreRequest[Nothing, Filter]) -> Response:
     """Search products, releases and publishers with the filter object that answers to questions show as `query`."""
     wrong = fault(call.body)
     if wrong is not None:
@@ -345,7 +345,7 @@ async def search_catalog(call: Request[Nothing, Filter]) -> Answer:
     return http_answer.json(await wire_answer(call.context, found, ids.new_uuid()))
 
 
-async def _answer(call: Request[Any, Any], asked: _Asked) -> Answer:
+async def _answer(call: StoreRequest[Any, Any], asked: _Asked) -> Response:
     store = call.context
     is_streamed = asked.is_streamed or (call.headers.get("accept") or "").split(";")[0].strip() == EVENTS
     if is_streamed and call.headers.get("last-event-id") is not None:
@@ -357,7 +357,7 @@ async def _answer(call: Request[Any, Any], asked: _Asked) -> Answer:
         raise ModeNotSupported(_NO_MODEL)
     if is_streamed:
         headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
-        return Answer(200, _stream(call, asked), EVENTS, headers)
+        return Response(200, _stream(call, asked), EVENTS, headers)
     answered, answer = await _outcome(store, asked)
     return http_answer.json(nested(answered, answer) if asked.form == "nested" else answer)
 
@@ -368,7 +368,7 @@ async def _outcome(store: Store, asked: _Asked) -> tuple[Answered, AskAnswer]:
     return found, await wire_answer(store, found, asked.query_id)
 
 
-async def _stream(call: Request[Any, Any], asked: _Asked) -> AsyncGenerator[bytes]:
+async def _stream(call: StoreRequest[Any, Any], asked: _Asked) -> AsyncGenerator[bytes]:
     """The events in the form that is asked for: one at once, and those of the answer, or one that refuses it."""
     yield _event(*_start(asked))
     try:
@@ -392,7 +392,7 @@ def _start(asked: _Asked) -> tuple[str, object]:
     return ("start", {**head, "_meta": {"version": API_VERSION}}) if asked.form == "nested" else ("", head)
 
 
-def _refusal(call: Request[Any, Any], asked: _Asked, refused: Refused) -> tuple[str, object]:
+def _refusal(call: StoreRequest[Any, Any], asked: _Asked, refused: Refused) -> tuple[str, object]:
     if asked.form == "documented":
         body = problem(refused, call.context.problems_root, call.target).body
         return "error", msgspec.Raw(body if isinstance(body, bytes) else b"{}")

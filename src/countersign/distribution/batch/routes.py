@@ -8,8 +8,8 @@ from countersign.distribution.batch.run import BatchCall, BatchRolledBack
 from countersign.distribution.batch.schemas import BatchRequest, BatchResponse
 from countersign.distribution.context import PREFIX
 from countersign.kernel.http.idempotency import HEADER, MAX_STORED_BYTES
-from countersign.kernel.http.request import Inner, NotBatchable
-from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.request import NotBatchable, Subrequest
+from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import route
 
 SHOWN = frozenset(
@@ -34,7 +34,7 @@ ASK = f"{PREFIX}/ask"
 """The one address that is read by POST."""
 
 
-async def prepare_batch(call: BatchCall) -> list[Answer] | None:
+async def prepare_batch(call: BatchCall) -> list[Response] | None:
     """Run what needs no transaction of the batch's own, before that is begun."""
     requests = _requests(call)
     if call.body.mode == "parallel":
@@ -45,7 +45,7 @@ async def prepare_batch(call: BatchCall) -> list[Answer] | None:
     return None
 
 
-async def run_batch(call: BatchCall) -> Answer:
+async def run_batch(call: BatchCall) -> Response:
     """Run several operations: independent of each other, or all of them or none.
 
     `mode` is `parallel` or `atomic`. An atomic batch runs in order in one transaction; from its first answer of 400 or
@@ -54,12 +54,12 @@ async def run_batch(call: BatchCall) -> Answer:
     if call.prepared is None:
         answers = await run.atomic(call, _requests(call))
     else:
-        answers = cast("list[Answer]", call.prepared)
+        answers = cast("list[Response]", call.prepared)
     told = b'{"results":[%b]}' % b",".join(map(_result, answers))
-    return Answer(200, told, is_transient=_is_transient(call.body.mode, answers, told))
+    return Response(200, told, is_transient=_is_transient(call.body.mode, answers, told))
 
 
-async def tell_again(call: BatchCall, replayed: Answer) -> Answer:
+async def tell_again(call: BatchCall, replayed: Response) -> Response:
     """An answer that was too long to store: writes are told again by their own keys, reads are made anew."""
     call.prepared = await run.parallel(call, _requests(call))
     told = await run_batch(call)
@@ -67,7 +67,7 @@ async def tell_again(call: BatchCall, replayed: Answer) -> Answer:
     return told
 
 
-def _is_transient(mode: str, answers: Sequence[Answer], told: bytes) -> bool:
+def _is_transient(mode: str, answers: Sequence[Response], told: bytes) -> bool:
     """Whether a repeat is to run anew: what may succeed when it is simply tried again must not be the answer to its key
     for a day. Nor may what was taken back be told again, which would run its operations."""
     if any(each.status == 429 or each.status >= 500 for each in answers):
@@ -75,17 +75,17 @@ def _is_transient(mode: str, answers: Sequence[Answer], told: bytes) -> bool:
     return mode == "atomic" and len(told) > MAX_STORED_BYTES and any(each.status >= 400 for each in answers)
 
 
-def _requests(call: BatchCall) -> list[Inner]:
+def _requests(call: BatchCall) -> list[Subrequest]:
     key = call.headers.get(HEADER)
     bare = None if key is None else key.strip().strip('"').lower()
     return rules.requests_of(call.body.operations, call.context.base_url, bare)
 
 
-def _is_reading(request: Inner) -> bool:
+def _is_reading(request: Subrequest) -> bool:
     return request.method == "GET" or request.target.partition("?")[0] == ASK
 
 
-def _result(answer: Answer) -> bytes:
+def _result(answer: Response) -> bytes:
     """The answer as an element of `results`; its body is JSON already."""
     body = cast("bytes", answer.body) or b"{}"
     if not body.startswith(b"{"):

@@ -8,7 +8,7 @@ from countersign.distribution.batch.schemas import Operation
 from countersign.distribution.context import PREFIX
 from countersign.kernel import ids
 from countersign.kernel.errors import invalid_member
-from countersign.kernel.http.request import Inner
+from countersign.kernel.http.request import Subrequest
 from countersign.kernel.http.response import encode
 
 HEADERS = frozenset({"idempotency-key", "if-match", "if-none-match", "prefer"})
@@ -21,26 +21,26 @@ _VISIBLE = re.compile(r"[\x20-\x7e]*")
 _URL = "!$%&'()*+,-./:;=?@_~[]"
 
 
-def requests_of(operations: Sequence[Operation], base_url: str, key: str | None) -> list[Inner]:
+def requests_of(operations: Sequence[Operation], base_url: str, key: str | None) -> list[Subrequest]:
     """The requests of the operations, in their order. With the batch's own Idempotency-Key each gets one derived from
     it, unless it has its own: a repeated batch repeats the effect of none.
 
     Raises:
         InvalidRequest: a path or a header of an operation cannot be sent; the pointer names its index.
     """
-    most_bytes = ANSWERS_BYTES // len(operations)
-    return [_request(each, index, base_url, key, most_bytes) for index, each in enumerate(operations)]
+    max_bytes = ANSWERS_BYTES // len(operations)
+    return [_request(each, index, base_url, key, max_bytes) for index, each in enumerate(operations)]
 
 
-def _request(operation: Operation, index: int, base_url: str, key: str | None, most_bytes: int) -> Inner:
+def _request(operation: Operation, index: int, base_url: str, key: str | None, max_bytes: int) -> Subrequest:
     target = _target(operation.path, f"/operations/{index}/path", base_url)
     headers = _headers(operation.headers or {}, f"/operations/{index}/headers")
     if key is not None and operation.method != "GET":
         headers.setdefault("idempotency-key", ids.derived_uuid(key, str(index)))
     if operation.body is None:
-        return Inner(operation.method, target, tuple(headers.items()), b"", most_bytes, batched=True)
+        return Subrequest(operation.method, target, tuple(headers.items()), b"", max_bytes, batched=True)
     sent = (_AS_JSON, *headers.items())
-    return Inner(operation.method, target, sent, encode(operation.body), most_bytes, batched=True)
+    return Subrequest(operation.method, target, sent, encode(operation.body), max_bytes, batched=True)
 
 
 def _target(path: str, pointer: str, base_url: str) -> str:

@@ -6,21 +6,21 @@ from dataclasses import replace
 
 from countersign.distribution.batch.schemas import BatchRequest
 from countersign.distribution.context import VERSIONS, Store
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.kernel import clock
 from countersign.kernel.database.nested import NestedDatabase
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.problems import problem
-from countersign.kernel.http.request import Inner, Within
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.request import ScopedContext, Subrequest
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing
 
 AT_ONCE = 8
 ATOMIC_S = 5.0
 """How long one transaction may last: on SQLite every other writer waits for it."""
 
-BatchCall = Request[Nothing, BatchRequest]
+BatchCall = StoreRequest[Nothing, BatchRequest]
 
 
 class BatchRolledBack(Refused):
@@ -36,9 +36,9 @@ class _Undone(Exception):
     """Leaves the transaction's block, so that the batch's effects are taken back."""
 
 
-async def parallel(call: BatchCall, requests: Sequence[Inner]) -> list[Answer]:
+async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
     """The answers to requests that do not depend on each other; at most eight run at a time."""
-    answers = [Answer()] * len(requests)
+    answers = [Response()] * len(requests)
     waiting = iter(enumerate(requests))
 
     async def work() -> None:
@@ -53,11 +53,11 @@ async def parallel(call: BatchCall, requests: Sequence[Inner]) -> list[Answer]:
 
 
 async def in_order(
-    call: BatchCall, requests: Sequence[Inner], within: Within[Store] | None = None
-) -> tuple[list[Answer], bool]:
+    call: BatchCall, requests: Sequence[Subrequest], within: ScopedContext[Store] | None = None
+) -> tuple[list[Response], bool]:
     """The answers one after another, and whether all are good: after the first that is not, none is run, and all the
     others are told that they have had no effect."""
-    answers: list[Answer] = []
+    answers: list[Response] = []
     for request in requests:
         answer = await call.ask(request, within)
         if answer.status >= 400:
@@ -67,17 +67,17 @@ async def in_order(
     return answers, True
 
 
-async def atomic(call: BatchCall, requests: Sequence[Inner]) -> list[Answer]:
+async def atomic(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
     """The answers in order, all in the call's transaction; of a batch that fails nothing is kept."""
     store, transaction = call.context, call.transaction
     nested = NestedDatabase(store.database.dialect, transaction, until_s=clock.monotonic_s() + ATOMIC_S)
     # Others wait for the transaction's end, so that it must not wait for somebody else's machine: rules alone answer.
     settings = replace(store.settings, ask_model_url="")
     context = replace(store, settings=settings, database=nested, versions=Versions(nested, VERSIONS).read)
-    answers: list[Answer] = []
+    answers: list[Response] = []
     try:
         async with transaction.savepoint():
-            answers, is_good = await in_order(call, requests, Within(context, nested))
+            answers, is_good = await in_order(call, requests, ScopedContext(context, nested))
             if not is_good:
                 raise _Undone
     except _Undone:
@@ -85,7 +85,7 @@ async def atomic(call: BatchCall, requests: Sequence[Inner]) -> list[Answer]:
     return answers
 
 
-def _rolled_back(store: Store, requests: Sequence[Inner], failed: int, answer: Answer) -> list[Answer]:
+def _rolled_back(store: Store, requests: Sequence[Subrequest], failed: int, answer: Response) -> list[Response]:
     told = f"operation {failed} was answered {answer.status}, so that nothing of the batch was kept"
     refused = BatchRolledBack(told, members={"failed_index": failed})
     return [

@@ -9,7 +9,7 @@ from countersign.distribution.builds.download import ArtifactNotFound, NotEntitl
 from countersign.distribution.builds.schemas import Announced, NewArtifact, SignedQuery
 from countersign.distribution.catalog.schemas import Artifact
 from countersign.distribution.catalog.visibility import ProductNotFound
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.gate import InsufficientScope
 from countersign.distribution.publishing.releases import Yanked
 from countersign.distribution.publishing.rules import NotYourOrganisation, ReleaseNotFound, owned_release
@@ -30,13 +30,13 @@ from countersign.kernel.http.range_response import (
     attachment,
     requested_range,
 )
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 
 WRITE_RELEASES = "write:releases"
 
 
-async def announce_artifact(call: Request[Nothing, NewArtifact]) -> Answer:
+async def announce_artifact(call: StoreRequest[Nothing, NewArtifact]) -> Response:
     """Announce a file of a release and get the address to upload it to."""
     store, transaction = call.context, call.transaction
     path = call.path
@@ -53,7 +53,7 @@ async def announce_artifact(call: Request[Nothing, NewArtifact]) -> Answer:
     return response.json(Announced(artifact_id, url, clock.rfc3339(address.expires_at)), 201)
 
 
-async def receive_artifact(call: Request[Nothing, Nothing]) -> Answer:
+async def receive_artifact(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Send a file, whole or a part of it (Content-Range: bytes FIRST-LAST/SIZE), in any order and again after a cut.
 
     The address is all that is needed. 204 carries `Upload-Received: FIRST-LAST,FIRST-LAST,…`, what has arrived.
@@ -61,12 +61,12 @@ async def receive_artifact(call: Request[Nothing, Nothing]) -> Answer:
     return await receive.receive(call, ARTIFACT)
 
 
-async def show_upload(call: Request[Nothing, Nothing]) -> Answer:
+async def show_upload(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show which stretches of a file have arrived, each from its first byte to its last."""
     return await receive.show(call, ARTIFACT)
 
 
-async def download_artifact(call: Request[Nothing, Nothing]) -> Answer:
+async def download_artifact(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Download a file of a release: anyone where the product is free, else whoever is entitled to it."""
     store = call.context
     found, is_for_anyone = await download.permitted(store, call.caller, call.path["artifact_id"])
@@ -78,7 +78,7 @@ async def download_artifact(call: Request[Nothing, Nothing]) -> Answer:
     wanted = requested_range(call.headers.get("range"), found.size)
     counts = wanted is None or wanted.start == 0
     headers = (("Location", address), ("Cache-Control", "no-store"), ("Content-Length", "0"))
-    return Answer(307, _nothing(count if counts else None), OCTETS, headers)
+    return Response(307, _nothing(count if counts else None), OCTETS, headers)
 
 
 async def _nothing(begin: Callable[[], Awaitable[None]] | None) -> AsyncIterator[bytes]:
@@ -88,7 +88,7 @@ async def _nothing(begin: Callable[[], Awaitable[None]] | None) -> AsyncIterator
     yield b""
 
 
-async def download_blob(call: Request[SignedQuery, Nothing]) -> Answer:
+async def download_blob(call: StoreRequest[SignedQuery, Nothing]) -> Response:
     """Download bytes by a signed address, which a download answered with; for CDNs."""
     store, query = call.context, call.query
     sha256 = call.path["sha256"]

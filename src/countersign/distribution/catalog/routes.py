@@ -27,13 +27,13 @@ from countersign.distribution.catalog.visibility import (
     visible_entry,
 )
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Caller, Request
+from countersign.distribution.identity.callers import Caller, StoreRequest
 from countersign.distribution.identity.gate import InsufficientScope
 from countersign.kernel import clock
 from countersign.kernel.errors import invalid_parameter
 from countersign.kernel.http import cursor, response
 from countersign.kernel.http.cursor import InvalidCursor
-from countersign.kernel.http.response import Answer, encode, etag_of
+from countersign.kernel.http.response import Response, encode, etag_of
 from countersign.kernel.http.routing import Nothing, route
 
 NDJSON = "application/x-ndjson"
@@ -49,7 +49,7 @@ ReadPage: TypeAlias = Callable[[tuple[int, str, str], int], Awaitable[list[Posit
 """Reads so many releases that come after a position."""
 
 
-async def list_products(call: Request[ListQuery, Nothing]) -> Answer:
+async def list_products(call: StoreRequest[ListQuery, Nothing]) -> Response:
     """List products a page at a time, narrowed and ordered as asked."""
     query = call.query
     wanted = _wanted(call.context, call.caller, query)
@@ -61,7 +61,7 @@ async def list_products(call: Request[ListQuery, Nothing]) -> Answer:
         following = b'"%b"' % cursor.write(call.context.cursors, position).encode()
     # The fifth member of a row is the encoded product, the sixth its status.
     items = [row[4] if row[5] == "public" else b'%b,"status":"%b"}' % (row[4][:-1], row[5].encode()) for row in rows]
-    return Answer(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), following))
+    return Response(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), following))
 
 
 def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted:
@@ -131,13 +131,13 @@ def _key(wanted: statements.Wanted, last: queries.Card) -> list[str | int]:
     return [last.title, last.product_id]
 
 
-async def show_product(call: Request[Nothing, Nothing]) -> Answer:
+async def show_product(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show one product, by id or slug."""
     found = await visible_entry(call.context.database, call.caller, call.path["id"])
-    return Answer(200, found.detail, etag=found.etag)
+    return Response(200, found.detail, etag=found.etag)
 
 
-async def list_releases(call: Request[ReleasesQuery, Nothing]) -> Answer:
+async def list_releases(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
     """List a product's published releases, newest first: all of them, or a page with a link to the next.
 
     Members of the organisation and those who own the product see yanked releases as well, marked with the reason.
@@ -152,7 +152,7 @@ async def list_releases(call: Request[ReleasesQuery, Nothing]) -> Answer:
     return await _listed(call, found, "releases", read, tagged=f"{channel}-{sees}")
 
 
-async def list_drafts(call: Request[ReleasesQuery, Nothing]) -> Answer:
+async def list_drafts(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
     """List the drafts of a product, newest first, for members of its organisation."""
     database = call.context.database
     found = await visible_entry(database, call.caller, call.path["id"])
@@ -167,8 +167,8 @@ async def list_drafts(call: Request[ReleasesQuery, Nothing]) -> Answer:
 
 
 async def _listed(
-    call: Request[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind, read: ReadPage, *, tagged: str | None
-) -> Answer:
+    call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind, read: ReadPage, *, tagged: str | None
+) -> Response:
     """A list of releases or drafts: a page of it where a limit was sent, else all, with an entity tag of `tagged`."""
     after = _after(call, found, kind)
     wanted = call.query.limit or RELEASES_AT_ONCE
@@ -178,22 +178,22 @@ async def _listed(
     if call.query.limit is None:
         # The array is read again from the start, after its tag was made.
         etag = None if tagged is None else await _tag_of_all(call.context, found.product_id, tagged)
-        return Answer(200, _all_of(read), etag=etag)
+        return Response(200, _all_of(read), etag=etag)
     following = _next(call, found, kind, rows[wanted - 1])
     return response.json([row.release for row in rows[:wanted]], headers=(following,))
 
 
-async def show_feed(call: Request[Nothing, Nothing]) -> Answer:
+async def show_feed(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Give a product's newest published releases as an Atom feed."""
     store = call.context
     found = await visible_entry(store.database, call.caller, call.path["id"])
     newest = await queries.releases(
         store.database, found.product_id, "", queries.SEES_PUBLISHED, NEWEST_POSSIBLE, feed.MAX_ENTRIES
     )
-    return Answer(200, feed.feed(found.detail, newest, store.root_url, store.base_url), feed.ATOM)
+    return Response(200, feed.feed(found.detail, newest, store.root_url, store.base_url), feed.ATOM)
 
 
-def _after(call: Request[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind) -> tuple[int, str, str]:
+def _after(call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind) -> tuple[int, str, str]:
     """The keys after which the page begins."""
     query = call.query
     if query.cursor is None:
@@ -206,7 +206,9 @@ def _after(call: Request[ReleasesQuery, Nothing], found: queries.Entry, kind: Ki
     return int(position.after[0]), str(position.after[1]), str(position.after[2])
 
 
-def _next(call: Request[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind, last: Position) -> tuple[str, str]:
+def _next(
+    call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind, last: Position
+) -> tuple[str, str]:
     channel = call.query.channel or ""
     position = cursor.Position(kind, [found.product_id, channel], [last.at, last.sort_key, last.id])
     parameters = {"limit": str(call.query.limit), "cursor": cursor.write(call.context.cursors, position)}
@@ -216,7 +218,7 @@ def _next(call: Request[ReleasesQuery, Nothing], found: queries.Entry, kind: Kin
     return ("Link", f'<{call.context.base_url}{path}?{urlencode(parameters)}>; rel="next"')
 
 
-async def _sees(call: Request[ReleasesQuery, Nothing], found: queries.Entry) -> int:
+async def _sees(call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry) -> int:
     if call.caller.is_anonymous:
         return queries.SEES_PUBLISHED
     if is_member(call.caller, found) or await queries.owns(call.context.database, call.caller.owner, found.product_id):
@@ -243,7 +245,7 @@ async def _all_of(read: ReadPage) -> AsyncIterator[bytes]:
     yield b"]"
 
 
-async def show_catalog(call: Request[CatalogQuery, Nothing]) -> Answer:
+async def show_catalog(call: StoreRequest[CatalogQuery, Nothing]) -> Response:
     """Give the whole public catalog as one document, a page of it, or lines of JSON."""
     store, query = call.context, call.query
     after = ["", ""]
@@ -254,8 +256,8 @@ async def show_catalog(call: Request[CatalogQuery, Nothing]) -> Answer:
     tag = f'"{changed_at}-{query.limit}-{"/".join(after)}-{"lines" if lines else "document"}"'
     etag = etag_of(tag.encode())
     if lines:
-        return Answer(200, _catalog_lines(store, after, query.limit), NDJSON, etag=etag)
-    return Answer(200, _catalog_document(store, changed_at, after, query.limit), etag=etag)
+        return Response(200, _catalog_lines(store, after, query.limit), NDJSON, etag=etag)
+    return Response(200, _catalog_document(store, changed_at, after, query.limit), etag=etag)
 
 
 def _item(card: bytes, newest: bytes) -> bytes:

@@ -12,7 +12,7 @@ from countersign.distribution.delivery import channels, finding
 from countersign.distribution.delivery.channels import NothingBuilt
 from countersign.distribution.delivery.finding import NotProcessed
 from countersign.distribution.delivery.schemas import BuildQuery, DeltaQuery
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.gate import InsufficientScope
 from countersign.distribution.processing import artifacts, pairs, queries
 from countersign.distribution.processing.sbom import Bill
@@ -20,7 +20,7 @@ from countersign.distribution.publishing.rules import ReleaseNotFound
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import range_response, response
 from countersign.kernel.http.range_response import RANGE_READS, RANGE_SENDS, StoredContent
-from countersign.kernel.http.response import JSON, Answer
+from countersign.kernel.http.response import JSON, Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.updates.envelope import SignatureRefused
 from countersign.updates.wire import BEGINS, ChannelState, ChunkPlaces, Delta, DeltaOffer, Envelope, Pack
@@ -34,13 +34,13 @@ class NoBill(NotFound):
     resolution = "Ship a CycloneDX or SPDX file, package metadata or a package lock inside the build."
 
 
-async def show_channel(call: Request[Nothing, Nothing]) -> Answer:
+async def show_channel(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show what a channel is at, signed by the organisation, with the keys that lead to the one that signs."""
     entry = await visible_entry(call.context.database, call.caller, call.path["id"])
     return response.json(await channels.state(call.context, entry.product_id, call.path["channel"]))
 
 
-async def show_manifest(call: Request[BuildQuery, Nothing]) -> Answer:
+async def show_manifest(call: StoreRequest[BuildQuery, Nothing]) -> Response:
     """Show the signed manifest of a build: every file with mode, digest and chunks."""
     store = call.context
     build, _, is_for_anyone = await finding.permitted_build(
@@ -53,7 +53,7 @@ async def show_manifest(call: Request[BuildQuery, Nothing]) -> Answer:
     )
 
 
-async def show_chunks(call: Request[BuildQuery, Nothing]) -> Answer:
+async def show_chunks(call: StoreRequest[BuildQuery, Nothing]) -> Response:
     """Show where the chunks of a build lie: addresses that work for an hour and understand Range.
 
     With `Download-Begins: 1` it is counted as a download of the release: a client sends it once, when it begins to
@@ -79,7 +79,7 @@ async def show_chunks(call: Request[BuildQuery, Nothing]) -> Answer:
     return response.json(ChunkPlaces(packs, url, ready.size, ready.sha256, ready.filename))
 
 
-async def offer_delta(call: Request[DeltaQuery, Nothing]) -> Answer:
+async def offer_delta(call: StoreRequest[DeltaQuery, Nothing]) -> Response:
     """Offer the deltas from another version, where they were prepared."""
     store, query = call.context, call.query
     new, _, _ = await finding.permitted_build(store, call.caller, call.path["id"], call.path["version"], query.platform)
@@ -96,14 +96,14 @@ async def offer_delta(call: Request[DeltaQuery, Nothing]) -> Answer:
     )
 
 
-async def show_bill(call: Request[BuildQuery, Nothing]) -> Answer:
+async def show_bill(call: StoreRequest[BuildQuery, Nothing]) -> Response:
     """Show what a build says it consists of, as CycloneDX 1.5."""
     build, _, _ = await finding.permitted_build(
         call.context, call.caller, call.path["id"], call.path["version"], call.query.platform
     )
     if build.sbom is None:
         raise NoBill("no file of the build names its parts")
-    return Answer(200, build.sbom.encode(), JSON)
+    return Response(200, build.sbom.encode(), JSON)
 
 
 _REFUSALS = (

@@ -5,7 +5,7 @@ import msgspec
 from countersign import __version__
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import serving
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.jobs import queries as jobs
 from countersign.kernel import clock
 from countersign.kernel.database import versions
@@ -13,7 +13,7 @@ from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.http import response
 from countersign.kernel.http.html import FORMATS, FormatQuery, render_format
 from countersign.kernel.http.rate_limit import DOCUMENTS
-from countersign.kernel.http.response import Answer, Uri
+from countersign.kernel.http.response import Response, Uri
 from countersign.kernel.http.routing import Nothing, route
 
 API_VERSION = "1.0.0"
@@ -43,7 +43,7 @@ class Info(msgspec.Struct):
     storage: str
 
 
-async def show_health(call: Request[FormatQuery, Nothing]) -> Answer:
+async def show_health(call: StoreRequest[FormatQuery, Nothing]) -> Response:
     """Check that database and blob store can be read and written, and that somebody works on jobs."""
     started_s = clock.monotonic_s()
     try:
@@ -71,7 +71,7 @@ async def _require_attended(store: Store) -> None:
         raise Unavailable("jobs wait, and no worker has been seen for a minute", resolution=remedy)
 
 
-async def show_info(call: Request[FormatQuery, Nothing]) -> Answer:
+async def show_info(call: StoreRequest[FormatQuery, Nothing]) -> Response:
     """Name the service, its version and its storage."""
     engine = call.context.database.dialect
     blobs = "s3" if call.context.settings.blobs_url else "local"
@@ -80,7 +80,7 @@ async def show_info(call: Request[FormatQuery, Nothing]) -> Answer:
     )
 
 
-async def show_index(call: Request[Nothing, Nothing]) -> Answer:
+async def show_index(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List the addresses to begin with: documents, health, catalog, sandbox and keys."""
     store = call.context
     links = {name: store.root_url + path for name, path in serving.DOCUMENTS.items()}
@@ -91,7 +91,7 @@ async def show_index(call: Request[Nothing, Nothing]) -> Answer:
     return response.json(Index(store.settings.resource_name, API_VERSION, links), headers=headers)
 
 
-async def show_liveness(call: Request[Nothing, Nothing]) -> Answer:
+async def show_liveness(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Tell that the process answers, without touching anything it depends on."""
     return render_format(Health("ok", API_VERSION), "json")
 

@@ -5,10 +5,10 @@ from html import escape
 from countersign.distribution.context import Store
 from countersign.distribution.documents import serving
 from countersign.distribution.identity import pages, visitors
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.visitors import Visitor
 from countersign.kernel.http import html
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 
 _FOR_PROGRAMS = (
@@ -23,14 +23,14 @@ DOCUMENT_LINKS = ", ".join(f'<{serving.DOCUMENTS[name]}>; rel="{rel}"' for rel, 
 """The Link header of the start page and of the web pages: where a program reads on."""
 
 
-async def show_home(call: Request[Nothing, Nothing]) -> Answer:
+async def show_home(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Lead a person on, to sign in or to their connected agents, and a program by links in the header."""
     shown = await _shown(call)
     shown.headers = (*shown.headers, ("Link", DOCUMENT_LINKS))
     return shown
 
 
-async def _shown(call: Request[Nothing, Nothing]) -> Answer:
+async def _shown(call: StoreRequest[Nothing, Nothing]) -> Response:
     visitor = await visitors.present(call.context, call.headers)
     if visitor is not None:
         return _signed_in(call.context, visitor)
@@ -40,7 +40,7 @@ async def _shown(call: Request[Nothing, Nothing]) -> Answer:
     return html.message_page(_name(call.context), "Games, apps and tools, for people and their agents.", links=links)
 
 
-def _signed_in(store: Store, visitor: Visitor) -> Answer:
+def _signed_in(store: Store, visitor: Visitor) -> Response:
     links = (("Your connected agents", "/auth/agents"), *_FOR_PROGRAMS)
     body = (
         f"<p>You are signed in as {escape(visitor.person.email)}.</p>"

@@ -18,10 +18,10 @@ from countersign.distribution.documents.operations import (
 from countersign.distribution.documents.parameters import header_components
 from countersign.distribution.documents.schemas import ADDITION, Document, Schemas
 from countersign.distribution.identity import scopes
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.sessions import cookie_name
 from countersign.distribution.webhooks.schemas import WebhookEvent
-from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route
 
 PATH = "/openapi.json"
@@ -40,7 +40,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
     def encoded(root_url: str, cookie: str) -> bytes:
         return encode(document(described, root_url, cookie))
 
-    async def show_openapi(call: Request[Nothing, Nothing]) -> Answer:
+    async def show_openapi(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Describe the API."""
         return serving.answer(encoded(call.context.root_url, cookie_name(call.context)))
 

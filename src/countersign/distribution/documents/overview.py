@@ -6,8 +6,8 @@ from functools import lru_cache
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import sections, serving
 from countersign.distribution.documents.operations import feature_of
-from countersign.distribution.identity.callers import Request
-from countersign.kernel.http.response import Answer
+from countersign.distribution.identity.callers import StoreRequest
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Route, route
 
 PATH = "/llms.txt"
@@ -82,7 +82,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
     def encoded(root_url: str, name: str) -> bytes:
         return overview(described, root_url, name).encode()
 
-    async def show_overview(call: Request[Nothing, Nothing]) -> Answer:
+    async def show_overview(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Give an overview for language models: the documents and endpoints there are."""
         return serving.answer(encoded(call.context.root_url, call.context.settings.resource_name), _PLAIN)
 

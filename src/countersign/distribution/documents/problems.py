@@ -9,7 +9,7 @@ import msgspec
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.distribution.context import Store
 from countersign.distribution.documents import serving
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.gate import InsufficientScope, SandboxOnly, Unauthenticated
 from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
 from countersign.distribution.processing.ingest import ArtifactDamaged
@@ -21,7 +21,7 @@ from countersign.kernel.http.idempotency import InProgress, KeyReused
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed, NotAcceptable, RouteNotFound
 from countersign.kernel.http.rate_limit import RateLimited
 from countersign.kernel.http.request import BodyTooLarge
-from countersign.kernel.http.response import JSON, Answer, encode
+from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route
 
 EVERYWHERE: tuple[type[Refused], ...] = (
@@ -80,7 +80,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
     def known() -> dict[str, type[Refused]]:
         return types(described)
 
-    async def show_problem_type(call: Request[Nothing, Nothing]) -> Answer:
+    async def show_problem_type(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Explain a problem type."""
         found = known().get(call.path["type"])
         if found is None:

@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 from countersign.distribution.context import Store
 from countersign.distribution.documents import serving
 from countersign.distribution.documents.schemas import Document
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.sessions import cookie_name
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route
 
 FOLDER = "/openapi"
@@ -44,7 +44,7 @@ def routes(whole: Whole) -> tuple[Route[Store], ...]:
         found = whole(root_url, cookie)
         return {tag["name"]: encode(of(found, tag["name"])) for tag in found["tags"]}
 
-    async def show_section(call: Request[Nothing, Nothing]) -> Answer:
+    async def show_section(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Describe one section of the API."""
         sections = encoded(call.context.root_url, cookie_name(call.context))
         found = sections.get(call.path["section"])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 from countersign.kernel.http.rate_limit import DOCUMENTS as QUOTA
-from countersign.kernel.http.response import JSON, Answer, etag_of
+from countersign.kernel.http.response import JSON, Response, etag_of
 from countersign.kernel.http.response_cache import VARY
 
 MAX_AGE_S = 300
@@ -41,7 +41,7 @@ OPTIONS: DocumentOptions = {
 """What the route of every document has in common."""
 
 
-def answer(body: bytes, media_type: str = JSON, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
+def answer(body: bytes, media_type: str = JSON, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """The document with its entity tag; a route with `OPTIONS` answers 304 to a client that has it."""
     headers = (("Cache-Control", f"public, max-age={MAX_AGE_S}"), VARY, *headers)
-    return Answer(200, body, media_type, headers, etag_of(body))
+    return Response(200, body, media_type, headers, etag_of(body))

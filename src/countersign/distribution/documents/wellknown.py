@@ -6,10 +6,10 @@ from datetime import timedelta
 from countersign.distribution.context import Store
 from countersign.distribution.documents import serving
 from countersign.distribution.documents.serving import DocumentOptions
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.kernel import clock
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http.response import JSON, Answer, encode
+from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.http.routing import Nothing, route
 
 LINKSET = "application/linkset+json"
@@ -26,7 +26,7 @@ class NoSecurityContact(NotFound):
     resolution = "Operators: set COUNTERSIGN_SECURITY_CONTACT to an e-mail or web address."
 
 
-async def show_api_catalog(call: Request[Nothing, Nothing]) -> Answer:
+async def show_api_catalog(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List the APIs here and where each is described."""
     root = call.context.root_url
     link = ("Link", f'<{root}{CATALOG_PATH}>; rel="api-catalog"')
@@ -58,7 +58,7 @@ def api_catalog(store: Store) -> dict[str, object]:
     }
 
 
-async def show_security(call: Request[Nothing, Nothing]) -> Answer:
+async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Say whom to tell of a weakness, where the operator has named somebody."""
     store = call.context
     contacts = contacts_of(store.settings.security_contact)

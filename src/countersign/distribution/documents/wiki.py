@@ -14,11 +14,11 @@ from countersign.distribution.documents.health import API_VERSION
 from countersign.distribution.documents.operations import address_of, feature_of
 from countersign.distribution.documents.schemas import ADDITION, Document
 from countersign.distribution.documents.webhooks import SIGNING
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.kernel.http.deprecation import GRACE
 from countersign.kernel.http.idempotency import VALID_S
 from countersign.kernel.http.rate_limit import WINDOW_S
-from countersign.kernel.http.response import JSON, Answer, encode
+from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route
 
 PATH = "/wiki.json"
@@ -76,7 +76,7 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
     def encoded(root_url: str) -> bytes:
         return encode(wiki(described, root_url))
 
-    async def show_wiki(call: Request[Nothing, Nothing]) -> Answer:
+    async def show_wiki(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Give the manual as a program reads it: sections, endpoints, error codes, examples."""
         return serving.answer(encoded(call.context.root_url))
 

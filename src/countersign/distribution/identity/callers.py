@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from countersign.distribution.context import Store
 from countersign.distribution.identity import scopes
-from countersign.kernel.http.request import BodyT, Call, QueryT
+from countersign.kernel.http.request import BodyT, QueryT, Request
 
 _NO_ROLES: Mapping[str, frozenset[str]] = {}
 _QUOTAS = {"anonymous": "anonymous", "person": "person", "client": "person", "agent": "community"}
@@ -63,7 +63,7 @@ class Caller:
         return tuple(org for org, held in self.orgs.items() if scopes.satisfies(held, scope))
 
 
-Request: TypeAlias = Call[Store, Caller, QueryT, BodyT]
+StoreRequest: TypeAlias = Request[Store, Caller, QueryT, BodyT]
 """A decoded request to the store, as every handler of it gets."""
 
 

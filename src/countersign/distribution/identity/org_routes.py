@@ -1,7 +1,7 @@
 """/org, /org/members, /org/clients, /org/usage: an organisation's own settings, for admin:org."""
 
 from countersign.distribution.identity import clients, organisations, people, queries, scopes
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.choice import organisation_of
 from countersign.distribution.identity.clients import ClientNotFound
 from countersign.distribution.identity.people import LastOwner, MemberNotFound
@@ -19,19 +19,19 @@ from countersign.distribution.identity.schemas import (
 )
 from countersign.kernel import clock
 from countersign.kernel.http import response
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 
 ADMIN = "admin:org"
 
 
-async def show_organisation(call: Request[OrgQuery, Nothing]) -> Answer:
+async def show_organisation(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """Show the caller's organisation."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     return response.json(Organisation(found.slug, found.name, clock.rfc3339(found.created_at)))
 
 
-async def rename_organisation(call: Request[OrgQuery, OrganisationUpdate]) -> Answer:
+async def rename_organisation(call: StoreRequest[OrgQuery, OrganisationUpdate]) -> Response:
     """Change the organisation's name."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     organisations.require_name(call.body.name)
@@ -39,42 +39,42 @@ async def rename_organisation(call: Request[OrgQuery, OrganisationUpdate]) -> An
     return response.json(Organisation(found.slug, call.body.name, clock.rfc3339(found.created_at)))
 
 
-async def show_usage(call: Request[OrgQuery, Nothing]) -> Answer:
+async def show_usage(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """Count what the organisation has and uses."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     counts = await organisations.usage(call.context.database, found.id)
     return response.json(Usage(*counts, downloaded=await organisations.downloaded(call.context.database, found.id)))
 
 
-async def list_members(call: Request[OrgQuery, Nothing]) -> Answer:
+async def list_members(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """List the people with a role in the organisation."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     rows = await call.context.database.fetch(queries.MEMBERS, found.id)
     return response.json([Member(email, role, clock.rfc3339(since)) for email, role, since in rows])
 
 
-async def put_member(call: Request[OrgQuery, NewMember]) -> Answer:
+async def put_member(call: StoreRequest[OrgQuery, NewMember]) -> Response:
     """Give a person a role, or another one."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     await people.set_role(call.transaction, found.id, call.body.email, call.body.role)
     return response.json(Member(call.body.email.lower(), call.body.role, clock.rfc3339(clock.now())), 201)
 
 
-async def remove_member(call: Request[MemberQuery, Nothing]) -> Answer:
+async def remove_member(call: StoreRequest[MemberQuery, Nothing]) -> Response:
     """Take a person's role away."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     await people.remove_member(call.transaction, found.id, call.query.email)
     return response.no_content()
 
 
-async def list_clients(call: Request[OrgQuery, Nothing]) -> Answer:
+async def list_clients(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """List the organisation's OAuth clients."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     listed = await queries.clients(call.context.database, found.id)
     return response.json([_shown(client) for client in listed])
 
 
-async def add_client(call: Request[OrgQuery, NewClient]) -> Answer:
+async def add_client(call: StoreRequest[OrgQuery, NewClient]) -> Response:
     """Make an OAuth client; its secret is in this answer alone."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     sent = call.body
@@ -86,7 +86,7 @@ async def add_client(call: Request[OrgQuery, NewClient]) -> Answer:
     return response.json(shown, 201)
 
 
-async def remove_client(call: Request[ClientQuery, Nothing]) -> Answer:
+async def remove_client(call: StoreRequest[ClientQuery, Nothing]) -> Response:
     """Remove an OAuth client; its tokens end at once."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     await clients.delete_client(call.transaction, found.id, call.query.client_id)

@@ -5,10 +5,10 @@ from urllib.parse import urlencode
 from countersign.distribution.identity import return_to as returning
 from countersign.kernel.http import html
 from countersign.kernel.http.request import Headers
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 
-def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "") -> Answer:
+def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
     """The form for e-mail and password; `email` is there already."""
     fields = (
         html.hidden_field("return_to", return_to)
@@ -24,7 +24,7 @@ def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "")
 
 def set_up(
     token: str, error: str = "", status: int = 200, *, slug: str = "", name: str = "", email: str = ""
-) -> Answer:
+) -> Response:
     """The form that makes the first organisation and its owner; what was typed before is there already."""
     fields = (
         html.hidden_field("token", token)
@@ -36,7 +36,7 @@ def set_up(
     return html.form_page("Set up Countersign", fields, "Create", error, status)
 
 
-def spent_set_up(status: int, *, has_people: bool) -> Answer:
+def spent_set_up(status: int, *, has_people: bool) -> Response:
     """What a person finds behind a set-up link that cannot be used; after the set-up everybody signs in."""
     title = "This link no longer works"
     if has_people:
@@ -47,7 +47,7 @@ def spent_set_up(status: int, *, has_people: bool) -> Answer:
     return html.message_page(title, text, status)
 
 
-def bounce(target: str) -> Answer:
+def bounce(target: str) -> Response:
     """A page that leads on to a path of this service. The session cookie does not come with a request that another
     site began (SameSite=Strict), but it does with the one this page makes; and a form's answer that goes on from here
     is no longer bound by the policy of the form's page."""
@@ -60,19 +60,19 @@ def is_led_here(headers: Headers) -> bool:
     return headers.get("sec-fetch-site") == "cross-site"
 
 
-def to_sign_in(headers: Headers, target: str) -> Answer:
+def to_sign_in(headers: Headers, target: str) -> Response:
     """The way to a page that needs a signed-in person, when the request shows none: over the sign-in page, or round
     once more when the cookie may only have been held back."""
     if is_led_here(headers):
         return bounce(target)
     way = "/auth/signin?" + urlencode({"return_to": target})
-    return Answer(303, headers=(("Location", way), ("Cache-Control", "no-store")))
+    return Response(303, headers=(("Location", way), ("Cache-Control", "no-store")))
 
 
-def after_sign_in(return_to: str, *headers: tuple[str, str]) -> Answer:
+def after_sign_in(return_to: str, *headers: tuple[str, str]) -> Response:
     """Lead a person who has just signed in to where they came from."""
     if return_to.startswith("/auth/authorize"):
         onward = bounce(return_to)
         onward.headers = (*onward.headers, *headers)
         return onward
-    return Answer(303, headers=(*headers, ("Location", return_to), ("Cache-Control", "no-store")))
+    return Response(303, headers=(*headers, ("Location", return_to), ("Cache-Control", "no-store")))

@@ -1,7 +1,7 @@
 """Sign-in, sign-out, set-up, and the tokens of a signed-in session: /auth/*."""
 
 from countersign.distribution.identity import pages, return_to, sessions, setup
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.gate import Unauthenticated
 from countersign.distribution.identity.schemas import (
     SessionTokenRequest,
@@ -14,25 +14,25 @@ from countersign.distribution.identity.schemas import (
 from countersign.distribution.identity.tokens import InvalidScope
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import html, response
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.kernel.security import passwords
 
 
-async def exchange_session(call: Request[Nothing, SessionTokenRequest]) -> Answer:
+async def exchange_session(call: StoreRequest[Nothing, SessionTokenRequest]) -> Response:
     """Exchange the signed-in session (cookie and Origin) for a bearer token."""
     sessions.require_same_origin(call.context, call.headers)
     await call.context.versions()
     return response.json(await sessions.exchange(call.context, call.headers, call.body.scope))
 
 
-async def show_sign_in(call: Request[SignInQuery, Nothing]) -> Answer:
+async def show_sign_in(call: StoreRequest[SignInQuery, Nothing]) -> Response:
     """Show the sign-in page."""
     sessions.require_secure(call.context)
     return pages.sign_in(return_to.local(call.query.return_to))
 
 
-async def sign_in(call: Request[SignInQuery, SignInForm]) -> Answer:
+async def sign_in(call: StoreRequest[SignInQuery, SignInForm]) -> Response:
     """Sign a person in and go where they came from."""
     sessions.require_secure(call.context)
     sessions.require_same_origin(call.context, call.headers)
@@ -44,15 +44,15 @@ async def sign_in(call: Request[SignInQuery, SignInForm]) -> Answer:
     return pages.after_sign_in(onwards, sessions.set_cookie(call.context, token))
 
 
-async def sign_out(call: Request[Nothing, Nothing]) -> Answer:
+async def sign_out(call: StoreRequest[Nothing, Nothing]) -> Response:
     """End the signed-in session, and every token made from it."""
     sessions.require_same_origin(call.context, call.headers)
     await sessions.sign_out(call.context, call.headers)
     headers = (sessions.set_cookie(call.context, ""), ("Location", "/auth/signin"), ("Cache-Control", "no-store"))
-    return Answer(303, headers=headers)
+    return Response(303, headers=headers)
 
 
-async def show_set_up(call: Request[SetUpQuery, Nothing]) -> Answer:
+async def show_set_up(call: StoreRequest[SetUpQuery, Nothing]) -> Response:
     """Show the page of the one-time set-up link."""
     sessions.require_secure(call.context)
     try:
@@ -62,7 +62,7 @@ async def show_set_up(call: Request[SetUpQuery, Nothing]) -> Answer:
     return pages.set_up(call.query.token)
 
 
-async def set_up(call: Request[SetUpQuery, SetUpForm]) -> Answer:
+async def set_up(call: StoreRequest[SetUpQuery, SetUpForm]) -> Response:
     """Make the first organisation and its owner, and spend the link."""
     store, form = call.context, call.body
     sessions.require_secure(store)

@@ -7,7 +7,7 @@ from countersign.distribution.identity import pages, queries, sessions
 from countersign.distribution.identity.queries import Person
 from countersign.kernel.clock import Instant
 from countersign.kernel.http.request import Headers
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.security import secrets
 
 
@@ -29,7 +29,7 @@ async def present(store: Store, headers: Headers) -> Visitor | None:
     return Visitor(token, person, session.created_at)
 
 
-async def signed_in(store: Store, headers: Headers, target: str) -> Visitor | Answer:
+async def signed_in(store: Store, headers: Headers, target: str) -> Visitor | Response:
     """The signed-in person, or the way to sign in and come back to `target`, a path of this service.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Caller, Request
+from countersign.distribution.identity.callers import Caller, StoreRequest
 from countersign.distribution.identity.gate import InsufficientScope
 from countersign.distribution.jobs import queries, queue, runner, waiting
 from countersign.distribution.jobs.events import events
@@ -33,7 +33,7 @@ from countersign.kernel.errors import NotFound
 from countersign.kernel.http import cursor, decode, response
 from countersign.kernel.http.cursor import InvalidCursor
 from countersign.kernel.http.rate_limit import used_up
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Route, route
 
 WRITE_RELEASES = "write:releases"
@@ -58,7 +58,7 @@ class Asking:
     def __init__(self, types: Iterable[AnyJobType]) -> None:
         self._types: Mapping[str, AnyJobType] = {kind.name: kind for kind in types if kind.admit is not None}
 
-    async def create_job(self, call: Request[Nothing, NewJob]) -> Answer:
+    async def create_job(self, call: StoreRequest[Nothing, NewJob]) -> Response:
         """Have something done in the background: 200 when it has ended within the wait, else 202.
 
         `Prefer: wait=N` waits up to N seconds, 30 at most; `Prefer: respond-async` does not wait. Without either a
@@ -93,7 +93,7 @@ class Asking:
             raise InsufficientScope(f"this needs the scope {WRITE_RELEASES} in the organisation")
         return payload, admitted.size, admitted.org_id
 
-    async def await_job(self, call: Request[Nothing, NewJob], first: Answer) -> Answer:
+    async def await_job(self, call: StoreRequest[Nothing, NewJob], first: Response) -> Response:
         """Wait for the job, now that workers can see it."""
         asked = msgspec.convert(call.prepared, _Asked)
         if asked.preference.wait_s <= 0:
@@ -102,7 +102,7 @@ class Asking:
         return first if found is None else _told(call.context, found, asked.preference)
 
 
-def _told(store: Store, job: Job, preference: Preference) -> Answer:
+def _told(store: Store, job: Job, preference: Preference) -> Response:
     """The job as POST answers it."""
     headers: tuple[tuple[str, str], ...] = (("Location", f"{store.base_url}/jobs/{job.id}"),)
     if preference.applied:
@@ -136,14 +136,14 @@ async def _seen(reader: Reader, caller: Caller, job_id: str) -> Job:
     return found
 
 
-async def show_job(call: Request[Nothing, Nothing]) -> Answer:
+async def show_job(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show how a job is doing."""
     found = await _seen(call.context.database, call.caller, call.path["job_id"])
     again = () if found.has_ended else (("Retry-After", str(LOOK_AGAIN_S)),)
     return response.json(found.shown(), headers=(("Cache-Control", "no-store"), *again))
 
 
-async def list_jobs(call: Request[JobsQuery, Nothing]) -> Answer:
+async def list_jobs(call: StoreRequest[JobsQuery, Nothing]) -> Response:
     """List the jobs of your organisations, newest first."""
     store, query = call.context, call.query
     orgs = _orgs(call.caller)
@@ -168,7 +168,7 @@ async def list_jobs(call: Request[JobsQuery, Nothing]) -> Answer:
     return response.json(JobList([job.shown() for job in shown], following), headers=(("Cache-Control", "no-store"),))
 
 
-async def cancel_job(call: Request[Nothing, Nothing]) -> Answer:
+async def cancel_job(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Cancel a job: a waiting one ends at once, a running one as soon as its worker notices; both as failed with the
     code `job_cancelled`."""
     store, transaction = call.context, call.transaction
@@ -188,14 +188,14 @@ class Following:
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
 
-    async def stream_events(self, call: Request[Nothing, Nothing]) -> Answer:
+    async def stream_events(self, call: StoreRequest[Nothing, Nothing]) -> Response:
         """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
         found = await _seen(call.context.database, call.caller, call.path["job_id"])
         if self._open[call.caller.key] >= MAX_FOLLOWED:
             raise TooManyFollowed(f"{MAX_FOLLOWED} jobs are followed already", headers=used_up(MAX_FOLLOWED, 10))
         headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
         told = events(call.context.database, found, call.stopping)
-        return Answer(200, self._counted(call.caller.key, told), EVENTS, headers)
+        return Response(200, self._counted(call.caller.key, told), EVENTS, headers)
 
     async def _counted(self, key: str, told: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
         """The same events. Counted as they are asked for: of an answer to HEAD nobody asks for any."""

@@ -3,20 +3,20 @@
 from typing import Literal
 
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.provisioned import KEY_PREFIXES
 from countersign.distribution.keys import queries
 from countersign.distribution.keys.schemas import KeyQuery, ProvisionedKey
 from countersign.kernel.http import response
 from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimited
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Route, route
 from countersign.kernel.security.secrets import digest, new_secret
 
 WINDOW_S = 3600
 
 
-async def provision_key(call: Request[KeyQuery, Nothing]) -> Answer:
+async def provision_key(call: StoreRequest[KeyQuery, Nothing]) -> Response:
     """Provision a key: `community` for public reads, `agent` for those and the sandbox, `sandbox` for that alone."""
     store = call.context
     standing = await store.counters.hit(f"keys\0{call.address}", store.settings.rate_keys, WINDOW_S)

@@ -3,13 +3,13 @@
 import msgspec
 
 from countersign.distribution.catalog.schemas import Channel, Cursor, Described, Limit
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.library import queries
 from countersign.kernel import clock
 from countersign.kernel.database.port import Row
 from countersign.kernel.http import cursor
 from countersign.kernel.http.cursor import InvalidCursor
-from countersign.kernel.http.response import Answer, Moment, encode
+from countersign.kernel.http.response import Moment, Response, encode
 from countersign.kernel.http.routing import Nothing, route
 
 _channels = msgspec.json.Decoder(list[Channel])
@@ -29,7 +29,7 @@ class Owned(Described, kw_only=True):
     channels: list[Channel]
 
 
-async def list_library(call: Request[LibraryQuery, Nothing]) -> Answer:
+async def list_library(call: StoreRequest[LibraryQuery, Nothing]) -> Response:
     """List the products the caller is entitled to, newest first; Link names the next page."""
     store, query, owner = call.context, call.query, call.caller.owner
     after = None
@@ -46,7 +46,7 @@ async def list_library(call: Request[LibraryQuery, Nothing]) -> Answer:
         following = cursor.write(store.cursors, cursor.Position("library", [owner], [granted_at, product_id]))
         address = f"{store.base_url}/library?limit={query.limit}&cursor={following}"
         headers = (*headers, ("Link", f'<{address}>; rel="next"'))
-    return Answer(200, b"[" + b",".join([_item(row) for row in rows]) + b"]", headers=headers)
+    return Response(200, b"[" + b",".join([_item(row) for row in rows]) + b"]", headers=headers)
 
 
 def _item(row: Row) -> bytes:

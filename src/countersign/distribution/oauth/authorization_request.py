@@ -10,7 +10,7 @@ from countersign.distribution.identity import queries, redirect_uris, scopes
 from countersign.distribution.identity.queries import Client
 from countersign.distribution.oauth import dynamic_clients, targets
 from countersign.distribution.oauth.schemas import AuthorizeQuery
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 PATH = "/auth/authorize"
 MAX_STATE_LENGTH = 1_024
@@ -38,7 +38,7 @@ class Way(NamedTuple):
         mark = "#" if self.in_fragment else "&" if "?" in self.redirect_uri else "?"
         return f"{self.redirect_uri}{mark}{urlencode(told)}"
 
-    def back(self, members: Mapping[str, str]) -> Answer:
+    def back(self, members: Mapping[str, str]) -> Response:
         """Send the person back with these members; never repeated as a POST."""
         headers = (
             ("Location", self.address(members)),
@@ -46,7 +46,7 @@ class Way(NamedTuple):
             ("Pragma", "no-cache"),
             ("Referrer-Policy", "no-referrer"),
         )
-        return Answer(303, headers=headers)
+        return Response(303, headers=headers)
 
 
 class SentBack(Exception):

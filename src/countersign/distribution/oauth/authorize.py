@@ -2,7 +2,7 @@
 
 from countersign.distribution.context import Store
 from countersign.distribution.identity import csrf, queries, redirect_uris, sessions, tokens, visitors
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.visitors import Visitor
 from countersign.distribution.oauth import authorization_code, consents, dynamic_clients, pages
 from countersign.distribution.oauth.authorization_request import (
@@ -21,11 +21,11 @@ from countersign.distribution.oauth.schemas import AuthorizeForm, AuthorizeQuery
 from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.http import html
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing
 
 
-async def ask(call: Request[AuthorizeQuery, Nothing]) -> Answer:
+async def ask(call: StoreRequest[AuthorizeQuery, Nothing]) -> Response:
     """Ask the signed-in person to let a client act for them, unless they have before."""
     try:
         return await _asked(call.context, call, call.query, decided=None)
@@ -33,7 +33,7 @@ async def ask(call: Request[AuthorizeQuery, Nothing]) -> Answer:
         return _refusal(refused)
 
 
-async def decide(call: Request[Nothing, AuthorizeForm]) -> Answer:
+async def decide(call: StoreRequest[Nothing, AuthorizeForm]) -> Response:
     """Take the person's decision, and send them back to the client with it."""
     sessions.require_same_origin(call.context, call.headers)
     try:
@@ -42,7 +42,7 @@ async def decide(call: Request[Nothing, AuthorizeForm]) -> Answer:
         return _refusal(refused)
 
 
-def _refusal(refused: NoWayBack | SentBack) -> Answer:
+def _refusal(refused: NoWayBack | SentBack) -> Response:
     if isinstance(refused, NoWayBack):
         text = f"{refused} Tell the operator of the site that you came from."
         return html.message_page("This link does not work", text, 400)
@@ -51,17 +51,17 @@ def _refusal(refused: NoWayBack | SentBack) -> Answer:
 
 async def _asked(
     store: Store,
-    call: Request[AuthorizeQuery, Nothing] | Request[Nothing, AuthorizeForm],
+    call: StoreRequest[AuthorizeQuery, Nothing] | StoreRequest[Nothing, AuthorizeForm],
     sent: AuthorizeQuery,
     *,
     decided: AuthorizeForm | None,
-) -> Answer:
+) -> Response:
     """The way of a request through the endpoint, with or without the person's decision. The person signs in before
     anything is told to the client (RFC 9700 §4.11.2)."""
     await store.versions()
     client, way = await addressed(store, sent)
     visitor = await visitors.signed_in(store, call.headers, target_of(sent))
-    if isinstance(visitor, Answer):
+    if isinstance(visitor, Response):
         return visitor
     asked = checked(store, sent, client, way)
     held = await tokens.held_by_person(store.database, visitor.person.id)
@@ -105,7 +105,7 @@ async def _consent(
 
 async def _sent_on(
     store: Store, transaction: Transaction, asked: Asked, granted: frozenset[str], visitor: Visitor, consent: Consent
-) -> Answer:
+) -> Response:
     """Back to the client with a code, or with a token where it is registered for that."""
     if asked.challenge is not None:
         code = await authorization_code.give(

@@ -6,39 +6,39 @@ from countersign.distribution.agents import registrations
 from countersign.distribution.agents.registrations import Registration
 from countersign.distribution.context import Store
 from countersign.distribution.identity import csrf, redirect_uris, sessions, visitors
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.oauth import consents, pages
 from countersign.distribution.oauth.consents import Connected
 from countersign.distribution.oauth.pages import Listed
 from countersign.distribution.oauth.schemas import DisconnectForm
 from countersign.kernel.database.port import Transaction
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing
 
 PATH = "/auth/agents"
 
 
-async def show(call: Request[Nothing, Nothing]) -> Answer:
+async def show(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List the agents and clients that may act for the signed-in person."""
     store = call.context
     visitor = await visitors.signed_in(store, call.headers, PATH)
-    if isinstance(visitor, Answer):
+    if isinstance(visitor, Response):
         return visitor
     listed = await _listed(store, visitor.person.id)
     return pages.connected(store, listed, visitor.person.email, csrf.token_of(store, visitor.session))
 
 
-async def disconnect(call: Request[Nothing, DisconnectForm]) -> Answer:
+async def disconnect(call: StoreRequest[Nothing, DisconnectForm]) -> Response:
     """End what one of them may do; its tokens are dead at once."""
     store = call.context
     sessions.require_same_origin(store, call.headers)
     visitor = await visitors.signed_in(store, call.headers, PATH)
-    if isinstance(visitor, Answer):
+    if isinstance(visitor, Response):
         return visitor
     csrf.require(store, visitor.session, call.body.csrf)
     async with store.database.transaction() as transaction:
         await _end(transaction, call.body.id, visitor.person.id)
-    return Answer(303, headers=(("Location", PATH), ("Cache-Control", "no-store")))
+    return Response(303, headers=(("Location", PATH), ("Cache-Control", "no-store")))
 
 
 async def _end(transaction: Transaction, ended: str, person_id: str) -> None:

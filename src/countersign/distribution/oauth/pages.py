@@ -13,7 +13,7 @@ from countersign.distribution.oauth.authorization_request import Asked, Permissi
 from countersign.distribution.oauth.schemas import AuthorizeQuery
 from countersign.kernel.clock import Instant
 from countersign.kernel.http import html
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 
 class Listed(NamedTuple):
@@ -46,7 +46,9 @@ class Offer(NamedTuple):
         return (*named, way.redirect_uri, way.state, challenge, self.asked.resource, granted)
 
 
-def consent(store: Store, offer: Offer, sent: AuthorizeQuery, visitor: Visitor, *, has_changed: bool = False) -> Answer:
+def consent(
+    store: Store, offer: Offer, sent: AuthorizeQuery, visitor: Visitor, *, has_changed: bool = False
+) -> Response:
     """The page on which a person lets a client act for them, or does not; `has_changed`: since they saw it last."""
     client, way = offer.asked.client, offer.asked.way
     site = redirect_uris.lowered_site(way.redirect_uri)
@@ -82,7 +84,7 @@ def _lacking(lacking: frozenset[str]) -> str:
     return f"<p>It asked for more. Your account cannot do this, so it will not be able to:</p>{in_words(lacking)}"
 
 
-def not_sent_back(refused: SentBack) -> Answer:
+def not_sent_back(refused: SentBack) -> Response:
     """The page for a request that is refused before the person can allow it, with a link back to the client."""
     site = redirect_uris.lowered_site(refused.way.redirect_uri)
     host = escape(urlsplit(site).netloc)
@@ -120,7 +122,7 @@ def _unverified(site: str) -> str:
     )
 
 
-def connected(store: Store, listed: Iterable[Listed], email: str, form_token: str) -> Answer:
+def connected(store: Store, listed: Iterable[Listed], email: str, form_token: str) -> Response:
     """The page of everything that may act for a person, each with a button that ends it."""
     lines = "".join(_line(each, form_token) for each in listed)
     place = f"for {escape(email)} at {escape(store.settings.resource_name)}"

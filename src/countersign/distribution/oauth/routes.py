@@ -4,7 +4,7 @@ from countersign.distribution.agents.assertions import InvalidGrant
 from countersign.distribution.agents.claim_grant import AuthorizationPending, ClaimDenied, ExpiredToken, PollTooFast
 from countersign.distribution.context import PREFIX
 from countersign.distribution.identity import csrf, sessions
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.schemas import TokenResponse
 from countersign.distribution.identity.tokens import InvalidScope
 from countersign.distribution.oauth import (
@@ -32,7 +32,7 @@ from countersign.distribution.oauth.targets import InvalidTarget
 from countersign.distribution.oauth.token import UnsupportedGrantType
 from countersign.kernel.http import response
 from countersign.kernel.http.rate_limit import DOCUMENTS
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 
 LARGEST_BODY = 65_536
@@ -42,49 +42,49 @@ _SVG = "image/svg+xml"
 _HTML = ("text/html; charset=utf-8", "text/html")
 
 
-async def issue_token(call: Request[Nothing, TokenRequest]) -> Answer:
+async def issue_token(call: StoreRequest[Nothing, TokenRequest]) -> Response:
     """Exchange what a grant presents for an access token."""
     await call.context.versions()
     return response.json(await token.exchange(call.context, call.body, call.headers))
 
 
-async def revoke_token(call: Request[Nothing, RevokeRequest]) -> Answer:
+async def revoke_token(call: StoreRequest[Nothing, RevokeRequest]) -> Response:
     """End an access token, or an agent's registration by its assertion; the body is an empty object."""
     await call.context.versions()
     await revocation.revoke(call.context, call.body, call.headers)
     return response.json({})
 
 
-async def register_client(call: Request[Nothing, ClientMetadata]) -> Answer:
+async def register_client(call: StoreRequest[Nothing, ClientMetadata]) -> Response:
     """Register an OAuth client by what it says of itself (RFC 7591)."""
     return response.json(await dynamic_clients.register(call.context, call.body, call.address), 201)
 
 
-async def show_protected_resource(call: Request[Nothing, Nothing]) -> Answer:
+async def show_protected_resource(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Describe this service as a protected resource (RFC 9728)."""
     document = metadata.protected_resource(call.context, metadata.resource_of(call.target))
     return response.json(document, headers=_SHARED)
 
 
-async def show_authorization_server(call: Request[Nothing, Nothing]) -> Answer:
+async def show_authorization_server(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Describe this service as an authorization server (RFC 8414)."""
     return response.json(metadata.authorization_server(call.context), headers=_SHARED)
 
 
-async def show_keys(call: Request[Nothing, Nothing]) -> Answer:
+async def show_keys(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Give the public keys that tokens are signed with (RFC 7517)."""
     await call.context.versions()
     return response.json(call.context.tokens.ring.jwks(), headers=_SHARED)
 
 
-async def show_skill(call: Request[Nothing, Nothing]) -> Answer:
+async def show_skill(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Tell an agent how it gets in."""
-    return Answer(200, skill.text(call.context).encode(), _MARKDOWN, _SHARED)
+    return Response(200, skill.text(call.context).encode(), _MARKDOWN, _SHARED)
 
 
-async def show_logo(call: Request[Nothing, Nothing]) -> Answer:
+async def show_logo(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show the resource's logo."""
-    return Answer(200, logo.SVG.encode(), _SVG, logo.HEADERS)
+    return Response(200, logo.SVG.encode(), _SVG, logo.HEADERS)
 
 
 ROUTES = (

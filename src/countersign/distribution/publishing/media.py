@@ -24,7 +24,7 @@ from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, invalid_member
 from countersign.kernel.http import response
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 MEBIBYTE = 1 << 20
 MAX_IMAGE_MIB = 20
@@ -208,7 +208,7 @@ async def _keep(transaction: Transaction, upload: Upload, content: Content) -> N
     await projection.refresh(transaction, product[0], reindex=False)
 
 
-async def _answer(reader: Reader, upload: Upload) -> Answer:
+async def _answer(reader: Reader, upload: Upload) -> Response:
     row = await reader.fetch_one(BY_ID, upload.subject_id)
     if row is None:
         raise UploadNotFound("the media of this upload are gone")

@@ -2,7 +2,7 @@
 
 from countersign.distribution.catalog.schemas import Media
 from countersign.distribution.catalog.visibility import ProductNotFound
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.publishing import media
 from countersign.distribution.publishing.films import UnsupportedVideo
 from countersign.distribution.publishing.images import MEDIA_TYPES, UnsupportedImage
@@ -16,7 +16,7 @@ from countersign.kernel import clock
 from countersign.kernel.errors import StorageFull, Unavailable
 from countersign.kernel.http import range_response, response
 from countersign.kernel.http.range_response import RANGE_READS, RANGE_SENDS, RangeNotSatisfiable, StoredContent
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 
 WRITE_PRODUCTS = "write:products"
@@ -29,7 +29,7 @@ INERT = (
 )
 
 
-async def announce_media(call: Request[Nothing, NewMedia]) -> Answer:
+async def announce_media(call: StoreRequest[Nothing, NewMedia]) -> Response:
     """Announce a picture or film of a product and get the address to upload it to."""
     store, transaction = call.context, call.transaction
     product = await owned_product(transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
@@ -39,14 +39,14 @@ async def announce_media(call: Request[Nothing, NewMedia]) -> Answer:
     return response.json(AnnouncedMedia(media_id, url, clock.rfc3339(address.expires_at)), 201)
 
 
-async def delete_media(call: Request[Nothing, Nothing]) -> Answer:
+async def delete_media(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Remove a picture or film from a product."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
     await media.remove(call.transaction, product, call.path["media_id"])
     return response.no_content()
 
 
-async def receive_media(call: Request[Nothing, Nothing]) -> Answer:
+async def receive_media(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Send a picture or film, whole or a part of it (Content-Range: bytes FIRST-LAST/SIZE), again after a cut.
 
     The address is all that is needed. Pictures (PNG, JPEG, WebP, AVIF) are encoded anew, without metadata.
@@ -54,12 +54,12 @@ async def receive_media(call: Request[Nothing, Nothing]) -> Answer:
     return await receive.receive(call, MEDIA)
 
 
-async def show_media_upload(call: Request[Nothing, Nothing]) -> Answer:
+async def show_media_upload(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show which stretches of a picture or film have arrived, each from its first byte to its last."""
     return await receive.show(call, MEDIA)
 
 
-async def show_media(call: Request[Nothing, Nothing]) -> Answer:
+async def show_media(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show a picture or film of a product."""
     store, sha256 = call.context, call.path["sha256"]
     found = await media.shown(store.database, call.caller, sha256)

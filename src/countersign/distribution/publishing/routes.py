@@ -3,7 +3,7 @@
 from countersign.distribution.catalog import queries as catalog
 from countersign.distribution.catalog.schemas import Draft, ProductDetail, Release
 from countersign.distribution.catalog.visibility import ProductNotFound
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.choice import organisation_of
 from countersign.distribution.identity.organisations import SlugTaken
 from countersign.distribution.publishing import products, releases
@@ -33,13 +33,13 @@ from countersign.distribution.publishing.schemas import (
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.http import response
 from countersign.kernel.http.request import BodyT
-from countersign.kernel.http.response import Answer, PreconditionFailed, require_match
+from countersign.kernel.http.response import PreconditionFailed, Response, require_match
 from countersign.kernel.http.routing import Nothing, OneOf, route
 
 WRITE_PRODUCTS, WRITE_RELEASES = "write:products", "write:releases"
 
 
-async def create_product(call: Request[OrgQuery, ProductWrite]) -> Answer:
+async def create_product(call: StoreRequest[OrgQuery, ProductWrite]) -> Response:
     """Create a product; a draft until its first release is published."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, WRITE_PRODUCTS)
     product_id = await products.create(call.transaction, org.id, call.body)
@@ -49,7 +49,7 @@ async def create_product(call: Request[OrgQuery, ProductWrite]) -> Answer:
     return made
 
 
-async def replace_product(call: Request[Nothing, ProductWrite]) -> Answer:
+async def replace_product(call: StoreRequest[Nothing, ProductWrite]) -> Response:
     """Replace all writable members of a product."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
     await products.lock(call.transaction, product.id)
@@ -59,57 +59,57 @@ async def replace_product(call: Request[Nothing, ProductWrite]) -> Answer:
     return await _detail(call.transaction, product.id)
 
 
-async def archive_product(call: Request[Nothing, Nothing]) -> Answer:
+async def archive_product(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Archive a product that nobody owns."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
     await products.archive(call.transaction, product)
     return response.no_content()
 
 
-async def draft_release(call: Request[Nothing, NewRelease]) -> Answer:
+async def draft_release(call: StoreRequest[Nothing, NewRelease]) -> Response:
     """Draft a release of a product."""
     product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_RELEASES)
     release_id = await releases.draft(call.transaction, product, call.body)
     return response.json(await releases.shown(call.transaction, release_id), 201)
 
 
-async def update_release(call: Request[Nothing, ReleaseUpdate]) -> Answer:
+async def update_release(call: StoreRequest[Nothing, ReleaseUpdate]) -> Response:
     """Change a release's notes or channel, or whether it is for notes only."""
     release = await _release(call)
     await releases.update(call.transaction, release, call.body)
     return response.json(await releases.shown(call.transaction, release.id))
 
 
-async def publish_release(call: Request[Nothing, Nothing]) -> Answer:
+async def publish_release(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Publish a draft release: it has a build for each platform that it has files for, or is `notes_only`."""
     release = await _release(call)
     await releases.publish(call.transaction, release)
     return response.json(await releases.shown(call.transaction, release.id))
 
 
-async def yank_release(call: Request[Nothing, Yank]) -> Answer:
+async def yank_release(call: StoreRequest[Nothing, Yank]) -> Response:
     """Take a published release back, with a reason."""
     release = await _release(call)
     await releases.yank(call.transaction, release, call.body.reason)
     return response.json(await releases.shown(call.transaction, release.id))
 
 
-async def promote_release(call: Request[Nothing, Promotion]) -> Answer:
+async def promote_release(call: StoreRequest[Nothing, Promotion]) -> Response:
     """Move a published release to another channel."""
     release = await _release(call)
     await releases.promote(call.transaction, release, call.body.channel)
     return response.json(await releases.shown(call.transaction, release.id))
 
 
-async def _release(call: Request[Nothing, BodyT]) -> OwnedRelease:
+async def _release(call: StoreRequest[Nothing, BodyT]) -> OwnedRelease:
     return await owned_release(call.transaction, call.caller, call.path["id"], call.path["version"], WRITE_RELEASES)
 
 
-async def _detail(transaction: Transaction, product_id: str) -> Answer:
+async def _detail(transaction: Transaction, product_id: str) -> Response:
     found = await catalog.entry(transaction, product_id, is_id=True)
     if found is None:
         raise LookupError(f"no catalog entry of {product_id}")
-    return Answer(200, found.detail, etag=found.etag)
+    return Response(200, found.detail, etag=found.etag)
 
 
 _OF_PRODUCT = (ProductNotFound, NotYourOrganisation)

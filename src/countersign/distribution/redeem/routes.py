@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.choice import organisation_of
 from countersign.distribution.library import queries as library
 from countersign.distribution.redeem import issue, queries
@@ -34,7 +34,7 @@ from countersign.kernel.errors import NotFound
 from countersign.kernel.http import cursor, response
 from countersign.kernel.http.cursor import InvalidCursor
 from countersign.kernel.http.idempotency import HEADER
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.kernel.security.encryption import seal_with, unseal_with
 
@@ -51,7 +51,7 @@ class BatchNotFound(NotFound):
     resolution = "List the batches with GET /api/v1/codes."
 
 
-async def redeem_code(call: Request[Nothing, RedeemRequest]) -> Answer:
+async def redeem_code(call: StoreRequest[Nothing, RedeemRequest]) -> Response:
     """Redeem a code into the caller's library. The same code again has the same answer, with the header
     `Already-Redeemed: true`."""
     owner, address = call.caller.owner, call.address
@@ -60,12 +60,12 @@ async def redeem_code(call: Request[Nothing, RedeemRequest]) -> Answer:
     return response.json(redemption.result, headers=headers)
 
 
-async def prepare_codes(call: Request[OrgQuery, NewBatch]) -> Prepared:
+async def prepare_codes(call: StoreRequest[OrgQuery, NewBatch]) -> Prepared:
     """The slow part of issuing, before the transaction."""
     return await issue.prepare(call.context, call.caller, call.query.org, call.body)
 
 
-async def issue_codes(call: Request[OrgQuery, NewBatch]) -> Answer:
+async def issue_codes(call: StoreRequest[OrgQuery, NewBatch]) -> Response:
     """Issue codes; they are shown in full in this answer alone."""
     prepared = msgspec.convert(call.prepared, Prepared)
     key = call.headers.get(HEADER)
@@ -79,12 +79,12 @@ def _key(header: str) -> bytes:
     return header.strip().strip('"').lower().encode()
 
 
-def _issued(prepared: Prepared, as_csv: bool) -> Answer:
+def _issued(prepared: Prepared, as_csv: bool) -> Response:
     body = _csv(prepared) if as_csv else _document(prepared)
-    return Answer(201, body, CSV if as_csv else "application/json", (("Batch-Id", prepared.batch_id),))
+    return Response(201, body, CSV if as_csv else "application/json", (("Batch-Id", prepared.batch_id),))
 
 
-async def tell_again(call: Request[OrgQuery, NewBatch], replayed: Answer) -> Answer:
+async def tell_again(call: StoreRequest[OrgQuery, NewBatch], replayed: Response) -> Response:
     """The codes of a batch once more, for whoever has the Idempotency-Key they were issued under."""
     batch_id = dict(replayed.headers)["Batch-Id"]
     row = await call.context.database.fetch_one(queries.SEALED_SEED, batch_id)
@@ -111,7 +111,7 @@ async def _document(prepared: Prepared) -> AsyncIterator[bytes]:
     yield b"]}"
 
 
-async def list_batches(call: Request[BatchQuery, Nothing]) -> Answer:
+async def list_batches(call: StoreRequest[BatchQuery, Nothing]) -> Response:
     """List the organisation's batches of codes with their usage, newest first."""
     store, query = call.context, call.query
     org = await organisation_of(store.database, call.caller, query.org, ADMIN)
@@ -151,7 +151,7 @@ def _moment(instant: Instant | None) -> str | None:
     return None if instant is None else clock.rfc3339(instant)
 
 
-async def revoke_batch(call: Request[OrgQuery, Revocation]) -> Answer:
+async def revoke_batch(call: StoreRequest[OrgQuery, Revocation]) -> Response:
     """Revoke a batch: its codes redeem no more, and with `entitlements` what they gave is taken back."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     batch_id = call.path["batch_id"]

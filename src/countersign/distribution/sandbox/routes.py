@@ -4,31 +4,31 @@ import asyncio
 from pathlib import Path
 
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.sandbox import folders
 from countersign.distribution.sandbox.folders import SandboxesFull
 from countersign.distribution.sandbox.schemas import SandboxHealth, SandboxMetadata, SandboxTelemetry
 from countersign.kernel.http.html import FORMATS, FormatQuery, render_format
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Route, route
 
 ENVIRONMENT = "sandbox"
 ACTIVE_S = 900
 
 
-async def show_sandbox(call: Request[FormatQuery, Nothing]) -> Answer:
+async def show_sandbox(call: StoreRequest[FormatQuery, Nothing]) -> Response:
     """Tell what the sandbox is: free, isolated, with keys that anybody may take."""
     told = SandboxMetadata(sandbox=True, status="ok", environment=ENVIRONMENT, free_tier=True, self_serve_keys=True)
     return render_format(told, call.query.format)
 
 
-async def show_sandbox_health(call: Request[FormatQuery, Nothing]) -> Answer:
+async def show_sandbox_health(call: StoreRequest[FormatQuery, Nothing]) -> Response:
     """Check that a data set of the sandbox could be made."""
     await asyncio.to_thread(folders.check, Path(call.context.settings.data), call.context.settings.sandboxes)
     return render_format(SandboxHealth("ok", ENVIRONMENT), call.query.format)
 
 
-async def show_sandbox_telemetry(call: Request[FormatQuery, Nothing]) -> Answer:
+async def show_sandbox_telemetry(call: StoreRequest[FormatQuery, Nothing]) -> Response:
     """Count who called the sandbox in the last 15 minutes."""
     active = await asyncio.to_thread(folders.used_within, Path(call.context.settings.data), ACTIVE_S)
     return render_format(SandboxTelemetry("ok", active), call.query.format)

@@ -1,26 +1,26 @@
 """/org/signing-keys: the keys an organisation's builds are signed with, for admin:org."""
 
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.choice import organisation_of
 from countersign.distribution.identity.schemas import OrgQuery
 from countersign.distribution.signing import keys, queries
 from countersign.distribution.signing.keys import KeyJustRotated
 from countersign.kernel.http import response
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.updates.wire import PublicKey
 
 ADMIN = "admin:org"
 
 
-async def list_signing_keys(call: Request[OrgQuery, Nothing]) -> Answer:
+async def list_signing_keys(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """List the organisation's signing keys, oldest first; the last one signs."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     listed, _ = await queries.chain(call.context.database, found.id)
     return response.json(listed)
 
 
-async def rotate_signing_key(call: Request[OrgQuery, Nothing]) -> Answer:
+async def rotate_signing_key(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """Sign with a fresh key, named by the one before it; those who trust that one go on without a word."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     return response.json(await keys.rotate(call.transaction, call.context, found.id, found.slug), 201)

@@ -10,18 +10,18 @@ import msgspec
 
 from countersign.distribution.context import Store
 from countersign.distribution.identity import gate
-from countersign.distribution.identity.callers import Caller, Request
+from countersign.distribution.identity.callers import Caller, StoreRequest
 from countersign.distribution.tools.operation import BadArgument, Operation, operation
 from countersign.kernel import json_reader
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.response import Answer, encode
+from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, Route
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
 from countersign.kernel.mcp.tools import Outcome, ToolList, UnknownTool
 
 PATH = "/mcp"
-ToolCall = Request[Nothing, Nothing]
+ToolCall = StoreRequest[Nothing, Nothing]
 
 NAMES: Mapping[tuple[str, str], str] = MappingProxyType(
     {
@@ -102,7 +102,9 @@ async def _direct(context: ToolCall, wanted: Operation, body: bytes) -> Outcome:
     try:
         json_reader.read(body)
         shape = cast("type[msgspec.Struct]", wanted.route.body)
-        call = cast("Request[Any, Any]", replace(context, body=cast("Nothing", msgspec.json.decode(body, type=shape))))
+        call = cast(
+            "StoreRequest[Any, Any]", replace(context, body=cast("Nothing", msgspec.json.decode(body, type=shape)))
+        )
         return _outcome(await wanted.route.handler(call))
     except (msgspec.ValidationError, json_reader.InvalidJson) as error:
         return mcp.refused(str(error))
@@ -129,7 +131,7 @@ def _may(caller: Caller, route: Route[Store]) -> bool:
     return not (route.signed_in and (caller.is_anonymous or caller.kind == "key"))
 
 
-def _outcome(answer: Answer) -> Outcome:
+def _outcome(answer: Response) -> Outcome:
     body = cast("bytes", answer.body) or b"{}"
     if answer.status >= 500:
         raise Fault(INTERNAL_ERROR, str(_decode(body).get("detail", "the service cannot do its work now")))
@@ -141,7 +143,7 @@ def _outcome(answer: Answer) -> Outcome:
     return mcp.answered(b'{"items":%b,"next_cursor":%b}' % (body, encode(_next_cursor(answer))))
 
 
-def _next_cursor(answer: Answer) -> str | None:
+def _next_cursor(answer: Response) -> str | None:
     """Where the next page of an array begins, which over HTTP only the Link header tells."""
     link = dict(answer.headers).get("Link", "")
     query = urlsplit(link.removeprefix("<").partition(">")[0]).query

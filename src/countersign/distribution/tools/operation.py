@@ -11,7 +11,7 @@ from countersign.distribution.documents.parameters import IN_PATH
 from countersign.distribution.tools import schema
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import decode
-from countersign.kernel.http.request import Inner
+from countersign.kernel.http.request import Subrequest
 from countersign.kernel.http.response import encode
 from countersign.kernel.http.routing import Route
 from countersign.kernel.mcp.tools import Hints, Tool
@@ -42,7 +42,7 @@ class Operation:
     query: frozenset[str]
     members: frozenset[str]
 
-    def request(self, arguments: Mapping[str, Any]) -> Inner:
+    def request(self, arguments: Mapping[str, Any]) -> Subrequest:
         """The request that the arguments stand for; null is as good as left out. Values are the route's to judge.
 
         Raises:
@@ -55,9 +55,9 @@ class Operation:
             raise BadArgument(f"{min(unknown)}: {decode.unknown_here(known)}")
         headers = (("idempotency-key", _header(given[KEY])),) if KEY in given else ()
         if self.route.body is None:
-            return Inner(self.route.method, self._address(given), headers)
+            return Subrequest(self.route.method, self._address(given), headers)
         body = encode({name: given[name] for name in self.members & given.keys()})
-        return Inner(self.route.method, self._address(given), (*_JSON, *headers), body)
+        return Subrequest(self.route.method, self._address(given), (*_JSON, *headers), body)
 
     def _address(self, given: Mapping[str, Any]) -> str:
         prefix = "" if self.route.at_root else PREFIX

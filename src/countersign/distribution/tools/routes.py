@@ -12,7 +12,7 @@ from countersign.distribution.tools.offered import PATH, StoreTools, ToolCall
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.decode import UnsupportedMediaType
 from countersign.kernel.http.request import BodyTooLarge
-from countersign.kernel.http.response import JSON, Answer
+from countersign.kernel.http.response import JSON, Response
 from countersign.kernel.http.routing import MEBIBYTE, Route, route
 from countersign.kernel.mcp.server import EVENTS, Implementation, Server, is_origin_allowed
 
@@ -67,7 +67,7 @@ def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ())
         instructions = f"{SANDBOX_INSTRUCTIONS} {way_in}" if way_in else INSTRUCTIONS
         return Server(Implementation(NAME, TITLE, __version__, instructions), tools, with_2026=with_2026)
 
-    async def speak_mcp(call: ToolCall) -> Answer:
+    async def speak_mcp(call: ToolCall) -> Response:
         """Answer one message of the Model Context Protocol, or a batch of them."""
         if not is_origin_allowed(call.headers.get("origin"), call.context.root_url):
             raise ForeignOrigin("this Origin may not send requests here")
@@ -75,7 +75,7 @@ def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ())
         body = await _body(call)
         speaking = server(call.context.way_in, with_2026=call.context.settings.mcp_2026)
         reply = await speaking.answer(call, call.headers, body)
-        return Answer(reply.status, reply.body, reply.media_type, (("Cache-Control", "no-store"),))
+        return Response(reply.status, reply.body, reply.media_type, (("Cache-Control", "no-store"),))
 
     return (
         route(

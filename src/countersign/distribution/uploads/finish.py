@@ -11,7 +11,7 @@ from countersign.distribution.uploads.purposes import Content, Purpose
 from countersign.distribution.uploads.queries import Upload
 from countersign.kernel.blobs.port import Part
 from countersign.kernel.errors import Refused, Unavailable
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 UNPROCESSABLE = 422
 ATTEMPTS = 3
@@ -24,7 +24,7 @@ class _BytesGone(Exception):
     """The sealed bytes were removed before anything referred to them."""
 
 
-async def finish(store: Store, upload: Upload, purpose: Purpose) -> Answer:
+async def finish(store: Store, upload: Upload, purpose: Purpose) -> Response:
     """Make the upload, of which nothing is missing, what it is for; what it became.
 
     Raises:

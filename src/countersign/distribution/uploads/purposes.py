@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from countersign.distribution.context import Store
 from countersign.distribution.uploads.queries import PurposeName, Upload
 from countersign.kernel.database.port import Reader, Transaction
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +35,4 @@ class Purpose:
     content: Callable[[Store, Upload, str], Awaitable[Content]]
     keep: Callable[[Transaction, Upload, Content], Awaitable[None]]
     abandon: Callable[[Transaction, Upload], Awaitable[None]]
-    answer: Callable[[Reader, Upload], Awaitable[Answer]]
+    answer: Callable[[Reader, Upload], Awaitable[Response]]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.uploads import queries, rules
 from countersign.distribution.uploads.body import Body
 from countersign.distribution.uploads.finish import finish
@@ -19,7 +19,7 @@ from countersign.kernel.blobs.port import Part
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http import response
 from countersign.kernel.http.range_response import ByteRange
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing
 
 STRETCH_S = 30
@@ -34,7 +34,7 @@ class Progress(msgspec.Struct):
     size: int
 
 
-async def show(call: Request[Nothing, Nothing], purpose: Purpose) -> Answer:
+async def show(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Response:
     """What of the upload has arrived.
 
     Raises:
@@ -51,7 +51,7 @@ async def show(call: Request[Nothing, Nothing], purpose: Purpose) -> Answer:
 _UNKEPT = ("Cache-Control", "no-store")
 
 
-async def receive(call: Request[Nothing, Nothing], purpose: Purpose) -> Answer:
+async def receive(call: StoreRequest[Nothing, Nothing], purpose: Purpose) -> Response:
     """Take the request's bytes: 204 with Upload-Received while some are missing, else what the file became.
 
     What has arrived stays: bytes sent again are read and let go. A finished upload answers again without reading.
@@ -78,7 +78,7 @@ async def receive(call: Request[Nothing, Nothing], purpose: Purpose) -> Answer:
         return await purpose.answer(store.database, present)
 
 
-async def _receive(call: Request[Nothing, Nothing], upload: Upload, span: ByteRange, purpose: Purpose) -> Answer:
+async def _receive(call: StoreRequest[Nothing, Nothing], upload: Upload, span: ByteRange, purpose: Purpose) -> Response:
     store = call.context
     parts = await queries.parts(store.database, upload.id)
     if not rules.is_whole(parts, upload.size):
@@ -86,7 +86,7 @@ async def _receive(call: Request[Nothing, Nothing], upload: Upload, span: ByteRa
         parts = await queries.parts(store.database, upload.id)
         upload = await queries.again(store.database, upload)
     if upload.finished_at is None and not rules.is_whole(parts, upload.size):
-        return Answer(204, headers=(("Upload-Received", rules.received_header(parts)), _UNKEPT))
+        return Response(204, headers=(("Upload-Received", rules.received_header(parts)), _UNKEPT))
     return await finish(store, upload, purpose)
 
 

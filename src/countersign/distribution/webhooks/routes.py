@@ -1,6 +1,6 @@
 """/org/webhooks: where an organisation's events are sent, for admin:org."""
 
-from countersign.distribution.identity.callers import Request
+from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.identity.choice import organisation_of
 from countersign.distribution.webhooks.events import outbox_of
 from countersign.distribution.webhooks.schemas import (
@@ -20,7 +20,7 @@ from countersign.kernel.errors import invalid_member
 from countersign.kernel.http import cursor, response
 from countersign.kernel.http.cursor import InvalidCursor
 from countersign.kernel.http.request import BodyT
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.kernel.webhooks import deliveries, outbox, receivers
 from countersign.kernel.webhooks.deliveries import DeliveryNotFound
@@ -29,13 +29,13 @@ from countersign.kernel.webhooks.receivers import Receiver, TooManyWebhooks, Web
 ADMIN = "admin:org"
 
 
-async def list_webhooks(call: Request[WebhookQuery, Nothing]) -> Answer:
+async def list_webhooks(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """List the organisation's webhooks, oldest first."""
     found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
     return response.json([_shown(each) for each in await receivers.listed(call.context.database, found.id)])
 
 
-async def add_webhook(call: Request[WebhookQuery, NewWebhook]) -> Answer:
+async def add_webhook(call: StoreRequest[WebhookQuery, NewWebhook]) -> Response:
     """Have events sent to an address; the secret that signs them is in this answer alone."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     box, sent = outbox_of(call.context), call.body
@@ -43,21 +43,21 @@ async def add_webhook(call: Request[WebhookQuery, NewWebhook]) -> Answer:
     return response.json(_shown(made, secret), 201)
 
 
-async def remove_webhook(call: Request[WebhookQuery, Nothing]) -> Answer:
+async def remove_webhook(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """Send nothing to an address any more, also of what waits."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     await receivers.remove(call.transaction, found.id, _id(call))
     return response.no_content()
 
 
-async def rotate_secret(call: Request[WebhookQuery, Nothing]) -> Answer:
+async def rotate_secret(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """Sign with a fresh secret; the one before signs beside it for a day."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     secret = await receivers.rotate(call.transaction, outbox_of(call.context), found.id, _id(call))
     return response.json(_shown(await receivers.one(call.transaction, found.id, _id(call)), secret))
 
 
-async def ping_webhook(call: Request[WebhookQuery, Nothing]) -> Answer:
+async def ping_webhook(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """Send an event of the type `webhook.ping`, to try the receiver."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     receiver = await receivers.one(call.transaction, found.id, _id(call))
@@ -65,7 +65,7 @@ async def ping_webhook(call: Request[WebhookQuery, Nothing]) -> Answer:
     return response.json(Pinged(event.id), 202)
 
 
-async def list_deliveries(call: Request[DeliveriesQuery, Nothing]) -> Answer:
+async def list_deliveries(call: StoreRequest[DeliveriesQuery, Nothing]) -> Response:
     """List what became of telling a webhook, newest event first."""
     store, query = call.context, call.query
     found = await organisation_of(store.database, call.caller, query.org, ADMIN)
@@ -84,7 +84,7 @@ async def list_deliveries(call: Request[DeliveriesQuery, Nothing]) -> Answer:
     return response.json(DeliveryList([_delivery(each) for each in shown], following))
 
 
-async def replay_delivery(call: Request[WebhookQuery, Nothing]) -> Answer:
+async def replay_delivery(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """Deliver one event again, with all its attempts."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     receiver = await receivers.one(call.transaction, found.id, _id(call))
@@ -92,7 +92,7 @@ async def replay_delivery(call: Request[WebhookQuery, Nothing]) -> Answer:
     return response.json(Replayed(1, None), 202)
 
 
-async def replay_since(call: Request[WebhookQuery, Replay]) -> Answer:
+async def replay_since(call: StoreRequest[WebhookQuery, Replay]) -> Response:
     """Deliver every event since a moment again, oldest first, 10,000 at most."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     receiver = await receivers.one(call.transaction, found.id, _id(call))
@@ -104,7 +104,7 @@ async def replay_since(call: Request[WebhookQuery, Replay]) -> Answer:
     return response.json(Replayed(begun.deliveries, _moment(begun.through)), 202)
 
 
-def _id(call: Request[WebhookQuery, BodyT] | Request[DeliveriesQuery, BodyT]) -> str:
+def _id(call: StoreRequest[WebhookQuery, BodyT] | StoreRequest[DeliveriesQuery, BodyT]) -> str:
     return call.path["webhook_id"].lower()
 
 

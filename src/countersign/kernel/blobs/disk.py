@@ -30,10 +30,10 @@ class DiskQuota:
     with several processes, what the others write in two seconds may come on top.
     """
 
-    def __init__(self, folder: Path, reserve_bytes: int, most_bytes: int = 0) -> None:
+    def __init__(self, folder: Path, reserve_bytes: int, max_bytes: int = 0) -> None:
         self._folder = folder
         self._reserve_bytes = reserve_bytes
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._left = 0
         self._writing = 0
         self._measured_s = float("-inf")
@@ -58,7 +58,7 @@ class DiskQuota:
         Raises:
             StorageFull: they would be more than the folder may take.
         """
-        if not self._most_bytes:
+        if not self._max_bytes:
             yield
             return
         with self._lock:
@@ -75,9 +75,9 @@ class DiskQuota:
             self._measured_s = now_s
             with suppress(_UnstableFolder):
                 # What is being written may not be in its file yet: a measure alone would give its room away again.
-                self._left = self._most_bytes - _used_bytes(self._folder) - self._writing
+                self._left = self._max_bytes - _used_bytes(self._folder) - self._writing
         if self._left < count:
-            raise StorageFull(f"The files here may take {self._most_bytes} bytes, and they would take more.")
+            raise StorageFull(f"The files here may take {self._max_bytes} bytes, and they would take more.")
         self._left -= count
         self._writing += count
 

@@ -27,7 +27,7 @@ class LocalBlobs:
     `sealed/ab/cd/<sha256>` the blobs.
     A file gets its name by rename once its bytes are on the disk, and is never written to again; a stop at
     any moment leaves an unnamed file in `staging` at worst, which `discard` removes.
-    Writing is refused when less than `reserve_bytes` would stay free, or all files would take more than `most_bytes`
+    Writing is refused when less than `reserve_bytes` would stay free, or all files would take more than `max_bytes`
     (0: there is no such bound). The blobs sealed in the directory `beneath` can be read here too; nothing is ever
     changed there.
     """
@@ -37,12 +37,12 @@ class LocalBlobs:
         root: Path,
         *,
         reserve_bytes: int = 64 * 1024 * 1024,
-        most_bytes: int = 0,
+        max_bytes: int = 0,
         beneath: Path | None = None,
     ) -> None:
         self._root = root
         self._beneath = beneath
-        self._room = DiskQuota(root, reserve_bytes, most_bytes)
+        self._room = DiskQuota(root, reserve_bytes, max_bytes)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blobs")
 
     async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:

@@ -32,10 +32,10 @@ class Address(NamedTuple):
 
 
 def open_blobs(
-    url: str | None, directory: Path, *, reserve_bytes: int = 64 * 1024 * 1024, most_bytes: int = 0, beneath: str = ""
+    url: str | None, directory: Path, *, reserve_bytes: int = 64 * 1024 * 1024, max_bytes: int = 0, beneath: str = ""
 ) -> BlobStore:
     """The store at `url`; None or empty: the local `directory`, which keeps `reserve_bytes` free, takes no more than
-    `most_bytes` itself (0: any), and reads what is sealed in the directory `beneath` (empty: none) as well.
+    `max_bytes` itself (0: any), and reads what is sealed in the directory `beneath` (empty: none) as well.
 
     `s3://bucket/prefix?endpoint=…&region=…&allow_http=true`. Credentials come from AWS_ACCESS_KEY_ID,
     AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or from the machine's role. Nothing is asked of the store yet:
@@ -48,7 +48,7 @@ def open_blobs(
         return LocalBlobs(
             directory,
             reserve_bytes=reserve_bytes,
-            most_bytes=most_bytes,
+            max_bytes=max_bytes,
             beneath=Path(beneath) if beneath else None,
         )
     address = read_address(url)

@@ -17,14 +17,14 @@ async def open_database(
     pool: int = 10,
     read_deadline_s: float = 5.0,
     reserve_bytes: int = sqlite.RESERVE_BYTES,
-    most_bytes: int = 0,
+    max_bytes: int = 0,
     name: str = "",
 ) -> Database:
     """Open the database at the address: `sqlite:////absolute/file.db` or `postgresql://…`.
 
     On PostgreSQL the service's tables live in `schema`, which is created when missing, and `pool` is the number of
     connections. A SQLite file is one service's alone, so that it needs no schema; `reserve_bytes` is the room on
-    its volume that writes leave free, `most_bytes` its greatest length (0: any). `name` is what the numbers call it;
+    its volume that writes leave free, `max_bytes` its greatest length (0: any). `name` is what the numbers call it;
     without one it is the schema.
 
     Raises:
@@ -37,7 +37,7 @@ async def open_database(
             Path(url.removeprefix(SQLITE)),
             read_deadline_s=read_deadline_s,
             reserve_bytes=reserve_bytes,
-            most_bytes=most_bytes,
+            max_bytes=max_bytes,
             name=name,
         )
         return MeasuredDatabase(opened, name)

@@ -247,14 +247,14 @@ async def open_sqlite(
     read_deadline_s: float = 5.0,
     busy_timeout_ms: int = 10_000,
     reserve_bytes: int = RESERVE_BYTES,
-    most_bytes: int = 0,
+    max_bytes: int = 0,
     name: str = "sqlite",
 ) -> SqliteDatabase:
     """Open the file, or create it. `readers` threads serve scans and streams; `name` is what the numbers call it.
 
     A transaction waits `busy_timeout_ms` for another process that writes, and is refused when less than
     `reserve_bytes` are free on the volume, so that reading, deleting and backing up still work on a full one. What
-    would make the file longer than `most_bytes` is refused as well; 0: no such bound.
+    would make the file longer than `max_bytes` is refused as well; 0: no such bound.
 
     Raises:
         Unavailable: the file cannot be opened or is no database.
@@ -264,7 +264,7 @@ async def open_sqlite(
     def opened() -> SqliteDatabase:
         migration_marker.require_here(path.parent)
         busy_timeout_s = busy_timeout_ms / 1000
-        writer = SqliteWriter(path, busy_timeout_s=busy_timeout_s, reserve_bytes=reserve_bytes, most_bytes=most_bytes)
+        writer = SqliteWriter(path, busy_timeout_s=busy_timeout_s, reserve_bytes=reserve_bytes, max_bytes=max_bytes)
         return SqliteDatabase(path, writer, SqliteReaders(path, readers, read_deadline_s), name)
 
     # The first to open a file after a crash reads its whole log.

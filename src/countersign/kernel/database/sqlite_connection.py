@@ -124,9 +124,9 @@ class Connection(Protocol):
         ...
 
 
-def connect(path: Path, *, use: Literal["write", "read"], most_bytes: int = 0) -> Connection:
+def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) -> Connection:
     """A connection to the file, which a writer creates. A reader cannot write. The file is not let grow beyond
-    `most_bytes`; 0: as far as the volume goes.
+    `max_bytes`; 0: as far as the volume goes.
 
     Journal in WAL mode with synchronous=FULL: a COMMIT has reached the disk (fsync) when it returns.
 
@@ -153,8 +153,8 @@ def connect(path: Path, *, use: Literal["write", "read"], most_bytes: int = 0) -
         connection.pragma("temp_store", "MEMORY")
         if use == "read":
             connection.pragma("query_only", "ON")
-        elif most_bytes:
-            connection.pragma("max_page_count", max(1, most_bytes // PAGE_BYTES))
+        elif max_bytes:
+            connection.pragma("max_page_count", max(1, max_bytes // PAGE_BYTES))
     except apsw.Error as error:
         refuse(error, file=str(path))
     return connection

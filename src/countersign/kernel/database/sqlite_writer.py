@@ -115,11 +115,11 @@ class SqliteWriter:
     anew: PostgreSQL's rule. Reads go on. `broken` is set then; whoever runs the process ends it.
     """
 
-    def __init__(self, path: Path, *, busy_timeout_s: float, reserve_bytes: int, most_bytes: int = 0) -> None:
+    def __init__(self, path: Path, *, busy_timeout_s: float, reserve_bytes: int, max_bytes: int = 0) -> None:
         self._path = path
         self._busy_timeout_s = busy_timeout_s
         self._reserve_bytes = reserve_bytes
-        self._connection = sqlite.connect(path, use="write", most_bytes=most_bytes)
+        self._connection = sqlite.connect(path, use="write", max_bytes=max_bytes)
         self._connection.set_busy_timeout(0)
         sqlite.empty_log(self._connection)
         self._thread = ThreadPoolExecutor(1, "sqlite-writer")

@@ -20,8 +20,18 @@ from countersign.kernel.http.problems import (
     problem,
 )
 from countersign.kernel.http.rate_limit import RateLimiter
-from countersign.kernel.http.request import Call, Caller, ClientGone, ContextT, Headers, Inner, Receive, Send, Within
-from countersign.kernel.http.response import JSON, Answer
+from countersign.kernel.http.request import (
+    Caller,
+    ClientGone,
+    ContextT,
+    Headers,
+    Receive,
+    Request,
+    ScopedContext,
+    Send,
+    Subrequest,
+)
+from countersign.kernel.http.response import JSON, Response
 from countersign.kernel.http.response_cache import CachedResponse, ResponseCache
 from countersign.kernel.http.routing import NOTHING, Nothing, Route, Router
 from countersign.kernel.http.subrequest import callable_inside, exchange_of
@@ -33,7 +43,7 @@ _VARY = "Authorization, X-API-Key, Cookie, Accept, Accept-Encoding"
 ENCODED_BYTES, DOCUMENTS_BYTES = 16 << 20, 4 << 20
 """What the encoded forms of cached pages may take in memory, and those of documents, which no setting limits."""
 
-AnyCall: TypeAlias = Call[ContextT, Any, Any, Any]
+AnyCall: TypeAlias = Request[ContextT, Any, Any, Any]
 
 
 GateCallerT = TypeVar("GateCallerT", bound=Caller)
@@ -93,7 +103,7 @@ class App(Generic[ContextT]):
     ) -> None:
         self.routes = tuple(routes)
         self._router = Router((*self.routes, *routing.preflight_routes(self.routes)), policy.prefix)
-        self._own = Within(context, database)
+        self._own = ScopedContext(context, database)
         self._gate = gate
         self._limiter = limiter
         self._versions = versions
@@ -181,7 +191,7 @@ class App(Generic[ContextT]):
 
     async def _write_page(self, page: CachedResponse, exchange: Exchange) -> None:
         headers = exchange.headers
-        answer = self._encoded_pages.answer(Answer(200, page.body, etag=page.etag), headers)
+        answer = self._encoded_pages.answer(Response(200, page.body, etag=page.etag), headers)
         tag = answer.etag or page.etag
         tagged = (b"etag", tag.encode())
         if response.none_match(headers.get("if-none-match"), tag):
@@ -190,14 +200,16 @@ class App(Generic[ContextT]):
         own = tuple((name.lower().encode(), value.encode()) for name, value in answer.headers)
         await exchange.write(200, _whole(answer.body), JSON.encode(), (*page.headers, *own, tagged))
 
-    async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Answer:
+    async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Response:
         caller = await self._caller(route, exchange)
         exchange.principal = "" if caller.is_anonymous else caller.key
         await self._count(route, caller, exchange)
         return await self._answer_to(caller, route, path, exchange, self._own)
 
-    async def _inside(self, outer: AnyCall[ContextT], inner: Inner, within: Within[ContextT] | None) -> Answer:
-        """Answer a request inside another; see `Call.ask`."""
+    async def _inside(
+        self, outer: AnyCall[ContextT], inner: Subrequest, within: ScopedContext[ContextT] | None
+    ) -> Response:
+        """Answer a request inside another; see `Request.ask`."""
         exchange = exchange_of(outer, inner)
         try:
             found, path = await self._match(exchange)
@@ -215,8 +227,13 @@ class App(Generic[ContextT]):
             return problem(failed, self._policy.root_url, exchange.target)
 
     async def _answer_to(
-        self, caller: Caller, route: Route[ContextT], path: dict[str, str], exchange: Exchange, on: Within[ContextT]
-    ) -> Answer:
+        self,
+        caller: Caller,
+        route: Route[ContextT],
+        path: dict[str, str],
+        exchange: Exchange,
+        on: ScopedContext[ContextT],
+    ) -> Response:
         """The answer of the route to a caller who is counted, working on the given context and database."""
         if route.scope is not None or route.signed_in:
             self._gate.admit(caller, route.scope)
@@ -227,7 +244,7 @@ class App(Generic[ContextT]):
         raw = b"" if route.streams or exchange.method in ("GET", "HEAD") else await exchange.body(route.body_limit)
         body = _body(route, raw, exchange.headers.get("content-type"))
         exchange.deprecations += deprecation.of_members(body)
-        call: AnyCall[ContextT] = Call(
+        call: AnyCall[ContextT] = Request(
             on.context,
             caller,
             path,
@@ -263,7 +280,7 @@ class App(Generic[ContextT]):
                 key = exchange.address if caller.is_anonymous else caller.key
                 exchange.limits = await self._limiter.count(caller.quota, key)
 
-    async def _read(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Answer:
+    async def _read(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Response:
         if route.cached:
             return await self._read_tagged(route, call, exchange)
         answer = await route.handler(call)
@@ -271,7 +288,7 @@ class App(Generic[ContextT]):
             answer = self._conditional(self._encoded_documents.answer(answer, exchange.headers), exchange)
         return _unkept(answer) if route.secret else answer
 
-    async def _read_tagged(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Answer:
+    async def _read_tagged(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Response:
         """A read whose answer carries an entity tag; a repeat that anyone may have is kept in memory."""
         answer = await route.handler(call)
         if answer.status != 200:
@@ -286,14 +303,14 @@ class App(Generic[ContextT]):
         return self._conditional(answer, exchange)
 
     @staticmethod
-    def _conditional(answer: Answer, exchange: Exchange) -> Answer:
+    def _conditional(answer: Response, exchange: Exchange) -> Response:
         """The answer, or 304 where If-None-Match names its tag, which is of the coding that would be sent."""
         if answer.etag is None or not response.none_match(exchange.headers.get("if-none-match"), answer.etag):
             return answer
         headers = tuple(each for each in answer.headers if each[0] != "Content-Encoding")
-        return Answer(304, b"", JSON, headers, answer.etag)
+        return Response(304, b"", JSON, headers, answer.etag)
 
-    def _keep(self, exchange: Exchange, answer: Answer) -> None:
+    def _keep(self, exchange: Exchange, answer: Response) -> None:
         """Keep an encoded answer for whoever asks the same while nothing has changed."""
         if answer.etag is None or not isinstance(answer.body, bytes) or answer.media_type != JSON:
             return
@@ -303,7 +320,7 @@ class App(Generic[ContextT]):
 
     async def _write(
         self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange, raw: bytes, database: Database
-    ) -> Answer:
+    ) -> Response:
         path = exchange.raw_path.decode("latin-1")
         key = None
         if route.writes:
@@ -320,7 +337,7 @@ class App(Generic[ContextT]):
 
     async def _first_effect(
         self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key, database: Database
-    ) -> Answer:
+    ) -> Response:
         """The route's effect and the record of its answer, in one transaction. A refusal below 500 is an answer
         too: its effect is undone and the refusal recorded; 429 and 5xx are not, so that they can be repeated."""
         try:
@@ -349,20 +366,20 @@ class App(Generic[ContextT]):
 
     async def _record_refusal(
         self, refused: Refused, call: AnyCall[ContextT], key: idempotency.Key, database: Database
-    ) -> Answer:
+    ) -> Response:
         answer = self._recordable(refused, call)
         async with database.transaction() as transaction:
             await idempotency.lock(database, transaction, key)
             await idempotency.store(transaction, key, answer, secret=False)
         return answer
 
-    def _recordable(self, refused: Refused, call: AnyCall[ContextT]) -> Answer:
+    def _recordable(self, refused: Refused, call: AnyCall[ContextT]) -> Response:
         if refused.status >= 500 or refused.status == 429:
             raise refused
         return problem(refused, self._policy.root_url, call.target)
 
 
-async def _effect(route: Route[ContextT], call: AnyCall[ContextT], database: Database) -> Answer:
+async def _effect(route: Route[ContextT], call: AnyCall[ContextT], database: Database) -> Response:
     """The route's effect without an idempotency key."""
     if route.prepare is not None:
         call.prepared = await route.prepare(call)
@@ -377,7 +394,7 @@ def _body(route: Route[ContextT], raw: bytes, content_type: str | None) -> msgsp
     return NOTHING if route.streams else decode.body(raw, content_type, route.body or Nothing, is_form=route.form)
 
 
-async def _replayed(route: Route[ContextT], call: AnyCall[ContextT], stored: idempotency.Stored) -> Answer:
+async def _replayed(route: Route[ContextT], call: AnyCall[ContextT], stored: idempotency.Stored) -> Response:
     if not stored.is_derived or route.derive is None:
         return stored.answer
     return await route.derive(call, stored.answer)
@@ -408,7 +425,7 @@ def _whole(body: bytes | AsyncIterator[bytes]) -> bytes:
     return body if isinstance(body, bytes) else b""
 
 
-def _unkept(answer: Answer) -> Answer:
+def _unkept(answer: Response) -> Response:
     others = tuple(pair for pair in answer.headers if pair[0].lower() not in ("cache-control", "pragma"))
     answer.headers = (*others, ("Cache-Control", "no-store"), ("Pragma", "no-cache"))
     return answer

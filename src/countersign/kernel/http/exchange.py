@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from countersign.kernel import ids
 from countersign.kernel.http.deprecation import Deprecation, notices
 from countersign.kernel.http.request import STATE_KEY, BodyTooLarge, ClientGone, Headers, Receive, Send
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.settings import BadSetting, Settings
 
 
@@ -138,7 +138,7 @@ class Exchange:
             if not message.get("more_body", False):
                 return b"".join(pieces)
 
-    async def answer(self, answer: Answer) -> None:
+    async def answer(self, answer: Response) -> None:
         """Write an answer that a handler or a refusal made. HEAD gets the headers alone."""
         pairs = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in answer.headers]
         if answer.etag is not None:

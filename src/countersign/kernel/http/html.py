@@ -17,7 +17,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import response
-from countersign.kernel.http.response import JSON, Answer
+from countersign.kernel.http.response import JSON, Response
 
 GERMAN: Mapping[str, str] = {
     "Sign in": "Anmelden",
@@ -219,7 +219,7 @@ def time_element(instant: Instant) -> str:
 
 def form_page(
     title: str, fields: str, action: str, error: str = "", status: int = 200, *, intro: str = "", links: Links = ()
-) -> Answer:
+) -> Response:
     """A page with one form that posts to its own address; `action` stands on its button, `intro` above the fields,
     `links` below them. The keyboard begins at the first field that is empty."""
     told = f'<p class="error" role="alert">{escape(translate(_capitalized(error)))}</p>' if error else ""
@@ -231,13 +231,13 @@ def form_page(
     return page(title, body, status, prefix=translate("Error: ") if error else "")
 
 
-def message_page(title: str, text: str, status: int = 200, *, links: Links = ()) -> Answer:
+def message_page(title: str, text: str, status: int = 200, *, links: Links = ()) -> Response:
     """A page that says one thing, in paragraphs where `text` has line breaks."""
     paragraphs = "".join(f"<p>{escape(translate(line))}</p>" for line in text.split("\n") if line)
     return page(title, paragraphs + link_list(links), status)
 
 
-def refusal_page(refused: Refused) -> Answer:
+def refusal_page(refused: Refused) -> Response:
     """A refusal as a page: what is wrong, and what can be done."""
     answer = problem_page(
         refused.status, refused.title, refused.detail, refused.remedy, refused.headers.get("Retry-After")
@@ -246,7 +246,7 @@ def refusal_page(refused: Refused) -> Answer:
     return answer
 
 
-def problem_page(status: int, title: str, detail: str, remedy: str, wait_s: str | None) -> Answer:
+def problem_page(status: int, title: str, detail: str, remedy: str, wait_s: str | None) -> Response:
     """A problem as a page; `wait_s` is the header Retry-After, which a person does not see."""
     shown = f'<p role="alert">{escape(translate(_capitalized(detail)).removesuffix("."))}.</p>' if detail else ""
     if wait_s is not None and wait_s.isdecimal():
@@ -266,7 +266,7 @@ def _wait(seconds: int) -> str:
     return translate("Try again in {n} minutes.", n=str(-(-seconds // 60)))
 
 
-def redirect_page(title: str, text: str, target: str) -> Answer:
+def redirect_page(title: str, text: str, target: str) -> Response:
     """A page that leads to an address of this service by itself, and by a link."""
     head = f'<meta http-equiv="refresh" content="0; url={escape(target)}">'
     body = f'<p>{escape(translate(text))}</p><p><a href="{escape(target)}">{escape(translate("Continue"))}</a></p>'
@@ -281,11 +281,11 @@ def link_list(links: Links) -> str:
 
 def page(
     title: str, body: str, status: int = 200, *, head: str = "", sends_to: Sequence[str] = (), prefix: str = ""
-) -> Answer:
+) -> Response:
     """A page with this body, which is HTML. `sends_to` are the origins a form's answer may send the browser on to,
     `prefix` stands before the title in the window alone."""
     policy = ("Content-Security-Policy", " ".join((_POLICY, *sends_to)))
-    return Answer(status, render_page(title, body, head=head, prefix=prefix), HTML, (policy, *_HEADERS))
+    return Response(status, render_page(title, body, head=head, prefix=prefix), HTML, (policy, *_HEADERS))
 
 
 def render_page(title: str, body: str, *, head: str = "", prefix: str = "") -> bytes:
@@ -319,17 +319,17 @@ class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
     ] = "json"
 
 
-def render_format(value: msgspec.Struct, form: str, status: int = 200) -> Answer:
+def render_format(value: msgspec.Struct, form: str, status: int = 200) -> Response:
     """The object in the asked-for format; caches do not keep it."""
     members: dict[str, object] = msgspec.to_builtins(value)
     headers = (("Cache-Control", "no-store"),)
     if form == "text":
-        return Answer(status, _lines(members, _plain), PLAIN_TEXT, headers)
+        return Response(status, _lines(members, _plain), PLAIN_TEXT, headers)
     if form == "yaml":
-        return Answer(status, _lines(members, _scalar), YAML, headers)
+        return Response(status, _lines(members, _scalar), YAML, headers)
     if form == "html":
         rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(_plain(member))}</dd>" for name, member in members.items())
-        return Answer(status, render_page("At a glance", f"<dl>{rows}</dl>"), HTML, (POLICY, *headers))
+        return Response(status, render_page("At a glance", f"<dl>{rows}</dl>"), HTML, (POLICY, *headers))
     return response.json(value, status, headers)
 
 

@@ -17,7 +17,7 @@ from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http.request import Headers
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 from countersign.kernel.security.encryption import seal_with, unseal_with
 
 VALID_S = 24 * 3600
@@ -125,7 +125,7 @@ class Running:
 class Stored(NamedTuple):
     """A stored answer; `is_derived`: its body was left out, for the route to make anew."""
 
-    answer: Answer
+    answer: Response
     is_derived: bool
 
 
@@ -144,7 +144,7 @@ async def find(reader: Reader, key: Key) -> Stored | None:
         raise KeyReused("this Idempotency-Key was used for a different request")
     plain = unseal_with(key.value.encode(), key.hash, bytes(body)) if kept == SEALED else bytes(body)
     media_type, *pairs = msgspec.json.decode(headers, type=list[tuple[str, str]])
-    return Stored(Answer(status, plain, media_type[1], (*pairs, REPLAYED)), kept == DERIVED)
+    return Stored(Response(status, plain, media_type[1], (*pairs, REPLAYED)), kept == DERIVED)
 
 
 async def lock(database: Database, transaction: Transaction, key: Key) -> None:
@@ -163,7 +163,9 @@ async def lock(database: Database, transaction: Transaction, key: Key) -> None:
         raise InProgress
 
 
-async def store(transaction: Transaction, key: Key, answer: Answer, *, secret: bool, is_derivable: bool = True) -> None:
+async def store(
+    transaction: Transaction, key: Key, answer: Response, *, secret: bool, is_derivable: bool = True
+) -> None:
     """Store the answer as the key's own, in the transaction of its effect. The bodies of streams and those over
     1 MiB are left out: their routes derive them anew from what they stored; a body that cannot be derived is stored
     whatever its size. A transient answer is not stored at all.
@@ -180,12 +182,12 @@ async def store(transaction: Transaction, key: Key, answer: Answer, *, secret: b
         raise InProgress
 
 
-async def replace(transaction: Transaction, key: Key, answer: Answer, *, secret: bool) -> None:
+async def replace(transaction: Transaction, key: Key, answer: Response, *, secret: bool) -> None:
     """Store another answer as the key's own: the one that was given in the end."""
     await transaction.run(REPLACE, key.hash, answer.status, *_stored(key, answer, secret=secret))
 
 
-def _stored(key: Key, answer: Answer, *, secret: bool, is_derivable: bool = True) -> tuple[str, bytes, int]:
+def _stored(key: Key, answer: Response, *, secret: bool, is_derivable: bool = True) -> tuple[str, bytes, int]:
     """Headers and body as they are stored, and in which way the body is."""
     kept, body = PLAIN, answer.body
     if not isinstance(body, bytes) or (is_derivable and len(body) > MAX_STORED_BYTES):

@@ -18,7 +18,7 @@ from countersign.kernel.http import instrumentation
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.problems import MethodNotAllowed, problem
 from countersign.kernel.http.request import Receive, Send
-from countersign.kernel.http.response import Answer, json
+from countersign.kernel.http.response import Response, json
 from countersign.kernel.http.worker_ipc import Scoreboard, State, WorkerMailboxes
 
 PATIENCE_S = 2.0
@@ -166,7 +166,7 @@ class Operator:
         answer.headers = (*answer.headers, ("Cache-Control", "no-store"))
         await exchange.answer(answer)
 
-    async def _answer(self, exchange: Exchange) -> Answer:
+    async def _answer(self, exchange: Exchange) -> Response:
         path = exchange.raw_path
         if self._is_ours is not None and not self._is_ours(_host(exchange.headers.get("host") or "")):
             remedy = "Ask by a loopback address, or set COUNTERSIGN_OPERATOR_HOST to one that others reach."
@@ -179,9 +179,9 @@ class Operator:
             return await self._live()
         if path == b"/readyz":
             return await self._ready()
-        return Answer(200, await self._counted(), TEXT)
+        return Response(200, await self._counted(), TEXT)
 
-    async def _live(self) -> Answer:
+    async def _live(self) -> Response:
         missing = await self._silent()
         processes = [self._state(number, is_silent=number in missing) for number in range(self._siblings.count)]
         said = Liveness("not alive" if missing else "alive", self._siblings.count, missing, processes)
@@ -205,7 +205,7 @@ class Operator:
             _shown(slot.stalled_at),
         )
 
-    async def _ready(self) -> Answer:
+    async def _ready(self) -> Response:
         findings = [Finding("serving", "failed", "the service is stopping")] if self._board.is_stopping else []
         findings += await self._checked()
         failing = [each.name for each in findings if each.state == "failed"]

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from countersign.kernel import telemetry
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.response import JSON, Answer, encode
+from countersign.kernel.http.response import JSON, Response, encode
 
 PROBLEM_JSON = "application/problem+json"
 _URI = "!#$%&'()*+,/:;=?@[]~"
@@ -52,7 +52,7 @@ class InternalError(Refused):
     resolution = "Try again; if it persists, report the X-Request-Id of the answer."
 
 
-def problem(refused: Refused, root_url: str, target: str) -> Answer:
+def problem(refused: Refused, root_url: str, target: str) -> Response:
     """The refusal as application/problem+json: the documented members, the short shape's `message`, and the two
     that OAuth and auth.md clients read, so that each finds what it knows (agent-auth 7.1).
 
@@ -79,7 +79,7 @@ def problem(refused: Refused, root_url: str, target: str) -> Answer:
             {"parameter" if fault.is_parameter else "pointer": fault.place, "detail": fault.detail}
             for fault in refused.faults
         ]
-    return Answer(refused.status, encode(body), PROBLEM_JSON, tuple(refused.headers.items()))
+    return Response(refused.status, encode(body), PROBLEM_JSON, tuple(refused.headers.items()))
 
 
 def _instance(root_url: str, target: str) -> str:
@@ -90,7 +90,7 @@ def _instance(root_url: str, target: str) -> str:
     return quote(whole.encode("latin-1", "replace"), safe=_URI)
 
 
-def oauth_error(refused: Refused) -> Answer:
+def oauth_error(refused: Refused) -> Response:
     """The refusal in the shape of RFC 6749 §5.2, which is the documented short shape as well."""
     body = {
         "error": _oauth_code(refused),
@@ -102,7 +102,7 @@ def oauth_error(refused: Refused) -> Answer:
     if refused.remedy:
         body["resolution"] = refused.remedy
     headers = (*refused.headers.items(), ("Cache-Control", "no-store"), ("Pragma", "no-cache"))
-    return Answer(refused.status, encode(body), JSON, headers)
+    return Response(refused.status, encode(body), JSON, headers)
 
 
 def _oauth_code(refused: Refused) -> str:

@@ -11,7 +11,7 @@ from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http import response
 from countersign.kernel.http.request import Headers
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 _NUMBER = r"([0-9]{1,18})"
 _CONTENT_RANGE = re.compile(rf"bytes {_NUMBER}-{_NUMBER}/{_NUMBER}")
@@ -118,7 +118,7 @@ async def range_response(
     request: Headers,
     stored: StoredContent,
     begin: Callable[[], Awaitable[None]] | None = None,
-) -> Answer:
+) -> Response:
     """304, 206 or 200, as If-None-Match, If-Range and Range ask. `begin` is awaited when bytes from the first one
     on are about to be sent, and neither for HEAD nor for a range that begins later.
 
@@ -127,7 +127,7 @@ async def range_response(
     """
     common = (*stored.headers, ("Cache-Control", stored.caching), ("Accept-Ranges", "bytes"))
     if response.none_match(request.get("if-none-match"), stored.etag):
-        return Answer(304, headers=common, etag=stored.etag)
+        return Response(304, headers=common, etag=stored.etag)
     unchanged = request.get("if-range") in (None, stored.etag)
     wanted = requested_range(request.get("range"), stored.size) if unchanged else None
     span = wanted or ByteRange(0, stored.size)
@@ -136,7 +136,7 @@ async def range_response(
     if wanted is not None:
         headers = (*headers, ("Content-Range", f"bytes {span.start}-{span.stop - 1}/{stored.size}"))
     body = _bytes(blobs, stored.sha256, span, begin if span.start == 0 else None)
-    return Answer(206 if wanted is not None else 200, body, stored.media_type, headers, stored.etag)
+    return Response(206 if wanted is not None else 200, body, stored.media_type, headers, stored.etag)
 
 
 async def _bytes(

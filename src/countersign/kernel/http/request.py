@@ -9,7 +9,7 @@ import msgspec
 
 from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.response import Answer
+from countersign.kernel.http.response import Response
 
 Message: TypeAlias = dict[str, Any]
 """One ASGI event."""
@@ -101,15 +101,15 @@ INNER_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class Subrequest:
     """A request inside another. `target` is the whole path with its query, as it would be sent; `headers` have
-    lower-case names; `most_bytes` is what the answer's body may have; `batched` tells that it is one of several."""
+    lower-case names; `max_bytes` is what the answer's body may have; `batched` tells that it is one of several."""
 
     method: str
     target: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
-    most_bytes: int = INNER_BYTES
+    max_bytes: int = INNER_BYTES
     batched: bool = False
 
 
@@ -119,16 +119,18 @@ QueryT = TypeVar("QueryT", bound=msgspec.Struct)
 BodyT = TypeVar("BodyT", bound=msgspec.Struct)
 
 
-class Inside(Protocol):
-    """Answers a request inside another; see `Call.ask`."""
+class SubrequestHandler(Protocol):
+    """Answers a request inside another; see `Request.ask`."""
 
-    async def __call__(self, outer: "Call[Any, Any, Any, Any]", inner: Inner, within: "Within[Any] | None") -> Answer:
+    async def __call__(
+        self, outer: "Request[Any, Any, Any, Any]", inner: Subrequest, within: "ScopedContext[Any] | None"
+    ) -> Response:
         """The inner request's answer."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Within(Generic[ContextT]):
+class ScopedContext(Generic[ContextT]):
     """What an inner request works on in place of the service's own: a context, and the database that it holds."""
 
     context: ContextT
@@ -136,7 +138,7 @@ class Within(Generic[ContextT]):
 
 
 @dataclass(slots=True)
-class Call(Generic[ContextT, CallerT, QueryT, BodyT]):
+class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
     """One decoded request: the service's context, who calls, and the typed path, query and body.
 
     `path` holds the parameters of the route's template; `address` is the client's IP address (from a trusted
@@ -156,7 +158,7 @@ class Call(Generic[ContextT, CallerT, QueryT, BodyT]):
     receive: Receive
     stopping: asyncio.Event | None = None
     prepared: object = None
-    inside: Inside | None = None
+    inside: SubrequestHandler | None = None
     root_path: str = ""
     _transaction: Transaction | None = field(default=None)
 
@@ -167,12 +169,12 @@ class Call(Generic[ContextT, CallerT, QueryT, BodyT]):
             raise LookupError("only a route declared with writes=True runs in a transaction")
         return self._transaction
 
-    def within(self, transaction: Transaction) -> "Call[ContextT, CallerT, QueryT, BodyT]":
+    def within(self, transaction: Transaction) -> "Request[ContextT, CallerT, QueryT, BodyT]":
         """The same call, working in the given transaction."""
         self._transaction = transaction
         return self
 
-    async def ask(self, inner: Inner, within: Within[ContextT] | None = None) -> Answer:
+    async def ask(self, inner: Subrequest, within: ScopedContext[ContextT] | None = None) -> Response:
         """The answer to another request of the same caller, with a whole body: decided, limited and counted as if it
         had come by itself. A refusal is an answer too, and so is a fault, which is logged.
 

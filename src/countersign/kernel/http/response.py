@@ -15,7 +15,7 @@ _encoder = msgspec.json.Encoder()
 
 
 @dataclass(slots=True)
-class Answer:
+class Response:
     """An HTTP answer before the headers that every answer carries are added.
 
     `etag` is the strong entity tag of catalog data where the handler knows it already (quotes included). One that
@@ -35,14 +35,14 @@ def encode(value: object) -> bytes:
     return _encoder.encode(value)
 
 
-def json(value: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Answer:
+def json(value: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """An answer that carries the value as JSON."""
-    return Answer(status, _encoder.encode(value), JSON, headers)
+    return Response(status, _encoder.encode(value), JSON, headers)
 
 
-def no_content() -> Answer:
+def no_content() -> Response:
     """204, with nothing to say."""
-    return Answer(204)
+    return Response(204)
 
 
 Coding: TypeAlias = Literal["zstd", "gzip"]

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from countersign.kernel.http.request import Headers
-from countersign.kernel.http.response import CODINGS, Answer, Coding, coded_tag
+from countersign.kernel.http.response import CODINGS, Coding, Response, coded_tag
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -84,7 +84,7 @@ class EncodingCache:
             self._used_bytes -= len(old)
         return packed
 
-    def answer(self, answer: Answer, headers: Headers) -> Answer:
+    def answer(self, answer: Response, headers: Headers) -> Response:
         """The answer in the coding that the request takes; unchanged where it is short or above the limit, streamed or
         has no tag."""
         coding = negotiate_coding(headers)
@@ -94,7 +94,7 @@ class EncodingCache:
             return answer
         packed = self.body(answer.etag, answer.body, coding)
         tag = coded_tag(answer.etag, coding)
-        return Answer(200, packed, answer.media_type, (*answer.headers, ("Content-Encoding", coding)), tag)
+        return Response(200, packed, answer.media_type, (*answer.headers, ("Content-Encoding", coding)), tag)
 
 
 Target: TypeAlias = tuple[bytes, bytes]

@@ -10,8 +10,8 @@ import msgspec
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.deprecation import Deprecation, of_answers
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
-from countersign.kernel.http.request import BodyT, Call, Caller, CallerT, ContextT, QueryT
-from countersign.kernel.http.response import JSON, Answer
+from countersign.kernel.http.request import BodyT, Caller, CallerT, ContextT, QueryT, Request
+from countersign.kernel.http.response import JSON, Response
 
 MEBIBYTE = 1 << 20
 
@@ -97,14 +97,14 @@ class Route(Generic[ContextT]):
 
     method: str
     path: str
-    handler: Callable[[Call[ContextT, Any, Any, Any]], Awaitable[Answer]]
+    handler: Callable[[Request[ContextT, Any, Any, Any]], Awaitable[Response]]
     query: type[msgspec.Struct]
     body: type[msgspec.Struct] | None
     answers: Mapping[int, object]
     summary: str
-    prepare: Callable[[Call[ContextT, Any, Any, Any]], Awaitable[object]] | None = None
-    derive: Callable[[Call[ContextT, Any, Any, Any], Answer], Awaitable[Answer]] | None = None
-    settle: Callable[[Call[ContextT, Any, Any, Any], Answer], Awaitable[Answer]] | None = None
+    prepare: Callable[[Request[ContextT, Any, Any, Any]], Awaitable[object]] | None = None
+    derive: Callable[[Request[ContextT, Any, Any, Any], Response], Awaitable[Response]] | None = None
+    settle: Callable[[Request[ContextT, Any, Any, Any], Response], Awaitable[Response]] | None = None
     scope: str | None = None
     signed_in: bool = False
     writes: bool = False
@@ -145,14 +145,14 @@ def shapes(answers: Mapping[int, object]) -> list[object]:
 def route(
     method: str,
     path: str,
-    handler: Callable[[Call[ContextT, CallerT, QueryT, BodyT]], Awaitable[Answer]],
+    handler: Callable[[Request[ContextT, CallerT, QueryT, BodyT]], Awaitable[Response]],
     *,
     answers: Mapping[int, object],
     query: type[QueryT] | None = None,
     body: type[BodyT] | None = None,
-    prepare: Callable[[Call[ContextT, CallerT, QueryT, BodyT]], Awaitable[object]] | None = None,
-    derive: Callable[[Call[ContextT, CallerT, QueryT, BodyT], Answer], Awaitable[Answer]] | None = None,
-    settle: Callable[[Call[ContextT, CallerT, QueryT, BodyT], Answer], Awaitable[Answer]] | None = None,
+    prepare: Callable[[Request[ContextT, CallerT, QueryT, BodyT]], Awaitable[object]] | None = None,
+    derive: Callable[[Request[ContextT, CallerT, QueryT, BodyT], Response], Awaitable[Response]] | None = None,
+    settle: Callable[[Request[ContextT, CallerT, QueryT, BodyT], Response], Awaitable[Response]] | None = None,
     **options: Unpack[Options],
 ) -> Route[ContextT]:
     """Declare an endpoint. The handler's docstring is its summary; `{name}` in the path is a parameter.
@@ -296,9 +296,9 @@ def _preflight_route(path: str, offered: tuple[str, ...], *, at_root: bool) -> R
         ("Access-Control-Max-Age", str(_PREFLIGHT_MAX_AGE_S)),
     )
 
-    async def allow(call: Call[Any, Caller, Preflight, Nothing]) -> Answer:
+    async def allow(call: Request[Any, Caller, Preflight, Nothing]) -> Response:
         """Allow pages of other sites to call this."""
-        return Answer(204, headers=headers)
+        return Response(204, headers=headers)
 
     return route(
         "OPTIONS",

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from countersign.kernel.http.exchange import Exchange
-from countersign.kernel.http.request import STATE_KEY, Call, ContextT, Inner, Message, NotBatchable
-from countersign.kernel.http.response import JSON, Answer
+from countersign.kernel.http.request import STATE_KEY, ContextT, Message, NotBatchable, Request, Subrequest
+from countersign.kernel.http.response import JSON, Response
 from countersign.kernel.http.routing import Route
 
 
-def exchange_of(outer: Call[Any, Any, Any, Any], inner: Inner) -> Exchange:
+def exchange_of(outer: Request[Any, Any, Any, Any], inner: Subrequest) -> Exchange:
     """The inner request as if it had come over the wire, from where the outer one came."""
     path, _, query = inner.target.partition("?")
     scope = {
@@ -40,7 +40,7 @@ async def _unsent(_message: Message) -> None:
     raise AssertionError("an answer to an inner request is handed over, never sent")
 
 
-def callable_inside(route: Route[ContextT], inner: Inner) -> Route[ContextT]:
+def callable_inside(route: Route[ContextT], inner: Subrequest) -> Route[ContextT]:
     """The route as it is called inside another request.
 
     Raises:
@@ -51,28 +51,28 @@ def callable_inside(route: Route[ContextT], inner: Inner) -> Route[ContextT]:
         raise NotBatchable("a batch holds no other batch")
     if route.streams or route.own_credentials or JSON not in route.produces:
         raise NotBatchable("what is read or answered as a stream, or signs in, is called by itself")
-    return _whole(route, inner.most_bytes)
+    return _whole(route, inner.max_bytes)
 
 
-def _whole(route: Route[ContextT], most_bytes: int) -> Route[ContextT]:
+def _whole(route: Route[ContextT], max_bytes: int) -> Route[ContextT]:
     """The route with its streamed answers collected before its transaction commits, so that one that is too long, or
     no JSON, leaves no effect."""
     derive = route.derive
 
-    async def collected(call: Call[ContextT, Any, Any, Any]) -> Answer:
-        return await _collected(await route.handler(call), most_bytes)
+    async def collected(call: Request[ContextT, Any, Any, Any]) -> Response:
+        return await _collected(await route.handler(call), max_bytes)
 
-    async def derived(call: Call[ContextT, Any, Any, Any], replayed: Answer) -> Answer:
-        return replayed if derive is None else await _collected(await derive(call, replayed), most_bytes)
+    async def derived(call: Request[ContextT, Any, Any, Any], replayed: Response) -> Response:
+        return replayed if derive is None else await _collected(await derive(call, replayed), max_bytes)
 
     return replace(route, handler=collected, derive=derived)
 
 
-async def _collected(answer: Answer, most_bytes: int) -> Answer:
+async def _collected(answer: Response, max_bytes: int) -> Response:
     """The answer with its whole body.
 
     Raises:
-        NotBatchable: it has more than `most_bytes` bytes, or is no JSON.
+        NotBatchable: it has more than `max_bytes` bytes, or is no JSON.
     """
     if answer.body != b"" and answer.media_type != JSON:
         raise NotBatchable(f"this would answer with {answer.media_type}: ask for JSON, or call it by itself")
@@ -84,9 +84,9 @@ async def _collected(answer: Answer, most_bytes: int) -> Answer:
         async for piece in answer.body:
             size += len(piece)
             pieces.append(piece)
-            if size > most_bytes:
+            if size > max_bytes:
                 break
     answer.body = b"".join(pieces)
-    if len(answer.body) > most_bytes:
-        raise NotBatchable(f"the answer has more than {most_bytes} bytes")
+    if len(answer.body) > max_bytes:
+        raise NotBatchable(f"the answer has more than {max_bytes} bytes")
     return answer

@@ -91,7 +91,7 @@ class Fault(Exception):
         return b'{"jsonrpc":"2.0",%b"error":%b}' % (named, _encode(error))
 
 
-class Request(msgspec.Struct, frozen=True, gc=False):
+class RpcRequest(msgspec.Struct, frozen=True, gc=False):
     """A request: its id as JSON, and its params as JSON, an object; None when there are none."""
 
     id: bytes
@@ -103,13 +103,13 @@ class Request(msgspec.Struct, frozen=True, gc=False):
         return b'{"jsonrpc":"2.0","id":%b,"result":{%b}}' % (self.id, members)
 
 
-class Unanswered(msgspec.Struct, frozen=True, gc=False):
+class OneWayMessage(msgspec.Struct, frozen=True, gc=False):
     """A notification, or a response: nothing is said to it."""
 
     is_response: bool
 
 
-Message: TypeAlias = Request | Unanswered
+Message: TypeAlias = RpcRequest | OneWayMessage
 
 
 class _Sent(msgspec.Struct):
@@ -168,12 +168,12 @@ def read_one(text: str | bytes) -> Message:
     if sent.jsonrpc != "2.0":
         raise Fault(INVALID_REQUEST, 'jsonrpc must be "2.0"', status=400, id=identity)
     if sent.method is UNSET and identity is not None and sent.is_answer:
-        return Unanswered(is_response=True)
+        return OneWayMessage(is_response=True)
     if not isinstance(sent.method, str):
         raise Fault(INVALID_REQUEST, "method must be a string", status=400, id=identity)
     if identity is None:
-        return Unanswered(is_response=False)
-    return Request(identity, sent.method, _params(sent, identity))
+        return OneWayMessage(is_response=False)
+    return RpcRequest(identity, sent.method, _params(sent, identity))
 
 
 def _params(sent: _Sent, identity: bytes) -> bytes | None:
@@ -264,7 +264,7 @@ def header_of(headers: Headers, name: str) -> str | None:
     return None if found is None else found.strip(" \t")
 
 
-def is_self_described(headers: Headers, request: Request | None) -> bool:
+def is_self_described(headers: Headers, request: RpcRequest | None) -> bool:
     """Whether a message is in this revision or a later one: it says so, or its header names none with a handshake.
     The handshake itself never is (2026-07-28, Versioning, Backward Compatibility)."""
     wanted = None if request is None else _meta(request).get(_REVISION)
@@ -275,7 +275,7 @@ def is_self_described(headers: Headers, request: Request | None) -> bool:
     )
 
 
-def check_headers(headers: Headers, request: Request) -> None:
+def check_headers(headers: Headers, request: RpcRequest) -> None:
     """Hold a request's headers against its body (2026-07-28, Streamable HTTP, Server Validation).
 
     Raises:
@@ -298,7 +298,7 @@ def check_headers(headers: Headers, request: Request) -> None:
         raise Fault(INVALID_PARAMS, f"params._meta must hold {_CAPABILITIES}", status=400, id=request.id)
 
 
-def _compare(request: Request, name: str, header: str | None, value: object) -> None:
+def _compare(request: RpcRequest, name: str, header: str | None, value: object) -> None:
     if header != value:
         raise Fault(HEADER_MISMATCH, f"Header mismatch: {name} must be as in the body", status=400, id=request.id)
 
@@ -313,12 +313,12 @@ def _decoded_header(header: str | None) -> str | None:
         return None
 
 
-def _meta(request: Request) -> Mapping[str, Any]:
+def _meta(request: RpcRequest) -> Mapping[str, Any]:
     found = _params_of(request).meta
     return cast("Mapping[str, Any]", {}) if found is msgspec.UNSET else found
 
 
-def _params_of(request: Request) -> _Params:
+def _params_of(request: RpcRequest) -> _Params:
     if request.params is None:
         return _Params()
     try:

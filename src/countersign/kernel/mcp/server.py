@@ -19,8 +19,8 @@ from countersign.kernel.mcp.messages import (
     Fault,
     Headers,
     Message,
-    Request,
     Revision,
+    RpcRequest,
 )
 from countersign.kernel.mcp.tools import Outcome, Tools
 from countersign.kernel.validation_messages import sentence
@@ -121,14 +121,14 @@ class Server(Generic[ContextT]):
 
     async def _answer(self, context: ContextT, headers: Headers, body: bytes) -> Reply:
         message = messages.read(body)
-        request = message if isinstance(message, Request) else None
+        request = message if isinstance(message, RpcRequest) else None
         if self._with_2026 and messages.is_self_described(headers, request):
             try:
                 return await self._self_described(context, headers, message)
             except Fault as fault:
                 return Reply(fault.status, fault.encoded(None if request is None else request.id))
         revision = _revision_of(headers, request)
-        if isinstance(message, Request):
+        if isinstance(message, RpcRequest):
             return Reply(200, await self._respond(context, revision, message))
         return await self._batch(context, revision, message) if isinstance(message, list) else Reply(202)
 
@@ -137,18 +137,18 @@ class Server(Generic[ContextT]):
         if not revision.has_batches:
             raise Fault(INVALID_REQUEST, f"revision {revision.name} has no batches", status=400)
         read = [_element(each) for each in elements]
-        if any(isinstance(each, Request) and each.method == "initialize" for each in read):
+        if any(isinstance(each, RpcRequest) and each.method == "initialize" for each in read):
             raise Fault(INVALID_REQUEST, "initialize must not be part of a batch", status=400)
         answers: list[bytes] = []
         for each in read:
-            if isinstance(each, Request):
+            if isinstance(each, RpcRequest):
                 answers.append(await self._next(context, revision, each, sum(map(len, answers))))
                 await asyncio.sleep(0)  # an answer from memory waits for nothing, and others are to be heard in between
             elif isinstance(each, Fault):
                 answers.append(each.encoded())
         return Reply(200, b"[%b]" % b",".join(answers)) if answers else Reply(202)
 
-    async def _next(self, context: ContextT, revision: Revision, request: Request, answered_bytes: int) -> bytes:
+    async def _next(self, context: ContextT, revision: Revision, request: RpcRequest, answered_bytes: int) -> bytes:
         if answered_bytes > BATCH_BYTES:
             return Fault(INTERNAL_ERROR, "not done: the answers before are too long").encoded(request.id)
         try:
@@ -157,7 +157,7 @@ class Server(Generic[ContextT]):
             # The other messages of the batch are answered.
             return Fault(INVALID_PARAMS, refused.detail).encoded(request.id)
 
-    async def _respond(self, context: ContextT, revision: Revision, request: Request) -> bytes:
+    async def _respond(self, context: ContextT, revision: Revision, request: RpcRequest) -> bytes:
         try:
             if request.method == "tools/call":
                 outcome = await self._call(context, request)
@@ -167,7 +167,7 @@ class Server(Generic[ContextT]):
         except Fault as fault:
             return fault.encoded(request.id)
 
-    async def _members(self, context: ContextT, revision: Revision, request: Request) -> bytes:
+    async def _members(self, context: ContextT, revision: Revision, request: RpcRequest) -> bytes:
         """The members of the result of anything but a call."""
         if request.method == "tools/list":
             asked = _params(request, _List)
@@ -178,7 +178,7 @@ class Server(Generic[ContextT]):
             return b""
         raise Fault(METHOD_NOT_FOUND, f"Method not found: {request.method}")
 
-    async def _call(self, context: ContextT, request: Request) -> Outcome:
+    async def _call(self, context: ContextT, request: RpcRequest) -> Outcome:
         asked = _params(request, _Call)
         arguments = bytes(asked.arguments)
         # Some clients send null where there are none.
@@ -205,7 +205,7 @@ class Server(Generic[ContextT]):
         """Answer in revision 2026-07-28; its errors have HTTP statuses of their own."""
         if isinstance(message, list):
             raise Fault(INVALID_REQUEST, "the body must be one message", status=400)
-        if not isinstance(message, Request):
+        if not isinstance(message, RpcRequest):
             if message.is_response:
                 raise Fault(INVALID_REQUEST, "a client sends no responses", status=400)
             return Reply(202)
@@ -241,7 +241,7 @@ def _element(raw: bytes) -> Message | Fault:
         return fault
 
 
-def _revision_of(headers: Headers, request: Request | None) -> Revision:
+def _revision_of(headers: Headers, request: RpcRequest | None) -> Revision:
     """The revision that the header names.
 
     Raises:
@@ -258,7 +258,7 @@ def _revision_of(headers: Headers, request: Request | None) -> Revision:
     return found
 
 
-def _params(request: Request, kind: type[_ParamsT]) -> _ParamsT:
+def _params(request: RpcRequest, kind: type[_ParamsT]) -> _ParamsT:
     """The params as a struct.
 
     Raises:
