@@ -11,20 +11,20 @@ import pytest
 
 from countersign.backup import table_checksum
 from countersign.distribution import app as store_app
-from countersign.distribution import sealed as store_sealed
+from countersign.distribution import encrypted_columns as store_sealed
 from countersign.distribution.context import Store
 from countersign.distribution.identity import organisations, people
 from countersign.distribution.signing import keys as signing
 from countersign.distribution.webhooks import events as store_events
 from countersign.kernel import reencryption
 from countersign.kernel.database.port import Database
-from countersign.kernel.reencryption import Lot, SealedColumn
-from countersign.kernel.security.encryption import CannotUnseal
+from countersign.kernel.reencryption import EncryptedColumn, KeyUsage
+from countersign.kernel.security.encryption import DecryptionFailed
 from countersign.kernel.security.masterkey import MasterKey, parse_master_key
 from countersign.kernel.webhooks import receivers
 from countersign.kernel.webhooks.outbox import Outbox
 from countersign.records import app as records_app
-from countersign.records import sealed as records_sealed
+from countersign.records import encrypted_columns as records_sealed
 from countersign.records.approvals import events as record_events
 from countersign.settings import Settings
 
@@ -49,7 +49,7 @@ def unpurposed_seals(text: str) -> list[int]:
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
-        and (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")) == "seal"
+        and (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")) == "encrypt"
     ]
     if "kernel.security" not in text or not calls:
         return [0]
@@ -80,11 +80,11 @@ def test_whoever_seals_declares_the_column_and_its_service_lists_it() -> None:
 
 
 def test_sealing_for_another_purpose_is_found() -> None:
-    start = "from countersign.kernel.security.encryption import seal\n"
+    start = "from countersign.kernel.security.encryption import encrypt\n"
 
-    assert unpurposed_seals(start + "a = seal(master, b'', PURPOSE)") == []
-    assert unpurposed_seals(start + "a = seal(master, b'', 'other')") == [2]
-    assert unpurposed_seals(start + "a = unseal(master, b'', PURPOSE)") == [0]
+    assert unpurposed_seals(start + "a = encrypt(master, b'', PURPOSE)") == []
+    assert unpurposed_seals(start + "a = encrypt(master, b'', 'other')") == [2]
+    assert unpurposed_seals(start + "a = decrypt(master, b'', PURPOSE)") == [0]
 
 
 # What lies in the databases -----------------------------------------------------------------------
@@ -99,26 +99,26 @@ class Both:
     service: records_app.Service
 
     @property
-    def parts(self) -> tuple[tuple[Database, Sequence[SealedColumn]], ...]:
+    def parts(self) -> tuple[tuple[Database, Sequence[EncryptedColumn]], ...]:
         """Each service's database and what it declares."""
         return (
             (self.store.database, store_sealed.COLUMNS),
             (self.service.records.database, records_sealed.COLUMNS),
         )
 
-    async def lots(self, master: MasterKey) -> list[Lot]:
+    async def lots(self, master: MasterKey) -> list[KeyUsage]:
         """All that is sealed."""
         return [
             lot
             for database, columns in self.parts
             for column in columns
-            for lot in await reencryption.look(database, column, master)
+            for lot in await reencryption.key_usage(database, column, master)
         ]
 
     async def seal_anew(self, master: MasterKey) -> list[int]:
         """Seal everything anew; how many values of each column that were."""
         return [
-            await reencryption.seal_anew(database, column, master)
+            await reencryption.reencrypt(database, column, master)
             for database, columns in self.parts
             for column in columns
         ]
@@ -208,9 +208,9 @@ async def test_after_everything_was_sealed_anew_the_new_key_alone_opens_it(both:
 async def test_every_missing_key_is_named(both: Both) -> None:
     store_part, records_part = both.parts
     for column in store_sealed.COLUMNS[1:]:
-        await reencryption.seal_anew(both.store.database, column, parse_master_key(BOTH, "test"))
+        await reencryption.reencrypt(both.store.database, column, parse_master_key(BOTH, "test"))
 
-    with pytest.raises(CannotUnseal) as refusal:
+    with pytest.raises(DecryptionFailed) as refusal:
         await reencryption.require_keys(*store_part, parse_master_key(THIRD, "test"))
 
     assert "new, old" in refusal.value.detail
@@ -228,12 +228,12 @@ async def test_what_does_not_open_is_counted_and_left_as_it_is(both: Both) -> No
         await transaction.run("UPDATE signing_key SET sealed = $1 WHERE org_id = $2", b"\x07damaged", org)
     master = parse_master_key(BOTH, "test")
 
-    changed = await reencryption.seal_anew(database, column, master)
+    changed = await reencryption.reencrypt(database, column, master)
 
     assert changed == 1
-    assert await reencryption.look(database, column, master) == [
-        Lot("signing_key", "", 1, 1),
-        Lot("signing_key", "new", 1, 0),
+    assert await reencryption.key_usage(database, column, master) == [
+        KeyUsage("signing_key", "", 1, 1),
+        KeyUsage("signing_key", "new", 1, 0),
     ]
     await reencryption.require_keys(database, (column,), master)
     assert (await signing.current(replace(both.store, master=master), other)).private
@@ -263,11 +263,12 @@ async def test_a_value_that_somebody_changes_meanwhile_stays_theirs(both: Both) 
 
 async def test_values_of_many_pages_are_all_found_once(both: Both) -> None:
     box = record_events.outbox_of(both.service.records)
-    for number in range(2 * reencryption.AT_ONCE):
+    for number in range(2 * reencryption.BATCH_SIZE):
         await _add_receiver(box, f"owner {number}")
     master = parse_master_key(BOTH, "test")
 
-    changed = await reencryption.seal_anew(box.database, receivers.SEALED, master)
+    changed = await reencryption.reencrypt(box.database, receivers.SEALED, master)
 
-    assert changed == 2 * reencryption.AT_ONCE + 1
-    assert await reencryption.look(box.database, receivers.SEALED, master) == [Lot("webhook", "new", changed, 0)]
+    assert changed == 2 * reencryption.BATCH_SIZE + 1
+    usage = await reencryption.key_usage(box.database, receivers.SEALED, master)
+    assert usage == [KeyUsage("webhook", "new", changed, 0)]

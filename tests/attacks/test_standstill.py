@@ -12,7 +12,7 @@ from tests.distribution.world import World
 @pytest.fixture
 def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """No moment on the loop and no time at all for long reads: whatever is answered was read without a bound."""
-    monkeypatch.setattr(sqlite, "MOMENT_CHECKS", 0)
+    monkeypatch.setattr(sqlite, "BUDGET_CHECKS", 0)
     monkeypatch.setattr(sqlite, "STEPS_BETWEEN_CHECKS", 1)
     return replace(settings, read_deadline_s=0)
 

@@ -19,7 +19,7 @@ from countersign.backup.reading import Reading
 from countersign.kernel import clock
 from countersign.kernel.blobs.local import LocalBlobs
 from countersign.kernel.database import sqlite_connection
-from countersign.kernel.security.age import Damaged, Opening, Sealing, WrongPassphrase, damage
+from countersign.kernel.security.age import AgeDecryptor, AgeEncryptor, Damaged, WrongPassphrase, find_damage
 from tests.figures import Figures
 
 PASSPHRASE = "correct horse battery staple"
@@ -55,12 +55,12 @@ class Installation:
     def begun(self) -> Backup:
         """A backup that is to be made."""
         blobs = Blobs(self.store, "distribution", LIVE)
-        writing = Writing(Sealing(self.archive.write, PASSPHRASE, work=WORK))
+        writing = Writing(AgeEncryptor(self.archive.write, PASSPHRASE, work=WORK))
         return Backup(writing, self.databases, blobs, lambda what, done: None)
 
     def read(self) -> tuple[Reading, dict[str, str]]:
         """The archive read to its end, and the digests of what it holds."""
-        reading = Reading(Opening(io.BytesIO(self.archive.getvalue()).read, PASSPHRASE), SCHEMAS)
+        reading = Reading(AgeDecryptor(io.BytesIO(self.archive.getvalue()).read, PASSPHRASE), SCHEMAS)
         found: dict[str, str] = {}
         for member in reading.members():
             found[member.name] = hashlib.sha256(b"".join(member.pieces())).hexdigest()
@@ -186,7 +186,7 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
 def damaged_places(archive: bytes) -> list[tuple[int, int]]:
     """Where it is damaged, as `verify` finds it."""
     try:
-        reading = Reading(Opening(io.BytesIO(archive).read, PASSPHRASE), SCHEMAS)
+        reading = Reading(AgeDecryptor(io.BytesIO(archive).read, PASSPHRASE), SCHEMAS)
         for _ in reading.members():
             continue
     except WrongPassphrase:
@@ -194,7 +194,7 @@ def damaged_places(archive: bytes) -> list[tuple[int, int]]:
     except Damaged as error:
         found = [(error.start, error.stop)]
         with suppress(Damaged):
-            found = [each[:2] for each in damage(io.BytesIO(archive).read, PASSPHRASE)]
+            found = [each[:2] for each in find_damage(io.BytesIO(archive).read, PASSPHRASE)]
         # The nonce stands before the first chunk, which does not open without it.
         return [(start - 16 if start == HEADER_BYTES else start, stop) for start, stop in found]
     return []
@@ -203,13 +203,13 @@ def damaged_places(archive: bytes) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("schemas", [("../escaped",), ("/elsewhere",), ("./distribution",), ("records", "records")])
 def test_an_archive_of_other_schemas_is_refused_before_anything_is_written(schemas: tuple[str, ...]) -> None:
     archive = io.BytesIO()
-    writing = Writing(Sealing(archive.write, PASSPHRASE, work=WORK))
+    writing = Writing(AgeEncryptor(archive.write, PASSPHRASE, work=WORK))
     about = About(FORMAT, "1.0.0", "sqlite", schemas, "2026-01-01T00:00:00Z")
     writing.add(ABOUT, msgspec.json.encode(about))
     writing.finish(Manifest(clock.now(), "", 0, 0, dict(writing.digests), {}, ()))
 
     with pytest.raises(Damaged, match="other schemas"):
-        Reading(Opening(io.BytesIO(archive.getvalue()).read, PASSPHRASE), SCHEMAS)
+        Reading(AgeDecryptor(io.BytesIO(archive.getvalue()).read, PASSPHRASE), SCHEMAS)
 
 
 ABOUT_SQLITE = msgspec.json.encode(About(FORMAT, "1.0.0", "sqlite", ("distribution",), "2026-01-01T00:00:00Z"))
@@ -242,9 +242,9 @@ HOSTILE = {
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_no_backup_writes_is_damage_that_is_found_at_once(kind: str) -> None:
     archive = io.BytesIO()
-    sealing = Sealing(archive.write, PASSPHRASE, work=WORK)
+    sealing = AgeEncryptor(archive.write, PASSPHRASE, work=WORK)
     sealing.write(HOSTILE[kind] + bytes(1024))
     sealing.finish()
 
     with pytest.raises(Damaged, match=r"no file|comes twice|cannot be read|no blob|ends too early"):
-        list(Reading(Opening(io.BytesIO(archive.getvalue()).read, PASSPHRASE), SCHEMAS).members())
+        list(Reading(AgeDecryptor(io.BytesIO(archive.getvalue()).read, PASSPHRASE), SCHEMAS).members())

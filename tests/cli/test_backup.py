@@ -12,7 +12,7 @@ import pytest
 from countersign.backup.restoring import RESTORED_SETTINGS
 from countersign.cli import progress
 from countersign.cli.output import Exit
-from countersign.kernel.security.age import Sealing
+from countersign.kernel.security.age import AgeEncryptor
 from tests.cli.conftest import Run
 from tests.servers.countersign import COMMAND, MASTER_KEY, environment
 from tests.servers.postgres import Cluster, PostgresFactory
@@ -339,7 +339,7 @@ def test_an_archive_that_asks_for_more_memory_than_there_is_says_so(tmp_path: Pa
 
     def verified(work: int) -> "subprocess.CompletedProcess[str]":
         made = io.BytesIO()
-        Sealing(made.write, "any", work=1).finish()
+        AgeEncryptor(made.write, "any", work=1).finish()
         (tmp_path / "one.backup").write_bytes(made.getvalue().replace(b" 1\n", b" %d\n" % work, 1))
         command = [*COMMAND, "verify", tmp_path / "one.backup"]
         variables = environment(**PASSPHRASE)

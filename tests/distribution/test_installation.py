@@ -22,7 +22,7 @@ from countersign.kernel import clock, connection_urls, ids, installation_id
 from countersign.kernel.blobs.open import read_address
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import migration_marker
-from countersign.kernel.database.migration_marker import Mark
+from countersign.kernel.database.migration_marker import MigrationMarker
 from countersign.kernel.installation_id import InstallationMismatch
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL, begun
@@ -334,8 +334,8 @@ async def test_a_directory_that_is_marked_as_another_databases_is_refused(instal
         pytest.skip("SQLite databases have no address")
     await begin(installation)
     await forget(installation)
-    migration_marker.write(
-        installation.folder, Mark("x", "elsewhere:5432/other", "2026-01-01T00:00:00Z", is_complete=True)
+    migration_marker.write_marker(
+        installation.folder, MigrationMarker("x", "elsewhere:5432/other", "2026-01-01T00:00:00Z", is_complete=True)
     )
 
     refused = await refusal(installation)

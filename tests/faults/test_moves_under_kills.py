@@ -9,7 +9,7 @@ import pytest
 
 from countersign.cli.output import Exit
 from countersign.kernel.database import migration_marker
-from countersign.kernel.database.migration_marker import Mark
+from countersign.kernel.database.migration_marker import MigrationMarker
 from tests.faults.drill import Place
 from tests.faults.test_backups_under_kills import killed
 from tests.figures import Figures
@@ -61,7 +61,7 @@ def test_a_killed_move_is_made_again(
         url = new_postgres_url()
         move: list[str | Path] = ["db", "migrate", "--to", url, "--data", here.data]
         cut += killed(here, move, chance.uniform(0.3, 1.05) * move_s)
-        mark = migration_marker.read(here.data)
+        mark = migration_marker.read_marker(here.data)
         marked += mark is not None
         if mark is None or not mark.is_complete:
             move_s = moving_s(here, url)
@@ -82,14 +82,14 @@ def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
     serve: list[str | Path] = ["serve", "distribution", "--port", "0", "--data", here.data]
 
     # Killed before the target was complete.
-    migration_marker.write(here.data, Mark("one", where, "2026-11-22T10:00:00Z", is_complete=False))
+    migration_marker.write_marker(here.data, MigrationMarker("one", where, "2026-11-22T10:00:00Z", is_complete=False))
     unserved = here.run(*serve, check=False)
     elsewhere = here.run("db", "migrate", "--to", other, "--data", here.data, check=False)
     done = here.told(*move)
-    mark = migration_marker.read(here.data)
+    mark = migration_marker.read_marker(here.data)
     assert mark is not None
     # Killed when it was, and that was not noted yet.
-    migration_marker.write(here.data, Mark(mark.id, mark.to, mark.at, is_complete=False))
+    migration_marker.write_marker(here.data, MigrationMarker(mark.id, mark.to, mark.at, is_complete=False))
     again = here.told(*move)
     twice = here.run(*move, check=False)
 
@@ -98,7 +98,7 @@ def test_whether_a_move_that_was_cut_off_had_ended_is_found_out(
     assert mark.id != "one"
     assert done["tables"]
     assert again["tables"] == {}
-    assert migration_marker.read(here.data) == mark
+    assert migration_marker.read_marker(here.data) == mark
     # The way back.
-    migration_marker.remove(here.data)
+    migration_marker.remove_marker(here.data)
     here.run("org", "create", "b", "--name", "B", "--data", here.data)

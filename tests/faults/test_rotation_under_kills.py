@@ -51,7 +51,7 @@ async def fill(settings: Settings, database: Database) -> None:
         await filled(stack, settings)
     box = Outbox(database, parse_master_key(OLD, "test"), "https://store.example", True, 14)
     async with database.transaction() as transaction:
-        for _ in range(PAGES * reencryption.AT_ONCE):
+        for _ in range(PAGES * reencryption.BATCH_SIZE):
             await receivers.add(transaction, box, ids.new_uuid(), "https://receiver.example/", ())
         made, _ = await receivers.add(transaction, box, "last", "https://receiver.example/", ())
         await transaction.run("UPDATE webhook SET id = '~last' WHERE id = $1", made.id)
@@ -59,7 +59,7 @@ async def fill(settings: Settings, database: Database) -> None:
 
 async def under_new(database: Database) -> tuple[int, int]:
     """How many receivers' secrets lie under the new key, and how many do not open with the two."""
-    lots = await reencryption.look(database, receivers.SEALED, MASTER)
+    lots = await reencryption.key_usage(database, receivers.SEALED, MASTER)
     return sum(lot.values for lot in lots if lot.key_id == "new"), sum(lot.unopened for lot in lots)
 
 
@@ -69,7 +69,7 @@ async def kill_in_the_middle(command: list[str | Path], variables: dict[str, str
         process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
             async with asyncio.timeout(120):
-                while (await under_new(database))[0] < PAGES * reencryption.AT_ONCE:
+                while (await under_new(database))[0] < PAGES * reencryption.BATCH_SIZE:
                     assert process.poll() is None, process.communicate()
                     await asyncio.sleep(0.01)
         finally:
@@ -94,7 +94,7 @@ async def test_a_killed_rotation_is_gone_on_with(database_url: str, tmp_path: Pa
         done = await kill_in_the_middle(command, variables, database)
         again = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=120, check=False)
 
-        assert done == PAGES * reencryption.AT_ONCE
+        assert done == PAGES * reencryption.BATCH_SIZE
         assert again.returncode == 0, again.stderr
         answer = json.loads(again.stdout)
         assert answer["reencrypted"]["distribution.service_key"] == 0

@@ -17,7 +17,14 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Transaction
-from countersign.kernel.installation_id import DatabaseOutdated, DirectoryId, Found, Marker, Places, ServiceTables
+from countersign.kernel.installation_id import (
+    DatabaseOutdated,
+    DirectoryId,
+    InstallationPlaces,
+    InstallationState,
+    Marker,
+    ServiceTables,
+)
 
 TABLE = "CREATE TABLE installation (one BIGINT PRIMARY KEY, id TEXT NOT NULL, collected_at BIGINT NOT NULL)"
 OWN, NAME = "01a00000-0000-7000-8000-000000000000", "the files"
@@ -154,9 +161,9 @@ async def test_an_older_state_of_the_database_is_outdated(nodes: Nodes) -> None:
     assert await nodes.blobs.marker() == msgspec.json.encode(Marker(OWN, LATE))
 
 
-def places_of(folder: Path, schema: str, database: Database) -> Places:
+def places_of(folder: Path, schema: str, database: Database) -> InstallationPlaces:
     """The places of a service that has this schema and no files."""
-    return Places(folder, "", ServiceTables(schema, "", "", "", "", "", ""), database)
+    return InstallationPlaces(folder, "", ServiceTables(schema, "", "", "", "", "", ""), database)
 
 
 async def test_services_that_settle_at_once_are_all_named_in_the_directory(
@@ -173,9 +180,9 @@ async def test_services_that_settle_at_once_are_all_named_in_the_directory(
         write(*arguments)
 
     monkeypatch.setattr(installation_id, "write_directory", write_after_the_other_has_read)
-    found = Found(own=None, blobs=None, are_blobs_read=True, sibling=None, database=OWN)
+    found = InstallationState(own=None, blobs=None, are_blobs_read=True, sibling=None, database=OWN)
     each = [places_of(tmp_path, schema, nodes.database) for schema in services]
 
-    await asyncio.gather(*(installation_id.settle(places, found) for places in each))
+    await asyncio.gather(*(installation_id.register(places, found) for places in each))
 
     assert installation_id.directory_id(tmp_path) == DirectoryId(OWN, is_settled=True, services=services)

@@ -63,7 +63,7 @@ async def far(answer: bytes, pause_s: float = 0, tls: ssl.SSLContext | None = No
         yield made
 
 
-async def fetched(answer: bytes, pause_s: float = 0) -> safe_http_client.Fetched:
+async def fetched(answer: bytes, pause_s: float = 0) -> safe_http_client.Document:
     """What is made of the answer."""
     async with far(answer, pause_s) as server:
         return await safe_http_client.get_json(server.url(), private=True)

@@ -63,7 +63,7 @@ def cheapen() -> None:
     passwords._hasher = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     passwords._DUMMY_HASH = passwords._dummy_hash()
     # What is sealed says how much its passphrase costs.
-    age.Sealing.__init__.__kwdefaults__["work"] = 4
+    age.AgeEncryptor.__init__.__kwdefaults__["work"] = 4
 
 
 class Forks:

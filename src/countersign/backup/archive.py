@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from countersign.kernel.clock import Instant
-from countersign.kernel.security.age import Damaged, Opening, Sealing
+from countersign.kernel.security.age import AgeDecryptor, AgeEncryptor, Damaged
 
 FORMAT = 1
 ABOUT, MANIFEST = "backup.json", "manifest.json"
@@ -56,7 +56,7 @@ class Manifest(msgspec.Struct, frozen=True):
 class Writing:
     """Writes an archive, member by member."""
 
-    def __init__(self, sealing: Sealing) -> None:
+    def __init__(self, sealing: AgeEncryptor) -> None:
         self._sealing = sealing
         self._left = 0
         self._padding = 0
@@ -142,7 +142,7 @@ class Member:
             raise _no_backup(f"{self.name} cannot be read: {error}") from error
 
 
-def members(opening: Opening) -> Iterator[Member]:
+def members(opening: AgeDecryptor) -> Iterator[Member]:
     """The members of an archive in their order; the pieces of each are to be read before the next is asked for.
 
     Raises:

@@ -94,7 +94,7 @@ async def require_own_within(
         found = {table: said for table, said in found.items() if not table.startswith(ENGINE_TABLES)}
     if migrate.LEDGER not in found:
         raise _otherwise(migrate.LEDGER)
-    leaving = await migrate.left_within(restored, migrations)
+    leaving = await migrate.count_pending_within(restored, migrations)
     await restored.run(_MAKE)
     scratch = await filling.transaction(_MADE)
     await migrate.create_scratch(scratch, migrations, "postgres", leaving=leaving)

@@ -7,7 +7,7 @@ from countersign.backup import archive
 from countersign.backup.archive import ABOUT, BLOBS, FORMAT, MANIFEST, About, Manifest, Member
 from countersign.backup.making import name_of
 from countersign.kernel.errors import Refused
-from countersign.kernel.security.age import Damaged, Opening
+from countersign.kernel.security.age import AgeDecryptor, Damaged
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -24,7 +24,7 @@ class OtherFormat(Refused):
 class Reading:
     """One archive. `about` is known at once, `manifest` when all members have been gone through."""
 
-    def __init__(self, opening: Opening, schemas: Sequence[str]) -> None:
+    def __init__(self, opening: AgeDecryptor, schemas: Sequence[str]) -> None:
         """Read what it begins with: an archive of some of these schemas, whose names become those of files.
 
         Raises:

@@ -127,7 +127,7 @@ async def open_snapshot(paths: Mapping[str, Path], *, holds_writes: bool = False
             opened.callback(connections[schema].close, True)
         # Not sooner: a move that ended in between would make this a moment of files that are not in use.
         for folder in {path.parent for path in paths.values()}:
-            migration_marker.require_here(folder)
+            migration_marker.require_not_moved(folder)
         yield SqliteSnapshot(moment, connections)
 
 

@@ -26,7 +26,7 @@ from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.postgres_privileges import PrivilegeMissing
 from countersign.kernel.errors import Refused, Unavailable, disk_full, is_disk_full
 from countersign.kernel.security import masterkey
-from countersign.kernel.security.age import Sealing
+from countersign.kernel.security.age import AgeEncryptor
 from countersign.settings import Settings
 
 DOING = "cannot make the backup"
@@ -195,7 +195,7 @@ async def _made(settings: Settings, secret: str, holds_writes: bool, place: Plac
     files = await asyncio.to_thread(_files, settings)
     outlook = await _outlook(settings)
     with place() as (sink, finish):
-        sealing = await asyncio.to_thread(Sealing, sink.write, secret)
+        sealing = await asyncio.to_thread(AgeEncryptor, sink.write, secret)
         archive = Writing(sealing)
         way = Way(settings, sink, finish, holds_writes)
         if isinstance(databases, SqliteDatabases):
@@ -234,7 +234,7 @@ def _files(settings: Settings) -> dict[str, bytes]:
     if not (settings.master_key or settings.master_key_file or own.exists()):
         remedy = "Put your copy of it back: without it the backup would hold secrets that nothing opens."
         raise Failure(DOING, why=f"{own}, which sealed the database, is missing", remedy=remedy)
-    files = {KEY: masterkey.written(masterkey.master_key(settings)).encode() + b"\n"}
+    files = {KEY: masterkey.encode_master_key(masterkey.master_key(settings)).encode() + b"\n"}
     written = Path(settings.config) if settings.config else data / SETTINGS
     if written.exists():
         with unfinished.refusals(written.parent):

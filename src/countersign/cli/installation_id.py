@@ -21,7 +21,7 @@ from countersign.kernel import clock, ids, installation_id
 from countersign.kernel.database import migrate
 from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused
-from countersign.kernel.installation_id import DatabaseOutdated, InstallationMismatch, Places
+from countersign.kernel.installation_id import DatabaseOutdated, InstallationMismatch, InstallationPlaces
 from countersign.records import app
 from countersign.settings import Settings
 
@@ -129,7 +129,7 @@ async def require(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def _places(settings: Settings) -> AsyncGenerator[list[Places]]:
+async def _places(settings: Settings) -> AsyncGenerator[list[InstallationPlaces]]:
     """The places of both services; a service whose tables were not begun here has no database."""
     async with AsyncExitStack() as stack:
         own = await stack.enter_async_context(store.TABLES.kept(settings))
@@ -166,7 +166,7 @@ async def shown(settings: Settings) -> Shown:
         return Shown(listed, "", "", report, notes)
 
 
-async def _report(places: Places) -> tuple[Report | None, list[str]]:
+async def _report(places: InstallationPlaces) -> tuple[Report | None, list[str]]:
     database, blobs = places.database, places.blobs
     if database is None or blobs is None or await migrate.pending(database, opening.MIGRATIONS):
         return None, []
@@ -246,7 +246,7 @@ async def _adopted(settings: Settings, *, is_new: bool) -> str:
         return own
 
 
-async def _require_upgraded(places: Places) -> None:
+async def _require_upgraded(places: InstallationPlaces) -> None:
     tables = store.TABLES if places.service.schema == opening.SCHEMA else record_store.TABLES
     if places.database is not None and await migrate.pending(places.database, tables.migrations):
         why = f"migrations of {places.service.schema} are to come"

@@ -19,7 +19,7 @@ from countersign.distribution.identity import keys as token_keys
 from countersign.kernel import clock, reencryption
 from countersign.kernel.database import migrate
 from countersign.kernel.database.port import Database
-from countersign.kernel.reencryption import Lot
+from countersign.kernel.reencryption import KeyUsage
 from countersign.kernel.security.jose import KeyRing
 from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.settings import Settings
@@ -35,10 +35,10 @@ class Part(NamedTuple):
     tables: Tables
     database: Database
 
-    async def lots(self, master: MasterKey) -> list[Lot]:
+    async def lots(self, master: MasterKey) -> list[KeyUsage]:
         """All that is sealed, by table and key; tables are called as in `verify --tables`."""
         found = [
-            lot for column in self.tables.columns for lot in await reencryption.look(self.database, column, master)
+            lot for column in self.tables.columns for lot in await reencryption.key_usage(self.database, column, master)
         ]
         return [lot._replace(table=f"{self.tables.schema}.{lot.table}") for lot in found]
 
@@ -67,7 +67,7 @@ class Reencrypted(NamedTuple):
 
     counts: dict[str, int]
     master: MasterKey
-    lots: list[Lot]
+    lots: list[KeyUsage]
 
 
 @click.group()
@@ -124,7 +124,7 @@ def status(data: str | None) -> None:
     _tell({}, lines, master, lots)
 
 
-def _tell(value: dict[str, object], lines: list[str], master: MasterKey, lots: list[Lot]) -> None:
+def _tell(value: dict[str, object], lines: list[str], master: MasterKey, lots: list[KeyUsage]) -> None:
     """Answer with what was done and with every key's standing; ends the process when something does not open."""
     standings = list(standings_of(master, lots))
     value |= {"keys": [each._asdict() for each in standings], "sealed": [lot._asdict() for lot in lots]}
@@ -138,12 +138,12 @@ def _tell(value: dict[str, object], lines: list[str], master: MasterKey, lots: l
         sys.exit(Exit.FAILED)
 
 
-def _closed(master: MasterKey, lots: list[Lot]) -> list[Lot]:
+def _closed(master: MasterKey, lots: list[KeyUsage]) -> list[KeyUsage]:
     """Where values do not open although their key is given, or name none."""
     return [lot for lot in lots if lot.unopened and (not lot.key_id or master.named(lot.key_id))]
 
 
-def standings_of(master: MasterKey, lots: Sequence[Lot]) -> Iterator[Standing]:
+def standings_of(master: MasterKey, lots: Sequence[KeyUsage]) -> Iterator[Standing]:
     """Every key that is given, in their order, then those that are missing."""
     counted: Counter[str] = Counter()
     for lot in lots:
@@ -177,12 +177,12 @@ async def _reencrypted(settings: Settings) -> Reencrypted:
         _require_served_with(settings, master, REENCRYPTING)
         for part in parts:
             for column in part.tables.columns:
-                changed = await reencryption.seal_anew(part.database, column, master)
+                changed = await reencryption.reencrypt(part.database, column, master)
                 counts[f"{part.tables.schema}.{column.table}"] = changed
         return Reencrypted(counts, master, [lot for part in parts for lot in await part.lots(master)])
 
 
-async def _looked(settings: Settings) -> tuple[MasterKey, list[Lot]]:
+async def _looked(settings: Settings) -> tuple[MasterKey, list[KeyUsage]]:
     async with opened(settings) as parts:
         await require_ready(settings, parts, LOOKING)
         master = await asyncio.to_thread(master_key, settings)

@@ -25,7 +25,7 @@ from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.database import migrate as migrations
 from countersign.kernel.database import migration_marker
-from countersign.kernel.database.migration_marker import Mark
+from countersign.kernel.database.migration_marker import MigrationMarker
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.database.postgres_admin import privileges_at
 from countersign.kernel.errors import NotEmpty
@@ -161,7 +161,7 @@ def _key_setting(move: Move) -> dict[str, str]:
 
 
 async def _planned(move: Move) -> Moved:
-    migration_marker.require_here(move.folder)
+    migration_marker.require_not_moved(move.folder)
     await installations.require(move.settings)
     await _installed(move)
     await _require_empty(move)
@@ -208,7 +208,7 @@ def _tell_plan(move: Move, plan: Moved) -> None:
 
 
 async def _moved(move: Move) -> Moved:
-    if migration_marker.read(move.folder) is not None:
+    if migration_marker.read_marker(move.folder) is not None:
         with lock.held(move.folder, DOING):
             if await _was_there(move):
                 return Moved({}, was_there=True)
@@ -228,16 +228,16 @@ async def _moved(move: Move) -> Moved:
                 await under_way.end(snapshot)
             if app.SCHEMA in snapshot.schemas:
                 await tables.require_same(snapshot.of(app.SCHEMA), services.installed)
-            mark = Mark(ids.new_uuid(), move.place, clock.rfc3339(clock.now()), is_complete=False)
+            mark = MigrationMarker(ids.new_uuid(), move.place, clock.rfc3339(clock.now()), is_complete=False)
             async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS) as filling:
                 digests = await moving.move(snapshot, filling, services.of, installation.teller())
                 for schema in services.of:
                     await filling.stamp(schema, mark.id)
                 # Before the rows can be seen there. Whether a COMMIT without an answer counts, the next run finds out.
                 with unfinished.refusals(move.folder):
-                    migration_marker.write(move.folder, mark)
+                    migration_marker.write_marker(move.folder, mark)
             with unfinished.refusals(move.folder):
-                migration_marker.write(move.folder, msgspec.structs.replace(mark, is_complete=True))
+                migration_marker.write_marker(move.folder, msgspec.structs.replace(mark, is_complete=True))
     return Moved(digests, under_way.count if under_way else 0, under_way.bytes if under_way else 0)
 
 
@@ -247,15 +247,15 @@ async def _was_there(move: Move) -> bool:
     Raises:
         Moved: the mark is of another move, or of one that is known to have ended.
     """
-    mark = migration_marker.read(move.folder)
+    mark = migration_marker.read_marker(move.folder)
     if mark is None:
         return False
     if mark.is_complete or mark.to != move.place:
-        migration_marker.require_here(move.folder)
+        migration_marker.require_not_moved(move.folder)
     if await postgres_bulk_load.stamp(move.to, move.databases.schemas[0]) == mark.id:
-        migration_marker.write(move.folder, msgspec.structs.replace(mark, is_complete=True))
+        migration_marker.write_marker(move.folder, msgspec.structs.replace(mark, is_complete=True))
         return True
-    migration_marker.remove(move.folder)
+    migration_marker.remove_marker(move.folder)
     return False
 
 

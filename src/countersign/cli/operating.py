@@ -12,7 +12,7 @@ from countersign.cli.place import is_loopback
 from countersign.kernel import metrics
 from countersign.kernel.errors import StorageFull
 from countersign.kernel.http import instrumentation, management
-from countersign.kernel.http.management import Check, Operator, Watched
+from countersign.kernel.http.management import Check, ManagementApp, ServiceChecks
 from countersign.kernel.http.server import ASGIApp, Listener, Program, Worker
 from countersign.kernel.http.worker_ipc import WorkerMailboxes
 from countersign.kernel.metrics import Sample
@@ -44,13 +44,13 @@ def url(host: str, port: int) -> str:
 
 @asynccontextmanager
 async def answering(
-    settings: Settings, siblings: WorkerMailboxes, number: int, watched: Watched
+    settings: Settings, siblings: WorkerMailboxes, number: int, watched: ServiceChecks
 ) -> AsyncGenerator[None]:
     """While the block lasts, this worker answers the operator's process, where there is one."""
     if not settings.operator_port:
         yield
         return
-    async with siblings.answering(number, management.answers(number, watched)), instrumentation.track_loop_lag():
+    async with siblings.answering(number, management.worker_answers(number, watched)), instrumentation.track_loop_lag():
         yield
 
 
@@ -60,12 +60,12 @@ def program(settings: Settings, siblings: WorkerMailboxes) -> Program:
     @asynccontextmanager
     async def application(worker: Worker, _: Listener) -> AsyncGenerator[ASGIApp]:
         is_ours = is_loopback if is_loopback(settings.operator_host) else None
-        yield Operator(siblings, worker.scoreboard, _machine(settings), is_ours)
+        yield ManagementApp(siblings, worker.scoreboard, _machine(settings), is_ours)
 
     return Program(application, Listener(OPERATOR, settings.operator_host, settings.operator_port), outlasts=True)
 
 
-def _machine(settings: Settings) -> Watched:
+def _machine(settings: Settings) -> ServiceChecks:
     """The volume that both services share."""
     data, reserve = Path(settings.data), settings.reserve_mib << 20
 
@@ -79,4 +79,4 @@ def _machine(settings: Settings) -> Watched:
     async def measured() -> Iterable[Sample]:
         return Sample(FREE, shutil.disk_usage(data).free), Sample(RESERVE, reserve)
 
-    return Watched("machine", (Check("disk", roomy),), measured)
+    return ServiceChecks("machine", (Check("disk", roomy),), measured)

@@ -15,7 +15,7 @@ from countersign.declare.registry import Registry
 from countersign.kernel.database import migrate
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.security.masterkey import master_key
-from countersign.records import app, key, modules, sealed
+from countersign.records import app, encrypted_columns, key, modules
 from countersign.records.schema import install
 from countersign.settings import Settings
 
@@ -30,7 +30,7 @@ async def _unmade(database: Database) -> list[str]:
     return names or ([] if (await install.installed(database)).versions else ["modules"])
 
 
-TABLES = Tables(app.SCHEMA, install.MIGRATIONS, install.tables, sealed.COLUMNS, key.require, _unmade)
+TABLES = Tables(app.SCHEMA, install.MIGRATIONS, install.tables, encrypted_columns.COLUMNS, key.require, _unmade)
 
 
 def run(

@@ -240,7 +240,7 @@ def _require_own_database(settings: Settings, folder: Path) -> None:
     Raises:
         Failure: they were.
     """
-    mark = migration_marker.read(folder) if settings.database_url else None
+    mark = migration_marker.read_marker(folder) if settings.database_url else None
     if mark is not None and mark.to != connection_urls.postgres_location(settings.database_url):
         why = f"{folder} belongs to the database {mark.to}, and COUNTERSIGN_DATABASE_URL names another"
         remedy = "Correct COUNTERSIGN_DATABASE_URL or --data: each installation is removed with its own settings."

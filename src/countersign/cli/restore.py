@@ -24,7 +24,7 @@ from countersign.kernel.database.port import Transaction
 from countersign.kernel.database.postgres_admin import privileges_at
 from countersign.kernel.errors import NotEmpty, Refused
 from countersign.kernel.security import masterkey
-from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase
+from countersign.kernel.security.age import AgeDecryptor, Damaged, WrongPassphrase
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.webhooks import outbox
 from countersign.records.access import revoke
@@ -133,7 +133,7 @@ async def _restored(path: Path, secret: str, into: Into) -> Manifest:
 
 async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manifest:
     with unfinished.folder(into.folder) as folder:
-        reading = Reading(await asyncio.to_thread(Opening, read, secret), installation.SCHEMAS)
+        reading = Reading(await asyncio.to_thread(AgeDecryptor, read, secret), installation.SCHEMAS)
         restoring.require_engine(reading, is_postgres=bool(into.settings.database_url))
         is_placed = False
         # A restored copy must not be taken for the installation that the backup is of, which may be served still.

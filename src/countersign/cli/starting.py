@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from countersign.cli.place import Place
 from countersign.kernel.database.port import Database
-from countersign.kernel.http.management import Watched
+from countersign.kernel.http.management import ServiceChecks
 from countersign.kernel.http.server import ASGIApp
 from countersign.settings import Settings
 
@@ -36,4 +36,4 @@ class Service(Generic[ContextT]):
     database: Callable[[ContextT], Database]
     prepare: Callable[[ContextT, bool], Awaitable[str]]
     serving: Callable[[ContextT, bool], AbstractAsyncContextManager[ASGIApp]]
-    watched: Callable[[ContextT], Watched]
+    watched: Callable[[ContextT], ServiceChecks]

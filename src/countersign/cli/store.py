@@ -11,7 +11,7 @@ from countersign.cli import configuration, lock, output
 from countersign.cli.output import Exit, Failure
 from countersign.cli.tables import Tables, made_ready, require_in_use
 from countersign.cli.target import DEFAULT_SERVER
-from countersign.distribution import opening, sealed
+from countersign.distribution import encrypted_columns, opening
 from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
 from countersign.kernel.database import migrate, migration_marker
@@ -33,7 +33,7 @@ async def _unmade(database: Database) -> list[str]:
     return await migrate.pending(database, opening.MIGRATIONS)
 
 
-TABLES = Tables(opening.SCHEMA, opening.MIGRATIONS, _no_tables, sealed.COLUMNS, keys.stored_keys, _unmade)
+TABLES = Tables(opening.SCHEMA, opening.MIGRATIONS, _no_tables, encrypted_columns.COLUMNS, keys.stored_keys, _unmade)
 
 
 def run(
@@ -80,7 +80,7 @@ def missing(settings: Settings, doing: str, remedy: str, of: str = "") -> Failur
         return Failure(doing, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
     try:
         require_in_use(settings)
-    except migration_marker.Moved as refused:
+    except migration_marker.DatabaseMoved as refused:
         return Failure(doing, why=refused.detail, remedy=refused.remedy, exit_code=Exit.CONFLICT)
     return Failure(doing, why=f"{settings.data} holds no database{of}", remedy=remedy, exit_code=Exit.NOT_FOUND)
 

@@ -16,7 +16,7 @@ from countersign.kernel.database import migrate, migration_marker, versions
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.kernel.database.postgres_admin import privileges_at
-from countersign.kernel.reencryption import SealedColumn
+from countersign.kernel.reencryption import EncryptedColumn
 from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.kernel.webhooks import outbox
 from countersign.settings import Settings
@@ -37,7 +37,7 @@ class Tables:
     schema: str
     migrations: str
     own: OwnTables
-    columns: Sequence[SealedColumn]
+    columns: Sequence[EncryptedColumn]
     open_keys: Callable[[Database, MasterKey], Awaitable[object]]
     unmade: Callable[[Database], Awaitable[Sequence[str]]]
 

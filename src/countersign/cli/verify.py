@@ -18,9 +18,9 @@ from countersign.distribution import opening
 from countersign.distribution.uploads import checking
 from countersign.kernel.database import migrate, migration_marker
 from countersign.kernel.errors import Refused
-from countersign.kernel.reencryption import Lot
-from countersign.kernel.security.age import Damaged, Opening, WrongPassphrase, damage
-from countersign.kernel.security.encryption import CannotUnseal, missing_keys
+from countersign.kernel.reencryption import KeyUsage
+from countersign.kernel.security.age import AgeDecryptor, Damaged, WrongPassphrase, find_damage
+from countersign.kernel.security.encryption import DecryptionFailed, missing_keys
 from countersign.kernel.security.masterkey import master_key
 from countersign.records import app, key
 from countersign.records.audit import verify as chains
@@ -115,7 +115,7 @@ async def _archive_read(file: str, secret: str) -> tuple[Reading | None, list[Pl
                 return reading, first
             archive.seek(0)
             try:
-                found = list(damage(archive.read, secret))
+                found = list(find_damage(archive.read, secret))
             except Damaged as error:
                 return None, [_place(error)]
             # In the words of `restore`.
@@ -130,7 +130,7 @@ async def _archive_read(file: str, secret: str) -> tuple[Reading | None, list[Pl
 def _read_once(archive: BinaryIO, secret: str) -> tuple[Reading | None, list[Place]]:
     """The archive read to its end, or the first place where it is damaged."""
     try:
-        reading = Reading(Opening(archive.read, secret), installation.SCHEMAS)
+        reading = Reading(AgeDecryptor(archive.read, secret), installation.SCHEMAS)
         for _ in reading.members():
             continue
     except Damaged as error:
@@ -184,7 +184,7 @@ async def _looked_through(settings: Settings) -> list[Finding]:
     for part in (_keys, _blobs, _audit):
         try:
             findings += [each async for each in part(settings)]
-        except CannotUnseal as refused:
+        except DecryptionFailed as refused:
             # The look at the keys has said what is to be done.
             remedy = "" if findings else refused.remedy
             findings.append(Finding(part.__name__.strip("_"), refused.detail, remedy=remedy))
@@ -201,7 +201,7 @@ async def _databases(settings: Settings) -> AsyncIterator[Finding]:
                 for table in await snapshot.tables(schema):
                     await snapshot.rows(schema, table, _forget)
         return
-    migration_marker.require_here(Path(settings.data))
+    migration_marker.require_not_moved(Path(settings.data))
     for schema, path in installation.files(settings).items():
         try:
             found = await asyncio.to_thread(sqlite_snapshot.check_integrity, path)
@@ -219,7 +219,7 @@ async def _keys(settings: Settings) -> AsyncIterator[Finding]:
     """Whether all that is sealed opens. What is sealed with a key that is not there is as whole as before."""
     async with keys.opened(settings) as parts:
         master = await asyncio.to_thread(master_key, settings)
-        lots: list[Lot] = []
+        lots: list[KeyUsage] = []
         for part in parts:
             if await migrate.pending(part.database, part.tables.migrations):
                 detail = "migrations are to come (countersign db upgrade): what is sealed was not looked at"

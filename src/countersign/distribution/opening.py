@@ -20,11 +20,11 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.rate_limit import Counters, SharedMemoryCounters
-from countersign.kernel.installation_id import Places, ServiceTables
+from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
 from countersign.kernel.jobs.open import open_engine
 from countersign.kernel.mail.queue import MailQueue
 from countersign.kernel.mail.transports import open_mail
-from countersign.kernel.security.encryption import signature
+from countersign.kernel.security.encryption import signer_for
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import master_key
 from countersign.settings import BadSetting, Settings
@@ -86,8 +86,8 @@ async def opened(
             await public.complete(database)
         else:
             await require_applied(database, MIGRATIONS, SCHEMA)
-        await asyncio.to_thread(migration_marker.settle, data, settings.database_url)
-        await installation_id.settle(places, found)
+        await asyncio.to_thread(migration_marker.mark_new_folder, data, settings.database_url)
+        await installation_id.register(places, found)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
         tokens = AccessTokens(await keys.token_keys(database, master), root_url, root_url)
@@ -107,9 +107,9 @@ async def opened(
             versions=watched.current,
             master=master,
             tokens=tokens,
-            cursors=signature(master, "cursor"),
-            addresses=signature(master, "address"),
-            codes=signature(master, "code"),
+            cursors=signer_for(master, "cursor"),
+            addresses=signer_for(master, "address"),
+            codes=signer_for(master, "code"),
             key_sets=issuer_keys.key_sets(settings),
             uses=Uses(),
             jobs=await open_engine(settings.job_engine, database, url, SCHEMA, lease_s=settings.job_lease_s),
@@ -137,9 +137,11 @@ def files_name(settings: Settings) -> str:
     return f"the blob store {settings.blobs_url or Path(settings.data) / BLOBS_FOLDER}"
 
 
-def places_of(settings: Settings, database: Database | None, files: BlobStore) -> Places:
+def places_of(settings: Settings, database: Database | None, files: BlobStore) -> InstallationPlaces:
     """The places that have the installation's id."""
-    return Places(Path(settings.data), settings.database_url, SERVICE, database, files, files_name(settings))
+    return InstallationPlaces(
+        Path(settings.data), settings.database_url, SERVICE, database, files, files_name(settings)
+    )
 
 
 def _counters(settings: Settings, data: Path) -> Counters:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from countersign.distribution import opening, sealed
+from countersign.distribution import encrypted_columns, opening
 from countersign.distribution.builds import collector
 from countersign.distribution.context import Store
 from countersign.distribution.identity import keys
@@ -13,7 +13,7 @@ from countersign.distribution.uploads import blobs
 from countersign.kernel import installation_id, metrics, reencryption
 from countersign.kernel.database import instrumentation, migrate, versions
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.http.management import Check, Watched
+from countersign.kernel.http.management import Check, ServiceChecks
 from countersign.kernel.mail import transports
 from countersign.kernel.metrics import Sample
 from countersign.kernel.security.passwords import SIGN_INS_FAILED
@@ -33,7 +33,7 @@ STOPPED = metrics.gauge("countersign_collector_stopped", "Whether the collector 
 OUTBOX = metrics.gauge("countersign_mail_outbox", "Letters in the outbox folder, where no mail server is configured.")
 
 
-def watched(store: Store) -> Watched:
+def watched(store: Store) -> ServiceChecks:
     """The store's checks and numbers."""
     # Reported as 0 until there is one.
     SIGN_INS_FAILED.of(NAME)
@@ -47,7 +47,7 @@ def watched(store: Store) -> Watched:
         Check("blob store", partial(_stored, store)),
         Check("installation", partial(_installed, store)),
     )
-    return Watched(NAME, checks, partial(_measured, store))
+    return ServiceChecks(NAME, checks, partial(_measured, store))
 
 
 async def _writable(store: Store) -> str:
@@ -57,7 +57,7 @@ async def _writable(store: Store) -> str:
 
 
 async def _opened(store: Store) -> str:
-    await reencryption.require_keys(store.database, sealed.COLUMNS, store.master)
+    await reencryption.require_keys(store.database, encrypted_columns.COLUMNS, store.master)
     if await keys.stored_keys(store.database, store.master) is None:
         raise Unavailable("the database holds no sealed keys: it is not the one that was started with")
     return f"key {store.master.current.id} seals, and every key that sealed anything is present"

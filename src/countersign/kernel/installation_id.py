@@ -113,7 +113,7 @@ class ServiceTables(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class InstallationPlaces:
     """The places of one service: the data directory, the database (its URL is empty for SQLite in the directory), and
     the blob store with its name for people, None for a service without files. Where the service has no database yet,
     `database` is None, and `sibling` is the id in the other service's."""
@@ -139,7 +139,7 @@ class Places:
         return f"the data directory {self.folder}"
 
 
-class Found(NamedTuple):
+class InstallationState(NamedTuple):
     """The id of each place; None where there is none. `sibling` is the other service's, in the same database; `own` is
     what the directory's file says, whether it is settled or not."""
 
@@ -160,7 +160,7 @@ class Found(NamedTuple):
         return self.database or self.sibling or self.directory or self.blobs
 
 
-async def read(places: Places) -> Found:
+async def read(places: InstallationPlaces) -> InstallationState:
     """The id of each place; nothing is changed.
 
     The database is read last: it gets its id before the others do, so that a start at the same moment is no mismatch.
@@ -176,7 +176,7 @@ async def read(places: Places) -> Found:
             marker = await blobs_marker(places.blobs, places.blobs_name)
         except Unavailable:
             are_blobs_read = False
-    return Found(
+    return InstallationState(
         own=own,
         blobs=marker and marker.id,
         are_blobs_read=are_blobs_read,
@@ -185,7 +185,7 @@ async def read(places: Places) -> Found:
     )
 
 
-async def examine(places: Places) -> Found:
+async def examine(places: InstallationPlaces) -> InstallationState:
     """The id of each place, once it is certain that they may be used together; nothing is changed.
 
     Raises:
@@ -204,7 +204,7 @@ async def examine(places: Places) -> Found:
     return found
 
 
-async def settle(places: Places, found: Found) -> str | None:
+async def register(places: InstallationPlaces, found: InstallationState) -> str | None:
     """Give the id to the places that `examine` found without one; the id. None: no place has one, and the blob store
     cannot be reached, so that nothing was made.
 
@@ -278,7 +278,7 @@ async def require_latest(database: Database, blobs: BlobStore, name: str) -> Non
         _require_latest(Instant(row[1]), marker, name)
 
 
-async def adopt(places: Places, own: str, at: Instant) -> None:
+async def adopt(places: InstallationPlaces, own: str, at: Instant) -> None:
     """Give all places the id, whatever they have now. The directory comes last, so that one that is cut off is seen.
 
     Raises:
@@ -289,10 +289,10 @@ async def adopt(places: Places, own: str, at: Instant) -> None:
     async with _begun(places).transaction() as transaction:
         await transaction.run(REPLACE, own, at)
     await asyncio.to_thread(_name_in_directory, places, own)
-    mark = await asyncio.to_thread(migration_marker.read, places.folder)
+    mark = await asyncio.to_thread(migration_marker.read_marker, places.folder)
     if mark is not None and places.database_url:
         named = msgspec.structs.replace(mark, to=connection_urls.postgres_location(places.database_url))
-        await asyncio.to_thread(migration_marker.write, places.folder, named)
+        await asyncio.to_thread(migration_marker.write_marker, places.folder, named)
 
 
 async def replace(transaction: Transaction, own: str) -> None:
@@ -352,7 +352,7 @@ def write_directory(folder: Path, own: str, services: Iterable[str]) -> None:
     disk.write_atomically(folder / FILE_NAME, msgspec.json.encode(content), is_new=False)
 
 
-def _require_equal(places: Places, found: Found) -> None:
+def _require_equal(places: InstallationPlaces, found: InstallationState) -> None:
     named = [
         (places.database_name, found.database),
         (f"the {places.service.sibling_schema} database there", found.sibling),
@@ -365,7 +365,7 @@ def _require_equal(places: Places, found: Found) -> None:
             raise _mismatch(*first, name, own)
 
 
-async def _require_fit(places: Places, found: Found) -> None:
+async def _require_fit(places: InstallationPlaces, found: InstallationState) -> None:
     """Insist that a database without an id may get the one of the other places, or a new one."""
     if found.blobs is not None:
         raise _mismatch(places.database_name, None, places.blobs_name, found.blobs)
@@ -380,20 +380,20 @@ async def _require_fit(places: Places, found: Found) -> None:
         raise InstallationMismatch(text, resolution=remedy)
 
 
-def _has_sibling_file(places: Places) -> bool:
+def _has_sibling_file(places: InstallationPlaces) -> bool:
     """Whether the directory has the SQLite database of the other service."""
     return not places.database_url and (places.folder / f"{places.service.sibling_schema}.sqlite").exists()
 
 
-def _require_marked(places: Places) -> None:
+def _require_marked(places: InstallationPlaces) -> None:
     """Insist that a directory without an id is not marked as another database's."""
-    mark = migration_marker.read(places.folder) if places.database_url else None
+    mark = migration_marker.read_marker(places.folder) if places.database_url else None
     if mark is not None and mark.to != connection_urls.postgres_location(places.database_url):
         text = f"{places.folder_name} belongs to the database {mark.to} ({migration_marker.FILE_NAME} in it says so)"
         raise InstallationMismatch(f"{text}, and {places.database_name} was named")
 
 
-async def _require_own_files(places: Places, blobs: BlobStore) -> None:
+async def _require_own_files(places: InstallationPlaces, blobs: BlobStore) -> None:
     """Insist that a blob store without an id has files that the database refers to, or that both have none."""
     known = await _known_files(places)
     for sha256 in known:
@@ -415,7 +415,7 @@ async def _is_empty(found: AsyncIterator[object]) -> bool:
     return True
 
 
-async def _is_used(places: Places) -> bool:
+async def _is_used(places: InstallationPlaces) -> bool:
     """Whether somebody can sign in to the service."""
     service, database = places.service, places.database
     table, statement = service.used_table, service.is_used
@@ -424,7 +424,7 @@ async def _is_used(places: Places) -> bool:
     return await database.fetch_one(statement) is not None
 
 
-async def _known_files(places: Places) -> list[str]:
+async def _known_files(places: InstallationPlaces) -> list[str]:
     """Some digests that the blob store must have."""
     service, database = places.service, places.database
     if database is None:
@@ -434,7 +434,7 @@ async def _known_files(places: Places) -> list[str]:
     return [sha256 for (sha256,) in await database.fetch(service.files, SAMPLE)]
 
 
-async def _sibling(places: Places, reader: Reader) -> str | None:
+async def _sibling(places: InstallationPlaces, reader: Reader) -> str | None:
     """The id in the other service's schema of the same PostgreSQL database."""
     service = places.service
     if not places.database_url or await reader.fetch_one(_SIBLING_READABLE, service.sibling_schema) is None:
@@ -443,13 +443,13 @@ async def _sibling(places: Places, reader: Reader) -> str | None:
     return None if row is None else row[0]
 
 
-def _begun(places: Places) -> Database:
+def _begun(places: InstallationPlaces) -> Database:
     if places.database is None:
         raise LookupError(f"{places.database_name} was not made yet")
     return places.database
 
 
-async def _record(places: Places, database: Database, proposed: str) -> str:
+async def _record(places: InstallationPlaces, database: Database, proposed: str) -> str:
     """Give the database the id, unless another process was faster; the id that it has."""
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
@@ -473,12 +473,12 @@ def _propose(folder: Path) -> str:
     return fresh.id if found is None else found.id
 
 
-def _is_named(places: Places, own: DirectoryId | None) -> bool:
+def _is_named(places: InstallationPlaces, own: DirectoryId | None) -> bool:
     """Whether the directory has the id, and names the service."""
     return own is not None and own.is_settled and places.service.schema in own.services
 
 
-def _settle_directory(places: Places, own: str) -> None:
+def _settle_directory(places: InstallationPlaces, own: str) -> None:
     with _locked(places.folder):
         found = directory_id(places.folder)
         if found is not None and found.is_settled and found.id != own:
@@ -486,13 +486,13 @@ def _settle_directory(places: Places, own: str) -> None:
         _add_service(places, own, found)
 
 
-def _name_in_directory(places: Places, own: str) -> None:
+def _name_in_directory(places: InstallationPlaces, own: str) -> None:
     """Give the directory the id, whatever it has now."""
     with _locked(places.folder):
         _add_service(places, own, directory_id(places.folder))
 
 
-def _add_service(places: Places, own: str, found: DirectoryId | None) -> None:
+def _add_service(places: InstallationPlaces, own: str, found: DirectoryId | None) -> None:
     """Write the id, beside the services that have it already. The caller has the lock of the file, since both services
     start at once."""
     others = found.services if found is not None and found.id == own else ()

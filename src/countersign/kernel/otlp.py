@@ -36,20 +36,20 @@ from countersign.kernel.tracing import SCOPE, Span, moments_ns, parent_of
 
 def session() -> requests.Session:
     """Takes an answer's status and header and never its body, which may be endless and tells nothing that is needed. It
-    is used within `limited` alone."""
+    is used within `deadline` alone."""
     made = requests.Session()
     made.stream = True
-    made.hooks["response"] = [_left]
+    made.hooks["response"] = [_discard_body]
     for scheme in ("http://", "https://"):
-        made.mount(scheme, _Watched())
+        made.mount(scheme, _CuttableAdapter())
     return made
 
 
 @contextmanager
-def limited(own: requests.Session, limit_s: float) -> Generator[None]:
+def deadline(own: requests.Session, limit_s: float) -> Generator[None]:
     """While the block lasts the session may be used, by this thread, with connections that end with it; when it has
     lasted for so long they are cut off."""
-    with _Cutting(limit_s) as cutting:
+    with _ConnectionCutter(limit_s) as cutting:
         token = _UNDER_WAY.set(cutting)
         try:
             yield
@@ -58,11 +58,11 @@ def limited(own: requests.Session, limit_s: float) -> Generator[None]:
             own.close()
 
 
-def _left(answer: requests.Response, *_: object, **__: object) -> None:
+def _discard_body(answer: requests.Response, *_: object, **__: object) -> None:
     answer.close()
 
 
-class _Cutting:
+class _ConnectionCutter:
     """Shuts the connections that were made in the block once it lasts too long. It does so by descriptors of its own,
     for those of a connection change hands where TLS begins."""
 
@@ -104,7 +104,7 @@ class _Cutting:
                     each.shutdown(socket.SHUT_RDWR)
 
 
-_UNDER_WAY: ContextVar[_Cutting] = ContextVar("exchange")
+_UNDER_WAY: ContextVar[_ConnectionCutter] = ContextVar("exchange")
 
 
 class _Plain(HTTPConnection):
@@ -125,7 +125,7 @@ class _Pool(Protocol):
     ConnectionCls: type[HTTPConnection]
 
 
-class _Watched(HTTPAdapter):
+class _CuttableAdapter(HTTPAdapter):
     """Makes connections that the exchange under way may cut off."""
 
     def get_connection_with_tls_context(
@@ -146,7 +146,7 @@ CLOSING_S = 2.0
 MAX_WAITING = 4_096
 
 
-class Sender:
+class OtlpTracer:
     """A Tracer that sends batches from a thread of its own. Where the collector is slow or gone, spans are dropped;
     requests never wait."""
 
@@ -217,7 +217,7 @@ class _Exporter(OTLPSpanExporter):
         super().__init__(endpoint=endpoint, timeout=PATIENCE_S, session=self._own)
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        with limited(self._own, PATIENCE_S):
+        with deadline(self._own, PATIENCE_S):
             return super().export(spans)
 
 

@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 from countersign.kernel.database.port import Database, Row, Value
 from countersign.kernel.security import encryption
-from countersign.kernel.security.encryption import CannotUnseal
+from countersign.kernel.security.encryption import DecryptionFailed
 from countersign.kernel.security.masterkey import MasterKey
 
-AT_ONCE = 100
+BATCH_SIZE = 100
 """How many values one transaction seals anew, so that no other writer waits for long."""
 MAX_KEYS = 100
 """How many keys are told apart in a column; more there are only where values are damaged."""
 
 
 @dataclass(frozen=True, slots=True)
-class SealedColumn:
+class EncryptedColumn:
     """A column of sealed values, declared beside the code that seals them; each service lists its own.
 
     page        reads at most $1 values in the order of their rows' key, each with that key, after the key $2, …
@@ -34,7 +34,7 @@ class SealedColumn:
     replace: str
 
 
-class Lot(NamedTuple):
+class KeyUsage(NamedTuple):
     """The values of a table that lie under one key (empty: they name none), and how many of them do not open."""
 
     table: str
@@ -43,7 +43,7 @@ class Lot(NamedTuple):
     unopened: int
 
 
-async def require_keys(database: Database, columns: Sequence[SealedColumn], master: MasterKey) -> None:
+async def require_keys(database: Database, columns: Sequence[EncryptedColumn], master: MasterKey) -> None:
     """Insist that every key which sealed anything is present; the values are not opened.
 
     Raises:
@@ -56,7 +56,7 @@ async def require_keys(database: Database, columns: Sequence[SealedColumn], mast
         raise encryption.missing_keys(missing, master)
 
 
-async def _key_ids(database: Database, column: SealedColumn) -> list[str]:
+async def _key_ids(database: Database, column: EncryptedColumn) -> list[str]:
     """From each key's smallest value on to the next key's: as many reads as there are keys, however many values."""
     found: list[str] = []
     at = b""
@@ -65,16 +65,16 @@ async def _key_ids(database: Database, column: SealedColumn) -> list[str]:
         if not rows:
             break
         value = bytes(rows[0][0])
-        key_id = encryption.sealing_key_id(value)
+        key_id = encryption.encryption_key_id(value)
         if key_id is None:
             at = value + b"\0"
             continue
         found.append(key_id)
-        at = encryption.after_key(key_id)
+        at = encryption.upper_bound_of_key(key_id)
     return found
 
 
-async def look(database: Database, column: SealedColumn, master: MasterKey) -> list[Lot]:
+async def key_usage(database: Database, column: EncryptedColumn, master: MasterKey) -> list[KeyUsage]:
     """Open every value; by key, how many there are.
 
     Raises:
@@ -84,14 +84,14 @@ async def look(database: Database, column: SealedColumn, master: MasterKey) -> l
     async with aclosing(_pages(database, column)) as pages:
         async for rows in pages:
             for value, *_ in rows:
-                key_id = encryption.sealing_key_id(bytes(value)) or ""
+                key_id = encryption.encryption_key_id(bytes(value)) or ""
                 values, unopened = counts.get(key_id, (0, 0))
                 is_open = _opened(bytes(value), column, master) is not None
                 counts[key_id] = (values + 1, unopened + (not is_open))
-    return [Lot(column.table, key_id, *counted) for key_id, counted in sorted(counts.items())]
+    return [KeyUsage(column.table, key_id, *counted) for key_id, counted in sorted(counts.items())]
 
 
-async def seal_anew(database: Database, column: SealedColumn, master: MasterKey) -> int:
+async def reencrypt(database: Database, column: EncryptedColumn, master: MasterKey) -> int:
     """Seal under the first key what lies under another; how many values that were. Those that do not open, and those
     that somebody changes at the same moment, stay as they are. Interrupted, the next call goes on from there.
 
@@ -101,7 +101,7 @@ async def seal_anew(database: Database, column: SealedColumn, master: MasterKey)
     changed = 0
     async with aclosing(_pages(database, column)) as pages:
         async for rows in pages:
-            anew = [each for row in rows if (each := _anew(row, column, master)) is not None]
+            anew = [each for row in rows if (each := _reencrypted(row, column, master)) is not None]
             if anew:
                 async with database.transaction() as transaction:
                     for values in anew:
@@ -109,25 +109,25 @@ async def seal_anew(database: Database, column: SealedColumn, master: MasterKey)
     return changed
 
 
-async def _pages(database: Database, column: SealedColumn) -> AsyncGenerator[list[Row]]:
+async def _pages(database: Database, column: EncryptedColumn) -> AsyncGenerator[list[Row]]:
     key = column.first_key
-    while rows := await database.fetch(column.page, AT_ONCE, *key):
+    while rows := await database.fetch(column.page, BATCH_SIZE, *key):
         yield rows
         _, *last = rows[-1]
         key = tuple(last)
 
 
-def _anew(row: Row, column: SealedColumn, master: MasterKey) -> tuple[Value, ...] | None:
+def _reencrypted(row: Row, column: EncryptedColumn, master: MasterKey) -> tuple[Value, ...] | None:
     """What `replace` takes for the row; None when it may stay, or does not open."""
     before, *key = row
-    if encryption.sealing_key_id(bytes(before)) == master.current.id:
+    if encryption.encryption_key_id(bytes(before)) == master.current.id:
         return None
     plaintext = _opened(bytes(before), column, master)
-    return None if plaintext is None else (before, encryption.seal(master, plaintext, column.purpose), *key)
+    return None if plaintext is None else (before, encryption.encrypt(master, plaintext, column.purpose), *key)
 
 
-def _opened(value: bytes, column: SealedColumn, master: MasterKey) -> bytes | None:
+def _opened(value: bytes, column: EncryptedColumn, master: MasterKey) -> bytes | None:
     try:
-        return encryption.unseal(master, value, column.purpose)
-    except CannotUnseal:
+        return encryption.decrypt(master, value, column.purpose)
+    except DecryptionFailed:
         return None

@@ -68,12 +68,12 @@ def _end_lookup(name: _Name) -> None:
 
 TOTAL_S = 3.0
 POST_S = 10.0
-LARGEST_BODY = 64 << 10
-LARGEST_HEAD = 16 << 10
+MAX_BODY_BYTES = 64 << 10
+MAX_HEAD_BYTES = 16 << 10
 MAX_URL_LENGTH = 2_048
 ADDRESSES_TRIED = 4
 
-_PIECE = 16 << 10
+_READ_BYTES = 16 << 10
 # What the address of a gateway to IPv4 leads to is in its last 32 bits (RFC 6052 §2.1).
 _GATEWAY = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
@@ -88,7 +88,7 @@ class Unreachable(Exception):
     network looks like from inside."""
 
 
-class TooSlow(Unreachable):
+class RequestTimeout(Unreachable):
     """There was no answer in the time it may take."""
 
 
@@ -102,7 +102,7 @@ class Address(NamedTuple):
     target: str
 
 
-class Fetched(NamedTuple):
+class Document(NamedTuple):
     """A document, and how long its server lets us keep it (Cache-Control: max-age); None: it does not say."""
 
     body: bytes
@@ -143,7 +143,7 @@ def is_public(ip: IPv4Address | IPv6Address) -> bool:
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
-async def get_json(url: str, *, private: bool) -> Fetched:
+async def get_json(url: str, *, private: bool) -> Document:
     """The document at the address, by one GET of at most 3 s and 64 KiB altogether.
 
     Every address that the name resolves to must be public, unless `private`; the connection goes to the very one
@@ -154,7 +154,7 @@ async def get_json(url: str, *, private: bool) -> Fetched:
         Unreachable: it could not be had so.
     """
     async with _exchange(url, TOTAL_S, private=private) as (place, reader, writer):
-        return await _asked(place, reader, writer)
+        return await _get(place, reader, writer)
 
 
 async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> int:
@@ -191,18 +191,18 @@ async def _exchange(
     try:
         async with asyncio.timeout(total_s):
             place = address(url, private=private)
-            reader, writer = await _connected(place, private=private)
+            reader, writer = await _open_connection(place, private=private)
             try:
                 yield place, reader, writer
             finally:
                 writer.transport.abort()
     except TimeoutError:
-        raise TooSlow(f"no whole answer within {total_s:g} s") from None
+        raise RequestTimeout(f"no whole answer within {total_s:g} s") from None
     except (OSError, ValueError, httptools.HttpParserError) as error:
         raise Unreachable(f"{type(error).__name__}: {error}") from error
 
 
-async def _connected(place: Address, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _open_connection(place: Address, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection to the first checked address that takes it; with https to who proves to be the named host."""
     ips = await resolve(place.host, place.port)
     for ip in ips:
@@ -220,7 +220,7 @@ async def _connected(place: Address, *, private: bool) -> tuple[asyncio.StreamRe
     raise refused
 
 
-class _Reading:
+class _ResponseParser:
     """What the parser has found of the answer so far; of what comes after its end, nothing."""
 
     def __init__(self) -> None:
@@ -249,7 +249,7 @@ class _Reading:
         return self.has_head and not {b"content-length", b"transfer-encoding"} & self.headers.keys()
 
 
-async def _asked(place: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Fetched:
+async def _get(place: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Document:
     lines = (
         f"GET {place.target} HTTP/1.1",
         f"Host: {place.authority}",
@@ -260,22 +260,22 @@ async def _asked(place: Address, reader: asyncio.StreamReader, writer: asyncio.S
     )
     writer.write("".join(f"{line}\r\n" for line in (*lines, "")).encode())
     await writer.drain()
-    answer = _Reading()
+    answer = _ResponseParser()
     await _read(answer, reader)
     if answer.headers.get(b"content-encoding", b"identity") != b"identity":
         raise Unreachable("the answer is encoded, which was not asked for")
-    return Fetched(bytes(answer.body), _max_age_s(answer.headers.get(b"cache-control", b"").decode("latin-1")))
+    return Document(bytes(answer.body), _max_age_s(answer.headers.get(b"cache-control", b"").decode("latin-1")))
 
 
 async def _status(reader: asyncio.StreamReader) -> int:
     """The status of the answer, once its head is whole."""
-    answer = _Reading()
+    answer = _ResponseParser()
     parser = httptools.HttpResponseParser(answer)
     received = 0
     while not answer.has_head:
-        piece = await reader.read(_PIECE)
+        piece = await reader.read(_READ_BYTES)
         received += len(piece)
-        if not piece or received > LARGEST_HEAD + _PIECE:
+        if not piece or received > MAX_HEAD_BYTES + _READ_BYTES:
             raise Unreachable("the answer has no head, or too large a one")
         try:
             parser.feed_data(piece)
@@ -286,12 +286,12 @@ async def _status(reader: asyncio.StreamReader) -> int:
     return parser.get_status_code()
 
 
-async def _read(answer: _Reading, reader: asyncio.StreamReader) -> None:
+async def _read(answer: _ResponseParser, reader: asyncio.StreamReader) -> None:
     """Read until the answer is whole; no further than it may go, and not for another status than 200."""
     parser = httptools.HttpResponseParser(answer)
     received = 0
     while not answer.is_whole:
-        piece = await reader.read(_PIECE)
+        piece = await reader.read(_READ_BYTES)
         if not piece and answer.ends_with_the_connection:
             break
         if not piece:
@@ -300,8 +300,8 @@ async def _read(answer: _Reading, reader: asyncio.StreamReader) -> None:
         parser.feed_data(piece)
         if answer.has_head and parser.get_status_code() != 200:
             raise Unreachable(f"the answer's status is {parser.get_status_code()}; redirects are not followed")
-        if received > LARGEST_HEAD + LARGEST_BODY or len(answer.body) > LARGEST_BODY:
-            raise Unreachable(f"the answer has more than {LARGEST_BODY} bytes")
+        if received > MAX_HEAD_BYTES + MAX_BODY_BYTES or len(answer.body) > MAX_BODY_BYTES:
+            raise Unreachable(f"the answer has more than {MAX_BODY_BYTES} bytes")
 
 
 def _max_age_s(said: str) -> int | None:

@@ -16,7 +16,7 @@ from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http import exchange, idempotency
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
-from countersign.kernel.installation_id import Places, ServiceTables
+from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import deliveries, sender
@@ -96,8 +96,8 @@ async def opened(
             await install.upgrade(database, registry, master)
         else:
             await install.require_applied(database, registry)
-        await asyncio.to_thread(migration_marker.settle, data, settings.database_url)
-        await installation_id.settle(places, found)
+        await asyncio.to_thread(migration_marker.mark_new_folder, data, settings.database_url)
+        await installation_id.register(places, found)
         async with database.transaction() as transaction:
             await grants.seed_roles(transaction, registry)
         counters = SharedMemoryCounters(data)
@@ -123,9 +123,9 @@ def database_file(settings: Settings) -> Path:
     return (Path(settings.data) / "records.sqlite").absolute()
 
 
-def places_of(settings: Settings, database: Database | None) -> Places:
+def places_of(settings: Settings, database: Database | None) -> InstallationPlaces:
     """The places that have the installation's id; the files are the store's."""
-    return Places(Path(settings.data), settings.database_url, SERVICE, database)
+    return InstallationPlaces(Path(settings.data), settings.database_url, SERVICE, database)
 
 
 async def open_tables(settings: Settings) -> Database:

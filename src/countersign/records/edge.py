@@ -9,7 +9,7 @@ from countersign.kernel import json_reader, telemetry
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.decode import UnsupportedMediaType
 from countersign.kernel.http.exchange import Exchange, Scope
-from countersign.kernel.http.instrumentation import Observed
+from countersign.kernel.http.instrumentation import RequestInstrumentation
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed
 from countersign.kernel.http.request import ClientGone, Headers, Receive, Send
 from countersign.kernel.http.response import Response, encode
@@ -110,7 +110,7 @@ class Edge(Generic[CallerT]):
         self._known: dict[bytes, Mapping[str, tuple[Endpoint[CallerT], Mapping[str, str]]]] = {}
         self._caller_of = caller_of
         self._trusted_proxies = trusted_proxies
-        self._observed = Observed("records", log_requests=log_requests)
+        self._observed = RequestInstrumentation("records", log_requests=log_requests)
         self._log = telemetry.logger("records")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

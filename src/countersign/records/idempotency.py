@@ -101,7 +101,7 @@ class KeyedCalls:
     """Runs keyed calls of one process: each once, whoever repeats it, wherever."""
 
     def __init__(self) -> None:
-        self._running = idempotency.Running()
+        self._running = idempotency.RunningKeys()
 
     async def answer(self, run: Run, call: KeyedCall, command: Command) -> tuple[object, bool]:
         """What the command answers, and whether an earlier call with this key has run it.

@@ -2,8 +2,8 @@
 
 from countersign.kernel import ids
 from countersign.kernel.database.port import Database
-from countersign.kernel.reencryption import SealedColumn
-from countersign.kernel.security.encryption import seal, unseal
+from countersign.kernel.reencryption import EncryptedColumn
+from countersign.kernel.security.encryption import decrypt, encrypt
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.records.audit.chain import Chain
 
@@ -14,7 +14,7 @@ SECRET_BYTES = 32
 _STORED = "SELECT sealed FROM service_key WHERE name = $1"
 _STORE = "INSERT INTO service_key (name, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 
-SEALED = SealedColumn(
+SEALED = EncryptedColumn(
     table="service_key",
     purpose=PURPOSE,
     page="SELECT sealed, name FROM service_key WHERE name > $2 ORDER BY name LIMIT $1",
@@ -34,13 +34,13 @@ async def secret(database: Database, master: MasterKey) -> bytes:
     if row is None:
         fresh = ids.random_bytes(SECRET_BYTES)
         async with database.transaction() as transaction:
-            if await transaction.run(_STORE, NAME, seal(master, fresh, PURPOSE)):
+            if await transaction.run(_STORE, NAME, encrypt(master, fresh, PURPOSE)):
                 # The audit begins with the secret: its empty heads are signed once and never again.
                 await Chain(database.dialect, fresh).begin(transaction)
             row = await transaction.fetch_one(_STORED, NAME)
     if row is None:
         raise LookupError("the secret was removed while it was read")
-    return unseal(master, bytes(row[0]), PURPOSE)
+    return decrypt(master, bytes(row[0]), PURPOSE)
 
 
 async def require(database: Database, master: MasterKey) -> None:
@@ -51,4 +51,4 @@ async def require(database: Database, master: MasterKey) -> None:
     """
     row = await database.fetch_one(_STORED, NAME)
     if row is not None:
-        unseal(master, bytes(row[0]), PURPOSE)
+        decrypt(master, bytes(row[0]), PURPOSE)

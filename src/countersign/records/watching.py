@@ -6,11 +6,11 @@ from functools import partial
 from countersign.kernel import clock, metrics, reencryption
 from countersign.kernel.database import instrumentation, migrate, versions
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.http.management import Check, Watched
+from countersign.kernel.http.management import Check, ServiceChecks
 from countersign.kernel.metrics import Sample
 from countersign.kernel.security.passwords import SIGN_INS_FAILED
 from countersign.kernel.webhooks import outbox
-from countersign.records import app, key, sealed
+from countersign.records import app, encrypted_columns, key
 from countersign.records.context import Records
 from countersign.records.schema import install
 
@@ -22,7 +22,7 @@ OLDEST = metrics.gauge("countersign_plans_oldest_seconds", "How long the oldest 
 _WAITING = "SELECT count(*), min(proposed_at) FROM plan WHERE state = 'pending' AND expires_at > $1"
 
 
-def watched(service: app.Service) -> Watched:
+def watched(service: app.Service) -> ServiceChecks:
     """The service's checks and numbers."""
     records = service.records
     SIGN_INS_FAILED.of(NAME)  # told as 0 until there is one
@@ -32,7 +32,7 @@ def watched(service: app.Service) -> Watched:
         Check(f"{NAME} master key", partial(_opened, records)),
         Check(f"{NAME} deliveries", partial(outbox.describe_pause, records.database)),
     )
-    return Watched(NAME, checks, partial(_measured, records))
+    return ServiceChecks(NAME, checks, partial(_measured, records))
 
 
 async def _writable(records: Records) -> str:
@@ -42,7 +42,7 @@ async def _writable(records: Records) -> str:
 
 
 async def _opened(records: Records) -> str:
-    await reencryption.require_keys(records.database, sealed.COLUMNS, records.master)
+    await reencryption.require_keys(records.database, encrypted_columns.COLUMNS, records.master)
     if await key.secret(records.database, records.master) != records.secret:
         raise Unavailable("the database holds another secret: it is not the one that was started with")
     return f"key {records.master.current.id} seals, and every key that sealed anything is present"

@@ -11,8 +11,8 @@ import pytest
 
 from countersign.distribution import app as distribution
 from countersign.distribution.batch import run
+from countersign.distribution.batch.nested_transaction import NestedTransaction
 from countersign.kernel import clock
-from countersign.kernel.database.nested import NestedDatabase
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.app import App
 from tests.distribution.batch.conftest import Batches, codes, get, post, product, statuses
@@ -365,7 +365,7 @@ async def test_every_operation_of_the_mix_has_an_effect_when_the_batch_is_good(b
 
 async def test_a_nested_database_is_no_longer_used_when_its_time_is_over(batches: Batches) -> None:
     async with batches.world.store.database.transaction() as transaction:
-        nested = NestedDatabase(batches.world.store.database.dialect, transaction, until_s=clock.monotonic_s() - 1)
+        nested = NestedTransaction(batches.world.store.database.dialect, transaction, until_s=clock.monotonic_s() - 1)
         for asked in (nested.fetch("SELECT 1"), nested.fetch_one("SELECT 1"), nested.scan("SELECT 1")):
             with pytest.raises(Unavailable):
                 await asked

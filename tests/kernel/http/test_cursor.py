@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from countersign.kernel.http import cursor
 from countersign.kernel.http.cursor import InvalidCursor, Position
-from countersign.kernel.security.encryption import signature
+from countersign.kernel.security.encryption import signer_for
 
-SIGNER = signature(b"k" * 32, "cursor")
-OTHER = signature(b"o" * 32, "cursor")
+SIGNER = signer_for(b"k" * 32, "cursor")
+OTHER = signer_for(b"o" * 32, "cursor")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 POSITIONS = st.builds(
     Position,

@@ -15,7 +15,7 @@ import pytest
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
-from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
+from countersign.kernel.http.deadlines import DeadlineProtocol, Deadlines, open_connections, sweep_connections
 from countersign.kernel.http.request import Receive, Send
 from tests.kernel.http.served import (
     PATIENCE_S,
@@ -175,11 +175,11 @@ async def test_a_dead_reader_of_a_stream_that_goes_on_is_cut_off() -> None:
 
     loop, state = asyncio.get_running_loop(), ServerState()
     config = Config(chatter, ws="none", lifespan="off", log_config=None)
-    watcher = asyncio.create_task(watch(state))
+    watcher = asyncio.create_task(sweep_connections(state))
     listening = socket.create_server(("127.0.0.1", 0))
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     accepting = await loop.create_server(
-        lambda: GuardedProtocol(config, state, {}, loop, Deadlines(write_stall_s=1.0)), sock=listening
+        lambda: DeadlineProtocol(config, state, {}, loop, Deadlines(write_stall_s=1.0)), sock=listening
     )
     with socket.socket() as dead:
         dead.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -203,18 +203,18 @@ async def test_a_connection_that_is_cut_off_is_gone_without_the_collector() -> N
         while (await receive())["type"] != "http.disconnect":
             pass
 
-    def connection() -> GuardedProtocol:
-        protocol = GuardedProtocol(config, state, {}, loop, Deadlines())
+    def connection() -> DeadlineProtocol:
+        protocol = DeadlineProtocol(config, state, {}, loop, Deadlines())
         made.append(weakref.ref(protocol))
         return protocol
 
     def cut_all() -> None:
-        for each in guarded(state):
+        for each in open_connections(state):
             each.transport.abort()
 
     loop, state = asyncio.get_running_loop(), ServerState()
     config = Config(patient, ws="none", lifespan="off", log_config=None)
-    made: list[weakref.ref[GuardedProtocol]] = []
+    made: list[weakref.ref[DeadlineProtocol]] = []
     accepting = await loop.create_server(connection, "127.0.0.1", 0)
     gc.collect()
     gc.disable()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from countersign.kernel import clock
-from countersign.kernel.http.worker_ipc import Scoreboard, StallClock, State, is_stopped
+from countersign.kernel.http.worker_ipc import Scoreboard, StallDetector, State, is_stopped
 from tests.kernel.http.served import wait_until
 
 HERE = os.getpid()
@@ -44,14 +44,14 @@ def stopped() -> Iterator[int]:
 
 
 def test_a_loop_that_turns_never_stalls(time: Time) -> None:
-    stall = StallClock(HERE, 1.0)
+    stall = StallDetector(HERE, 1.0)
     for beats in range(100):
         time.s += 1
         assert stall.look(beats) == 0
 
 
 def test_a_loop_that_does_not_turn_stalls_for_the_time_that_passes(time: Time) -> None:
-    stall = StallClock(HERE, 1.0)
+    stall = StallDetector(HERE, 1.0)
     stall.look(7)
     found: list[float] = []
     for _ in range(4):
@@ -63,7 +63,7 @@ def test_a_loop_that_does_not_turn_stalls_for_the_time_that_passes(time: Time) -
 
 
 def test_time_in_which_nothing_looked_counts_as_one_tick(time: Time) -> None:
-    stall = StallClock(HERE, 1.0)
+    stall = StallDetector(HERE, 1.0)
     stall.look(7)
     time.s += 3600
 
@@ -72,7 +72,7 @@ def test_time_in_which_nothing_looked_counts_as_one_tick(time: Time) -> None:
 
 def test_time_in_which_the_process_was_stopped_does_not_count(time: Time, stopped: int) -> None:
     wait_until(lambda: is_stopped(stopped))
-    stall = StallClock(stopped, 1.0)
+    stall = StallDetector(stopped, 1.0)
     for _ in range(100):
         time.s += 1
         assert stall.look(7) == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.kernel.http.deadlines import MAX_AHEAD, MAX_HEADER_BYTES, MAX_HEADERS
+from countersign.kernel.http.deadlines import MAX_HEADER_BYTES, MAX_HEADERS, MAX_PIPELINED
 from tests.kernel.http.served import Served, everything, one_answer, parsed, request, served, wait_until
 from tests.servers.fork_server import started_anew
 
@@ -154,7 +154,7 @@ def test_requests_sent_ahead_without_end_fill_no_memory(server: Served, piece: b
 
 def test_who_sends_too_many_requests_ahead_is_cut_off(server: Served) -> None:
     with server.connect() as connection:
-        connection.sendall(request("GET", "/after/3") + TINY * (MAX_AHEAD + 1))
+        connection.sendall(request("GET", "/after/3") + TINY * (MAX_PIPELINED + 1))
         began_s = time.monotonic()
         read_until_cut(connection)
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.http import workers
-from countersign.kernel.http.worker_ipc import Scoreboard, StallClock
-from countersign.kernel.http.workers import STOPPING_S, Program, Supervised, _Bell, _Supervisor
+from countersign.kernel.http.worker_ipc import Scoreboard, StallDetector
+from countersign.kernel.http.workers import STOPPING_S, Program, SupervisorConfig, _SignalPipe, _Supervisor
 
 GRACE_S = 5.0
 
 
-class Bell(_Bell):
+class Bell(_SignalPipe):
     """Without signals, so that this process keeps its own handlers; a wait takes all of its time."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class System:
         """Have every worker serve, in a process that does not exist; their ids."""
         for each in one._workers:
             each.pid, each.is_ready, each.was_ready = 1 << 30 | each.number, True, True
-            each.stall, each.stacks = StallClock(each.pid, 1.0), self.files.enter_context(workers._nameless_file())
+            each.stall, each.stacks = StallDetector(each.pid, 1.0), self.files.enter_context(workers._nameless_file())
         return [each.pid for each in one._workers]
 
 
@@ -70,7 +70,7 @@ def supervisor(*programs: Program) -> _Supervisor:
     """A supervisor of these programs that has started nothing."""
     names = [each.name for each in programs for _ in range(each.workers)]
     return _Supervisor(
-        Supervised(
+        SupervisorConfig(
             work=lambda number, ready: None,
             programs=programs,
             scoreboard=Scoreboard(names),

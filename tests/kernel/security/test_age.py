@@ -14,11 +14,11 @@ from countersign.kernel.security.age import (
     CHUNK_BYTES,
     ENDS_EARLY,
     LAST_CHANGED,
+    AgeDecryptor,
+    AgeEncryptor,
     Damaged,
-    Opening,
-    Sealing,
     WrongPassphrase,
-    damage,
+    find_damage,
 )
 
 PASSPHRASE = "correct horse battery staple"
@@ -36,7 +36,7 @@ FOREIGN = (
 def sealed(content: bytes, piece: int = 7919) -> bytes:
     """The content as a sealed file, written in pieces."""
     file = io.BytesIO()
-    sealing = Sealing(file.write, PASSPHRASE, work=WORK)
+    sealing = AgeEncryptor(file.write, PASSPHRASE, work=WORK)
     for at in range(0, len(content), piece):
         sealing.write(content[at : at + piece])
     sealing.finish()
@@ -45,7 +45,7 @@ def sealed(content: bytes, piece: int = 7919) -> bytes:
 
 def opened(file: bytes, passphrase: str = PASSPHRASE, piece: int = 1 << 20) -> bytes:
     """What the file holds."""
-    opening = Opening(io.BytesIO(file).read, passphrase)
+    opening = AgeDecryptor(io.BytesIO(file).read, passphrase)
     content = bytearray()
     while part := opening.read(piece):
         content += part
@@ -103,7 +103,7 @@ def test_damage_names_each_place_and_no_other() -> None:
     for chunk in (0, 2, 3):
         whole[start + chunk * SEALED_CHUNK + 77] ^= 1
 
-    places = list(damage(io.BytesIO(whole).read, PASSPHRASE))
+    places = list(find_damage(io.BytesIO(whole).read, PASSPHRASE))
 
     assert places == [
         (start, start + SEALED_CHUNK, CHANGED),
@@ -121,7 +121,7 @@ def test_a_cut_is_told_from_a_change_wherever_that_can_be_known() -> None:
             opened(content)
         said = failure.value.detail.partition(" (bytes")[0]
         with suppress(Damaged):
-            assert [each.fault for each in damage(io.BytesIO(content).read, PASSPHRASE)][:1] == [said]
+            assert [each.fault for each in find_damage(io.BytesIO(content).read, PASSPHRASE)][:1] == [said]
         return said
 
     assert {fault(whole[:length]) for length in at} == {ENDS_EARLY}

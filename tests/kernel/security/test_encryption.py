@@ -17,79 +17,79 @@ _MASTER = MasterKey((_NEW, _OLD))
 
 @given(st.binary(max_size=300), st.text(max_size=20))
 def test_a_sealed_value_opens_to_what_was_sealed(plaintext: bytes, purpose: str) -> None:
-    assert encryption.unseal(_MASTER, encryption.seal(_MASTER, plaintext, purpose), purpose) == plaintext
+    assert encryption.decrypt(_MASTER, encryption.encrypt(_MASTER, plaintext, purpose), purpose) == plaintext
 
 
 def test_a_sealed_value_names_its_form_and_key_first_and_hides_the_rest() -> None:
-    value = encryption.seal(_MASTER, b"the plaintext", "mail")
+    value = encryption.encrypt(_MASTER, b"the plaintext", "mail")
 
     assert value[:5] == b"\x01\x03new"
     assert b"plaintext" not in value
-    assert encryption.sealing_key_id(value) == "new"
-    assert encryption.seal(_MASTER, b"the plaintext", "mail") != value
+    assert encryption.encryption_key_id(value) == "new"
+    assert encryption.encrypt(_MASTER, b"the plaintext", "mail") != value
 
 
 def test_an_old_key_still_opens_after_a_rotation_and_not_after_its_removal() -> None:
-    value = encryption.seal(MasterKey((_OLD,)), b"kept", "mail")
+    value = encryption.encrypt(MasterKey((_OLD,)), b"kept", "mail")
 
-    assert encryption.unseal(_MASTER, value, "mail") == b"kept"
-    with pytest.raises(encryption.CannotUnseal) as refusal:
-        encryption.unseal(MasterKey((_NEW,)), value, "mail")
+    assert encryption.decrypt(_MASTER, value, "mail") == b"kept"
+    with pytest.raises(encryption.DecryptionFailed) as refusal:
+        encryption.decrypt(MasterKey((_NEW,)), value, "mail")
     assert "master key" in refusal.value.remedy
 
 
 def test_another_purpose_does_not_open() -> None:
-    with pytest.raises(encryption.CannotUnseal):
-        encryption.unseal(_MASTER, encryption.seal(_MASTER, b"kept", "mail"), "keys")
+    with pytest.raises(encryption.DecryptionFailed):
+        encryption.decrypt(_MASTER, encryption.encrypt(_MASTER, b"kept", "mail"), "keys")
 
 
 def test_a_key_renamed_to_another_does_not_open() -> None:
     impostor = MasterKey((Key("new", b"x" * 32),))
 
-    with pytest.raises(encryption.CannotUnseal):
-        encryption.unseal(impostor, encryption.seal(_MASTER, b"kept", "mail"), "mail")
+    with pytest.raises(encryption.DecryptionFailed):
+        encryption.decrypt(impostor, encryption.encrypt(_MASTER, b"kept", "mail"), "mail")
 
 
 def test_no_flipped_bit_goes_unseen() -> None:
-    value = encryption.seal(_MASTER, b"kept", "mail")
+    value = encryption.encrypt(_MASTER, b"kept", "mail")
 
     for bit in range(len(value) * 8):
         changed = bytearray(value)
         changed[bit // 8] ^= 1 << bit % 8
-        with pytest.raises(encryption.CannotUnseal):
-            encryption.unseal(_MASTER, bytes(changed), "mail")
+        with pytest.raises(encryption.DecryptionFailed):
+            encryption.decrypt(_MASTER, bytes(changed), "mail")
 
 
 def test_no_cut_goes_unseen() -> None:
-    value = encryption.seal(_MASTER, b"kept", "mail")
+    value = encryption.encrypt(_MASTER, b"kept", "mail")
 
     for length in range(len(value)):
-        with pytest.raises(encryption.CannotUnseal):
-            encryption.unseal(_MASTER, value[:length], "mail")
+        with pytest.raises(encryption.DecryptionFailed):
+            encryption.decrypt(_MASTER, value[:length], "mail")
 
 
 @given(st.binary(max_size=80))
 def test_any_bytes_are_refused_and_never_crash(garbage: bytes) -> None:
-    with pytest.raises(encryption.CannotUnseal):
-        encryption.unseal(_MASTER, garbage, "mail")
-    with pytest.raises(encryption.CannotUnseal):
-        encryption.unseal_with(b"secret", b"salt", garbage)
-    assert encryption.sealing_key_id(garbage) is None or garbage[0] == 1
+    with pytest.raises(encryption.DecryptionFailed):
+        encryption.decrypt(_MASTER, garbage, "mail")
+    with pytest.raises(encryption.DecryptionFailed):
+        encryption.decrypt_with_secret(b"secret", b"salt", garbage)
+    assert encryption.encryption_key_id(garbage) is None or garbage[0] == 1
 
 
 @given(st.binary(min_size=1, max_size=40), st.binary(max_size=40), st.binary(max_size=100))
 def test_a_value_sealed_with_a_secret_opens_with_that_secret_and_salt_alone(
     secret: bytes, salt: bytes, plaintext: bytes
 ) -> None:
-    value = encryption.seal_with(secret, salt, plaintext)
+    value = encryption.encrypt_with_secret(secret, salt, plaintext)
 
-    assert encryption.unseal_with(secret, salt, value) == plaintext
-    with pytest.raises(encryption.CannotUnseal):
-        encryption.unseal_with(secret + b"x", salt, value)
-    with pytest.raises(encryption.CannotUnseal):
-        encryption.unseal_with(secret, salt + b"x", value)
-    with pytest.raises(encryption.CannotUnseal):
-        encryption.unseal(_MASTER, value, "mail")
+    assert encryption.decrypt_with_secret(secret, salt, value) == plaintext
+    with pytest.raises(encryption.DecryptionFailed):
+        encryption.decrypt_with_secret(secret + b"x", salt, value)
+    with pytest.raises(encryption.DecryptionFailed):
+        encryption.decrypt_with_secret(secret, salt + b"x", value)
+    with pytest.raises(encryption.DecryptionFailed):
+        encryption.decrypt(_MASTER, value, "mail")
 
 
 @given(st.binary(max_size=300), st.binary(min_size=32, max_size=32))
@@ -102,24 +102,24 @@ def test_a_signature_is_hmac_sha256_cut_to_sixteen_bytes(message: bytes, key: by
 
 
 def test_a_signature_holds_for_its_purpose_and_key_alone() -> None:
-    signer = encryption.signature(_MASTER, "cursor")
+    signer = encryption.signer_for(_MASTER, "cursor")
     made = signer.sign(b"page")
 
-    assert not encryption.signature(_MASTER, "address").verify(b"page", made)
-    assert not encryption.signature(b"n" * 32, "other").verify(b"page", made)
+    assert not encryption.signer_for(_MASTER, "address").verify(b"page", made)
+    assert not encryption.signer_for(b"n" * 32, "other").verify(b"page", made)
     assert not signer.verify(b"page", made[:15])
     assert not signer.verify(b"page", b"")
 
 
 def test_a_signature_of_the_previous_key_is_still_accepted() -> None:
-    before = encryption.signature(MasterKey((_OLD,)), "cursor")
-    after = encryption.signature(_MASTER, "cursor")
+    before = encryption.signer_for(MasterKey((_OLD,)), "cursor")
+    after = encryption.signer_for(_MASTER, "cursor")
 
     assert after.verify(b"page", before.sign(b"page"))
     assert not before.verify(b"page", after.sign(b"page"))
 
 
 def test_a_caller_given_key_signs_as_well() -> None:
-    signer = encryption.signature(b"a key of the caller", "address")
+    signer = encryption.signer_for(b"a key of the caller", "address")
 
     assert signer.verify(b"/download", signer.sign(b"/download"))

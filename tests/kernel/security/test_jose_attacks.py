@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from countersign.kernel.security.jose import (
     ACCESS_TYP,
-    LARGEST_TOKEN,
+    MAX_TOKEN_LENGTH,
     AccessTokens,
     InvalidToken,
     KeyRing,
@@ -178,7 +178,7 @@ def test_t7_the_last_of_two_equal_members_counts_for_check_and_answer_alike() ->
 
 
 def test_t7_a_token_over_8_kib_is_refused_before_it_is_read() -> None:
-    long = msgspec.structs.replace(CLAIMS, scope="s" * LARGEST_TOKEN)
+    long = msgspec.structs.replace(CLAIMS, scope="s" * MAX_TOKEN_LENGTH)
 
     assert refusal(access_tokens().issue(long)) == "too long"
     assert refusal("é" * 20_000) == "too long"

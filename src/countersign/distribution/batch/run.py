@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from countersign.distribution.batch.nested_transaction import NestedTransaction
 from countersign.distribution.batch.schemas import BatchRequest
 from countersign.distribution.context import VERSIONS, Store
 from countersign.distribution.identity.callers import StoreRequest
 from countersign.kernel import clock
-from countersign.kernel.database.nested import NestedDatabase
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.problems import problem
@@ -70,7 +70,7 @@ async def in_order(
 async def atomic(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
     """The answers in order, all in the call's transaction; of a batch that fails nothing is kept."""
     store, transaction = call.context, call.transaction
-    nested = NestedDatabase(store.database.dialect, transaction, until_s=clock.monotonic_s() + ATOMIC_S)
+    nested = NestedTransaction(store.database.dialect, transaction, until_s=clock.monotonic_s() + ATOMIC_S)
     # Others wait for the transaction's end, so that it must not wait for somebody else's machine: rules alone answer.
     settings = replace(store.settings, ask_model_url="")
     context = replace(store, settings=settings, database=nested, versions=Versions(nested, VERSIONS).read)

@@ -121,7 +121,7 @@ async def _require_own(store: Store) -> None:
         Unavailable: database or blob store are away.
     """
     places = opening.places_of(store.settings, store.database, store.blobs)
-    await installation_id.settle(places, await installation_id.examine(places))
+    await installation_id.register(places, await installation_id.examine(places))
     await installation_id.advance(store.database, store.blobs, places.blobs_name)
 
 

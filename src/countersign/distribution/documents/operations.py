@@ -220,7 +220,7 @@ def _impossible(route: Route[Store]) -> set[int]:
 def _endings(route: Route[Store]) -> list[type[Refused]]:
     """What a route refuses with when it, or something it takes, has ended."""
     members = [deprecation.MemberGone] if _ending_members(route) else []
-    return [*([] if route.deprecation is None else [deprecation.Gone]), *members]
+    return [*([] if route.deprecation is None else [deprecation.EndpointGone]), *members]
 
 
 def _ending_members(route: Route[Store]) -> bool:

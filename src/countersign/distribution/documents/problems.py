@@ -16,7 +16,7 @@ from countersign.distribution.processing.ingest import ArtifactDamaged
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable
 from countersign.kernel.http import html
 from countersign.kernel.http.decode import UnsupportedMediaType
-from countersign.kernel.http.deprecation import Gone, MemberGone
+from countersign.kernel.http.deprecation import EndpointGone, MemberGone
 from countersign.kernel.http.idempotency import InProgress, KeyReused
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed, NotAcceptable, RouteNotFound
 from countersign.kernel.http.rate_limit import RateLimited
@@ -38,7 +38,7 @@ EVERYWHERE: tuple[type[Refused], ...] = (
     KeyReused,
     InProgress,
     RateLimited,
-    Gone,
+    EndpointGone,
     MemberGone,
     InternalError,
     Unavailable,

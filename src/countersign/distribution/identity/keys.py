@@ -7,8 +7,8 @@ from countersign.kernel import clock
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.reencryption import SealedColumn
-from countersign.kernel.security.encryption import seal, unseal
+from countersign.kernel.reencryption import EncryptedColumn
+from countersign.kernel.security.encryption import decrypt, encrypt
 from countersign.kernel.security.jose import AccessTokens, KeyRing
 from countersign.kernel.security.masterkey import MasterKey
 
@@ -19,7 +19,7 @@ STORE = "INSERT INTO service_key (name, sealed, created_at) VALUES ($1, $2, $3) 
 FORGET = "DELETE FROM service_key WHERE name = $1"
 REPLACE = "UPDATE service_key SET sealed = $2, created_at = $3 WHERE name = $1 AND sealed = $4"
 
-SEALED = SealedColumn(
+SEALED = EncryptedColumn(
     table="service_key",
     purpose=PURPOSE,
     page="SELECT sealed, name FROM service_key WHERE name > $2 ORDER BY name LIMIT $1",
@@ -47,7 +47,7 @@ async def token_keys(database: Database, master: MasterKey) -> KeyRing:
     known = await stored_keys(database, master)
     if known is not None:
         return known
-    fresh = seal(master, KeyRing.new().to_json(), PURPOSE)
+    fresh = encrypt(master, KeyRing.new().to_json(), PURPOSE)
     async with database.transaction() as transaction:
         await transaction.run(STORE, NAME, fresh, clock.now())
     made = await stored_keys(database, master)
@@ -63,7 +63,7 @@ async def stored_keys(reader: Reader, master: MasterKey) -> KeyRing | None:
         CannotUnseal: the master key is not the one the ring was sealed with.
     """
     row = await reader.fetch_one(STORED, NAME)
-    return None if row is None else KeyRing.from_json(unseal(master, bytes(row[0]), PURPOSE))
+    return None if row is None else KeyRing.from_json(decrypt(master, bytes(row[0]), PURPOSE))
 
 
 async def forget(transaction: Transaction) -> None:
@@ -83,9 +83,9 @@ async def rotate(database: Database, master: MasterKey, *, drop_previous: bool) 
     async with database.transaction() as transaction:
         row = await transaction.fetch_one(STORED, NAME)
         stored = b"" if row is None else bytes(row[0])
-        before = KeyRing.from_json(unseal(master, stored, PURPOSE))
+        before = KeyRing.from_json(decrypt(master, stored, PURPOSE))
         ring = KeyRing.new() if drop_previous else before.rotated()
-        fresh = seal(master, ring.to_json(), PURPOSE)
+        fresh = encrypt(master, ring.to_json(), PURPOSE)
         if not await transaction.run(REPLACE, NAME, fresh, clock.now(), stored):
             raise KeysChanged("the keys were changed at the same moment")
         await versions.bump(transaction, "identity")
@@ -101,7 +101,7 @@ async def renew(transaction: Transaction, master: MasterKey) -> None:
     if await stored_keys(transaction, master) is None:
         return
     await forget(transaction)
-    await transaction.run(STORE, NAME, seal(master, KeyRing.new().to_json(), PURPOSE), clock.now())
+    await transaction.run(STORE, NAME, encrypt(master, KeyRing.new().to_json(), PURPOSE), clock.now())
     await versions.bump(transaction, "identity")
 
 
@@ -144,5 +144,5 @@ class Watched:
         row = await self._database.fetch_one(STORED, NAME)
         stored = b"" if row is None else bytes(row[0])
         if stored and stored != self._stored:
-            self._tokens.use(KeyRing.from_json(unseal(self._master, stored, PURPOSE)))
+            self._tokens.use(KeyRing.from_json(decrypt(self._master, stored, PURPOSE)))
             self._stored = stored

@@ -4,7 +4,7 @@ from countersign.distribution.context import Store
 from countersign.distribution.issuers.queries import Issuer
 from countersign.kernel import safe_http_client, telemetry
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.safe_http_client import Fetched
+from countersign.kernel.safe_http_client import Document
 from countersign.kernel.security.external_jwt import CannotFetchKeySet, ExternalToken, JwksCache, PublicKey
 from countersign.settings import Settings
 
@@ -12,7 +12,7 @@ from countersign.settings import Settings
 def key_sets(settings: Settings) -> JwksCache:
     """An empty cache of key sets; COUNTERSIGN_PRIVATE_ISSUERS says whether they may come from a private network."""
 
-    async def fetch(address: str) -> Fetched:
+    async def fetch(address: str) -> Document:
         try:
             return await safe_http_client.get_json(address, private=settings.private_issuers)
         except safe_http_client.Unreachable as error:

@@ -36,7 +36,7 @@ from countersign.kernel.http.cursor import InvalidCursor
 from countersign.kernel.http.idempotency import HEADER
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
-from countersign.kernel.security.encryption import seal_with, unseal_with
+from countersign.kernel.security.encryption import decrypt_with_secret, encrypt_with_secret
 
 ADMIN = "admin:org"
 CSV = "text/csv; charset=utf-8"
@@ -70,7 +70,7 @@ async def issue_codes(call: StoreRequest[OrgQuery, NewBatch]) -> Response:
     prepared = msgspec.convert(call.prepared, Prepared)
     key = call.headers.get(HEADER)
     # Only whoever knows the Idempotency-Key can have the codes told again; without one the seed is forgotten.
-    sealed = None if key is None else seal_with(_key(key), prepared.batch_id.encode(), prepared.seed)
+    sealed = None if key is None else encrypt_with_secret(_key(key), prepared.batch_id.encode(), prepared.seed)
     await call.transaction.run(queries.ACTIVATE_BATCH, prepared.batch_id, sealed)
     return _issued(prepared, "text/csv" in (call.headers.get("accept") or ""))
 
@@ -90,7 +90,7 @@ async def tell_again(call: StoreRequest[OrgQuery, NewBatch], replayed: Response)
     row = await call.context.database.fetch_one(queries.SEALED_SEED, batch_id)
     if row is None or row[0] is None:
         raise BatchNotFound("the batch is no more")
-    seed = unseal_with(_key(call.headers.get(HEADER) or ""), batch_id.encode(), bytes(row[0]))
+    seed = decrypt_with_secret(_key(call.headers.get(HEADER) or ""), batch_id.encode(), bytes(row[0]))
     answer = _issued(Prepared(batch_id, seed, row[1]), replayed.media_type == CSV)
     answer.headers = replayed.headers
     return answer

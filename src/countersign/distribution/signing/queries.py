@@ -5,8 +5,8 @@ import msgspec
 from countersign.distribution.webhooks import events
 from countersign.kernel import clock
 from countersign.kernel.database.port import Reader, Transaction
-from countersign.kernel.reencryption import SealedColumn
-from countersign.kernel.security.encryption import seal, unseal
+from countersign.kernel.reencryption import EncryptedColumn
+from countersign.kernel.security.encryption import decrypt, encrypt
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.updates.envelope import SigningKey, signing_key
 from countersign.updates.wire import Envelope, PublicKey
@@ -21,7 +21,7 @@ ADD = """
     ON CONFLICT DO NOTHING
 """
 
-SEALED = SealedColumn(
+SEALED = EncryptedColumn(
     table="signing_key",
     purpose=PURPOSE,
     page="""
@@ -50,7 +50,7 @@ async def newest(reader: Reader, master: MasterKey, org_id: str) -> tuple[int, S
         CannotUnseal: the master key is not the one the key was sealed with.
     """
     row = await reader.fetch_one(NEWEST, org_id)
-    return None if row is None else (row[0], signing_key(unseal(master, bytes(row[1]), PURPOSE)))
+    return None if row is None else (row[0], signing_key(decrypt(master, bytes(row[1]), PURPOSE)))
 
 
 async def add(
@@ -58,7 +58,7 @@ async def add(
 ) -> bool:
     """Put a key at the end of the chain; False when somebody else put theirs there."""
     said = None if rotation is None else msgspec.json.encode(rotation).decode()
-    sealed = seal(master, key.private, PURPOSE)
+    sealed = encrypt(master, key.private, PURPOSE)
     row = (org_id, number, key.public.keyid, key.public.public, sealed, said, clock.now())
     is_added = bool(await transaction.run(ADD, *row))
     if is_added:

@@ -20,9 +20,9 @@ from countersign.kernel.blobs.s3_client import ATTRIBUTES, MultipartUpload, list
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import NotFound, Refused, Unavailable
 
-_SMALLEST_MULTIPART = 8 * 1024 * 1024
+_MIN_MULTIPART_BYTES = 8 * 1024 * 1024
 _MAX_MULTIPARTS = 9_000
-_LARGEST_COPY = 5 * 1024**3
+_MAX_COPY_BYTES = 5 * 1024**3
 _DATA = re.compile(r"[0-9a-f]{16}-data-[0-9a-f-]{36}")
 
 
@@ -52,7 +52,7 @@ class S3Blobs:
         data = f"{offset:016x}-data-{ids.new_uuid()}"
         digest = hashlib.sha256()
         length = 0
-        sending = MultipartUpload(self._store, folder + data, _SMALLEST_MULTIPART)
+        sending = MultipartUpload(self._store, folder + data, _MIN_MULTIPART_BYTES)
         try:
             async with aclosing(rechunk(chunks)) as pieces:
                 async for piece in pieces:
@@ -83,7 +83,7 @@ class S3Blobs:
         if len(laid) == 1 and laid[0].is_whole_part:
             expected = laid[0].part.sha256
             layout.check_digest(expected, sha256)
-            if size <= _LARGEST_COPY:
+            if size <= _MAX_COPY_BYTES:
                 await self._copy(folder, laid[0].part)
                 return expected
         if expected is None or not layout.is_digest(expected):
@@ -237,7 +237,7 @@ class S3Blobs:
     async def _assemble(self, folder: str, laid: Sequence[Span], size: int, expected: str) -> None:
         """Write the spans one after another; the blob appears only when their digest is the expected one."""
         digest = hashlib.sha256()
-        multipart_bytes = max(_SMALLEST_MULTIPART, size // _MAX_MULTIPARTS + 1)
+        multipart_bytes = max(_MIN_MULTIPART_BYTES, size // _MAX_MULTIPARTS + 1)
         sending = MultipartUpload(self._store, layout.sealed_name(expected), multipart_bytes)
         try:
             async with aclosing(self._staged_bytes(folder, laid)) as pieces:

@@ -42,7 +42,7 @@ def wal_bytes(path: Path) -> int:
         return 0
 
 
-class MeasuredDatabase:
+class InstrumentedDatabase:
     """The given database, its transactions measured under a name in the numbers.
 
     Its reads are its own methods, which time themselves: one more call for each would cost as much as all of this.

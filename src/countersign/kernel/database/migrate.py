@@ -44,7 +44,7 @@ def in_dialect(text: str, dialect: Dialect) -> str:
     """
     if re.search(r"\bDEFERRABLE\b", text, re.IGNORECASE):
         raise NotPortable("DEFERRABLE: check the rule at once, or in the code")
-    return "".join(_said(pieces, dialect) for pieces in _statements(_of_engine(text, dialect)))
+    return "".join(_translate(pieces, dialect) for pieces in _statements(_of_engine(text, dialect)))
 
 
 def _of_engine(text: str, dialect: Dialect) -> str:
@@ -66,7 +66,7 @@ def _statements(text: str) -> list[list[str]]:
     return found
 
 
-def _said(pieces: list[str], dialect: Dialect) -> str:
+def _translate(pieces: list[str], dialect: Dialect) -> str:
     words = [number for number, piece in enumerate(pieces) if _is_words(piece)]
     said = "".join(pieces[number] for number in words)
     if _COLUMNS.match(said):
@@ -75,7 +75,7 @@ def _said(pieces: list[str], dialect: Dialect) -> str:
             pieces[number] = _TYPE.sub(lambda found: names.get(found[1], found[1]), pieces[number])
     if _TABLE.match(said):
         last = [number for number in words if pieces[number].strip()][-1]
-        pieces[last] = _ended(pieces[last].rstrip(), dialect)
+        pieces[last] = _with_table_options(pieces[last].rstrip(), dialect)
     return "".join(pieces)
 
 
@@ -83,7 +83,7 @@ def _is_words(piece: str) -> bool:
     return piece[0] not in "'\";" and not piece.startswith(("--", "/*"))
 
 
-def _ended(piece: str, dialect: Dialect) -> str:
+def _with_table_options(piece: str, dialect: Dialect) -> str:
     if dialect == "postgres":
         return _ROWID.sub(")", piece)
     return piece + (", STRICT" if _ROWID.search(piece) else " STRICT")
@@ -116,7 +116,7 @@ class SchemaMismatch(Exception):
     remedy: str = ""
 
 
-class Behind(SchemaMismatch):
+class SchemaBehind(SchemaMismatch):
     """The tables are not yet what code and settings want, and whoever works on them here does not alter them."""
 
     def __init__(self, text: str, remedy: str) -> None:
@@ -197,7 +197,7 @@ async def require_applied(database: Database, package: str, schema: str) -> None
     """
     names = await pending(database, package)
     if names:
-        raise Behind(f"migrations of {schema} are to come: {', '.join(names)}", "Run: countersign db upgrade")
+        raise SchemaBehind(f"migrations of {schema} are to come: {', '.join(names)}", "Run: countersign db upgrade")
 
 
 async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list[str]:
@@ -217,7 +217,7 @@ async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list
     while True:
         began_s = clock.monotonic_s()
         async with database.transaction() as transaction:
-            await _hold_others(transaction, database.dialect)
+            await _lock_migrations(transaction, database.dialect)
             await transaction.run(in_dialect(_LEDGER, database.dialect))
             left = await _unapplied(transaction, known)
             if not left:
@@ -251,7 +251,7 @@ async def create_within(transaction: Transaction, package: str, dialect: Dialect
         NotEmpty: somebody else was faster.
         SchemaMismatch, NotPortable: as `upgrade`.
     """
-    await _hold_others(transaction, dialect)
+    await _lock_migrations(transaction, dialect)
     if await transaction.fetch_one(_LEDGER_EXISTS[dialect]) is not None:
         raise NotEmpty("another process has just started to use the database")
     await transaction.run(in_dialect(_LEDGER, dialect))
@@ -270,7 +270,7 @@ async def create_scratch(transaction: Transaction, package: str, dialect: Dialec
         await _apply(transaction, migration, dialect)
 
 
-async def left_within(reader: Reader, package: str) -> int:
+async def count_pending_within(reader: Reader, package: str) -> int:
     """How many migrations are still to be applied where some are.
 
     Raises:
@@ -291,7 +291,7 @@ async def upgrade_within(transaction: Transaction, package: str, dialect: Dialec
     return [migration.name for migration in left]
 
 
-async def _hold_others(transaction: Transaction, dialect: Dialect) -> None:
+async def _lock_migrations(transaction: Transaction, dialect: Dialect) -> None:
     """On SQLite a transaction is alone anyway."""
     if dialect == "postgres":
         await transaction.run("SET LOCAL lock_timeout = 0")

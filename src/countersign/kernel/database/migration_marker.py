@@ -17,7 +17,7 @@ FILE_NAME = "moved.json"
 FILES = "*.sqlite"
 
 
-class Mark(msgspec.Struct, frozen=True):
+class MigrationMarker(msgspec.Struct, frozen=True):
     """What the file says: the move's id, which the target bears as well, where to (without a password), since when
     (RFC 3339), and whether it is known to have ended."""
 
@@ -27,7 +27,7 @@ class Mark(msgspec.Struct, frozen=True):
     is_complete: bool
 
 
-class Moved(Refused):
+class DatabaseMoved(Refused):
     """The folder's SQLite files are not in use: the installation is on PostgreSQL."""
 
     status = 409
@@ -35,21 +35,23 @@ class Moved(Refused):
     title = "Database moved"
 
 
-def read(folder: Path) -> Mark | None:
+def read_marker(folder: Path) -> MigrationMarker | None:
     """The folder's mark, or None.
 
     Raises:
         Moved: there is one, and it cannot be read.
     """
     try:
-        return msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=Mark)
+        return msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=MigrationMarker)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
-        raise Moved(f"{folder / FILE_NAME} cannot be read", resolution="Restore it, or ask who moved it.") from error
+        raise DatabaseMoved(
+            f"{folder / FILE_NAME} cannot be read", resolution="Restore it, or ask who moved it."
+        ) from error
 
 
-def require_here(folder: Path) -> None:
+def require_not_moved(folder: Path) -> None:
     """Insist that the folder's files are the ones in use.
 
     Raises:
@@ -57,15 +59,17 @@ def require_here(folder: Path) -> None:
     """
     if not (folder / FILE_NAME).exists():
         return
-    mark = read(folder)
+    mark = read_marker(folder)
     if mark is None:
         return
     back = f"To go back instead, see that nobody serves the other, then remove {folder / FILE_NAME}."
     if mark.is_complete:
         text = f"the databases of {folder} are in {mark.to} since {mark.at}"
-        raise Moved(text, resolution=f"Set COUNTERSIGN_DATABASE_URL to it. {back} What happened there is not here.")
+        raise DatabaseMoved(
+            text, resolution=f"Set COUNTERSIGN_DATABASE_URL to it. {back} What happened there is not here."
+        )
     text = f"a move of these databases to {mark.to} began at {mark.at} and was cut off"
-    raise Moved(text, resolution=f"Run the same `countersign db migrate` again, which ends it. {back}")
+    raise DatabaseMoved(text, resolution=f"Run the same `countersign db migrate` again, which ends it. {back}")
 
 
 def require_in_use(folder: Path, url: str) -> None:
@@ -75,19 +79,21 @@ def require_in_use(folder: Path, url: str) -> None:
         Moved: they are not.
     """
     if not url:
-        require_here(folder)
+        require_not_moved(folder)
 
 
-def settle(folder: Path, url: str) -> None:
+def mark_new_folder(folder: Path, url: str) -> None:
     """Mark a folder without files of its own as PostgreSQL's at the address, which was opened.
 
     Raises:
         OSError: the mark cannot be written.
     """
     if url and not (folder / FILE_NAME).exists() and not _has_files(folder):
-        write(
+        write_marker(
             folder,
-            Mark(ids.new_uuid(), connection_urls.postgres_location(url), clock.rfc3339(clock.now()), is_complete=True),
+            MigrationMarker(
+                ids.new_uuid(), connection_urls.postgres_location(url), clock.rfc3339(clock.now()), is_complete=True
+            ),
         )
 
 
@@ -96,7 +102,7 @@ def is_ambiguous(folder: Path) -> bool:
     return _has_files(folder) and not (folder / FILE_NAME).exists()
 
 
-def write(folder: Path, mark: Mark) -> None:
+def write_marker(folder: Path, mark: MigrationMarker) -> None:
     """Mark the folder; on the disk when this returns.
 
     Raises:
@@ -112,7 +118,7 @@ def write(folder: Path, mark: Mark) -> None:
     _sync(folder)
 
 
-def remove(folder: Path) -> None:
+def remove_marker(folder: Path) -> None:
     """Take the mark away again."""
     (folder / FILE_NAME).unlink(missing_ok=True)
     _sync(folder)

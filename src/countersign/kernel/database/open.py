@@ -4,7 +4,7 @@ from pathlib import Path
 
 from countersign.kernel import connection_urls
 from countersign.kernel.database import postgres, sqlite
-from countersign.kernel.database.instrumentation import MeasuredDatabase
+from countersign.kernel.database.instrumentation import InstrumentedDatabase
 from countersign.kernel.database.port import Database
 
 SQLITE = "sqlite:///"
@@ -40,11 +40,11 @@ async def open_database(
             max_bytes=max_bytes,
             name=name,
         )
-        return MeasuredDatabase(opened, name)
+        return InstrumentedDatabase(opened, name)
     if url.startswith(connection_urls.POSTGRES_SCHEMES):
         connection_urls.require_postgres(url)
         reached = await postgres.open_postgres(
             url, schema=schema, pool=pool, read_deadline_s=read_deadline_s, name=name
         )
-        return MeasuredDatabase(reached, name)
+        return InstrumentedDatabase(reached, name)
     raise ValueError("a database address begins with sqlite:/// or postgresql://")

@@ -135,14 +135,14 @@ def _read(work: Callable[[], T], connection: sqlite.Connection | None = None) ->
 
 RESERVE_BYTES = 64 * 1024 * 1024
 STEPS_BETWEEN_CHECKS = 1_000
-MOMENT_CHECKS = 20
+BUDGET_CHECKS = 20
 THREAD_CALLS = 50
 """How often a statement that took too long is read in a thread at once, before the event loop is tried again."""
 
 MAX_LONG = 1_000
 
 
-class Moment:
+class EventLoopBudget:
     """What a read may take of the event loop's time, in thousands of SQLite's steps (20 to 50 µs each)."""
 
     left = 0
@@ -161,7 +161,7 @@ class SqliteDatabase:
         self._writer = writer
         self._readers = readers
         self._reader = sqlite_connection.connect(path, use="read")
-        self._moment = Moment()
+        self._moment = EventLoopBudget()
         self._long: dict[int, int] = {}
 
     @property
@@ -215,7 +215,7 @@ class SqliteDatabase:
         if left:
             self._long[key] = left - 1
             return await self._readers.scan(statement, values)
-        self._moment.left = MOMENT_CHECKS
+        self._moment.left = BUDGET_CHECKS
         rows = sqlite_connection.fetch_within(self._reader, statement, values, self._moment, STEPS_BETWEEN_CHECKS)
         if rows is not None:
             self._long.pop(key, None)
@@ -262,7 +262,7 @@ async def open_sqlite(
     """
 
     def opened() -> SqliteDatabase:
-        migration_marker.require_here(path.parent)
+        migration_marker.require_not_moved(path.parent)
         busy_timeout_s = busy_timeout_ms / 1000
         writer = SqliteWriter(path, busy_timeout_s=busy_timeout_s, reserve_bytes=reserve_bytes, max_bytes=max_bytes)
         return SqliteDatabase(path, writer, SqliteReaders(path, readers, read_deadline_s), name)

@@ -21,13 +21,13 @@ from countersign.kernel.errors import Refused, StorageFull, Unavailable
 T = TypeVar("T")
 
 BUSY_POLL_S = 0.001
-ROOM_CHECK_S = 1.0
+DISK_CHECK_S = 1.0
 
-_BROKEN = "The disk failed while a change was made durable. Check it, then restart the service."
-_GONE = "The database ended the transaction; nothing of it was kept."
+_DISK_FAILED = "The disk failed while a change was made durable. Check it, then restart the service."
+_TRANSACTION_ENDED = "The database ended the transaction; nothing of it was kept."
 
 
-class Group:
+class CommitGroup:
     """Transactions that become durable together, by one COMMIT."""
 
     def __init__(self, changes: int) -> None:
@@ -126,7 +126,7 @@ class SqliteWriter:
         self._using = threading.Lock()
         self._turn = asyncio.Lock()
         self._holder: asyncio.Task[object] | None = None
-        self._group: Group | None = None
+        self._group: CommitGroup | None = None
         self._committer: asyncio.Task[None] | None = None
         self._ended_by: Refused | None = None
         self._refusal: Refused | None = None
@@ -176,7 +176,7 @@ class SqliteWriter:
             raise Unavailable("Other changes kept the database busy for too long; try again.") from error
 
     @asynccontextmanager
-    async def _savepoint(self, member: SqliteTransaction, group: Group) -> AsyncGenerator[None]:
+    async def _savepoint(self, member: SqliteTransaction, group: CommitGroup) -> AsyncGenerator[None]:
         try:
             self.act(member, lambda connection: sqlite.fetch(connection, "SAVEPOINT member", ()))
             yield
@@ -188,7 +188,7 @@ class SqliteWriter:
             member.is_open = False
         group.actions += member.actions
 
-    def _undo(self, group: Group) -> None:
+    def _undo(self, group: CommitGroup) -> None:
         """Take back one member's writes; where that fails, the whole group's."""
         try:
             if self._connection.in_transaction:
@@ -197,7 +197,7 @@ class SqliteWriter:
         except apsw.Error as error:
             self._ended_by = sqlite.refusal(error, self._connection)
         self._roll_back()
-        self._end(group, self._ended_by or Unavailable(_GONE))
+        self._end(group, self._ended_by or Unavailable(_TRANSACTION_ENDED))
 
     def act(self, member: SqliteTransaction, work: Callable[[sqlite.Connection], T]) -> T:
         """Do the work on the connection, for a transaction that is still under way.
@@ -213,7 +213,7 @@ class SqliteWriter:
         try:
             # Without one, the statement would be committed by itself.
             if not self._connection.in_transaction:
-                ended_by = self._ended_by or Unavailable(_GONE)
+                ended_by = self._ended_by or Unavailable(_TRANSACTION_ENDED)
                 raise type(ended_by)(ended_by.detail)
             return work(self._connection)
         except (StorageFull, Unavailable) as refused:
@@ -226,7 +226,7 @@ class SqliteWriter:
         """Do the work in the writer's thread; a cancelled caller gets away only when it is done."""
         return await uncancellable(asyncio.get_running_loop().run_in_executor(self._thread, work))
 
-    async def _begin(self, deadline_s: float) -> Group:
+    async def _begin(self, deadline_s: float) -> CommitGroup:
         if self._refusal is not None:
             raise type(self._refusal)(self._refusal.detail)
         self._check_room()
@@ -243,28 +243,28 @@ class SqliteWriter:
             await asyncio.sleep(BUSY_POLL_S)
         self._require_here()
         self._ended_by = None
-        self._group = group = Group(self._connection.total_changes())
+        self._group = group = CommitGroup(self._connection.total_changes())
         self._committer = asyncio.create_task(self._commit(group))
         return group
 
     def _require_here(self) -> None:
         """Whoever moves the file away marks it before it lets the next one write."""
         try:
-            migration_marker.require_here(self._path.parent)
-        except migration_marker.Moved:
+            migration_marker.require_not_moved(self._path.parent)
+        except migration_marker.DatabaseMoved:
             self._connection.execute("ROLLBACK")
             raise
 
     def _check_room(self) -> None:
         now_s = clock.monotonic_s()
-        if now_s - self._room_checked_s >= ROOM_CHECK_S:
+        if now_s - self._room_checked_s >= DISK_CHECK_S:
             self._has_room = shutil.disk_usage(self._path.parent).free >= self._reserve_bytes
             self._room_checked_s = now_s
         if not self._has_room:
             mib = self._reserve_bytes // 2**20
             raise StorageFull(f"Less than {mib} MiB are free on the volume of the database.")
 
-    async def _commit(self, group: Group) -> None:
+    async def _commit(self, group: CommitGroup) -> None:
         try:
             async with self._turn:
                 if not group.done.done():
@@ -272,9 +272,9 @@ class SqliteWriter:
                     self._end(group, failure)
         finally:
             # Only when the loop is being shut down under the committer: nobody may believe in a commit.
-            self._end(group, Unavailable(_GONE))
+            self._end(group, Unavailable(_TRANSACTION_ENDED))
 
-    async def _committed(self, group: Group) -> Refused | None:
+    async def _committed(self, group: CommitGroup) -> Refused | None:
         """Commit; None, or why not. Without a change there is nothing to wait for on the disk."""
         try:
             if self._connection.total_changes() == group.changes:
@@ -285,7 +285,7 @@ class SqliteWriter:
             if isinstance(error, apsw.IOError):
                 self._break()
             self._roll_back()
-            return sqlite.refusal(error, self._connection) or Unavailable(_GONE)
+            return sqlite.refusal(error, self._connection) or Unavailable(_TRANSACTION_ENDED)
         return None
 
     def _roll_back(self) -> None:
@@ -296,10 +296,10 @@ class SqliteWriter:
             self._break()
 
     def _break(self) -> None:
-        self._refusal = Unavailable(_BROKEN)
+        self._refusal = Unavailable(_DISK_FAILED)
         self.broken.set()
 
-    def _end(self, group: Group, failure: Refused | None) -> None:
+    def _end(self, group: CommitGroup, failure: Refused | None) -> None:
         """Tell the members the outcome; their actions run before they go on."""
         if group.done.done():
             return

@@ -11,7 +11,7 @@ from countersign.kernel.database.port import Database
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http import decode, deprecation, html, idempotency, response, response_cache, routing
 from countersign.kernel.http.exchange import Exchange, Scope
-from countersign.kernel.http.instrumentation import Observed
+from countersign.kernel.http.instrumentation import RequestInstrumentation
 from countersign.kernel.http.problems import (
     PROBLEM_JSON,
     InternalError,
@@ -34,7 +34,7 @@ from countersign.kernel.http.request import (
 from countersign.kernel.http.response import JSON, Response
 from countersign.kernel.http.response_cache import CachedResponse, ResponseCache
 from countersign.kernel.http.routing import NOTHING, Nothing, Route, Router
-from countersign.kernel.http.subrequest import callable_inside, exchange_of
+from countersign.kernel.http.subrequest import as_subrequest, exchange_of
 
 ANONYMOUS = "anonymous"
 _CREDENTIALS = ("authorization", "x-api-key")
@@ -46,13 +46,13 @@ ENCODED_BYTES, DOCUMENTS_BYTES = 16 << 20, 4 << 20
 AnyCall: TypeAlias = Request[ContextT, Any, Any, Any]
 
 
-GateCallerT = TypeVar("GateCallerT", bound=Caller)
+AuthenticatedCallerT = TypeVar("AuthenticatedCallerT", bound=Caller)
 
 
-class Gate(Protocol[GateCallerT]):
+class Authenticator(Protocol[AuthenticatedCallerT]):
     """Who may come in: the service's own identity rules."""
 
-    async def caller_of(self, headers: Headers, address: str, route: Route[Any]) -> GateCallerT:
+    async def caller_of(self, headers: Headers, address: str, route: Route[Any]) -> AuthenticatedCallerT:
         """The caller that the request's credentials identify; without any, an anonymous one. A refusal names the scope
         that the route needs.
 
@@ -61,7 +61,7 @@ class Gate(Protocol[GateCallerT]):
         """
         ...
 
-    def admit(self, caller: GateCallerT, scope: str | None) -> None:
+    def admit(self, caller: AuthenticatedCallerT, scope: str | None) -> None:
         """Let the caller through to a route that needs this scope (None: any credential).
 
         Raises:
@@ -96,7 +96,7 @@ class App(Generic[ContextT]):
         context: ContextT,
         *,
         database: Database,
-        gate: Gate[Any],
+        gate: Authenticator[Any],
         limiter: RateLimiter,
         versions: Callable[[], Awaitable[tuple[int, ...]]],
         policy: Policy,
@@ -111,9 +111,9 @@ class App(Generic[ContextT]):
         self._pages = ResponseCache(policy.pages_bytes)
         self._encoded_pages = response_cache.EncodingCache(min(policy.pages_bytes, ENCODED_BYTES))
         self._encoded_documents = response_cache.EncodingCache(DOCUMENTS_BYTES)
-        self._running = idempotency.Running()
+        self._running = idempotency.RunningKeys()
         self._public = f"public, max-age={policy.max_age_s}"
-        self._observed = Observed(policy.service, log_requests=policy.log_requests)
+        self._observed = RequestInstrumentation(policy.service, log_requests=policy.log_requests)
         self._log = telemetry.logger("http")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -152,7 +152,7 @@ class App(Generic[ContextT]):
         else:
             answer = problem(refused, self._policy.root_url, exchange.target)
         is_private = route is not None and (route.secret or route.produces[0].startswith("text/html"))
-        await exchange.answer(_unkept(answer) if is_private else answer)
+        await exchange.answer(_not_cacheable(answer) if is_private else answer)
 
     async def _match(self, exchange: Exchange) -> tuple[Route[ContextT], dict[str, str]]:
         """The request's route and path parameters; a refusal that comes so early is counted as well."""
@@ -213,7 +213,7 @@ class App(Generic[ContextT]):
         exchange = exchange_of(outer, inner)
         try:
             found, path = await self._match(exchange)
-            route = callable_inside(found, inner)
+            route = as_subrequest(found, inner)
             await self._count(route, outer.caller, exchange)
             if within is not None:
                 # What is awaited once the effect is durable would wait for it in vain.
@@ -261,7 +261,7 @@ class App(Generic[ContextT]):
         if exchange.method in ("GET", "HEAD"):
             return await self._read(route, call, exchange)
         answer = await self._write(route, call, exchange, raw, on.database)
-        return _unkept(answer) if route.secret else answer
+        return _not_cacheable(answer) if route.secret else answer
 
     async def _caller(self, route: Route[ContextT], exchange: Exchange) -> Caller:
         """Who calls; a bad credential counts against the address it came from."""
@@ -286,7 +286,7 @@ class App(Generic[ContextT]):
         answer = await route.handler(call)
         if route.compressed and answer.status == 200:
             answer = self._conditional(self._encoded_documents.answer(answer, exchange.headers), exchange)
-        return _unkept(answer) if route.secret else answer
+        return _not_cacheable(answer) if route.secret else answer
 
     async def _read_tagged(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Response:
         """A read whose answer carries an entity tag; a repeat that anyone may have is kept in memory."""
@@ -333,7 +333,7 @@ class App(Generic[ContextT]):
             stored = await idempotency.find(database, key)
             if stored is None:
                 return await self._first_effect(route, call, key, database)
-            return await _replayed(route, call, stored)
+            return await _replay(route, call, stored)
 
     async def _first_effect(
         self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key, database: Database
@@ -349,7 +349,7 @@ class App(Generic[ContextT]):
             await idempotency.lock(database, transaction, key)
             stored = await idempotency.find(transaction, key)
             if stored is not None:
-                return await _replayed(route, call, stored)
+                return await _replay(route, call, stored)
             try:
                 async with transaction.savepoint():
                     answer = await route.handler(call.within(transaction))
@@ -394,7 +394,7 @@ def _body(route: Route[ContextT], raw: bytes, content_type: str | None) -> msgsp
     return NOTHING if route.streams else decode.body(raw, content_type, route.body or Nothing, is_form=route.form)
 
 
-async def _replayed(route: Route[ContextT], call: AnyCall[ContextT], stored: idempotency.Stored) -> Response:
+async def _replay(route: Route[ContextT], call: AnyCall[ContextT], stored: idempotency.StoredResponse) -> Response:
     if not stored.is_derived or route.derive is None:
         return stored.answer
     return await route.derive(call, stored.answer)
@@ -425,7 +425,7 @@ def _whole(body: bytes | AsyncIterator[bytes]) -> bytes:
     return body if isinstance(body, bytes) else b""
 
 
-def _unkept(answer: Response) -> Response:
+def _not_cacheable(answer: Response) -> Response:
     others = tuple(pair for pair in answer.headers if pair[0].lower() not in ("cache-control", "pragma"))
     answer.headers = (*others, ("Cache-Control", "no-store"), ("Pragma", "no-cache"))
     return answer

@@ -20,7 +20,7 @@ from countersign.kernel import clock
 SWEEP_S = 0.5
 MAX_HEADER_BYTES = 64 << 10
 MAX_HEADERS = 128
-MAX_AHEAD = 1000
+MAX_PIPELINED = 1000
 LINGER_S = 2.0
 
 _SILENT, _HEADER, _BODY, _BETWEEN = range(4)
@@ -42,11 +42,11 @@ class Deadlines:
     write_stall_s: float = 30.0
 
 
-class _TooMany(Exception):
+class _LimitExceeded(Exception):
     """Ends the parsing of what goes on beyond a limit; the connection is closed by then."""
 
 
-class _PatientFlow(FlowControl):
+class _PipelineFlow(FlowControl):
     """Reads nothing more while requests wait for the one before them, whoever asks for it: each answer and each look
     at a body does, and would let in more requests than were answered."""
 
@@ -60,7 +60,7 @@ class _PatientFlow(FlowControl):
             super().resume_reading()
 
 
-class GuardedProtocol(HttpToolsProtocol):
+class DeadlineProtocol(HttpToolsProtocol):
     """One connection that knows what its client is sending and since when.
 
     What is being answered is uvicorn's to know (`cycle`, `pipeline`): a client may send its next request before
@@ -93,7 +93,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin with a flow of our own."""
         super().connection_made(transport)
-        self.flow = _PatientFlow(transport, self.pipeline)
+        self.flow = _PipelineFlow(transport, self.pipeline)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is being answered; uvicorn tells the last that came.
@@ -133,9 +133,9 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request's first byte: its header's time begins. Whoever sends more than MAX_AHEAD requests without
         waiting for an answer is cut off."""
-        if len(self.pipeline) >= MAX_AHEAD:
+        if len(self.pipeline) >= MAX_PIPELINED:
             self.transport.close()
-            raise _TooMany
+            raise _LimitExceeded
         self._phase = _HEADER
         self._since_s = self.loop.time()
         super().on_message_begin()
@@ -147,7 +147,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         if len(self.headers) >= MAX_HEADERS:
             self._refuse(_TOO_LARGE)
-            raise _TooMany
+            raise _LimitExceeded
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -245,19 +245,19 @@ class GuardedProtocol(HttpToolsProtocol):
         return (self._phase == _HEADER or self._framing_bytes > 0) and not self._is_answering()
 
 
-def guarded(state: ServerState) -> list[GuardedProtocol]:
+def open_connections(state: ServerState) -> list[DeadlineProtocol]:
     """The open connections."""
     connections: set[Any] = state.connections
-    return [each for each in connections if isinstance(each, GuardedProtocol)]
+    return [each for each in connections if isinstance(each, DeadlineProtocol)]
 
 
-async def watch(state: ServerState) -> None:
+async def sweep_connections(state: ServerState) -> None:
     """Watch a worker's connections until cancelled, and keep its Date header current."""
     loop = asyncio.get_running_loop()
     while True:
         # The first place alone: a stop says more in every answer.
         state.default_headers[:1] = [(b"date", clock.http_date().encode())]
         now_s = loop.time()
-        for connection in guarded(state):
+        for connection in open_connections(state):
             connection.sweep(now_s)
         await asyncio.sleep(SWEEP_S)

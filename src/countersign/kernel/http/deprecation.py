@@ -22,12 +22,12 @@ _KEY = "deprecation"
 Header: TypeAlias = tuple[str, str]
 
 
-class Gone(Refused):
+class EndpointGone(Refused):
     """The endpoint's sunset has passed."""
 
     status = 410
     code = "endpoint_gone"
-    title = "Gone"
+    title = "EndpointGone"
     resolution = "Use what the deprecation notice names instead."
 
 
@@ -133,10 +133,10 @@ def require_running(deprecation: Deprecation | None) -> None:
         Gone: its sunset has passed.
     """
     if deprecation is not None and deprecation.is_over:
-        raise Gone(f"this endpoint ended on {deprecation.sunset.isoformat()}; see {deprecation.link}")
+        raise EndpointGone(f"this endpoint ended on {deprecation.sunset.isoformat()}; see {deprecation.link}")
 
 
-def notices(deprecations: tuple[Deprecation, ...]) -> Iterator[Header]:
+def deprecation_headers(deprecations: tuple[Deprecation, ...]) -> Iterator[Header]:
     """The Deprecation, Sunset and Link headers of an answer; of several deprecations the earliest dates."""
     if deprecations:
         since = min(_midnight(each.since) for each in deprecations)

@@ -6,7 +6,7 @@ from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, TypeAlias
 
 from countersign.kernel import ids
-from countersign.kernel.http.deprecation import Deprecation, notices
+from countersign.kernel.http.deprecation import Deprecation, deprecation_headers
 from countersign.kernel.http.request import STATE_KEY, BodyTooLarge, ClientGone, Headers, Receive, Send
 from countersign.kernel.http.response import Response
 from countersign.settings import BadSetting, Settings
@@ -184,7 +184,7 @@ class Exchange:
 
     def _said(self) -> tuple[tuple[str, str], ...]:
         """What every answer to the request says of it."""
-        return (*self.limits, *self.notices, *notices(self.deprecations))
+        return (*self.limits, *self.notices, *deprecation_headers(self.deprecations))
 
     async def _start(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
         if status == 429 and any(name == b"ratelimit-limit" for name, _ in pairs):

@@ -175,7 +175,7 @@ _HEADERS = (
 )
 
 
-class _German(str):
+class _GermanText(str):
     """A text that is German already."""
 
     __slots__ = ()
@@ -186,7 +186,7 @@ def translate(text: str, **values: str) -> str:
     words = GERMAN.get(text) if LANGUAGE.get() == "de" else None
     if words is None:
         return text.format(**values) if values else text
-    return _German(words.format(**values) if values else words)
+    return _GermanText(words.format(**values) if values else words)
 
 
 def field(name: str, label: str, kind: str, autocomplete: str, value: str = "") -> str:
@@ -291,7 +291,7 @@ def page(
 def render_page(title: str, body: str, *, head: str = "", prefix: str = "") -> bytes:
     """The text of a page with this body, which is HTML."""
     title = translate(title)
-    spoken = "de" if isinstance(title, _German) else "en"
+    spoken = "de" if isinstance(title, _GermanText) else "en"
     text = (
         f'<!doctype html><html lang="{spoken}"><head><meta charset="utf-8">'
         f"<title>{prefix}{escape(title)} · Countersign</title>"

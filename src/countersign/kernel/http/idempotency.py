@@ -18,7 +18,7 @@ from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Response
-from countersign.kernel.security.encryption import seal_with, unseal_with
+from countersign.kernel.security.encryption import decrypt_with_secret, encrypt_with_secret
 
 VALID_S = 24 * 3600
 MAX_STORED_BYTES = 1 << 20
@@ -26,7 +26,7 @@ PLAIN, SEALED, DERIVED = 0, 1, 2
 HEADER = "idempotency-key"
 REPLAYED = ("Idempotency-Replayed", "true")
 
-ANSWER = """
+SELECT_RESPONSE = """
     SELECT request_hash, status, headers, body, sealed
     FROM idempotency
     WHERE key_hash = $1 AND created_at > $2
@@ -100,7 +100,7 @@ def scoped_key(sent: object, scope: Sequence[str], content: bytes) -> Key:
     return Key(value, hashlib.sha256(scoped).digest(), hashlib.sha256(content).digest())
 
 
-class Running:
+class RunningKeys:
     """The keys whose first call runs in this process; a second call meanwhile is refused."""
 
     def __init__(self) -> None:
@@ -122,29 +122,29 @@ class Running:
             self._hashes.discard(key.hash)
 
 
-class Stored(NamedTuple):
+class StoredResponse(NamedTuple):
     """A stored answer; `is_derived`: its body was left out, for the route to make anew."""
 
     answer: Response
     is_derived: bool
 
 
-async def find(reader: Reader, key: Key) -> Stored | None:
+async def find(reader: Reader, key: Key) -> StoredResponse | None:
     """The stored answer of the key's first call, marked as replayed; None when there was no such call.
 
     Raises:
         KeyReused: that call had another body.
     """
     oldest = clock.later(clock.now(), seconds=-VALID_S)
-    row = await reader.fetch_one(ANSWER, key.hash, oldest)
+    row = await reader.fetch_one(SELECT_RESPONSE, key.hash, oldest)
     if row is None:
         return None
     request_hash, status, headers, body, kept = row
     if bytes(request_hash) != key.request_hash:
         raise KeyReused("this Idempotency-Key was used for a different request")
-    plain = unseal_with(key.value.encode(), key.hash, bytes(body)) if kept == SEALED else bytes(body)
+    plain = decrypt_with_secret(key.value.encode(), key.hash, bytes(body)) if kept == SEALED else bytes(body)
     media_type, *pairs = msgspec.json.decode(headers, type=list[tuple[str, str]])
-    return Stored(Response(status, plain, media_type[1], (*pairs, REPLAYED)), kept == DERIVED)
+    return StoredResponse(Response(status, plain, media_type[1], (*pairs, REPLAYED)), kept == DERIVED)
 
 
 async def lock(database: Database, transaction: Transaction, key: Key) -> None:
@@ -193,7 +193,7 @@ def _stored(key: Key, answer: Response, *, secret: bool, is_derivable: bool = Tr
     if not isinstance(body, bytes) or (is_derivable and len(body) > MAX_STORED_BYTES):
         kept, body = DERIVED, b""
     elif secret:
-        kept, body = SEALED, seal_with(key.value.encode(), key.hash, body)
+        kept, body = SEALED, encrypt_with_secret(key.value.encode(), key.hash, body)
     return msgspec.json.encode([("Content-Type", answer.media_type), *answer.headers]).decode(), body, kept
 
 

@@ -65,10 +65,10 @@ def require_exporter(url: str) -> Callable[[str, str], Tracer]:
         raise ValueError("COUNTERSIGN_OTLP_URL must be an http or https address, like http://127.0.0.1:4318")
     try:
         # Only who configures a collector has, and waits for, the packages.
-        from countersign.kernel.otlp import Sender
+        from countersign.kernel.otlp import OtlpTracer
     except ImportError as error:
         raise TracesUnavailable(f"COUNTERSIGN_OTLP_URL is set, and {error.name} is not installed") from error
-    return Sender
+    return OtlpTracer
 
 
 EVERY_S = 0.5
@@ -129,7 +129,7 @@ LIMITED = metrics.counter(
 )
 
 
-class Observed:
+class RequestInstrumentation:
     """The requests of one service in this process."""
 
     def __init__(self, service: str, *, log_requests: bool) -> None:

@@ -45,7 +45,7 @@ class Check(NamedTuple):
     run: Callable[[], Awaitable[str]]
 
 
-class Watched(NamedTuple):
+class ServiceChecks(NamedTuple):
     """What one service is watched by: its checks, and the numbers that are looked up when they are asked for."""
 
     name: str
@@ -75,7 +75,7 @@ class WorkerState(msgspec.Struct, omit_defaults=True):
 
     worker: int
     service: str
-    state: Literal["alive", "silent", "starting", "waiting"]
+    state: Literal["alive", "silent_workers", "starting", "waiting"]
     process: int | None
     restarts: int
     stalls: int
@@ -84,7 +84,7 @@ class WorkerState(msgspec.Struct, omit_defaults=True):
 
 
 class Liveness(msgspec.Struct):
-    """The answer of /livez; `silent` are the numbers of the workers that do not answer."""
+    """The answer of /livez; `silent_workers` are the numbers of the workers that do not answer."""
 
     status: Literal["alive", "not alive"]
     workers: int
@@ -92,7 +92,7 @@ class Liveness(msgspec.Struct):
     processes: list[WorkerState]
 
 
-class Measure(msgspec.Struct):
+class MeasuredValue(msgspec.Struct):
     """A number that a worker looked up, on its way to the operator's process."""
 
     family: str
@@ -100,7 +100,7 @@ class Measure(msgspec.Struct):
     labels: tuple[str, ...]
 
 
-def answers(number: int, watched: Watched) -> Callable[[str], Awaitable[bytes]]:
+def worker_answers(number: int, watched: ServiceChecks) -> Callable[[str], Awaitable[bytes]]:
     """How the worker of this number answers the operator's process."""
 
     async def answer(question: str) -> bytes:
@@ -108,16 +108,16 @@ def answers(number: int, watched: Watched) -> Callable[[str], Awaitable[bytes]]:
             instrumentation.update_process_metrics()
             return msgspec.json.encode(metrics.counted((("worker", str(number)),)))
         if question == CHECKS:
-            return msgspec.json.encode(await asyncio.gather(*(_found(each) for each in watched.checks)))
+            return msgspec.json.encode(await asyncio.gather(*(_run_check(each) for each in watched.checks)))
         if question == MEASURES:
-            measures = [Measure(each.family.name, each.value, each.labels) for each in await _measured(watched)]
+            measures = [MeasuredValue(each.family.name, each.value, each.labels) for each in await _measured(watched)]
             return msgspec.json.encode(measures)
         return ALIVE.encode()
 
     return answer
 
 
-async def silent(siblings: WorkerMailboxes) -> list[int]:
+async def silent_workers(siblings: WorkerMailboxes) -> list[int]:
     """The workers that do not answer, by their numbers."""
     answers = await siblings.ask(ALIVE, PATIENCE_S)
     return [index for index, answer in enumerate(answers) if answer is None]
@@ -130,7 +130,7 @@ def _host(authority: str) -> str:
         return ""
 
 
-class Operator:
+class ManagementApp:
     """An ASGI application of three addresses, for whoever can reach its port; nothing it answers is anybody's secret or
     names a tenant or a person. Whoever asks while the same is being found out gets what is found, so that many at once
     are to the workers and the database as one."""
@@ -139,7 +139,7 @@ class Operator:
         self,
         siblings: WorkerMailboxes,
         scoreboard: Scoreboard,
-        machine: Watched,
+        machine: ServiceChecks,
         is_ours: Callable[[str], bool] | None = None,
     ) -> None:
         """`siblings` are the services' workers, which are the first of the scoreboard; `machine` is looked at here.
@@ -152,7 +152,7 @@ class Operator:
         self._board = scoreboard
         self._machine = machine
         self._services = tuple(dict.fromkeys(scoreboard.programs[: siblings.count]))
-        self._silent = SingleFlight(lambda: silent(siblings))
+        self._silent = SingleFlight(lambda: silent_workers(siblings))
         self._checked = SingleFlight(self._check)
         self._counted = SingleFlight(self._count)
 
@@ -189,7 +189,7 @@ class Operator:
 
     def _state(self, number: int, *, is_silent: bool) -> WorkerState:
         slot = self._board[number]
-        state: Literal["alive", "silent", "starting", "waiting"] = "silent" if is_silent else "alive"
+        state: Literal["alive", "silent_workers", "starting", "waiting"] = "silent_workers" if is_silent else "alive"
         if is_silent and slot.state is State.STARTING:
             state = "starting"
         elif is_silent and slot.state is State.WAITING:
@@ -214,7 +214,7 @@ class Operator:
 
     async def _check(self) -> list[Finding]:
         missing, own = await asyncio.gather(
-            self._silent(), asyncio.gather(*(_found(each) for each in self._machine.checks))
+            self._silent(), asyncio.gather(*(_run_check(each) for each in self._machine.checks))
         )
         found = await asyncio.gather(*(self._checked_by(service, missing) for service in self._services))
         return [self._workers(missing), *own, *(each for findings in found for each in findings)]
@@ -258,7 +258,7 @@ class Operator:
             answer = await self._siblings.ask_one(worker, MEASURES, MEASURE_S + PATIENCE_S)
         if answer is None:
             return [metrics.Sample(MEASURED, 0, (service,))]
-        measures = msgspec.json.decode(answer, type=list[Measure])
+        measures = msgspec.json.decode(answer, type=list[MeasuredValue])
         return [metrics.Sample(metrics.FAMILIES[each.family], each.value, each.labels) for each in measures]
 
     def _replaced(self) -> list[metrics.Sample]:
@@ -275,7 +275,7 @@ def _shown(moment: int) -> str | None:
     return clock.rfc3339(clock.Instant(moment)) if moment else None
 
 
-async def _found(check: Check) -> Finding:
+async def _run_check(check: Check) -> Finding:
     try:
         async with asyncio.timeout(CHECK_S):
             return Finding(check.name, "ok", await check.run())
@@ -290,7 +290,7 @@ async def _found(check: Check) -> Finding:
         return Finding(check.name, "failed", f"{type(error).__name__}: the log has the fault")
 
 
-async def _measured(watched: Watched) -> list[metrics.Sample]:
+async def _measured(watched: ServiceChecks) -> list[metrics.Sample]:
     try:
         async with asyncio.timeout(MEASURE_S):
             found = list(await watched.measure())

@@ -18,12 +18,12 @@ from uvicorn.server import ServerState
 from countersign.kernel import telemetry
 from countersign.kernel.concurrency import background
 from countersign.kernel.http import workers
-from countersign.kernel.http.deadlines import Deadlines, GuardedProtocol, guarded, watch
+from countersign.kernel.http.deadlines import DeadlineProtocol, Deadlines, open_connections, sweep_connections
 from countersign.kernel.http.request import STATE_KEY, ASGIApp
 from countersign.kernel.http.worker_ipc import SD_STOPPING, Scoreboard, sd_notify
 
 BACKLOG = 2048
-COLLECTED_AFTER = (50_000, 20, 50)
+GC_THRESHOLDS = (50_000, 20, 50)
 LAST_CALL_S, FIRST_CALLS = 0.1, 5
 
 
@@ -57,11 +57,11 @@ class Program(NamedTuple):
     outlasts: bool = False
 
 
-class Accepting(NamedTuple):
+class Acceptor(NamedTuple):
     """What takes the connections of one listener, and makes a protocol for each."""
 
     server: asyncio.Server
-    connection: Callable[[], GuardedProtocol]
+    connection: Callable[[], DeadlineProtocol]
 
 
 class CannotListen(OSError):
@@ -93,7 +93,7 @@ def run(server: Server) -> None:
         WorkerFailed: a worker could not start, or cannot go on.
     """
     _raise_file_limit()
-    sockets = [_bound(each.listener) for each in server.programs]
+    sockets = [_bind(each.listener) for each in server.programs]
     real = [
         each.listener._replace(port=bound.getsockname()[1])
         for each, bound in zip(server.programs, sockets, strict=True)
@@ -106,7 +106,9 @@ def run(server: Server) -> None:
         program, index = places[number]
         # A stop of one program closes its port: no copy of the socket may be open in the workers of another.
         _close(each for other, each in enumerate(sockets) if other != program)
-        place = _Place(server.programs[program], real[program], sockets[program], Worker(index, number, scoreboard))
+        place = _WorkerSetup(
+            server.programs[program], real[program], sockets[program], Worker(index, number, scoreboard)
+        )
         # A worker that is stopped before it is ready is cancelled.
         with contextlib.suppress(asyncio.CancelledError):
             uvloop.run(_serve(server, place, ready))
@@ -116,7 +118,7 @@ def run(server: Server) -> None:
     gc.freeze()
     try:
         workers.supervise(
-            workers.Supervised(
+            workers.SupervisorConfig(
                 work,
                 [workers.Program(each.listener.name, each.workers, each.outlasts) for each in server.programs],
                 scoreboard,
@@ -131,7 +133,7 @@ def run(server: Server) -> None:
         _close(sockets)
 
 
-class _Place(NamedTuple):
+class _WorkerSetup(NamedTuple):
     """What one worker process serves, and where."""
 
     program: Program
@@ -148,7 +150,7 @@ def _raise_file_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _bound(listener: Listener) -> socket.socket:
+def _bind(listener: Listener) -> socket.socket:
     try:
         found = socket.getaddrinfo(
             listener.host or None, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -164,7 +166,7 @@ def _bound(listener: Listener) -> socket.socket:
     return made
 
 
-async def _serve(server: Server, place: _Place, ready: Callable[[], None]) -> None:
+async def _serve(server: Server, place: _WorkerSetup, ready: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
     starting = asyncio.current_task()
@@ -179,17 +181,17 @@ async def _serve(server: Server, place: _Place, ready: Callable[[], None]) -> No
     async with (
         background(_beat(place.worker)),
         place.program.application(place.worker, place.listener) as application,
-        background(watch(state)),
+        background(sweep_connections(state)),
     ):
-        _spare_the_collector()
-        accepting = await _accepting(server, place, application, state, stopping)
+        _tune_garbage_collection()
+        accepting = await _accept(server, place, application, state, stopping)
         starting = None
         ready()
         await stopping.wait()
         await _stop_listening(accepting, place.socket)
         if not place.program.outlasts:
             await _drain(state, server.grace_s)
-        for connection in guarded(state):
+        for connection in open_connections(state):
             connection.transport.close()
 
 
@@ -200,22 +202,22 @@ async def _beat(worker: Worker) -> None:
         await asyncio.sleep(workers.BEAT_S)
 
 
-def _spare_the_collector() -> None:
+def _tune_garbage_collection() -> None:
     """What was loaded by now stays for good, and requests make no circles worth looking for all the time: the cyclic
     garbage collector may pass over the one and come less often for the other."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*COLLECTED_AFTER)
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
-async def _accepting(
-    server: Server, place: _Place, application: ASGIApp, state: ServerState, stopping: asyncio.Event
-) -> Accepting:
+async def _accept(
+    server: Server, place: _WorkerSetup, application: ASGIApp, state: ServerState, stopping: asyncio.Event
+) -> Acceptor:
     """Take connections of the listener from now on."""
     loop = asyncio.get_running_loop()
     config = Config(
         application,
-        http=GuardedProtocol,
+        http=DeadlineProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -227,17 +229,17 @@ async def _accepting(
     config.load()
     app_state = {STATE_KEY: stopping}
 
-    def connection() -> GuardedProtocol:
-        return GuardedProtocol(config, state, app_state, loop, server.deadlines)
+    def connection() -> DeadlineProtocol:
+        return DeadlineProtocol(config, state, app_state, loop, server.deadlines)
 
     try:
-        return Accepting(await loop.create_server(connection, sock=place.socket.dup(), backlog=BACKLOG), connection)
+        return Acceptor(await loop.create_server(connection, sock=place.socket.dup(), backlog=BACKLOG), connection)
     except OSError as error:
         # Two may bind the same address as long as neither listens; the second to listen learns it here.
         raise CannotListen(place.listener, error) from error
 
 
-async def _stop_listening(accepting: Accepting, bound: socket.socket) -> None:
+async def _stop_listening(accepting: Acceptor, bound: socket.socket) -> None:
     """Whoever connects from now on is refused, and whoever has connected by now is still heard. The system keeps
     listening as long as one copy of the socket is open, and would let clients wait for an answer that nobody gives: so
     the copy is closed as well, once those who wait in it were taken."""
@@ -273,25 +275,25 @@ def _close(sockets: Iterable[socket.socket]) -> None:
         each.close()
 
 
-async def _hear_the_last(state: ServerState) -> None:
+async def _finish_connections(state: ServerState) -> None:
     """Hear the requests that are on their way, each answer to which says it is the last, and close what is idle."""
     state.default_headers.append((b"connection", b"close"))
     await asyncio.sleep(LAST_CALL_S)
-    for connection in guarded(state):
+    for connection in open_connections(state):
         if connection.has_spoken:
             connection.shutdown()
     # Whoever connected just before has asked for nothing yet, and would get a reset instead of an answer.
     for _ in range(FIRST_CALLS):
-        if all(connection.has_spoken for connection in guarded(state)):
+        if all(connection.has_spoken for connection in open_connections(state)):
             break
         await asyncio.sleep(LAST_CALL_S)
-    for connection in guarded(state):
+    for connection in open_connections(state):
         connection.shutdown()
 
 
 async def _drain(state: ServerState, grace_s: float) -> None:
     """Close idle connections, wait for running requests, end what is left after the grace time."""
-    await _hear_the_last(state)
+    await _finish_connections(state)
     if state.tasks:
         _, late = await asyncio.wait(tuple(state.tasks), timeout=grace_s)
         for task in late:

@@ -40,7 +40,7 @@ async def _unsent(_message: Message) -> None:
     raise AssertionError("an answer to an inner request is handed over, never sent")
 
 
-def callable_inside(route: Route[ContextT], inner: Subrequest) -> Route[ContextT]:
+def as_subrequest(route: Route[ContextT], inner: Subrequest) -> Route[ContextT]:
     """The route as it is called inside another request.
 
     Raises:

@@ -107,7 +107,7 @@ class Scoreboard:
         return _HEAD_BYTES + range(len(self.programs))[number] * _SLOT_BYTES
 
 
-class StallClock:
+class StallDetector:
     """How long the event loop of one process has not turned, in time in which it could have.
 
     A look counts the time since the last look, and never more than one tick: while the machine, the container or this

@@ -20,7 +20,7 @@ import msgspec
 
 from countersign.kernel import clock, telemetry
 from countersign.kernel.errors import Refused
-from countersign.kernel.http.worker_ipc import SD_ALIVE, Scoreboard, StallClock, sd_notify, sd_watchdog_s
+from countersign.kernel.http.worker_ipc import SD_ALIVE, Scoreboard, StallDetector, sd_notify, sd_watchdog_s
 
 Work: TypeAlias = Callable[[int, Callable[[], None]], None]
 """What a worker does, given its number and what to call when it is ready; returns when it is stopped by SIGTERM."""
@@ -70,7 +70,7 @@ class Program(NamedTuple):
     outlasts: bool = False
 
 
-class Supervised(NamedTuple):
+class SupervisorConfig(NamedTuple):
     """What to run and how.
 
     on_ready     called once, when the first worker of every program is ready
@@ -105,7 +105,7 @@ class _Failure(msgspec.Struct):
     explanation: bytes = b""
 
 
-def supervise(wanted: Supervised) -> None:
+def supervise(wanted: SupervisorConfig) -> None:
     """Run the workers until SIGTERM or SIGINT; one that dies or stalls is replaced, after a pause that grows.
 
     The first of each program is started before its others, so that it can bring the database up to date before they
@@ -114,7 +114,7 @@ def supervise(wanted: Supervised) -> None:
     Raises:
         WorkerFailed: a worker cannot start, or cannot go on.
     """
-    supervisor = _Supervisor(wanted, _Bell())
+    supervisor = _Supervisor(wanted, _SignalPipe())
     try:
         supervisor.run()
     except _Stop as stop:
@@ -123,7 +123,7 @@ def supervise(wanted: Supervised) -> None:
         supervisor.stop()
 
 
-class _Bell:
+class _SignalPipe:
     """Signals, noticed where they are waited for and nowhere in between, so that no step is left half done."""
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class _Bell:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         for number in _HEEDED:
-            signal.signal(number, _noted)
+            signal.signal(number, _ignore_signal)
 
     def wait(self, others: Sequence[int], timeout_s: float) -> tuple[list[int], bytes]:
         """Wait for a signal, for something to read, or for the time to pass: what can be read, and the signals."""
@@ -145,7 +145,7 @@ class _Bell:
         return readable, signals
 
 
-def _noted(number: int, frame: object) -> None:
+def _ignore_signal(number: int, frame: object) -> None:
     """A handler has to be there for the system to write to the bell's pipe."""
 
 
@@ -159,7 +159,7 @@ class _Worker:
     pipe: int = -1
     received: bytearray = field(default_factory=bytearray)
     stacks: IO[bytes] | None = None
-    stall: StallClock | None = None
+    stall: StallDetector | None = None
     is_ready: bool = False
     was_ready: bool = False
     is_stalled: bool = False
@@ -177,7 +177,7 @@ class _Worker:
 class _Supervisor:
     """All workers of this server."""
 
-    def __init__(self, wanted: Supervised, bell: _Bell) -> None:
+    def __init__(self, wanted: SupervisorConfig, bell: _SignalPipe) -> None:
         self._wanted = wanted
         self._bell = bell
         self._board = wanted.scoreboard
@@ -249,7 +249,7 @@ class _Supervisor:
         worker.pid, worker.pipe, worker.stacks, worker.due_s = pid, reading, stacks, None
         worker.is_ready = worker.is_stalled = False
         worker.received.clear()
-        worker.stall = StallClock(pid, self._tick_s)
+        worker.stall = StallDetector(pid, self._tick_s)
         self._board.note_start(worker.number, pid)
 
     def _fork(self, worker: _Worker, reading: int, writing: int, stacks: IO[bytes]) -> int:
@@ -263,7 +263,7 @@ class _Supervisor:
             if pid == 0:
                 for pipe in (reading, *inherited):
                     os.close(pipe)
-                _be_worker(self._wanted, worker.number, writing, stacks, parent)
+                _run_worker(self._wanted, worker.number, writing, stacks, parent)
             return pid
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
@@ -356,7 +356,7 @@ class _Supervisor:
         self._wanted.on_stop()
         self._tick_s = STOP_TICK_S
         for each in self._workers:
-            each.stall = StallClock(each.pid, self._tick_s)
+            each.stall = StallDetector(each.pid, self._tick_s)
         grace_ends_s = clock.monotonic_s() + self._wanted.grace_s
         for outlasts in (False, True):
             workers = [each for each in self._workers if each.program.outlasts is outlasts]
@@ -456,7 +456,7 @@ def _stack(worker: _Worker) -> list[str]:
     return os.pread(worker.stacks.fileno(), _MAX_STACK_BYTES, 0).decode(errors="replace").splitlines()
 
 
-def _be_worker(wanted: Supervised, number: int, writing: int, stacks: IO[bytes], parent: int) -> NoReturn:
+def _run_worker(wanted: SupervisorConfig, number: int, writing: int, stacks: IO[bytes], parent: int) -> NoReturn:
     """The worker's whole life."""
     exit_code = 1
     try:
@@ -471,7 +471,7 @@ def _be_worker(wanted: Supervised, number: int, writing: int, stacks: IO[bytes],
             # Not SIGTERM, which a loop that stands still would not heed: no orphan keeps the port or the data.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:
-            with _told(wanted, number, writing):
+            with _report_failure(wanted, number, writing):
                 wanted.work(number, lambda: _send(writing, _READY))
             exit_code = 0
     except Exception:  # the process edge: sent to the supervisor by now
@@ -482,7 +482,7 @@ def _be_worker(wanted: Supervised, number: int, writing: int, stacks: IO[bytes],
 
 
 @contextmanager
-def _told(wanted: Supervised, number: int, writing: int) -> Generator[None]:
+def _report_failure(wanted: SupervisorConfig, number: int, writing: int) -> Generator[None]:
     """Send what ends the block to the supervisor, and log it when it is a fault."""
     try:
         yield

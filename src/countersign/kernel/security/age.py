@@ -62,7 +62,7 @@ class Damaged(Refused):
         self.stop = stop
 
 
-class Sealing:
+class AgeEncryptor:
     """Seals what is written to it under a passphrase, and hands on the sealed bytes; in constant memory."""
 
     def __init__(self, write: Callable[[bytes], object], passphrase: str, *, work: int = WORK) -> None:
@@ -110,7 +110,7 @@ class Chunk(NamedTuple):
     fault: str = ""
 
 
-class Stretch(NamedTuple):
+class DamagedRange(NamedTuple):
     """Where the sealed file does not open, and why."""
 
     start: int
@@ -118,7 +118,7 @@ class Stretch(NamedTuple):
     fault: str
 
 
-class Opening:
+class AgeDecryptor:
     """Opens a sealed file from its beginning to its end. `read` gives so many bytes, fewer only at the end."""
 
     def __init__(self, read: Callable[[int], bytes], passphrase: str) -> None:
@@ -201,20 +201,20 @@ class Opening:
         return None if not content and number else content
 
 
-def damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[Stretch]:
+def find_damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[DamagedRange]:
     """Every stretch of the file that does not open; neighbours with the same fault are one.
 
     Raises:
         WrongPassphrase, Damaged: its header does not open.
     """
-    begun: Stretch | None = None
-    for chunk in Opening(read, passphrase).chunks():
+    begun: DamagedRange | None = None
+    for chunk in AgeDecryptor(read, passphrase).chunks():
         if chunk.content is not None:
             continue
         if begun is not None and (begun.stop, begun.fault) != (chunk.start, chunk.fault):
             yield begun
             begun = None
-        begun = Stretch(chunk.start if begun is None else begun.start, chunk.stop, chunk.fault)
+        begun = DamagedRange(chunk.start if begun is None else begun.start, chunk.stop, chunk.fault)
     if begun is not None:
         yield begun
 

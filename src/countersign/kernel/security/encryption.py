@@ -34,7 +34,7 @@ _TAG_BYTES = 16
 _HASH_BLOCK_BYTES = 64
 
 
-class CannotUnseal(Refused):
+class DecryptionFailed(Refused):
     """A sealed value does not open: the key is unknown, the purpose is another, or bytes were changed."""
 
     status = 500
@@ -46,7 +46,7 @@ class CannotUnseal(Refused):
     )
 
 
-def seal(master: MasterKey, plaintext: bytes, purpose: str) -> bytes:
+def encrypt(master: MasterKey, plaintext: bytes, purpose: str) -> bytes:
     """The plaintext encrypted for one purpose under the current key, which the first bytes name.
 
     Safe for 2^32 values per key and purpose (random 96-bit nonces, SP 800-38D §8.3).
@@ -56,26 +56,26 @@ def seal(master: MasterKey, plaintext: bytes, purpose: str) -> bytes:
     return head + nonce + _cipher(master.current.material, purpose).encrypt(nonce, plaintext, head)
 
 
-def unseal(master: MasterKey, sealed: bytes, purpose: str) -> bytes:
-    """The plaintext that `seal` was given.
+def decrypt(master: MasterKey, sealed: bytes, purpose: str) -> bytes:
+    """The plaintext that `encrypt` was given.
 
     Raises:
         CannotUnseal: not a sealed value, an unknown key, another purpose, or a changed byte.
     """
     if len(sealed) < 2 or sealed[0] != _MASTER_FORM:
-        raise CannotUnseal("the value is not sealed in a form this version knows")
+        raise DecryptionFailed("the value is not sealed in a form this version knows")
     start = 2 + sealed[1]
     head, rest = sealed[:start], sealed[start:]
-    key_id = sealing_key_id(sealed)
+    key_id = encryption_key_id(sealed)
     if key_id is None:
-        raise CannotUnseal("the value does not name the key that sealed it")
+        raise DecryptionFailed("the value does not name the key that sealed it")
     key = master.named(key_id)
     if key is None:
         raise missing_keys([key_id], master)
     return _open(_cipher(key.material, purpose), rest, head)
 
 
-def sealing_key_id(sealed: bytes) -> str | None:
+def encryption_key_id(sealed: bytes) -> str | None:
     """The id of the key that sealed the value, or None where it names none."""
     if len(sealed) < 2 or sealed[0] != _MASTER_FORM or len(sealed) < 2 + sealed[1]:
         return None
@@ -83,38 +83,38 @@ def sealing_key_id(sealed: bytes) -> str | None:
     return key_id if is_key_id(key_id) else None
 
 
-def after_key(key_id: str) -> bytes:
+def upper_bound_of_key(key_id: str) -> bytes:
     """The smallest bytes above every value that the key of this id sealed."""
     *start, last = _head(key_id)
     return bytes((*start, last + 1))
 
 
-def missing_keys(key_ids: Sequence[str], master: MasterKey) -> CannotUnseal:
+def missing_keys(key_ids: Sequence[str], master: MasterKey) -> DecryptionFailed:
     """The refusal that names keys which sealed something and are not among the present ones."""
     named = ", ".join(key_ids)
     present = ", ".join(key.id for key in master.keys)
-    return CannotUnseal(
+    return DecryptionFailed(
         f"sealed with the master key {named}, which is not among the present ones: {present}",
         resolution=f"Put {named} back into the list of master keys, after the first one: nothing else opens what it "
         "sealed, and nothing is damaged.",
     )
 
 
-def seal_with(secret: bytes, salt: bytes, plaintext: bytes) -> bytes:
+def encrypt_with_secret(secret: bytes, salt: bytes, plaintext: bytes) -> bytes:
     """The plaintext encrypted under a key derived from the secret and the salt, which is public."""
     head = bytes((_SECRET_FORM,))
     nonce = ids.random_bytes(_NONCE_BYTES)
     return head + nonce + AESGCM(_derive(secret, salt, "secret")).encrypt(nonce, plaintext, head)
 
 
-def unseal_with(secret: bytes, salt: bytes, sealed: bytes) -> bytes:
-    """The plaintext that `seal_with` was given with the same secret and salt.
+def decrypt_with_secret(secret: bytes, salt: bytes, sealed: bytes) -> bytes:
+    """The plaintext that `encrypt_with_secret` was given with the same secret and salt.
 
     Raises:
-        CannotUnseal: not a value of `seal_with`, another secret or salt, or a changed byte.
+        CannotUnseal: not a value of `encrypt_with_secret`, another secret or salt, or a changed byte.
     """
     if not sealed or sealed[0] != _SECRET_FORM:
-        raise CannotUnseal("the value is not sealed in a form this version knows")
+        raise DecryptionFailed("the value is not sealed in a form this version knows")
     return _open(AESGCM(_derive(secret, salt, "secret")), sealed[1:], sealed[:1])
 
 
@@ -143,14 +143,14 @@ class Signer:
         return any(hmac.compare_digest(_sign(halves, message), signature) for halves in self._halves)
 
 
-def signature(master_or_key: MasterKey | bytes, purpose: str) -> Signer:
+def signer_for(master_or_key: MasterKey | bytes, purpose: str) -> Signer:
     """The signer of one purpose; of another purpose or key it never accepts a signature."""
     if isinstance(master_or_key, bytes):
         return Signer((_derive(master_or_key, b"", f"sign/{purpose}"),))
     return Signer(tuple(_derive(key.material, b"", f"sign/{purpose}") for key in master_or_key.keys))
 
 
-def derived(secret: bytes, salt: bytes, purpose: str) -> bytes:
+def derive_key(secret: bytes, salt: bytes, purpose: str) -> bytes:
     """A 32-byte key of its own for each salt and purpose (HKDF-SHA256, RFC 5869)."""
     return _derive(secret, salt, purpose)
 
@@ -172,11 +172,11 @@ def _padded(key: bytes, pad: int) -> bytes:
 
 def _open(cipher: AESGCM, rest: bytes, head: bytes) -> bytes:
     if len(rest) < _NONCE_BYTES + _TAG_BYTES:
-        raise CannotUnseal("the sealed value is cut short")
+        raise DecryptionFailed("the sealed value is cut short")
     try:
         return cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], head)
     except InvalidTag:
-        raise CannotUnseal("the sealed value was changed, or was sealed for another purpose") from None
+        raise DecryptionFailed("the sealed value was changed, or was sealed for another purpose") from None
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,7 @@ from countersign.kernel.errors import Refused
 
 ALGORITHM = "ES256"
 ACCESS_TYP = "at+jwt"
-LARGEST_TOKEN = 8_192
+MAX_TOKEN_LENGTH = 8_192
 SKEW_S = 60
 MAX_LIFE_S = 86_400
 """The longest life (`exp - iat`) of any token that a ring signs, whatever its type."""
@@ -205,7 +205,7 @@ class KeyRing:
             InvalidToken: too long, not a compact JWS, another algorithm, type or key, a header member that we
                 never write, or a wrong signature.
         """
-        if len(token) > LARGEST_TOKEN:
+        if len(token) > MAX_TOKEN_LENGTH:
             raise InvalidToken("too long")
         if _COMPACT.fullmatch(token) is None:
             raise InvalidToken("not a compact JWS with an ES256 signature")

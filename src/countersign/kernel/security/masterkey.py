@@ -18,7 +18,7 @@ KEY_BYTES = 32
 FILE_NAME = "master.key"
 NEEDED_WITH_POSTGRESQL = "with PostgreSQL every node needs the same master key"
 _DATABASES = "*.sqlite"
-_LARGEST_FILE_BYTES = 16_384
+_MAX_FILE_BYTES = 16_384
 _KEY_ID = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 
 
@@ -138,7 +138,7 @@ def is_key_id(text: str) -> bool:
     return _KEY_ID.fullmatch(text) is not None
 
 
-def written(master: MasterKey) -> str:
+def encode_master_key(master: MasterKey) -> str:
     """The keys as `parse_master_key` reads them, each with its id: for a backup, which is sealed itself."""
     return ",".join(f"{key.id}:{base64.b64encode(key.material).decode()}" for key in master.keys)
 
@@ -170,7 +170,7 @@ def _read(path: Path) -> MasterKey:
         ) from error
     try:
         _check_mode(path, os.fstat(descriptor).st_mode)
-        content = os.read(descriptor, _LARGEST_FILE_BYTES)
+        content = os.read(descriptor, _MAX_FILE_BYTES)
     finally:
         os.close(descriptor)
     return parse_master_key(content.decode("ascii", "replace"), f"the key file {path}")

@@ -61,9 +61,9 @@ def bounded_for_estimate(password: str) -> str:
 
 MIN_LENGTH = 10
 MAX_LENGTH = 200
-_WIDEST = 4
+_MAX_CODE_POINTS_PER_CHARACTER = 4
 """How many characters may be typed for one that counts: a letter and its marks."""
-AT_ONCE = 2
+MAX_CONCURRENT = 2
 MAX_WAITING = 64
 
 SIGN_INS_FAILED = metrics.counter(
@@ -76,7 +76,7 @@ _Result = TypeVar("_Result")
 
 # 64 MiB and one lane: the second recommended option of RFC 9106 §4, with one lane because two run at a time.
 _hasher = argon2.PasswordHasher(time_cost=3, memory_cost=64 * 1024, parallelism=1, hash_len=32, salt_len=16)
-_threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="passwords")
+_threads = ThreadPoolExecutor(MAX_CONCURRENT, thread_name_prefix="passwords")
 
 
 class WeakPassword(Refused):
@@ -135,7 +135,7 @@ async def hash_password(password: str, *about: str) -> str:
         WeakPassword: the password breaks a rule, or would soon be guessed.
         Unavailable: too many hashes are being waited for.
     """
-    if len(password) > MAX_LENGTH * _WIDEST:
+    if len(password) > MAX_LENGTH * _MAX_CODE_POINTS_PER_CHARACTER:
         raise WeakPassword(f"the password has {len(password)} characters, at most {MAX_LENGTH} are allowed")
     normal = _normal(password)
     check_rules(normal)
@@ -149,7 +149,7 @@ async def verify(password: str, hashed: str | None) -> bool:
         argon2.exceptions.InvalidHashError: the stored text is no Argon2 hash, so the row is damaged.
         Unavailable: too many hashes are being waited for.
     """
-    is_possible = len(password) <= MAX_LENGTH * _WIDEST
+    is_possible = len(password) <= MAX_LENGTH * _MAX_CODE_POINTS_PER_CHARACTER
     normal = _normal(password) if is_possible else ""
     if hashed is None or not is_possible or min(len(password), len(normal)) > MAX_LENGTH:
         await _queue.run(_matches, _DUMMY_WORD, _DUMMY_HASH)

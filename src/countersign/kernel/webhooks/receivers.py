@@ -16,8 +16,8 @@ from countersign.kernel import clock, ids, safe_http_client
 from countersign.kernel.clock import SECOND, Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused, invalid_member
-from countersign.kernel.reencryption import SealedColumn
-from countersign.kernel.security.encryption import seal, unseal
+from countersign.kernel.reencryption import EncryptedColumn
+from countersign.kernel.security.encryption import decrypt, encrypt
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.webhooks.outbox import ALL, Outbox
 
@@ -71,7 +71,7 @@ SET_SECRETS = "UPDATE webhook SET secrets = $2, rest_until = 0 WHERE id = $1"
 REMOVE = "DELETE FROM webhook WHERE owner = $1 AND id = $2"
 REMOVE_DELIVERIES = "DELETE FROM webhook_delivery WHERE webhook_id = $1"
 
-SEALED = SealedColumn(
+SEALED = EncryptedColumn(
     table="webhook",
     purpose=PURPOSE,
     page="SELECT secrets, id FROM webhook WHERE id > $2 ORDER BY id LIMIT $1",
@@ -203,8 +203,8 @@ def signing_secrets(master: MasterKey, sealed: bytes) -> list[str]:
 
 
 def _sealed(master: MasterKey, secrets: Sequence[Secret]) -> bytes:
-    return seal(master, msgspec.json.encode(secrets), PURPOSE)
+    return encrypt(master, msgspec.json.encode(secrets), PURPOSE)
 
 
 def _opened(master: MasterKey, sealed: bytes) -> list[Secret]:
-    return msgspec.json.decode(unseal(master, sealed, PURPOSE), type=list[Secret])
+    return msgspec.json.decode(decrypt(master, sealed, PURPOSE), type=list[Secret])

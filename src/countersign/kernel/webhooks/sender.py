@@ -15,7 +15,7 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.concurrency import periodic
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.safe_http_client import TooSlow, Unreachable
+from countersign.kernel.safe_http_client import RequestTimeout, Unreachable
 from countersign.kernel.telemetry import ThrottledErrorLog
 from countersign.kernel.webhooks import outbox, receivers
 from countersign.kernel.webhooks.outbox import Event, Outbox
@@ -241,7 +241,7 @@ class Sender:
             return DeliveryOutcome(
                 await safe_http_client.post(held.url, body, headers, private=self._outbox.is_private)
             )
-        except TooSlow:
+        except RequestTimeout:
             return DeliveryOutcome(fault="timeout")
         except Unreachable:
             # Not why: it would tell what our network looks like from inside.

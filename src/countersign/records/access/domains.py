@@ -2,7 +2,7 @@
 
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader, Transaction
-from countersign.kernel.security.encryption import derived
+from countersign.kernel.security.encryption import derive_key
 from countersign.records.access.view import Domain
 
 SALT_BYTES = 32
@@ -58,7 +58,7 @@ async def open_domain(transaction: Transaction, user_id: str, label: str) -> Non
 async def find_domain(reader: Reader, secret: bytes, user_id: str, label: str) -> Domain | None:
     """The open domain, its key derived from the database's secret; None when there is none."""
     row = await reader.fetch_one(_OPENED, user_id, label)
-    return None if row is None else Domain(row[0], derived(secret, bytes(row[1]), PURPOSE))
+    return None if row is None else Domain(row[0], derive_key(secret, bytes(row[1]), PURPOSE))
 
 
 async def close_unused_domains(transaction: Transaction, user_id: str | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database, Reader, Row, Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.security.encryption import signature
+from countersign.kernel.security.encryption import signer_for
 from countersign.records.access.folding import folded
 
 FAILURES = 5
@@ -31,7 +31,7 @@ class LockedOut(Refused):
 
 def name_of(secret: bytes, username: str) -> bytes:
     """What failures are counted by: a keyed hash of the user name without case, so that the table names nobody."""
-    return signature(secret, "sign-in/username").sign(folded(username).encode("utf-8", "surrogatepass"))
+    return signer_for(secret, "sign-in/username").sign(folded(username).encode("utf-8", "surrogatepass"))
 
 
 async def require_unlocked(reader: Reader, name: bytes) -> None:

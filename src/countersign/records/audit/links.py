@@ -46,7 +46,7 @@ class HeadSigner:
 
     def __init__(self, secret: bytes) -> None:
         """Takes the database's secret, from which the key derives."""
-        self._signer = encryption.signature(secret, "audit/head")
+        self._signer = encryption.signer_for(secret, "audit/head")
 
     def mac(self, head: Head) -> bytes:
         """The MAC over lane, number and hash; empty, which is never valid, when the head is not sound."""

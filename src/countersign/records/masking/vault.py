@@ -13,7 +13,7 @@ from countersign.kernel import ids
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.database.port import Dialect, Reader, Transaction, Value
 from countersign.kernel.errors import Unavailable
-from countersign.kernel.security.encryption import derived
+from countersign.kernel.security.encryption import derive_key
 
 ID_BITS = 48
 _KEY_BYTES = 16
@@ -74,8 +74,8 @@ class Vault:
     def __init__(self, secret: bytes, dialect: Dialect = "sqlite") -> None:
         """Takes the database's secret, from which its keys derive, and whether writers may run side by side."""
         self._dialect: Dialect = dialect
-        self._hash_key = derived(secret, b"", "vault/hash")
-        self._seal_key = derived(secret, b"", "vault/seal")
+        self._hash_key = derive_key(secret, b"", "vault/hash")
+        self._seal_key = derive_key(secret, b"", "vault/seal")
 
     async def hold(
         self, transaction: Transaction, wanted: Sequence[Wanted], releasing: Collection[int] = ()

@@ -7,7 +7,7 @@ import msgspec
 from countersign.declare.registry import Registry
 from countersign.kernel import clock
 from countersign.kernel.database import migrate
-from countersign.kernel.database.migrate import Behind, SchemaMismatch, in_dialect
+from countersign.kernel.database.migrate import SchemaBehind, SchemaMismatch, in_dialect
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.records import key
@@ -117,8 +117,8 @@ async def require_applied(database: Database, registry: Registry) -> None:
     if not before.versions or before.versions.keys() == after.versions.keys():
         more = f"; and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
         text = f"steps of modules are to come: {'; '.join(step.sentence for step in steps[:_SHOWN])}{more}"
-        raise Behind(text, "Run: countersign db upgrade")
-    raise Behind(
+        raise SchemaBehind(text, "Run: countersign db upgrade")
+    raise SchemaBehind(
         f"the database has the modules {_listed(before)}, and the settings (COUNTERSIGN_MODULES) name {_listed(after)}",
         "Say the same COUNTERSIGN_MODULES as the server. Where the database is to change, stop the service, and run: "
         "countersign modules apply",

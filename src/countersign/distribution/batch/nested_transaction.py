@@ -10,7 +10,7 @@ from countersign.kernel.database.port import Dialect, Row, Transaction, Value
 from countersign.kernel.errors import Unavailable
 
 
-class NestedDatabase:
+class NestedTransaction:
     """Reads and writes in one transaction of a database. One task uses it at a time.
 
     Its transactions are parts of it: durable only once it is, and so is whatever was to happen after their
