@@ -49,7 +49,7 @@ def unpurposed_seals(text: str) -> list[int]:
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
-        and (node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")) == "encrypt"
+        and ast.unparse(node.func) in ("encrypt", "encryption.encrypt")
     ]
     if "kernel.security" not in text or not calls:
         return [0]

@@ -190,7 +190,7 @@ async def test_t25_a_person_is_told_by_mail_that_an_agent_was_let_in(
     agent = await Agent.by_email(world, "pat@example.com")
 
     await pat.decide(agent.link, user_code=agent.code)
-    await world.store.mail.settled()
+    await world.store.mail.drain()
 
     letters = transports.messages(Path(world.store.settings.data) / transports.OUTBOX_FOLDER)
     assert any(b"To: pat@example.com" in letter.read_bytes() for letter in letters)

@@ -136,7 +136,7 @@ def _application(
         _all_routes() if routes is ROUTES else _with_documents(routes),
         store,
         database=store.database,
-        gate=Gate(store),
+        authenticator=Gate(store),
         limiter=_limiter(store),
         versions=store.versions,
         policy=policy,

@@ -182,7 +182,7 @@ class ThrottledErrorLog:
         self._log = logger(part)
         self._event = event
         self._kind: type[Exception] | None = None
-        self._began_s = self._told_s = 0.0
+        self._began_s = self._logged_s = 0.0
         self._failures = 0
 
     def failed(self, error: Exception, **members: object) -> None:
@@ -193,9 +193,9 @@ class ThrottledErrorLog:
         self._failures += 1
         is_new = type(error) is not self._kind
         self._kind = type(error)
-        if not is_new and now_s - self._told_s < REPEAT_S:
+        if not is_new and now_s - self._logged_s < REPEAT_S:
             return
-        self._told_s = now_s
+        self._logged_s = now_s
         if isinstance(error, Refused):
             self._log.warning(self._event, reason=error.detail, failures=self._failures, **members)
         else:

@@ -31,7 +31,7 @@ class Visitor:
         """Send the form of /auth/signup or /auth/reset, and wait until the letter is there."""
         form = {"email": email, "return_to": return_to}
         answer = await self.http.post(f"/auth/{page}", data=form, headers=OWN_PAGE)
-        await self.store.mail.settled()
+        await self.store.mail.drain()
         return answer
 
     async def choose(self, token: str, password: str = PASSWORD, **headers: str) -> httpx.Response:

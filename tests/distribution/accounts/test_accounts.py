@@ -173,7 +173,7 @@ async def test_a_page_of_another_site_cannot_send_the_forms(visitor: Visitor, pa
     for headers in ({"Origin": "https://evil.example"}, {}, {"Origin": "null"}):
         assert (await visitor.http.post(path, data=form, headers=headers)).status_code == 403
 
-    await visitor.store.mail.settled()
+    await visitor.store.mail.drain()
     assert len(visitor.letters()) == 1
     assert await visitor.found(ANN) is None
 

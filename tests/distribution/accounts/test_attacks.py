@@ -227,7 +227,7 @@ async def test_t43_the_work_of_a_letter_begins_when_the_answer_is_out(
 
     assert answer.status_code == 200
     assert await visitor.store.database.fetch("SELECT email FROM email_proof") == []
-    await visitor.store.mail.settled()
+    await visitor.store.mail.drain()
     assert len(await visitor.store.database.fetch("SELECT email FROM email_proof")) == 1
 
 
@@ -255,7 +255,7 @@ async def test_t48_a_forged_host_does_not_get_into_a_letter(visitor: Visitor) ->
     form = {"email": ANN}
     headers = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Origin": "http://127.0.0.1:8480"}
     await visitor.http.post("/auth/signup", data=form, headers=headers)
-    await visitor.store.mail.settled()
+    await visitor.store.mail.drain()
 
     text = visitor.letters()[0].get_content()
     assert "http://127.0.0.1:8480/auth/prove?token=cep_" in text

@@ -442,7 +442,7 @@ async def prove(world: World, settings: Settings, email: str) -> None:
     """Open an account with the address, by the link that is mailed."""
     own_page = {"Origin": ROOT_URL}
     await world.http.post("/auth/signup", data={"email": email}, headers=own_page)
-    await world.store.mail.settled()
+    await world.store.mail.drain()
     (letter,) = (Path(settings.data) / "mail").glob("*.eml")
     content = message_from_bytes(letter.read_bytes(), policy=default).get_content()
     found = re.search(r"/auth/prove\?token=(cep_\w+)", content)

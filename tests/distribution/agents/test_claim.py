@@ -221,7 +221,7 @@ async def test_t25_the_person_is_told_by_mail_of_an_agent_that_acts_for_them(
         await pat.decide(agent.link, user_code=agent.code)
     else:
         await agent.complete(digits_of(await pat.decide(agent.other_link)))
-    await world.store.mail.settled()
+    await world.store.mail.drain()
 
     (letter,) = (Path(settings.data) / "mail").glob("*.eml")
     text = message_from_bytes(letter.read_bytes(), policy=default)

@@ -216,7 +216,7 @@ async def test_letters_written_inside_leave_nowhere(sandbox: Sandbox) -> None:
         "POST", "/auth/register", json={"method": "service_auth", "email": "somebody@example.com"}
     )
     async with sandbox.front.data_sets.used(sandbox.name) as found:
-        await found.store.mail.settled()
+        await found.store.mail.drain()
 
     assert registered.status_code < 300, registered.text
     assert not [name for name in files(Path(sandbox.world.store.settings.data)) if name.endswith(".eml")]

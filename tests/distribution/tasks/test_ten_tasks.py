@@ -193,7 +193,7 @@ async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: Agent, s
         pinged = await agent.do(section.operation("POST", "to try the receiver"), made["id"])
         lanes = Sender(events.outbox_of(store))
         await lanes.open()
-        await lanes.settled()
+        await lanes.drain()
 
     (message,) = receiver.messages
     described = section.document["webhooks"][message.event["type"]]["post"]

@@ -52,7 +52,7 @@ async def told(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
     before = len(receiver.messages)
     lanes = Sender(events.outbox_of(store))
     await lanes.open()
-    await lanes.settled()
+    await lanes.drain()
     return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]
 
 

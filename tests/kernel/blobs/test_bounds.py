@@ -27,10 +27,10 @@ def taken(root: Path) -> int:
     return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
 
 
-def admits(room: DiskQuota, count: int) -> bool:
+def admits(quota: DiskQuota, count: int) -> bool:
     """Whether so many bytes would be let in."""
     try:
-        with room.taking(count):
+        with quota.reserve(count):
             return True
     except StorageFull:
         return False
@@ -69,12 +69,12 @@ async def test_many_at_once_do_not_take_more_than_the_bound(tmp_path: Path) -> N
 
 
 def test_what_is_still_being_written_is_counted_when_the_folder_is_measured_again(tmp_path: Path) -> None:
-    room = DiskQuota(tmp_path, 0, MOST)
+    quota = DiskQuota(tmp_path, 0, MOST)
 
-    with room.taking(3 * MIB), pytest.raises(StorageFull), room.taking(2 * MIB):
+    with quota.reserve(3 * MIB), pytest.raises(StorageFull), quota.reserve(2 * MIB):
         pass
 
-    with room.taking(4 * MIB):
+    with quota.reserve(4 * MIB):
         pass
 
 
@@ -82,7 +82,7 @@ def test_a_file_that_gets_another_name_while_it_is_counted_still_counts(tmp_path
     names = [tmp_path / "staging" / "incoming", tmp_path / "staging" / "part"]
     names[0].parent.mkdir()
     names[0].write_bytes(bytes(3 * MIB))
-    room, stopped = DiskQuota(tmp_path, 0, MOST), Event()
+    quota, stopped = DiskQuota(tmp_path, 0, MOST), Event()
 
     def rename() -> None:
         while not stopped.is_set():
@@ -91,12 +91,12 @@ def test_a_file_that_gets_another_name_while_it_is_counted_still_counts(tmp_path
 
     with ThreadPoolExecutor(1) as beside:
         renaming = beside.submit(rename)
-        admitted = [admits(room, 2 * MIB) for _ in range(3_000)]
+        admitted = [admits(quota, 2 * MIB) for _ in range(3_000)]
         stopped.set()
         renaming.result()
 
     assert not any(admitted)
-    assert admits(room, MIB)
+    assert admits(quota, MIB)
 
 
 async def test_parts_that_are_put_together_count_too(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
         routes,
         None,
         database=database,
-        gate=OpenGate(),
+        authenticator=OpenGate(),
         limiter=RateLimiter(counters, {"anonymous": 9}),
         versions=first,
         policy=Policy("http://here", "", "test"),

@@ -60,9 +60,9 @@ async def test_a_letter_is_written_after_the_caller_went_on() -> None:
     mail, lines = Flaky(), Lines()
     rooms = MailQueue(mail, lines)
 
-    rooms.afterwards(letter)
+    rooms.enqueue(letter)
     assert mail.taken == []
-    await rooms.settled()
+    await rooms.drain()
 
     assert mail.taken == [LETTER]
     assert lines.lines == []
@@ -72,8 +72,8 @@ async def test_no_letter_is_sent_where_there_is_none_to_write() -> None:
     mail = Flaky()
     rooms = MailQueue(mail, Lines())
 
-    rooms.afterwards(nothing)
-    await rooms.settled()
+    rooms.enqueue(nothing)
+    await rooms.drain()
 
     assert mail.taken == []
 
@@ -86,19 +86,19 @@ async def test_a_failure_is_tried_again_with_the_same_letter() -> None:
         written.append(1)
         return LETTER
 
-    rooms.afterwards(write)
-    await rooms.settled()
+    rooms.enqueue(write)
+    await rooms.drain()
 
     assert (mail.taken, written) == ([LETTER], [1])
-    assert [event for _, event, _ in lines.lines] == ["letter not sent"] * 2
+    assert [event for _, event, _ in lines.lines] == ["e-mail not sent"] * 2
 
 
 async def test_what_cannot_be_sent_is_logged_without_the_address() -> None:
     mail, lines = Flaky(99), Lines()
     rooms = MailQueue(mail, lines)
 
-    rooms.afterwards(letter)
-    await rooms.settled()
+    rooms.enqueue(letter)
+    await rooms.drain()
 
     assert len(lines.lines) == 3
     assert "ann@" not in str(lines.lines)
@@ -111,12 +111,12 @@ async def test_a_fault_in_the_writing_is_logged_and_ends_nothing_else() -> None:
     async def broken() -> Email:
         raise LookupError("a bug")
 
-    rooms.afterwards(broken)
-    rooms.afterwards(letter)
-    await rooms.settled()
+    rooms.enqueue(broken)
+    rooms.enqueue(letter)
+    await rooms.drain()
 
     assert mail.taken == [LETTER]
-    assert [(level, event) for level, event, _ in lines.lines] == [("error", "letter not written")]
+    assert [(level, event) for level, event, _ in lines.lines] == [("error", "e-mail not composed")]
 
 
 async def test_more_than_can_wait_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,11 +124,11 @@ async def test_more_than_can_wait_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     mail = Flaky()
     rooms = MailQueue(mail, Lines())
 
-    rooms.afterwards(letter)
-    rooms.afterwards(letter)
+    rooms.enqueue(letter)
+    rooms.enqueue(letter)
     with pytest.raises(Unavailable):
-        rooms.afterwards(letter)
-    await rooms.settled()
+        rooms.enqueue(letter)
+    await rooms.drain()
 
     assert len(mail.taken) == 2
 
@@ -142,9 +142,9 @@ async def test_closing_waits_for_what_is_under_way_and_lets_the_rest_go(monkeypa
         await asyncio.Event().wait()
         return LETTER
 
-    rooms.afterwards(letter)
-    rooms.afterwards(endless)
+    rooms.enqueue(letter)
+    rooms.enqueue(endless)
     await rooms.close()
 
     assert mail.taken == [LETTER]
-    assert lines.lines == [("warning", "letters not sent", {"count": 1})]
+    assert lines.lines == [("warning", "e-mails not sent", {"count": 1})]

@@ -42,7 +42,7 @@ class Post:
         """Send all that is due, as a node does in one round."""
         lanes = Sender(self.outbox)
         await lanes.open()
-        await lanes.settled()
+        await lanes.drain()
 
     async def deliveries(self, webhook_id: str) -> list[Delivery]:
         """What became of telling a receiver, oldest event first."""

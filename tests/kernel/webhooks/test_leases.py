@@ -22,7 +22,7 @@ async def test_a_receiver_removed_while_it_is_told_is_told_no_more(post: Post, r
     async with post.outbox.database.transaction() as transaction:
         await receivers.remove(transaction, "north", webhook_id)
     receiver.release.set()
-    await lanes.settled()
+    await lanes.drain()
 
     assert len(receiver.messages) == 1
     assert await post.deliveries(webhook_id) == []

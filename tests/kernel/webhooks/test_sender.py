@@ -175,7 +175,7 @@ async def test_a_receiver_that_hangs_holds_up_no_other(post: Post, receiver: Rec
     assert receiver.most_open == 1
     receiver.instead = ""
     receiver.release.set()
-    await lanes.settled()
+    await lanes.drain()
 
 
 async def test_a_receiver_that_fails_is_left_alone_for_longer_and_longer(post: Post, receiver: Receiver) -> None:

@@ -30,7 +30,7 @@ async def told(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
     before = len(receiver.messages)
     lanes = Sender(replace(events.outbox_of(office.service.records), is_private=True))
     await lanes.open()
-    await lanes.settled()
+    await lanes.drain()
     return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]
 
 

@@ -28,7 +28,7 @@ async def ask_sign_up(store: Store, client: str, email: str, onwards: str) -> No
         Unavailable: too many letters are waiting.
     """
     await _count(store, client, email)
-    store.mail.afterwards(partial(_sign_up_letter, store, Link(normal_email(email), return_to.local(onwards))))
+    store.mail.enqueue(partial(_sign_up_letter, store, Link(normal_email(email), return_to.local(onwards))))
 
 
 async def ask_reset(store: Store, client: str, email: str, onwards: str) -> None:
@@ -38,7 +38,7 @@ async def ask_reset(store: Store, client: str, email: str, onwards: str) -> None
         RateLimited, Unavailable: as `ask_sign_up`.
     """
     await _count(store, client, email)
-    store.mail.afterwards(partial(_reset_letter, store, Link(normal_email(email), return_to.local(onwards))))
+    store.mail.enqueue(partial(_reset_letter, store, Link(normal_email(email), return_to.local(onwards))))
 
 
 async def _count(store: Store, client: str, email: str) -> None:

@@ -14,7 +14,7 @@ def connected(store: Store, registration_id: str) -> None:
     """Tell the agent's person, once the answer is out. A letter that cannot wait is let go: the agent stands on the
     page of connected agents all the same."""
     try:
-        store.mail.afterwards(partial(_letter, store, registration_id))
+        store.mail.enqueue(partial(_letter, store, registration_id))
     except Unavailable:
         telemetry.logger("agents").warning("no room for a notice", registration=registration_id)
 

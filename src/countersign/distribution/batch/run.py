@@ -43,7 +43,7 @@ async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Resp
 
     async def work() -> None:
         for index, request in waiting:
-            answers[index] = await call.ask(request)
+            answers[index] = await call.send_subrequest(request)
             await asyncio.sleep(0)  # an answer from memory waits for nothing, and others are to be heard in between
 
     async with asyncio.TaskGroup() as group:
@@ -59,7 +59,7 @@ async def in_order(
     others are told that they have had no effect."""
     answers: list[Response] = []
     for request in requests:
-        answer = await call.ask(request, within)
+        answer = await call.send_subrequest(request, within)
         if answer.status >= 400:
             return _rolled_back(call.context, requests, len(answers), answer), False
         answers.append(answer)

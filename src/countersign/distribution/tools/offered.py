@@ -94,7 +94,7 @@ class StoreTools:
             return mcp.refused(str(error))
         if name in self._direct:
             return await _direct(context, wanted, request.body)
-        return _outcome(await context.ask(request))
+        return _outcome(await context.send_subrequest(request))
 
 
 async def _direct(context: ToolCall, wanted: Operation, body: bytes) -> Outcome:

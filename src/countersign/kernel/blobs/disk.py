@@ -39,7 +39,7 @@ class DiskQuota:
         self._measured_s = float("-inf")
         self._lock = threading.Lock()
 
-    def require(self, folder: Path) -> None:
+    def require_free(self, folder: Path) -> None:
         """Refuse before the volume of the folder is full.
 
         Raises:
@@ -52,7 +52,7 @@ class DiskQuota:
             raise StorageFull(text)
 
     @contextmanager
-    def taking(self, count: int) -> Generator[None]:
+    def reserve(self, count: int) -> Generator[None]:
         """Count so many bytes, which are written within.
 
         Raises:
@@ -226,12 +226,12 @@ class IncomingFile:
     reached by a later or a slower writer.
     """
 
-    def __init__(self, pool: Executor, path: Path, room: DiskQuota) -> None:
+    def __init__(self, pool: Executor, path: Path, quota: DiskQuota) -> None:
         make_folder(path.parent)
-        room.require(path.parent)
+        quota.require_free(path.parent)
         self._pool = pool
         self.path = path
-        self._room = room
+        self._quota = quota
         self._held = Descriptor(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         self._hash = hashlib.sha256()
         self._working: list[Future[None]] = []
@@ -261,12 +261,12 @@ class IncomingFile:
 
     def _write(self, piece: bytes | bytearray) -> None:
         with refusals():
-            with self._room.taking(len(piece)):
+            with self._quota.reserve(len(piece)):
                 write_all(self._held, memoryview(piece))
             self._unflushed += len(piece)
             if self._unflushed >= _FLUSH_BYTES:
                 self._unflushed = 0
-                self._room.require(self.path.parent)
+                self._quota.require_free(self.path.parent)
                 os.fdatasync(self._held.fd)
 
     def _drop(self) -> None:

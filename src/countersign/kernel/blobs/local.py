@@ -42,7 +42,7 @@ class LocalBlobs:
     ) -> None:
         self._root = root
         self._beneath = beneath
-        self._room = DiskQuota(root, reserve_bytes, max_bytes)
+        self._quota = DiskQuota(root, reserve_bytes, max_bytes)
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blobs")
 
     async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:
@@ -55,7 +55,7 @@ class LocalBlobs:
         if offset < 0:
             raise ValueError(f"a part cannot begin at {offset}")
         folder = self._upload(upload)
-        arriving = await disk.in_thread(self._pool, disk.IncomingFile, self._pool, folder / _unnamed(), self._room)
+        arriving = await disk.in_thread(self._pool, disk.IncomingFile, self._pool, folder / _unnamed(), self._quota)
         try:
             async with aclosing(rechunk(chunks)) as pieces:
                 async for piece in pieces:
@@ -173,8 +173,8 @@ class LocalBlobs:
             if len(laid) == 1 and laid[0].is_whole_part:
                 digest = _link_part(folder, laid[0].part, whole)
             else:
-                self._room.require(folder)
-                with self._room.taking(sum(span.stop - span.start for span in laid)):
+                self._quota.require_free(folder)
+                with self._quota.reserve(sum(span.stop - span.start for span in laid)):
                     digest = _assemble(folder, laid, whole)
             layout.check_digest(digest, announced)
             whole.chmod(stat.S_IRUSR | stat.S_IRGRP)
@@ -188,7 +188,7 @@ class LocalBlobs:
 
     def _check(self) -> None:
         disk.make_folder(self._root)
-        self._room.require(self._root)
+        self._quota.require_free(self._root)
         path = self._root / f".check-{ids.new_uuid()}"
         try:
             held = disk.Descriptor(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)

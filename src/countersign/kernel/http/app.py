@@ -96,7 +96,7 @@ class App(Generic[ContextT]):
         context: ContextT,
         *,
         database: Database,
-        gate: Authenticator[Any],
+        authenticator: Authenticator[Any],
         limiter: RateLimiter,
         versions: Callable[[], Awaitable[tuple[int, ...]]],
         policy: Policy,
@@ -104,7 +104,7 @@ class App(Generic[ContextT]):
         self.routes = tuple(routes)
         self._router = Router((*self.routes, *routing.preflight_routes(self.routes)), policy.prefix)
         self._own = ScopedContext(context, database)
-        self._gate = gate
+        self._authenticator = authenticator
         self._limiter = limiter
         self._versions = versions
         self._policy = policy
@@ -113,7 +113,7 @@ class App(Generic[ContextT]):
         self._encoded_documents = response_cache.EncodingCache(DOCUMENTS_BYTES)
         self._running = idempotency.RunningKeys()
         self._public = f"public, max-age={policy.max_age_s}"
-        self._observed = RequestInstrumentation(policy.service, log_requests=policy.log_requests)
+        self._instrumentation = RequestInstrumentation(policy.service, log_requests=policy.log_requests)
         self._log = telemetry.logger("http")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,11 +121,11 @@ class App(Generic[ContextT]):
         if scope["type"] != "http":
             return
         exchange = Exchange(scope, receive, send, self._policy.trusted_proxies)
-        began_s = self._observed.begin(exchange)
+        began_s = self._instrumentation.begin(exchange)
         try:
             await self._served(exchange)
         finally:
-            self._observed.end(exchange, began_s)
+            self._instrumentation.end(exchange, began_s)
 
     async def _served(self, exchange: Exchange) -> None:
         route: Route[ContextT] | None = None
@@ -206,10 +206,10 @@ class App(Generic[ContextT]):
         await self._count(route, caller, exchange)
         return await self._answer_to(caller, route, path, exchange, self._own)
 
-    async def _inside(
+    async def _answer_subrequest(
         self, outer: AnyCall[ContextT], inner: Subrequest, within: ScopedContext[ContextT] | None
     ) -> Response:
-        """Answer a request inside another; see `Request.ask`."""
+        """Answer a request inside another; see `Request.send_subrequest`."""
         exchange = exchange_of(outer, inner)
         try:
             found, path = await self._match(exchange)
@@ -236,7 +236,7 @@ class App(Generic[ContextT]):
     ) -> Response:
         """The answer of the route to a caller who is counted, working on the given context and database."""
         if route.scope is not None or route.signed_in:
-            self._gate.admit(caller, route.scope)
+            self._authenticator.admit(caller, route.scope)
         _require_acceptable(route, exchange.headers.get("accept"))
         values = decode.parameters(exchange.query_string)
         query = decode.query(values, route.query) if values or route.query is not Nothing else NOTHING
@@ -255,7 +255,7 @@ class App(Generic[ContextT]):
             exchange.target,
             exchange.receive,
             exchange.stopping,
-            inside=self._inside,
+            subrequests=self._answer_subrequest,
             root_path=exchange.root_path,
         )
         if exchange.method in ("GET", "HEAD"):
@@ -267,7 +267,7 @@ class App(Generic[ContextT]):
         """Who calls; a bad credential counts against the address it came from."""
         try:
             headers = _NO_HEADERS if route.own_credentials else exchange.headers
-            return await self._gate.caller_of(headers, exchange.address, route)
+            return await self._authenticator.caller_of(headers, exchange.address, route)
         except Refused:
             exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
             raise
@@ -352,7 +352,7 @@ class App(Generic[ContextT]):
                 return await _replay(route, call, stored)
             try:
                 async with transaction.savepoint():
-                    answer = await route.handler(call.within(transaction))
+                    answer = await route.handler(call.with_transaction(transaction))
             except Refused as refused:
                 answer = self._recordable(refused, call)
             await idempotency.store(transaction, key, answer, secret=route.secret)
@@ -386,7 +386,7 @@ async def _effect(route: Route[ContextT], call: AnyCall[ContextT], database: Dat
     if not route.writes:
         return await route.handler(call)
     async with database.transaction() as transaction:
-        answer = await route.handler(call.within(transaction))
+        answer = await route.handler(call.with_transaction(transaction))
     return answer if route.settle is None else await route.settle(call, answer)
 
 

@@ -120,7 +120,7 @@ BodyT = TypeVar("BodyT", bound=msgspec.Struct)
 
 
 class SubrequestHandler(Protocol):
-    """Answers a request inside another; see `Request.ask`."""
+    """Answers a request inside another; see `Request.send_subrequest`."""
 
     async def __call__(
         self, outer: "Request[Any, Any, Any, Any]", inner: Subrequest, within: "ScopedContext[Any] | None"
@@ -158,7 +158,7 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
     receive: Receive
     stopping: asyncio.Event | None = None
     prepared: object = None
-    inside: SubrequestHandler | None = None
+    subrequests: SubrequestHandler | None = None
     root_path: str = ""
     _transaction: Transaction | None = field(default=None)
 
@@ -169,20 +169,20 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
             raise LookupError("only a route declared with writes=True runs in a transaction")
         return self._transaction
 
-    def within(self, transaction: Transaction) -> "Request[ContextT, CallerT, QueryT, BodyT]":
+    def with_transaction(self, transaction: Transaction) -> "Request[ContextT, CallerT, QueryT, BodyT]":
         """The same call, working in the given transaction."""
         self._transaction = transaction
         return self
 
-    async def ask(self, inner: Subrequest, within: ScopedContext[ContextT] | None = None) -> Response:
+    async def send_subrequest(self, inner: Subrequest, within: ScopedContext[ContextT] | None = None) -> Response:
         """The answer to another request of the same caller, with a whole body: decided, limited and counted as if it
         had come by itself. A refusal is an answer too, and so is a fault, which is logged.
 
         A route that reads or writes a stream, or credentials of its own, refuses to be called so: NotBatchable.
         """
-        if self.inside is None:
+        if self.subrequests is None:
             raise LookupError("this call was not made by an application")
-        return await self.inside(self, inner, within)
+        return await self.subrequests(self, inner, within)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body of a streaming route, piece by piece as it arrives.

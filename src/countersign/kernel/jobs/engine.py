@@ -46,15 +46,15 @@ class EmbeddedEngine:
 
     async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
         """Look, and look again; a database that is away for a while is waited for."""
-        trouble = ThrottledErrorLog("jobs", "no job could be taken")
+        failures = ThrottledErrorLog("jobs", "no job could be taken")
         while not stopping.is_set():
             try:
                 has_done = await take()
             except Refused as refused:
-                trouble.failed(refused)
+                failures.failed(refused)
                 await pause(stopping, RETRY_S)
                 continue
-            trouble.over()
+            failures.over()
             if not has_done:
                 await pause(stopping, POLL_EVERY_S)
 

@@ -94,7 +94,7 @@ class ProcrastinateEngine:
             Unavailable: PostgreSQL cannot be reached.
         """
         one_at_a_time = asyncio.Lock()
-        trouble = ThrottledErrorLog("jobs", "no job could be taken")
+        failures = ThrottledErrorLog("jobs", "no job could be taken")
 
         async def drain() -> None:
             async with one_at_a_time:
@@ -102,9 +102,9 @@ class ProcrastinateEngine:
                     while not stopping.is_set() and await take():
                         continue
                 except Refused as refused:
-                    trouble.failed(refused)
+                    failures.failed(refused)
                 else:
-                    trouble.over()
+                    failures.over()
 
         app = self._app(drain)
         try:

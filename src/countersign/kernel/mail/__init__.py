@@ -1,1 +1,1 @@
-"""Mail: messages that cannot be forged by what is put into them, sent by SMTP or kept in a folder."""
+"""Mail: messages safe from header injection, sent by SMTP or written to a folder."""

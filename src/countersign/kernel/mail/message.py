@@ -1,4 +1,4 @@
-"""A plain text message (RFC 5322) whose headers hold nothing but what they are for."""
+"""Plain text e-mails (RFC 5322), safe from header injection."""
 
 import re
 from email.headerregistry import Address
@@ -13,15 +13,15 @@ from countersign.settings import BadSetting
 MAX_ADDRESS_LENGTH = 254
 MAX_LINE_LENGTH = 900
 
-# The unquoted local part of RFC 5322 §3.4.1 and a domain name, both in ASCII as browsers send them: a name of other
-# letters is mapped to a domain differently by different programs, and so could be proven by a stranger.
+# The unquoted local part of RFC 5322 §3.4.1 and a domain name, both in ASCII as browsers send them: programs map a
+# name of other letters to different domains, so that a stranger could verify it.
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _ADDRESS = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
 
 
 class BadAddress(Refused):
-    """This is not exactly one e-mail address."""
+    """The text is not exactly one e-mail address."""
 
     code = "bad_email_address"
     title = "Not an e-mail address"
@@ -60,9 +60,9 @@ def compose(of: Address, to: str, subject: str, text: str) -> EmailMessage:
     message["Subject"] = " ".join("".join(c if c.isprintable() else " " for c in subject).split())
     message["Date"] = formatdate(clock.now() / clock.SECOND)
     message["Message-ID"] = f"<{ids.new_uuid()}@{of.domain}>"
-    # Nobody is there to read an answer, and holiday replies would only tell that the address is in use (RFC 3834 §5).
+    # Replies are not read, and automatic replies would reveal that the address is in use (RFC 3834 §5).
     message["Auto-Submitted"] = "auto-generated"
-    # As it is where that may be: links stay whole for whoever looks into the file or the mail's source.
+    # Unencoded where possible, so that links in the file or the mail's source stay intact.
     is_plain = text.isascii() and max(map(len, text.splitlines()), default=0) <= MAX_LINE_LENGTH
     message.set_content(text, cte="7bit" if is_plain else "quoted-printable")
     return message

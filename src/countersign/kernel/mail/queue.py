@@ -1,4 +1,4 @@
-"""The mail room: letters that are written and sent once the answer to a request is out."""
+"""The mail queue: e-mails that are composed and sent after the response to a request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,15 +12,15 @@ from countersign.kernel.mail.transports import Mail
 MAX_WAITING = 1_000
 MAX_CONCURRENT = 4
 PAUSES_S = (0.05, 2.0, 15.0)
-"""Before each try. The first lets the answer go out before any work that its time could tell about."""
+"""Before each attempt. The first lets the response leave before any work whose duration could reveal something."""
 CLOSING_S = 5.0
 
-WAITING = metrics.gauge("countersign_mail_waiting", "Letters in memory that wait to be sent, or to be tried again.")
-FAILED = metrics.counter("countersign_mail_failures_total", "Attempts to send a letter that failed.")
+WAITING = metrics.gauge("countersign_mail_waiting", "E-mails in memory that wait to be sent or retried.")
+FAILED = metrics.counter("countersign_mail_failures_total", "Failed attempts to send an e-mail.")
 
 
 class Email(NamedTuple):
-    """What is to be sent."""
+    """An e-mail to send."""
 
     to: str
     subject: str
@@ -28,11 +28,11 @@ class Email(NamedTuple):
 
 
 ComposeEmail: TypeAlias = Callable[[], Awaitable[Email | None]]
-"""Makes a letter; None when there is none to send."""
+"""Composes an e-mail; None when there is nothing to send."""
 
 
 class Log(Protocol):
-    """Where the room writes what became of letters."""
+    """Where the queue logs failures."""
 
     def warning(self, event: str, **members: object) -> None:
         """Something an operator should look at."""
@@ -44,47 +44,47 @@ class Log(Protocol):
 
 
 class MailQueue:
-    """Sends letters over a Mail, now or after the answer. What waits is kept in memory alone: a letter that is lost
-    with the process is one its reader asks for again."""
+    """Sends e-mails over a Mail, now or after the response. Queued e-mails are in memory only: the user requests a lost
+    one again."""
 
     def __init__(self, mail: Mail, log: Log) -> None:
         self.mail = mail
         self._tasks: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         self._log = log
-        # Told as 0 until something is counted.
+        # Exported as 0 until something is counted.
         WAITING.of()
         FAILED.of()
 
     async def send(self, to: str, subject: str, text: str) -> None:
-        """Send one letter and wait until it is handed over.
+        """Send one e-mail and wait until it is handed over.
 
         Raises:
             BadAddress, Unavailable, StorageFull: as Mail.
         """
         await self.mail.send(to, subject, text)
 
-    def afterwards(self, write: ComposeEmail) -> None:
-        """Write a letter and send it once the present answer is out, so that nothing about the answer, its time
-        included, tells what was written or whether anything was. A failure is tried again twice, then logged.
+    def enqueue(self, write: ComposeEmail) -> None:
+        """Compose an e-mail and send it after the current response, so that nothing about the response, its time
+        included, reveals whether an e-mail was sent. A failure is retried twice, then logged.
 
         Raises:
-            Unavailable: 1,000 letters wait already.
+            Unavailable: 1,000 e-mails are queued.
         """
         if len(self._tasks) >= MAX_WAITING:
-            raise Unavailable("too many letters are waiting to be sent")
+            raise Unavailable("too many e-mails are waiting to be sent")
         task = asyncio.create_task(self._deliver(write))
         self._tasks.add(task)
         WAITING.of().value += 1
         task.add_done_callback(self._done)
 
-    async def settled(self) -> None:
-        """Wait until nothing is waiting to be sent."""
+    async def drain(self) -> None:
+        """Wait until the queue is empty."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     async def close(self) -> None:
-        """Give what is waiting a few seconds, then let it go."""
+        """Wait a few seconds for queued e-mails, then drop them."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CLOSING_S)
         left = tuple(self._tasks)
@@ -92,7 +92,7 @@ class MailQueue:
             task.cancel()
         if left:
             await asyncio.wait(left)
-            self._log.warning("letters not sent", count=len(left))
+            self._log.warning("e-mails not sent", count=len(left))
 
     async def _deliver(self, write: ComposeEmail) -> None:
         letter: Email | None = None
@@ -108,11 +108,11 @@ class MailQueue:
                     raise
                 except Refused as refused:
                     FAILED.of().value += 1
-                    # Never the address: who is written to is nobody's business who reads a log.
-                    self._log.warning("letter not sent", why=refused.detail, attempt=number, of=len(PAUSES_S))
+                    # Never the address: logs contain no recipients.
+                    self._log.warning("e-mail not sent", why=refused.detail, attempt=number, of=len(PAUSES_S))
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         WAITING.of().value -= 1
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._log.error("letter not written", exc_info=error)
+            self._log.error("e-mail not composed", exc_info=error)

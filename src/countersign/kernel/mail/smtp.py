@@ -18,12 +18,12 @@ from countersign.settings import BadSetting
 PORTS = {"smtp": 587, "smtps": 465}
 TIMEOUT_S = 20
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_REMEDY = "Whoever runs the service finds the cause with `countersign doctor`; then try again."
+_REMEDY = "The operator finds the cause with `countersign doctor`; then try again."
 
 
 class Server(NamedTuple):
-    """A mail server and how to speak to it. With `is_encrypted` TLS comes before anything is said; else STARTTLS is
-    used where it is offered, and has to be offered before a password goes to another machine."""
+    """A mail server and its connection. With `is_encrypted` TLS comes first; otherwise STARTTLS is used where it is
+    offered, and required before a password is sent to another machine."""
 
     host: str
     port: int
@@ -36,7 +36,7 @@ class Server(NamedTuple):
         """The server of smtp://[user:password@]host[:port] or smtps://…; ports 587 and 465 unless one is named.
 
         Raises:
-            BadSetting: the address is of another form.
+            BadSetting: the URL has another form.
         """
         form = "COUNTERSIGN_SMTP_URL must be like smtp://user:password@mail.example.com:587 or smtps://…"
         bad = BadSetting(f"{form}; {connection_urls.REMEDY}")
@@ -44,7 +44,7 @@ class Server(NamedTuple):
             parts = connection_urls.require_readable(url, "COUNTERSIGN_SMTP_URL")
             host, port = parts.hostname, parts.port
         except ValueError:
-            # What it stumbled over is quoted there.
+            # The cause quotes a part of the URL.
             raise bad from None
         if not host or not _has_form(parts):
             raise bad
@@ -53,12 +53,12 @@ class Server(NamedTuple):
 
     @property
     def needs_start_tls(self) -> bool:
-        """Whether the password would otherwise cross the network in the clear."""
+        """Whether the password would otherwise be sent unencrypted over the network."""
         return self.user is not None and not self.is_encrypted and self.host not in _LOOPBACK
 
 
 def _has_form(parts: SplitResult) -> bool:
-    """Whether there is nothing in the address but what `Server.of` reads."""
+    """Whether the URL contains only parts that `Server.of` reads."""
     has_whole_login = (parts.username is None) == (parts.password is None)
     has_more = bool(parts.path.strip("/") or parts.query or parts.fragment)
     return parts.scheme in PORTS and has_whole_login and not has_more
@@ -73,7 +73,7 @@ class SmtpMail:
         self._timeout_s = timeout_s
 
     async def send(self, to: str, subject: str, text: str) -> None:
-        """See Mail; the server has taken the message when this returns, and sees to its delivery."""
+        """See Mail; the server has accepted the message when this returns."""
         composed = message.compose(self._of, to, subject, text)
         async with self._connected() as client:
             await client.send_message(composed, sender=self._of.addr_spec)
@@ -94,7 +94,7 @@ class SmtpMail:
             use_tls=server.is_encrypted,
             start_tls=False if server.is_encrypted else server.needs_start_tls or None,
             timeout=self._timeout_s,
-            # The machine's own name is nobody's business, and many names of machines are refused.
+            # Not the machine's own name, which is private, and which many servers refuse.
             local_hostname=self._of.domain,
         )
         try:
@@ -105,11 +105,11 @@ class SmtpMail:
 
 
 def _reason(server: Server, error: Exception) -> str:
-    """What went wrong, in words without a person's address: servers repeat those in their answers."""
+    """The cause in words, without e-mail addresses, which servers repeat in their replies."""
     where = f"the mail server {server.host}:{server.port}"
     cause = error.__cause__ or error
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"the certificate of {where} does not hold ({cause.verify_message}); name its authority in SSL_CERT_FILE"
+        return f"the certificate of {where} is not trusted ({cause.verify_message}); set SSL_CERT_FILE to its authority"
     if isinstance(error, aiosmtplib.SMTPAuthenticationError):
         return f"{where} refuses user name and password ({error.code})"
     if isinstance(error, aiosmtplib.SMTPSenderRefused):

@@ -19,19 +19,19 @@ from countersign.kernel.mail.message import compose, sender
 
 
 class Mail(Protocol):
-    """A way for messages out of the service."""
+    """A transport for outgoing messages."""
 
     async def send(self, to: str, subject: str, text: str) -> None:
         """Hand over one message; when this returns, a mail server or the disk has it.
 
         Raises:
             BadAddress: `to` is not exactly one address.
-            Unavailable, StorageFull: the message was not taken.
+            Unavailable, StorageFull: the message was not accepted.
         """
         ...
 
     async def check(self) -> None:
-        """Find out whether a message would be taken, without sending one.
+        """Check whether a message would be accepted, without sending one.
 
         Raises:
             Unavailable, StorageFull: it would not.
@@ -46,15 +46,15 @@ _UNFINISHED = ".part"
 
 
 class FileOutbox:
-    """A Mail in a folder: one file `<UUIDv7>.eml` a message, which only their owner may read. The names sort by time;
-    beyond the newest 1,000 the oldest are removed."""
+    """A Mail that writes to a folder: one file `<UUIDv7>.eml` per message, readable by its owner only. Names sort by
+    time; beyond the newest 1,000 the oldest are removed."""
 
     def __init__(self, folder: Path, of: Address) -> None:
         self._folder = folder
         self._of = of
 
     async def send(self, to: str, subject: str, text: str) -> None:
-        """See Mail; the file is on the disk when this returns, whole or not at all."""
+        """See Mail; the file is durable when this returns, complete or not at all."""
         content = message.compose(self._of, to, subject, text).as_bytes()
         with _refusals():
             await asyncio.to_thread(self._write, content)
@@ -88,14 +88,14 @@ class FileOutbox:
 
 
 def messages(folder: Path, *, suffixes: tuple[str, ...] = (SUFFIX,)) -> list[Path]:
-    """The folder's messages, newest first; none when there is no folder."""
+    """The folder's messages, newest first; empty without a folder."""
     if not folder.is_dir():
         return []
     return sorted((path for path in folder.iterdir() if path.suffix in suffixes), reverse=True)
 
 
 def _sync(folder: Path) -> None:
-    """Make a name that was added to the folder survive a loss of power."""
+    """Make a name that was added to the folder durable."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(held)
@@ -105,7 +105,7 @@ def _sync(folder: Path) -> None:
 
 @contextmanager
 def _refusals() -> Generator[None]:
-    """Turn the disk's errors into StorageFull and Unavailable."""
+    """Convert disk errors to StorageFull and Unavailable."""
     try:
         yield
     except OSError as error:
@@ -118,32 +118,32 @@ DISCARD = "discard:"
 
 
 class NullMail:
-    """A Mail that takes every message and sends none."""
+    """A Mail that accepts every message and sends none."""
 
     def __init__(self, of: Address) -> None:
         self._of = of
 
     async def send(self, to: str, subject: str, text: str) -> None:
-        """See Mail; the message is let go."""
+        """See Mail; the message is dropped."""
         compose(self._of, to, subject, text)
 
     async def check(self) -> None:
-        """See Mail; there is nothing that could fail."""
+        """See Mail; never fails."""
 
 
 def open_mail(smtp_url: str, mail_from: str, data: Path) -> Mail:
-    """The way of the settings: SMTP for an address, the folder `mail` of the data directory for none, nowhere for
-    `discard:`.
+    """The transport that the settings choose: SMTP for a URL, the folder `mail` of the data directory without one, and
+    none for `discard:`.
 
     Raises:
-        BadSetting: the address or the sender is of no known form.
+        BadSetting: the URL or the sender is malformed.
     """
     of = sender(mail_from)
     if not smtp_url:
         return FileOutbox(data / OUTBOX_FOLDER, of)
     if smtp_url == DISCARD:
         return NullMail(of)
-    # Its client takes a tenth of a second to import, which only those who configure it should wait for.
+    # Importing its client takes a tenth of a second.
     from countersign.kernel.mail.smtp import Server, SmtpMail
 
     return SmtpMail(Server.of(smtp_url), of)

@@ -1,1 +1,1 @@
-"""Webhooks: what happened, told to receivers at least once, signed by what they share with the service."""
+"""Webhooks: events sent to receivers at least once, signed with a shared secret."""

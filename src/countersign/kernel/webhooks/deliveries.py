@@ -1,4 +1,4 @@
-"""What became of telling receivers: looked at, replayed, given up and forgotten."""
+"""Deliveries of webhook events: listed, replayed, given up, and removed."""
 
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -12,7 +12,7 @@ from countersign.kernel.webhooks.outbox import PING
 State: TypeAlias = Literal["waiting", "delivered", "given_up"]
 
 NEWEST = "~"
-"""Comes after every id."""
+"""Sorts after every id."""
 MAX_REPLAYED = 10_000
 
 PAGE = """
@@ -64,13 +64,13 @@ FORGET_EVENTS = """
 
 
 class DeliveryNotFound(NotFound):
-    """The webhook was never to be told of this event, or it is forgotten."""
+    """The webhook has no delivery of this event, or it was removed after its retention."""
 
     resolution = "List the webhook's deliveries and use an event's id from there."
 
 
 class Delivery(NamedTuple):
-    """One event and one receiver. `answer` is the status of the last answer, `fault` why there was none."""
+    """One event for one receiver. `answer` is the status of the last response, `fault` the reason for its absence."""
 
     event_id: str
     type: str
@@ -85,7 +85,7 @@ class Delivery(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """How many deliveries were put on their way again, and up to which moment; None: up to now."""
+    """The number of deliveries that were queued again, and up to which moment; None: up to now."""
 
     deliveries: int
     through: Instant | None
@@ -98,7 +98,7 @@ async def page(reader: Reader, webhook_id: str, before: str, state: State | None
 
 
 async def replay(transaction: Transaction, webhook_id: str, event_id: str) -> None:
-    """Deliver an event again, as if it had just happened; one that waits already is left as it is.
+    """Queue an event again, as if it had just happened; a pending delivery stays as it is.
 
     Raises:
         DeliveryNotFound: there is no such delivery.
@@ -110,8 +110,8 @@ async def replay(transaction: Transaction, webhook_id: str, event_id: str) -> No
 
 
 async def replay_since(transaction: Transaction, owner: str, webhook_id: str, types: str, since: Instant) -> Replayed:
-    """Deliver every event again that the receiver is told of, from the moment on, also those from before it was
-    added; 10,000 at most (and all of the same moment), oldest first."""
+    """Queue every event of the receiver's types again, from the moment on, also events from before it was added;
+    10,000 at most (and all of the same moment), oldest first."""
     row = await transaction.fetch_one(LAST_SINCE, owner, since, PING, types, MAX_REPLAYED)
     if row is None or row[0] is None:
         return Replayed(0, None)
@@ -122,8 +122,8 @@ async def replay_since(transaction: Transaction, owner: str, webhook_id: str, ty
 
 
 async def forget_old(transaction: Transaction, days: int) -> None:
-    """Give up what has waited for longer than all attempts take, unless all is held, and remove what ended so many days
-    ago."""
+    """Give up deliveries that have waited longer than all attempts take, unless deliveries are paused, and remove those
+    that ended this number of days ago."""
     now = clock.now()
     await transaction.run(GIVE_UP, clock.later(now, seconds=-outbox.MAX_RETRY_S), now)
     oldest = clock.later(now, seconds=-86_400 * days)

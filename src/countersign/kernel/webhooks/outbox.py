@@ -20,22 +20,22 @@ RETRY_DELAYS_S = (
     *(5.0, 5 * _MINUTE, 30 * _MINUTE),
     *(2 * _HOUR, 5 * _HOUR, 10 * _HOUR, 14 * _HOUR, 20 * _HOUR, 24 * _HOUR),
 )
-"""After each failed attempt, as Standard Webhooks proposes: ten attempts within a little more than three days."""
+"""After each failed attempt, as Standard Webhooks proposes: ten attempts in a little more than three days."""
 JITTER = 0.2
 MAX_RETRY_S = sum(RETRY_DELAYS_S) * (1 + JITTER) + 12 * _HOUR
-"""What has waited for so long is given up though it was not tried so often: its receiver was down all the time."""
+"""A delivery that has waited longer is given up even with fewer attempts: its receiver was down all the time."""
 MAX_BACKOFF_S = 300.0
 
 
 def retry_delay_s(attempts: int) -> float | None:
-    """Seconds until the next attempt after so many failed ones; None: there is no next one. Up to a fifth more or
-    less than stated, so that what failed together does not come back together."""
+    """Seconds until the next attempt after this number of failed ones; None: there is no next one. A jitter of 20 %
+    spreads the retries of deliveries that failed together."""
     return None if attempts > len(RETRY_DELAYS_S) else _jittered(RETRY_DELAYS_S[attempts - 1])
 
 
 def backoff_s(failures: int) -> float:
-    """Seconds for which nothing is sent to a receiver that failed so many times in a row: twice as many each time,
-    five minutes at most."""
+    """Seconds for which nothing is sent to a receiver after this number of failures in a row: doubled each time, five
+    minutes at most."""
     return _jittered(min(MAX_BACKOFF_S, 2.0 ** min(failures, 9)))
 
 
@@ -57,8 +57,8 @@ ADD_DELIVERY = """
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """Where events wait. `source` is the address below which a subject is found; `is_private` lets receivers be in
-    networks of one's own; what was delivered is kept for `days`."""
+    """The outbox of a service. `source` is the URL below which a subject is found; `is_private` allows receivers in
+    private networks; ended deliveries are kept for `days`."""
 
     database: Database
     master: MasterKey
@@ -68,8 +68,8 @@ class Outbox:
 
 
 class Event(NamedTuple):
-    """That something happened to the thing at `subject`, a path below the source. It says nothing else about it: who
-    wants to know more asks, and is told what they may see."""
+    """Something happened to the resource at `subject`, a path below the source. The event carries no data: a receiver
+    reads the resource, with its own permissions."""
 
     id: str
     type: str
@@ -77,7 +77,7 @@ class Event(NamedTuple):
     at: Instant
 
     def body(self, source: str) -> bytes:
-        """The event as it is sent: JSON with the attributes of CloudEvents 1.0 and no data."""
+        """The body of the request: JSON with the attributes of CloudEvents 1.0 and no data."""
         return msgspec.json.encode(
             {
                 "specversion": "1.0",
@@ -91,8 +91,8 @@ class Event(NamedTuple):
 
 
 async def emit(transaction: Transaction, owner: str, kind: str, subject: str) -> None:
-    """Have the owner's receivers told, once the transaction is durable; nobody is if it is rolled back. Without any
-    receiver nothing is kept."""
+    """Queue an event for the owner's receivers, which get it after the transaction committed. Without receivers,
+    nothing is stored."""
     receivers = await transaction.fetch(WANTING, owner)
     if receivers:
         wanting = [webhook_id for webhook_id, types in receivers if wants(types, kind)]
@@ -100,12 +100,12 @@ async def emit(transaction: Transaction, owner: str, kind: str, subject: str) ->
 
 
 async def ping(transaction: Transaction, owner: str, webhook_id: str) -> Event:
-    """An event that says nothing, for one receiver."""
+    """Queue a test event for one receiver."""
     return await _add(transaction, owner, PING, f"webhooks/{webhook_id}", [webhook_id])
 
 
 def wants(types: str, kind: str) -> bool:
-    """Whether a receiver that chose these types is told of this one."""
+    """Whether a receiver that chose these types gets events of this one."""
     return types == ALL or f" {kind} " in types
 
 
@@ -118,7 +118,7 @@ async def _add(transaction: Transaction, owner: str, kind: str, subject: str, wa
 
 
 RESUME_COMMAND = "countersign webhooks resume"
-"""What ends it, for those who are told of it."""
+"""The command that ends a pause."""
 
 PAUSED_SINCE = "SELECT since FROM delivery_hold"
 PAUSE = "INSERT INTO delivery_hold (id, since) VALUES (1, $1) ON CONFLICT (id) DO NOTHING"
@@ -127,18 +127,18 @@ REQUEUE = "UPDATE webhook_delivery SET queued_at = $1 WHERE state = 'waiting'"
 
 
 async def paused_since(reader: Reader) -> Instant | None:
-    """Since when all that would go out is held; None: it is not."""
+    """When deliveries were paused; None: they are not."""
     row = await reader.fetch_one(PAUSED_SINCE)
     return None if row is None else Instant(row[0])
 
 
 async def pause(transaction: Transaction) -> None:
-    """Let nothing go out from now on; what is held already is held since then."""
+    """Pause all deliveries; a pause that exists stays as it is."""
     await transaction.run(PAUSE, clock.now())
 
 
 async def resume(transaction: Transaction) -> bool:
-    """Let go out what waits, none of which is given up for the time that it was held; False: nothing was held."""
+    """Resume queued deliveries; paused time does not count towards their expiry. False: they were not paused."""
     if not await transaction.run(RESUME):
         return False
     await transaction.run(REQUEUE, clock.now())
@@ -146,6 +146,6 @@ async def resume(transaction: Transaction) -> bool:
 
 
 async def describe_pause(reader: Reader) -> str:
-    """In words whether something is held, and what ends that."""
+    """The state of the pause in words, with the command that ends it."""
     held_since = await paused_since(reader)
     return "not held" if held_since is None else f"held since {clock.rfc3339(held_since)}, until `{RESUME_COMMAND}`"

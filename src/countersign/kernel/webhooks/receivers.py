@@ -31,10 +31,10 @@ def new_signing_secret() -> str:
 
 
 def signature_headers(secrets: Sequence[str], message_id: str, at: Instant, body: bytes) -> dict[str, str]:
-    """The three headers of an attempt at a message, with one signature by each secret, the first one first.
+    """The three headers of an attempt, with one signature for each secret, in the order of the secrets.
 
     Raises:
-        ValueError: a secret is none.
+        ValueError: a secret is malformed.
     """
     timestamp = str(at // SECOND)
     signed = b".".join((message_id.encode(), timestamp.encode(), body))
@@ -52,7 +52,7 @@ def _signature(secret: str, signed: bytes) -> str:
 
 MAX_WEBHOOKS = 10
 BOTH_S = 86_400
-"""How long the secret before the present one still signs beside it."""
+"""How long the previous secret signs together with the current one."""
 MAX_SECRETS = 3
 PURPOSE = "webhook"
 
@@ -60,7 +60,7 @@ _COLUMNS = "id, url, types, created_at, failures, delivered_at"
 OF_OWNER = f"SELECT {_COLUMNS} FROM webhook WHERE owner = $1 ORDER BY created_at, id"
 BY_ID = f"SELECT {_COLUMNS} FROM webhook WHERE owner = $1 AND id = $2"
 COUNT = "SELECT count(*) FROM webhook WHERE owner = $1"
-# Two that are added at the same moment would each count the other not. SQLite has one writer anyway.
+# Two concurrent transactions would not count each other. SQLite has one writer anyway.
 ONE_ADDER = "SELECT pg_advisory_xact_lock(hashtext('webhook.' || $1))"
 ADD = """
     INSERT INTO webhook (id, owner, url, types, secrets, created_at, lease, lease_until, rest_until, failures)
@@ -88,16 +88,16 @@ class WebhookNotFound(NotFound):
 
 
 class TooManyWebhooks(Refused):
-    """The owner has as many webhooks as there may be."""
+    """The owner has the maximum number of webhooks."""
 
     status = 409
     code = "too_many_webhooks"
     title = "Too many webhooks"
-    resolution = "Remove a webhook that is not needed any more."
+    resolution = "Remove a webhook that is no longer needed."
 
 
 class Receiver(NamedTuple):
-    """Who is told, of what. `failures` in a row since `delivered_at`, the last success."""
+    """A receiver and its event types; `failures` in a row since `delivered_at`, the last success."""
 
     id: str
     url: str
@@ -108,12 +108,12 @@ class Receiver(NamedTuple):
 
     @property
     def chosen(self) -> list[str]:
-        """The types of events it is told of; none chosen: of all."""
+        """The chosen event types; empty: all."""
         return [] if self.types == ALL else self.types.split()
 
 
 class Secret(msgspec.Struct):
-    """A secret as it is kept, sealed; `until` it signs beside the present one."""
+    """A stored secret; a previous one signs `until` that moment together with the current one."""
 
     secret: str
     until: Instant | None = None
@@ -122,10 +122,10 @@ class Secret(msgspec.Struct):
 async def add(
     transaction: Transaction, outbox: Outbox, owner: str, url: str, types: Sequence[str]
 ) -> tuple[Receiver, str]:
-    """A new receiver and its secret, which is shown this once; without `types` it is told of all.
+    """A new receiver and its secret, which is shown only once; without `types` it gets all events.
 
     Raises:
-        InvalidRequest: the address is none that events could be sent to.
+        InvalidRequest: events cannot be sent to the URL.
         TooManyWebhooks: the owner has ten.
     """
     try:
@@ -163,11 +163,11 @@ async def one(reader: Reader, owner: str, webhook_id: str) -> Receiver:
 
 
 async def rotate(transaction: Transaction, outbox: Outbox, owner: str, webhook_id: str) -> str:
-    """A fresh secret, shown this once; the one before signs beside it for a day.
+    """A new secret, shown only once; the previous one signs together with it for a day.
 
     Raises:
         WebhookNotFound: the owner has no such receiver.
-        CannotUnseal: the master key is not the one the secrets were sealed with.
+        DecryptionFailed: the secrets were encrypted with another master key.
     """
     row = await transaction.fetch_one(HOLD, owner, webhook_id)
     if row is None:
@@ -182,7 +182,7 @@ async def rotate(transaction: Transaction, outbox: Outbox, owner: str, webhook_i
 
 
 async def remove(transaction: Transaction, owner: str, webhook_id: str) -> None:
-    """Send nothing any more, also of what waits.
+    """Remove the receiver with its pending deliveries.
 
     Raises:
         WebhookNotFound: the owner has no such receiver.
@@ -193,10 +193,10 @@ async def remove(transaction: Transaction, owner: str, webhook_id: str) -> None:
 
 
 def signing_secrets(master: MasterKey, sealed: bytes) -> list[str]:
-    """The secrets that sign now, the present one first.
+    """The secrets that sign now, the current one first.
 
     Raises:
-        CannotUnseal: the master key is not the one they were sealed with.
+        DecryptionFailed: they were encrypted with another master key.
     """
     now = clock.now()
     return [each.secret for each in _opened(master, sealed) if each.until is None or each.until > now]

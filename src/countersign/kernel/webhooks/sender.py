@@ -63,11 +63,11 @@ END_LEASE = "UPDATE webhook SET lease_until = 0 WHERE id = $1 AND lease = $2"
 
 
 class LeaseLost(Exception):
-    """The receiver is another node's by now, or was removed; nothing of this transaction may be kept."""
+    """Another node holds the lease by now, or the receiver was removed; the transaction must be rolled back."""
 
 
 class LeasedReceiver(NamedTuple):
-    """A receiver that is this node's while the lease lasts; `secrets` are sealed."""
+    """A receiver that this node has leased; `secrets` are encrypted."""
 
     id: str
     lease: str
@@ -77,31 +77,31 @@ class LeasedReceiver(NamedTuple):
 
 
 class DueDelivery(NamedTuple):
-    """An event that is to be sent now, after so many failed attempts."""
+    """An event that is due, after this number of failed attempts."""
 
     attempts: int
     event: Event
 
 
 class DeliveryOutcome(NamedTuple):
-    """What an attempt came to: the status of an answer, or in our words why there was none."""
+    """The outcome of an attempt: the status of the response, or a code for its absence."""
 
     answer: int | None = None
     fault: str | None = None
 
     @property
     def is_delivered(self) -> bool:
-        """Whether the receiver has said that it has the event."""
+        """Whether the receiver confirmed the event."""
         return self.answer is not None and 200 <= self.answer < 300
 
 
 async def ready_receivers(database: Database, most: int) -> list[str]:
-    """Receivers that something is to be sent to now, by nobody yet; those that rested longest first."""
+    """Receivers with due deliveries and without a lease, those that rested longest first."""
     return [row[0] for row in await database.scan(READY, clock.now(), most)]
 
 
 async def take_lease(database: Database, webhook_id: str) -> LeasedReceiver | None:
-    """Have the receiver to oneself; None when another node has it, or it was removed."""
+    """Lease the receiver; None when another node has leased it, or it was removed."""
     now, lease = clock.now(), ids.new_record_id()
     async with database.transaction() as transaction:
         row = await transaction.fetch_one(TAKE, webhook_id, lease, clock.later(now, seconds=LEASE_S), now)
@@ -109,7 +109,7 @@ async def take_lease(database: Database, webhook_id: str) -> LeasedReceiver | No
 
 
 async def next_delivery(reader: Reader, webhook_id: str) -> DueDelivery | None:
-    """What is to be sent to the receiver first; None when nothing is due."""
+    """The next due delivery of the receiver, or None."""
     row = await reader.fetch_one(NEXT, webhook_id, clock.now())
     return None if row is None else DueDelivery(int(row[0]), Event(*row[1:]))
 
@@ -117,17 +117,17 @@ async def next_delivery(reader: Reader, webhook_id: str) -> DueDelivery | None:
 async def record_attempt(
     transaction: Transaction, held: LeasedReceiver, due: DueDelivery, outcome: DeliveryOutcome
 ) -> LeasedReceiver:
-    """Write down what an attempt came to, and keep the lease; the receiver with its failures counted.
+    """Record an attempt and extend the lease; returns the receiver with its failures counted.
 
     Raises:
-        LeaseLost: it is not this node's any more.
+        LeaseLost: this node no longer holds the lease.
     """
     now = clock.now()
     failures = 0 if outcome.is_delivered else held.failures + 1
     rest_until = now if outcome.is_delivered else clock.later(now, seconds=outbox.backoff_s(failures))
     until = clock.later(now, seconds=LEASE_S)
     delivered_at = now if outcome.is_delivered else None
-    # First, so that of two nodes one waits here and then finds the lease gone.
+    # First, so that the second of two nodes waits here and then finds that its lease is lost.
     if not await transaction.run(KEEP, held.id, held.lease, until, rest_until, failures, delivered_at):
         raise LeaseLost(held.id)
     state, due_at, ended_at = _after(now, due.attempts + 1, outcome)
@@ -136,7 +136,7 @@ async def record_attempt(
 
 
 def _after(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, Instant, Instant | None]:
-    """State, next attempt and end of a delivery after so many attempts."""
+    """State, next attempt and end of a delivery after this number of attempts."""
     if outcome.is_delivered:
         return "delivered", now, now
     pause_s = outbox.retry_delay_s(attempts)
@@ -144,7 +144,7 @@ def _after(now: Instant, attempts: int, outcome: DeliveryOutcome) -> tuple[str, 
 
 
 async def end_lease(database: Database, held: LeasedReceiver) -> None:
-    """Leave the receiver to whoever takes it next."""
+    """End the lease, so that any node can take the receiver."""
     async with database.transaction() as transaction:
         await transaction.run(END_LEASE, held.id, held.lease)
 
@@ -152,14 +152,14 @@ async def end_lease(database: Database, held: LeasedReceiver) -> None:
 POLL_EVERY_S = 1.0
 MAX_LANES = 64
 MAX_IN_A_ROW = 200
-"""Then others come first, where there are more receivers than lanes."""
+"""Deliveries in a row to one receiver; then the lane goes to another receiver where lanes are scarce."""
 CLOSING_S = 3.0
 
 
 class Sender:
-    """Sends to receivers side by side, to each one event after the other.
+    """Sends to receivers in parallel, to each one event after the other.
 
-    A receiver that fails has cost its lane ten seconds at most, and is left alone for a while.
+    A failing receiver occupies its lane for at most ten seconds, then backs off.
     """
 
     def __init__(self, outbox: Outbox) -> None:
@@ -168,14 +168,13 @@ class Sender:
         self._is_closing = False
         self._is_held = False
         self._log = telemetry.logger("webhooks")
-        self._troubles: dict[str, ThrottledErrorLog] = {}
+        self._failure_logs: dict[str, ThrottledErrorLog] = {}
 
     async def open(self) -> None:
-        """Begin to send to every receiver that something is due for, as far as there are lanes; to none while all is
-        held.
+        """Start a lane for every receiver with due deliveries, up to MAX_LANES; for none while deliveries are paused.
 
         Raises:
-            Unavailable: the database is away.
+            Unavailable: the database cannot be reached.
         """
         was_held, self._is_held = self._is_held, await outbox.paused_since(self._outbox.database) is not None
         if self._is_held:
@@ -191,13 +190,13 @@ class Sender:
                 self._lanes[webhook_id] = lane
                 lane.add_done_callback(self._done)
 
-    async def settled(self) -> None:
-        """Wait until every lane has sent what was due."""
+    async def drain(self) -> None:
+        """Wait until every lane has sent its due deliveries."""
         while self._lanes:
             await asyncio.wait(tuple(self._lanes.values()))
 
     async def close(self) -> None:
-        """Send nothing more; give what is on its way a few seconds. What is cut off then is sent again."""
+        """Start no more deliveries; wait a few seconds for those in progress. Those cut off are sent again later."""
         self._is_closing = True
         if self._lanes:
             await asyncio.wait(tuple(self._lanes.values()), timeout=CLOSING_S)
@@ -227,14 +226,15 @@ class Sender:
         except LeaseLost:
             self._log.warning("a receiver was taken over by another node", webhook=webhook_id)
         except Refused as refused:
-            trouble = self._troubles.setdefault(webhook_id, ThrottledErrorLog("webhooks", "a receiver was left alone"))
-            trouble.failed(refused, webhook=webhook_id)
+            new = ThrottledErrorLog("webhooks", "a receiver was left alone")
+            failures_log = self._failure_logs.setdefault(webhook_id, new)
+            failures_log.failed(refused, webhook=webhook_id)
         else:
-            if trouble := self._troubles.pop(webhook_id, None):
-                trouble.over(webhook=webhook_id)
+            if failures_log := self._failure_logs.pop(webhook_id, None):
+                failures_log.over(webhook=webhook_id)
 
     async def _attempt(self, held: LeasedReceiver, secrets: list[str], due: DueDelivery) -> DeliveryOutcome:
-        """What the receiver says to the event. Neither its address nor anything it says is logged."""
+        """Send the event once. Neither the receiver's address nor its response is logged."""
         body = due.event.body(self._outbox.source)
         headers = receivers.signature_headers(secrets, due.event.id, clock.now(), body)
         try:
@@ -244,7 +244,7 @@ class Sender:
         except RequestTimeout:
             return DeliveryOutcome(fault="timeout")
         except Unreachable:
-            # Not why: it would tell what our network looks like from inside.
+            # Without the reason, which would reveal the structure of our network.
             return DeliveryOutcome(fault="unreachable")
 
     def _done(self, lane: asyncio.Task[None]) -> None:
@@ -255,7 +255,7 @@ class Sender:
 
 @asynccontextmanager
 async def send_deliveries(outbox: Outbox) -> AsyncGenerator[None]:
-    """While the block lasts, what is due is sent."""
+    """Send due deliveries while the block lasts."""
     lanes = Sender(outbox)
     try:
         async with periodic(lanes.open, every_s=POLL_EVERY_S):
