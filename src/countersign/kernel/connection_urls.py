@@ -8,15 +8,16 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 REMEDY = "percent-encode special characters of user and password (/ is %2F, @ %40, : %3A, # %23, ? %3F, [ %5B, % %25)"
 _MAX_PORT = 65_535
-# Names of users may hold an @, which does no harm there.
+# User names in the query may contain an @.
 _LOGIN = ("user=", "username=", "password=")
 
 
 def require_readable(url: str, setting: str) -> SplitResult:
-    """The parts of the address `scheme://user:password@host:port/…`, with one host or several after commas.
+    """Parse the URL `scheme://user:password@host:port/…`, with one host or several, separated by commas.
 
     Raises:
-        ValueError: a port is no number, or the password seems to be cut in two; `setting` is named, and nothing quoted.
+        ValueError: a port is not a number, or the password contains an unencoded delimiter; the text names the setting
+            and quotes nothing.
     """
     parts = _parts(url)
     if parts is None or _is_cut(parts) or not are_hosts(parts.netloc.rpartition("@")[2]):
@@ -30,12 +31,12 @@ def unreadable(setting: str) -> ValueError:
 
 
 def are_hosts(hosts: str) -> bool:
-    """Whether these are hosts, separated by commas, each with a port or none."""
+    """Whether the text is a list of hosts, separated by commas, each with an optional port."""
     return all(_is_host(each.strip()) for each in hosts.split(","))
 
 
 def is_port(port: str) -> bool:
-    """Whether this is a port's number."""
+    """Whether the text is a port number."""
     return port.isascii() and port.isdecimal() and len(port) <= len(str(_MAX_PORT)) and int(port) <= _MAX_PORT
 
 
@@ -47,7 +48,7 @@ def _parts(url: str) -> SplitResult | None:
 
 
 def _is_cut(parts: SplitResult) -> bool:
-    """Whether the @ that ends a password comes after what ends the place of hosts."""
+    """Whether the @ that ends the user info comes after the end of the authority."""
     if not parts.netloc or "@" in parts.netloc:
         return False
     fields = [field for field in parts.query.split("&") if not field.startswith(_LOGIN)]
@@ -68,25 +69,25 @@ def _is_host(host: str) -> bool:
 DATABASE_SETTING = "COUNTERSIGN_DATABASE_URL"
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 
-# libpq refuses such an address, and quotes it.
+# libpq refuses such a URL, and quotes it.
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00")
 
 
 def require_postgres(url: str, setting: str = DATABASE_SETTING) -> None:
-    """Insist that the address can be read: the drivers quote what they cannot read, which may be of the password.
+    """Check that the URL can be parsed: the drivers quote unreadable parts, which may contain the password.
 
     Raises:
-        ValueError: it cannot; the text names the setting and the remedy, and quotes nothing.
+        ValueError: it cannot be parsed; the text names the setting and the remedy, and quotes nothing.
     """
     parts = require_readable(url, setting)
-    # The first @ ends the password for asyncpg, and what comes after it would be looked up as a host.
+    # For asyncpg the first @ ends the password, and the rest would be resolved as a host.
     is_clear = parts.netloc.count("@") <= 1 and not _BAD_ESCAPE.search(url) and not parts.fragment
     if not is_clear or not _is_readable_query(parts.query):
         raise unreadable(setting)
 
 
 def describe_postgres(url: str) -> str:
-    """The database in words: user, where the address names one, hosts, ports and name; never the password.
+    """The database for messages: user, if the URL names one, hosts, ports and name; never the password.
 
     Raises:
         ValueError: as `require_postgres`.
@@ -97,7 +98,7 @@ def describe_postgres(url: str) -> str:
 
 
 def postgres_location(url: str) -> str:
-    """Hosts, ports and name of the database, the same whoever comes.
+    """Hosts, ports and name of the database, independent of the user.
 
     Raises:
         ValueError: as `require_postgres`.

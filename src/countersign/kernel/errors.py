@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 
 class Fault(NamedTuple):
-    """One thing wrong with the input: where (a parameter's name, or a JSON pointer into the body) and what."""
+    """An invalid part of the input: its place (a parameter's name, or a JSON pointer into the body) and the reason."""
 
     place: str
     detail: str
@@ -18,9 +18,9 @@ class Fault(NamedTuple):
 class Refused(Exception):
     """A request that is answered with a problem (RFC 9457) instead of an effect.
 
-    Subclasses stand beside the code that raises them and set `status`, `code`, `title` and, where the caller
-    can act, `resolution`. `detail` is for the person who reads the answer and never holds a secret. `members` are
-    further ones of the answer's body (RFC 9457 §3.2), `headers` further ones of the answer.
+    Subclasses are defined next to the code that raises them and set `status`, `code`, `title` and, where the caller
+    can act, `resolution`. `detail` is for people and never contains a secret. `members` are additional members of the
+    response's body (RFC 9457 §3.2), `headers` additional headers.
     """
 
     status: ClassVar[int] = 400
@@ -62,7 +62,7 @@ def invalid_member(pointer: str, detail: str) -> InvalidRequest:
 
 
 class NotFound(Refused):
-    """The thing does not exist, or the caller may not know that it does: the same bytes for both."""
+    """The resource does not exist, or the caller may not know that it exists: both get the same response."""
 
     status = 404
     code = "resource_not_found"
@@ -90,7 +90,7 @@ class Unavailable(Refused):
 
 
 class StorageFull(Refused):
-    """No room is left for what was to be written; nothing of it was kept."""
+    """No space is left for a write; nothing of it was stored."""
 
     status = 507
     code = "insufficient_storage"
@@ -99,30 +99,30 @@ class StorageFull(Refused):
 
 
 class NotEmpty(Refused):
-    """What is to be filled holds something already, which might be somebody's."""
+    """The target of a restore or copy is not empty."""
 
     status = 409
     code = "not_empty"
     title = "Not empty"
-    resolution = "Name a place that is empty; nothing is ever written over."
+    resolution = "Name an empty target; nothing is ever overwritten."
 
 
 ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""No space on the device, no space in the user's quota, and a file at the limit of its size."""
+"""No space on the device, the user's quota exceeded, and a file at its maximum size."""
 _SQLITE_FULL = 13
 _SQLSTATE_DISK_FULL = "53100"
 _MIN_FREE_BYTES = 65_536
-"""SQLite takes more for the files beside a database, and reports the failure as an input or output error."""
+"""SQLite needs more for the files next to a database, and reports the failure as an I/O error."""
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether a full disk is the error, or what caused it."""
+    """Whether the error, or one of its causes, is a full disk."""
     while error is not None:
         if isinstance(error, StorageFull) or getattr(error, "sqlstate", None) == _SQLSTATE_DISK_FULL:
             return True
         if isinstance(error, OSError) and error.errno in ERRNOS:
             return True
-        # The primary code is in the low byte (sqlite.org/rescode.html).
+        # The low byte is the primary result code (sqlite.org/rescode.html).
         result: object = getattr(error, "result", None)
         if isinstance(result, int) and result & 0xFF == _SQLITE_FULL:
             return True
@@ -131,7 +131,7 @@ def is_disk_full(error: BaseException | None) -> bool:
 
 
 def is_volume_full(path: Path) -> bool:
-    """Whether the volume of the path, or of the nearest folder above it that exists, has no space left."""
+    """Whether the volume of the path, or of its nearest existing parent, has no space left."""
     for each in (path, *path.parents):
         try:
             volume = os.statvfs(each)
@@ -142,7 +142,7 @@ def is_volume_full(path: Path) -> bool:
 
 
 def disk_full(place: str, error: BaseException | None = None, *, resolution: str | None = None) -> StorageFull:
-    """The refusal of a write to the place, with the system's reason where that is another than a full volume."""
+    """The refusal of a write to the place, with the system's reason unless that is a full volume."""
     reason = ""
     if isinstance(error, OSError) and error.errno in ERRNOS and error.errno != errno.ENOSPC:
         reason = f" ({(error.strerror or os.strerror(error.errno)).lower()})"

@@ -1,4 +1,4 @@
-"""Identifiers and random bytes: the one place that asks the machine for chance."""
+"""Identifiers and random bytes: the only module that reads randomness from the system."""
 
 import random
 import re
@@ -16,7 +16,7 @@ _seeded: list[random.Random] = []
 
 
 def new_uuid() -> str:
-    """A fresh UUIDv7 (RFC 9562 §5.7): sorts by creation, so that indexes stay dense."""
+    """A new UUIDv7 (RFC 9562 §5.7): sorts by creation, so that indexes stay dense."""
     stamp_ms = clock.now() // 1_000
     chance = int.from_bytes(random_bytes(10), "big")
     high, low = (chance >> 62) & 0xFFF, chance & ((1 << 62) - 1)
@@ -47,7 +47,7 @@ def is_uuid(text: str) -> bool:
 
 
 def new_record_id() -> str:
-    """A fresh id that tells nothing: 96 random bits as 24 hexadecimal digits."""
+    """A new random id: 96 bits as 24 hexadecimal digits."""
     return random_bytes(12).hex()
 
 

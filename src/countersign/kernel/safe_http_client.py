@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import httptools
 
 MAX_LOOKUPS = 128
-"""Names that are looked up at a time. Asked for again meanwhile, a name is not looked up twice."""
+"""Concurrent lookups. Concurrent requests for one name share one lookup."""
 
 _Name: TypeAlias = tuple[str, int]
 
@@ -28,22 +28,22 @@ _changing = Lock()
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """The addresses of a host that take TCP, in the order of the system's choice, each once.
+    """The addresses of a host for TCP, in the system's order, without duplicates.
 
-    Whoever stops waiting leaves the lookup to the others who wait: the system cannot be made to end it.
+    A cancelled caller does not end the lookup for the others: the system cannot abort it.
 
     Raises:
-        OSError: there are none, or too many names are being looked up.
-        UnicodeError: it is no name.
+        OSError: the host has no address, or too many lookups are running.
+        UnicodeError: the name is malformed.
     """
     name = (host, port)
     with _changing:
         found = _under_way.get(name)
         if found is None:
             if len(_under_way) >= MAX_LOOKUPS:
-                raise OSError(f"{MAX_LOOKUPS} names are being looked up already")
+                raise OSError(f"{MAX_LOOKUPS} name lookups are running already")
             found = _under_way[name] = Future()
-            # From now on nobody who stops waiting ends it for the others.
+            # A running future cannot be cancelled by one of its waiters.
             found.set_running_or_notify_cancel()
             Thread(target=_look_up, args=(name, found), name="lookup", daemon=True).start()
     return await asyncio.wrap_future(found)
@@ -74,7 +74,7 @@ MAX_URL_LENGTH = 2_048
 ADDRESSES_TRIED = 4
 
 _READ_BYTES = 16 << 10
-# What the address of a gateway to IPv4 leads to is in its last 32 bits (RFC 6052 §2.1).
+# The last 32 bits of an IPv4 gateway address are the IPv4 address behind it (RFC 6052 §2.1).
 _GATEWAY = IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252}[A-Za-z0-9])?|[0-9A-Fa-f:.]{2,45}")
@@ -84,16 +84,15 @@ _MAX_AGE = re.compile(r"(?:^|[\s,])max-age=\"?(\d{1,9})", re.IGNORECASE)
 
 
 class Unreachable(Exception):
-    """The document could not be had. The text says why, for our own log: to a stranger it would tell what our
-    network looks like from inside."""
+    """The request failed. The text says why, for our own log only: it would reveal the structure of our network."""
 
 
 class RequestTimeout(Unreachable):
-    """There was no answer in the time it may take."""
+    """There was no response in time."""
 
 
 class Address(NamedTuple):
-    """Where a request goes: `target` is the path with its query, `authority` what the Host header says."""
+    """The parsed URL: `target` is the path with its query, `authority` the value of the Host header."""
 
     is_secure: bool
     host: str
@@ -103,36 +102,36 @@ class Address(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A document, and how long its server lets us keep it (Cache-Control: max-age); None: it does not say."""
+    """A document, and how long its server allows caching (Cache-Control: max-age); None: not stated."""
 
     body: bytes
     max_age_s: int | None
 
 
 def address(url: str, *, private: bool) -> Address:
-    """The parts of an absolute address without user, fragment and anything but ASCII.
+    """Parse an absolute ASCII URL without user and fragment.
 
-    `private` allows http beside https, for tests and networks of one's own.
+    `private` also allows http, for tests and private networks.
 
     Raises:
-        ValueError: it is no such address, or longer than 2,048 characters; the text names the remedy.
+        ValueError: the URL is malformed, or longer than 2,048 characters; the text names the remedy.
     """
     if _PRINTABLE.fullmatch(url) is None:
-        raise ValueError(f"an address has {MAX_URL_LENGTH} printable characters of ASCII at most")
+        raise ValueError(f"a URL must have at most {MAX_URL_LENGTH} printable ASCII characters")
     parts = urlsplit(url)
     if parts.scheme not in (_PORTS if private else ("https",)):
-        raise ValueError("the address must begin with https://")
+        raise ValueError("the URL must begin with https://")
     if "@" in parts.netloc or "#" in url:
-        raise ValueError("the address must not hold a user or a fragment")
+        raise ValueError("the URL must not contain a user or a fragment")
     host = parts.hostname
     if host is None or _HOST.fullmatch(host) is None:
-        raise ValueError("the address holds no host")
+        raise ValueError("the URL contains no host")
     target = parts._replace(scheme="", netloc="", path=parts.path or "/").geturl()
     return Address(parts.scheme == "https", host, parts.port or _PORTS[parts.scheme], parts.netloc, target)
 
 
 def is_public(ip: IPv4Address | IPv6Address) -> bool:
-    """Whether the address belongs to the public internet, looking through the forms of IPv6 that carry IPv4."""
+    """Whether the address belongs to the public internet; IPv4 addresses embedded in IPv6 are checked as IPv4."""
     if isinstance(ip, IPv6Address):
         if ip.ipv4_mapped is not None:
             return is_public(ip.ipv4_mapped)
@@ -144,28 +143,27 @@ def is_public(ip: IPv4Address | IPv6Address) -> bool:
 
 
 async def get_json(url: str, *, private: bool) -> Document:
-    """The document at the address, by one GET of at most 3 s and 64 KiB altogether.
+    """The document at the URL, by one GET of at most 3 s and 64 KiB in total.
 
-    Every address that the name resolves to must be public, unless `private`; the connection goes to the very one
-    that was checked, so that a name cannot change its mind in between. Redirects are not followed; proxies, cookies
-    and credentials play no part.
+    Every IP address of the host must be public, unless `private`; the connection goes to the address that was checked,
+    so that DNS rebinding has no effect. Redirects are not followed; proxies, cookies and credentials are not used.
 
     Raises:
-        Unreachable: it could not be had so.
+        Unreachable: the request failed.
     """
     async with _exchange(url, TOTAL_S, private=private) as (place, reader, writer):
         return await _get(place, reader, writer)
 
 
 async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bool) -> int:
-    """Leave a JSON document at the address, by one POST of at most 10 s altogether; the status of the answer.
+    """Send a JSON document by one POST of at most 10 s in total; returns the status of the response.
 
-    Addresses are checked and pinned as by `get_json`. Of the answer no more is read than its head, 16 KiB at most;
-    redirects are not followed, whatever else it says is not looked at.
+    IP addresses are checked and pinned as in `get_json`. Only the head of the response is read, at most 16 KiB;
+    redirects are not followed.
 
     Raises:
-        TooSlow: there was no answer in time.
-        Unreachable: there was none that is HTTP, or the address is not public.
+        RequestTimeout: there was no response in time.
+        Unreachable: the response is not HTTP, or the address is not public.
     """
     async with _exchange(url, POST_S, private=private) as (place, reader, writer):
         given = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
@@ -182,11 +180,11 @@ async def post(url: str, body: bytes, headers: Mapping[str, str], *, private: bo
 async def _exchange(
     url: str, total_s: float, *, private: bool
 ) -> AsyncGenerator[tuple[Address, asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A connection to the address, closed with the block, which may take so long.
+    """A connection that is closed with the block; the block has a deadline.
 
     Raises:
-        TooSlow: it took longer.
-        Unreachable: there is none to be had, or what was done with it failed.
+        RequestTimeout: the deadline passed.
+        Unreachable: the connection failed, or an operation on it.
     """
     try:
         async with asyncio.timeout(total_s):
@@ -197,18 +195,18 @@ async def _exchange(
             finally:
                 writer.transport.abort()
     except TimeoutError:
-        raise RequestTimeout(f"no whole answer within {total_s:g} s") from None
+        raise RequestTimeout(f"no complete response within {total_s:g} s") from None
     except (OSError, ValueError, httptools.HttpParserError) as error:
         raise Unreachable(f"{type(error).__name__}: {error}") from error
 
 
 async def _open_connection(place: Address, *, private: bool) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to the first checked address that takes it; with https to who proves to be the named host."""
+    """A connection to the first checked address that accepts it; https verifies the certificate of the host."""
     ips = await resolve(place.host, place.port)
     for ip in ips:
         if not private and not is_public(ip_address(ip)):
             raise Unreachable(f"{place.host} resolves to {ip}, which is not public")
-    # Reading the trusted certificates takes a while.
+    # Loading the trusted certificates is slow.
     tls = await asyncio.to_thread(ssl.create_default_context) if place.is_secure else None
     name = place.host if place.is_secure else None
     refused = OSError(f"{place.host} has no address")
@@ -221,7 +219,7 @@ async def _open_connection(place: Address, *, private: bool) -> tuple[asyncio.St
 
 
 class _ResponseParser:
-    """What the parser has found of the answer so far; of what comes after its end, nothing."""
+    """The response as parsed so far; data after its end is ignored."""
 
     def __init__(self) -> None:
         self.headers: dict[bytes, bytes] = {}
@@ -263,12 +261,12 @@ async def _get(place: Address, reader: asyncio.StreamReader, writer: asyncio.Str
     answer = _ResponseParser()
     await _read(answer, reader)
     if answer.headers.get(b"content-encoding", b"identity") != b"identity":
-        raise Unreachable("the answer is encoded, which was not asked for")
+        raise Unreachable("the response has a content coding, which was not requested")
     return Document(bytes(answer.body), _max_age_s(answer.headers.get(b"cache-control", b"").decode("latin-1")))
 
 
 async def _status(reader: asyncio.StreamReader) -> int:
-    """The status of the answer, once its head is whole."""
+    """The status of the response, after its complete head."""
     answer = _ResponseParser()
     parser = httptools.HttpResponseParser(answer)
     received = 0
@@ -276,18 +274,18 @@ async def _status(reader: asyncio.StreamReader) -> int:
         piece = await reader.read(_READ_BYTES)
         received += len(piece)
         if not piece or received > MAX_HEAD_BYTES + _READ_BYTES:
-            raise Unreachable("the answer has no head, or too large a one")
+            raise Unreachable("the response has no head, or one that is too large")
         try:
             parser.feed_data(piece)
         except httptools.HttpParserError:
-            # After its head an answer may be what it likes.
+            # The body is not read.
             if not answer.has_head:
                 raise
     return parser.get_status_code()
 
 
 async def _read(answer: _ResponseParser, reader: asyncio.StreamReader) -> None:
-    """Read until the answer is whole; no further than it may go, and not for another status than 200."""
+    """Read a complete response of status 200, up to the limits."""
     parser = httptools.HttpResponseParser(answer)
     received = 0
     while not answer.is_whole:
@@ -295,17 +293,17 @@ async def _read(answer: _ResponseParser, reader: asyncio.StreamReader) -> None:
         if not piece and answer.ends_with_the_connection:
             break
         if not piece:
-            raise Unreachable("the connection ended before the answer was whole")
+            raise Unreachable("the connection ended before the response was complete")
         received += len(piece)
         parser.feed_data(piece)
         if answer.has_head and parser.get_status_code() != 200:
-            raise Unreachable(f"the answer's status is {parser.get_status_code()}; redirects are not followed")
+            raise Unreachable(f"the status of the response is {parser.get_status_code()}; redirects are not followed")
         if received > MAX_HEAD_BYTES + MAX_BODY_BYTES or len(answer.body) > MAX_BODY_BYTES:
-            raise Unreachable(f"the answer has more than {MAX_BODY_BYTES} bytes")
+            raise Unreachable(f"the response has more than {MAX_BODY_BYTES} bytes")
 
 
 def _max_age_s(said: str) -> int | None:
-    """How long Cache-Control lets an answer be kept (RFC 9111 §5.2.2)."""
+    """How long Cache-Control allows a response to be cached (RFC 9111 §5.2.2)."""
     if "no-store" in said.lower() or "no-cache" in said.lower():
         return 0
     found = _MAX_AGE.search(said)

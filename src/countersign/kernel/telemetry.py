@@ -32,36 +32,36 @@ HIDDEN = "(hidden)"
 
 
 class RequestInfo(Protocol):
-    """A request, as far as lines that are written while it is answered tell of it."""
+    """The part of a request that log lines contain while it is processed."""
 
     @property
     def request_id(self) -> str:
-        """As its answer names it."""
+        """The request id of its response."""
         ...
 
     @property
     def principal(self) -> str:
-        """Who calls, by an id; empty while that is not known, and of whoever is nobody."""
+        """The id of the caller; empty while it is not known, and for anonymous callers."""
         ...
 
 
 REQUEST: ContextVar[RequestInfo | None] = ContextVar("request", default=None)
-"""The request that this task answers."""
+"""The request that this task processes."""
 
 
 class Logger(Protocol):
-    """Where the rest of the code writes what happened."""
+    """A logger with structured members."""
 
     def debug(self, event: str, **members: object) -> None:
-        """Something for whoever looks for a fault."""
+        """Details for debugging."""
         ...
 
     def info(self, event: str, **members: object) -> None:
-        """Something that happens."""
+        """A normal event."""
         ...
 
     def warning(self, event: str, **members: object) -> None:
-        """Something an operator should look at."""
+        """An event that an operator should look at."""
         ...
 
     def error(self, event: str, **members: object) -> None:
@@ -70,10 +70,10 @@ class Logger(Protocol):
 
 
 def configure(level: str = "info") -> None:
-    """Write log lines of this level and above; what libraries log goes nowhere.
+    """Write log lines of this level and above; logs of libraries are discarded.
 
     Raises:
-        ValueError: there is no such level.
+        ValueError: the level is unknown.
     """
     if level not in _LEVELS:
         raise ValueError(f"log level {level!r} is none of {', '.join(_LEVELS)}")
@@ -98,7 +98,7 @@ def _write_lines(level: str) -> None:
 
 
 class LossyStream:
-    """A stream that drops what its file does not take: a full disk under the log ends no request and no service."""
+    """A stream that ignores write errors: a full disk under the log must not fail a request or the service."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -109,18 +109,18 @@ class LossyStream:
             self._stream.write(text)
 
     def flush(self) -> None:
-        """Hand on what waits, if there is space."""
+        """Flush the buffer, if there is space."""
         with suppress(OSError):
             self._stream.flush()
 
 
 def logger(name: str) -> Logger:
-    """A logger whose lines carry the name."""
+    """A logger whose lines contain the name as `part`."""
     return structlog.get_logger(part=name)
 
 
 def access(method: str, route: str, status: int, elapsed_ms: float) -> None:
-    """One line for a request: its route's template, never its address with what somebody put into it."""
+    """One line per request, with the template of its route, never with its path or query."""
     logger("access").info("request", method=method, route=route, status=status, elapsed_ms=round(elapsed_ms, 3))
 
 
@@ -147,7 +147,7 @@ def _is_secret(key: str, value: object) -> bool:
 
 
 def redacted(value: object) -> object:
-    """The value with everything hidden that looks like a credential, in texts however deep."""
+    """The value with all credentials in its texts hidden, at any depth."""
     if isinstance(value, str):
         return _SECRET_TEXTS.sub(HIDDEN, value)
     if isinstance(value, Mapping):
@@ -163,19 +163,19 @@ def redacted(value: object) -> object:
     return _SECRET_TEXTS.sub(HIDDEN, str(value))
 
 
-# What a command writes that is no server: else structlog would print on its standard output.
+# For commands that are not servers: structlog would otherwise print to standard output.
 _write_lines("warning")
 
 
 REPEAT_S = 600.0
-"""While it lasts, it is told again after so long."""
+"""A failure that lasts is logged again after this time."""
 
 
 class ThrottledErrorLog:
-    """The failures of one kind of work that is tried again and again: what one full disk makes of it are few lines in
-    the log, however often it is tried.
+    """Logs the failures of repeated work: the first one, then one every ten minutes, then the recovery. A full disk
+    thus makes a few log lines, however often the work is retried.
 
-    A refusal is told with its reason, anything else with its traceback.
+    A refusal is logged with its reason, any other exception with its traceback.
     """
 
     def __init__(self, part: str, event: str) -> None:
@@ -186,7 +186,7 @@ class ThrottledErrorLog:
         self._failures = 0
 
     def failed(self, error: Exception, **members: object) -> None:
-        """The work has failed so; `members` are of the line in the log."""
+        """Report a failure; `members` are added to the log line."""
         now_s = clock.monotonic_s()
         if self._kind is None:
             self._began_s, self._failures = now_s, 0
@@ -202,7 +202,7 @@ class ThrottledErrorLog:
             self._log.error(self._event, failures=self._failures, exc_info=error, **members)
 
     def over(self, **members: object) -> None:
-        """The work has been done; tells so if it had failed before."""
+        """Report a success, which is logged if the work had failed before."""
         if self._kind is None:
             return
         self._kind = None

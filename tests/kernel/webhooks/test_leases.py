@@ -57,7 +57,7 @@ async def test_a_node_that_was_silent_for_too_long_changes_nothing(post: Post, r
         await post.deliver()
         (told,) = await post.deliveries(webhook_id)
         receiver.release.set()
-        await silent.settled()
+        await silent.drain()
 
     assert receiver.ids == [told.event_id] * 2
     assert (told.state, told.attempts, told.answer) == ("waiting", 1, 500)

@@ -1,1 +1,1 @@
-"""HTTP: from the bytes of a request to a typed call, and back."""
+"""HTTP: from the bytes of a request to a typed request, and back."""

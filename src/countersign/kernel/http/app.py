@@ -1,4 +1,4 @@
-"""The way of a request: match, limits, caller, decode, handler, encode; a refusal anywhere becomes its bytes."""
+"""The application: match, rate limit, authenticate, decode, handle, encode; refusals become problem details."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ _CREDENTIALS = ("authorization", "x-api-key")
 _NO_HEADERS = Headers([])
 _VARY = "Authorization, X-API-Key, Cookie, Accept, Accept-Encoding"
 ENCODED_BYTES, DOCUMENTS_BYTES = 16 << 20, 4 << 20
-"""What the encoded forms of cached pages may take in memory, and those of documents, which no setting limits."""
+"""Memory for compressed bodies of cached responses, and of documents, which no setting limits."""
 
 AnyCall: TypeAlias = Request[ContextT, Any, Any, Any]
 
@@ -50,19 +50,19 @@ AuthenticatedCallerT = TypeVar("AuthenticatedCallerT", bound=Caller)
 
 
 class Authenticator(Protocol[AuthenticatedCallerT]):
-    """Who may come in: the service's own identity rules."""
+    """The service's own authentication and authorization."""
 
     async def caller_of(self, headers: Headers, address: str, route: Route[Any]) -> AuthenticatedCallerT:
-        """The caller that the request's credentials identify; without any, an anonymous one. A refusal names the scope
-        that the route needs.
+        """The caller that the request's credentials identify; without credentials an anonymous one. A refusal names
+        the scope that the route needs.
 
         Raises:
-            Refused: 401, a credential was presented that does not hold.
+            Refused: 401, the presented credential is invalid.
         """
         ...
 
     def admit(self, caller: AuthenticatedCallerT, scope: str | None) -> None:
-        """Let the caller through to a route that needs this scope (None: any credential).
+        """Check that the caller may use a route that needs this scope (None: any credential).
 
         Raises:
             Refused: 401 without a credential, 403 without the scope.
@@ -72,10 +72,10 @@ class Authenticator(Protocol[AuthenticatedCallerT]):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator decides about every request of a service.
+    """The operator's settings for every request of a service.
 
-    `service` is its name in numbers and traces, `pages_bytes` the room for encoded answers, `max_age_s` how long others
-    may keep public ones.
+    `service` is its name in metrics and traces, `pages_bytes` the memory for cached responses, `max_age_s` how long
+    others may cache public ones.
     """
 
     root_url: str
@@ -117,7 +117,7 @@ class App(Generic[ContextT]):
         self._log = telemetry.logger("http")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one HTTP request (ASGI 3). Other kinds of scope are not served."""
+        """Answer one HTTP request (ASGI 3). Other types of scope are not supported."""
         if scope["type"] != "http":
             return
         exchange = Exchange(scope, receive, send, self._policy.trusted_proxies)
@@ -143,7 +143,7 @@ class App(Generic[ContextT]):
 
     async def _refuse(self, refused: Refused, route: Route[ContextT] | None, exchange: Exchange) -> None:
         if exchange.started:
-            # The head is out: only an aborted connection can tell the client that the body is not whole.
+            # The head was sent: only an aborted connection shows the client that the body is incomplete.
             raise ConnectionAbortedError(refused.code)
         if route is not None and route.oauth:
             answer = oauth_error(refused)
@@ -155,7 +155,7 @@ class App(Generic[ContextT]):
         await exchange.answer(_not_cacheable(answer) if is_private else answer)
 
     async def _match(self, exchange: Exchange) -> tuple[Route[ContextT], dict[str, str]]:
-        """The request's route and path parameters; a refusal that comes so early is counted as well."""
+        """The request's route and path parameters; an early refusal counts against the rate limit, too."""
         try:
             if not exchange.names_its_host:
                 raise invalid_parameter("Host", "must be sent exactly once")
@@ -171,7 +171,7 @@ class App(Generic[ContextT]):
         return route, path
 
     async def _answered_from_memory(self, route: Route[ContextT], exchange: Exchange) -> bool:
-        """Answer an anonymous repeat of a cached page, when one of the present versions is at hand."""
+        """Answer an anonymous repeated request from the cache, if it has a response of the current versions."""
         headers = exchange.headers
         if not route.cached or any(headers.get(name) is not None for name in _CREDENTIALS):
             return False
@@ -181,7 +181,7 @@ class App(Generic[ContextT]):
         target = (exchange.raw_path, exchange.query_string)
         if not self._pages.is_repeat(target):
             return False
-        # The versions are read before the page: a page may be newer than it claims, never older.
+        # The versions are read before the response: it may be newer than its versions, never older.
         exchange.versions = await self._versions()
         page = self._pages.get(target, exchange.versions)
         if page is None:
@@ -209,20 +209,20 @@ class App(Generic[ContextT]):
     async def _answer_subrequest(
         self, outer: AnyCall[ContextT], inner: Subrequest, within: ScopedContext[ContextT] | None
     ) -> Response:
-        """Answer a request inside another; see `Request.send_subrequest`."""
+        """Answer a subrequest; see `Request.send_subrequest`."""
         exchange = exchange_of(outer, inner)
         try:
             found, path = await self._match(exchange)
             route = as_subrequest(found, inner)
             await self._count(route, outer.caller, exchange)
             if within is not None:
-                # What is awaited once the effect is durable would wait for it in vain.
+                # `settle` waits for a durable effect, which there is none of before the outer commit.
                 route = replace(route, settle=None)
             return await self._answer_to(outer.caller, route, path, exchange, within or self._own)
         except Refused as refused:
             return problem(refused, self._policy.root_url, exchange.target)
-        except Exception as error:  # as at the process edge: one inner request's fault is not the others'
-            self._log.error("inner request failed", route=exchange.route_path, exc_info=error)
+        except Exception as error:  # as at the process edge: the fault of one subrequest does not fail the others
+            self._log.error("subrequest failed", route=exchange.route_path, exc_info=error)
             failed = InternalError("the service failed; the fault was logged")
             return problem(failed, self._policy.root_url, exchange.target)
 
@@ -234,7 +234,7 @@ class App(Generic[ContextT]):
         exchange: Exchange,
         on: ScopedContext[ContextT],
     ) -> Response:
-        """The answer of the route to a caller who is counted, working on the given context and database."""
+        """The response of the route to a caller whose request was counted, with the given context and database."""
         if route.scope is not None or route.signed_in:
             self._authenticator.admit(caller, route.scope)
         _require_acceptable(route, exchange.headers.get("accept"))
@@ -264,7 +264,7 @@ class App(Generic[ContextT]):
         return _not_cacheable(answer) if route.secret else answer
 
     async def _caller(self, route: Route[ContextT], exchange: Exchange) -> Caller:
-        """Who calls; a bad credential counts against the address it came from."""
+        """The caller; an invalid credential counts against the client's address."""
         try:
             headers = _NO_HEADERS if route.own_credentials else exchange.headers
             return await self._authenticator.caller_of(headers, exchange.address, route)
@@ -289,7 +289,7 @@ class App(Generic[ContextT]):
         return _not_cacheable(answer) if route.secret else answer
 
     async def _read_tagged(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Response:
-        """A read whose answer carries an entity tag; a repeat that anyone may have is kept in memory."""
+        """A read whose response has an entity tag; repeated public ones are cached in memory."""
         answer = await route.handler(call)
         if answer.status != 200:
             return answer
@@ -304,14 +304,14 @@ class App(Generic[ContextT]):
 
     @staticmethod
     def _conditional(answer: Response, exchange: Exchange) -> Response:
-        """The answer, or 304 where If-None-Match names its tag, which is of the coding that would be sent."""
+        """The response, or 304 if If-None-Match names its tag, which is specific to its content coding."""
         if answer.etag is None or not response.none_match(exchange.headers.get("if-none-match"), answer.etag):
             return answer
         headers = tuple(each for each in answer.headers if each[0] != "Content-Encoding")
         return Response(304, b"", JSON, headers, answer.etag)
 
     def _keep(self, exchange: Exchange, answer: Response) -> None:
-        """Keep an encoded answer for whoever asks the same while nothing has changed."""
+        """Cache an encoded response until the versions change."""
         if answer.etag is None or not isinstance(answer.body, bytes) or answer.media_type != JSON:
             return
         pairs = ((name.lower().encode(), value.encode()) for name, value in answer.headers)
@@ -324,7 +324,7 @@ class App(Generic[ContextT]):
         path = exchange.raw_path.decode("latin-1")
         key = None
         if route.writes:
-            # The parameters may say what the request is about (org): with others it is another request.
+            # The parameters are a part of the request (org): with others it is another request.
             content = b"%b\0%b" % (exchange.query_string, raw)
             key = idempotency.key_of(exchange.headers, call.caller.key, exchange.method, path, content)
         if key is None:
@@ -338,8 +338,8 @@ class App(Generic[ContextT]):
     async def _first_effect(
         self, route: Route[ContextT], call: AnyCall[ContextT], key: idempotency.Key, database: Database
     ) -> Response:
-        """The route's effect and the record of its answer, in one transaction. A refusal below 500 is an answer
-        too: its effect is undone and the refusal recorded; 429 and 5xx are not, so that they can be repeated."""
+        """The route's effect and the record of its response, in one transaction. A refusal below 500 is recorded as
+        well, and its effect rolled back; 429 and 5xx are not recorded, so that they can be retried."""
         try:
             if route.prepare is not None:
                 call.prepared = await route.prepare(call)
@@ -401,7 +401,7 @@ async def _replay(route: Route[ContextT], call: AnyCall[ContextT], stored: idemp
 
 
 def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:
-    """Raises NotAcceptable when Accept leaves out all that the route can produce (RFC 9110 §12.5.1)."""
+    """Raises NotAcceptable when Accept excludes all media types of the route (RFC 9110 §12.5.1)."""
     if accept is None or "*/*" in accept:
         return
     offered = {kind.split(";")[0] for kind in (*route.produces, PROBLEM_JSON)}
@@ -412,12 +412,12 @@ def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:
             return
     kinds = dict.fromkeys(kind.split(";")[0] for kind in route.produces)
     raise NotAcceptable(
-        f"this address answers with {', '.join(kinds)}", resolution=f"Accept {' or '.join(kinds)}, or leave Accept out."
+        f"this endpoint returns {', '.join(kinds)}", resolution=f"Accept {' or '.join(kinds)}, or omit Accept."
     )
 
 
 def _is_for_reading(route: Route[ContextT], accept: str | None) -> bool:
-    """Whether a person in front of a browser waits for the answer, rather than a program."""
+    """Whether the client is a browser, and the response a page."""
     return route.produces[0].startswith("text/html") and "text/html" in (accept or "")
 
 

@@ -1,4 +1,4 @@
-"""Page cursors: signed, opaque positions that carry the filter they were made for."""
+"""Page cursors: signed, opaque positions with the filter that they belong to."""
 
 import base64
 import binascii
@@ -10,22 +10,22 @@ from countersign.kernel.security.encryption import Signer
 
 _SIGNATURE_BYTES = 16
 _MAX_CHARACTERS = 4096
-_OUTDATED = "written in a form this service no longer reads"
+_OUTDATED = "in a format that this service no longer reads"
 
 
 class InvalidCursor(Refused):
-    """The cursor was not made by this service for this list and this filter."""
+    """The cursor is not from this service, or belongs to another list or filter."""
 
     code = "invalid_cursor"
     title = "Invalid cursor"
-    resolution = "Start again without a cursor, and repeat the filter unchanged on every page."
+    resolution = "Start again without a cursor, and send the same filter for every page."
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, faults=[Fault("cursor", detail, is_parameter=True)])
 
 
 class Position(msgspec.Struct, array_like=True, frozen=True):
-    """Where a page ends: which list it is, its filter, and the sort key of the last row."""
+    """The end of a page: its list, its filter, and the sort key of its last row."""
 
     kind: str
     filter: list[str]
@@ -37,17 +37,17 @@ _decoder = msgspec.json.Decoder(Position)
 
 
 def write(signer: Signer, position: Position) -> str:
-    """The position as an opaque text of [A-Za-z0-9_-]."""
+    """The position as opaque text of [A-Za-z0-9_-]."""
     payload = _encoder.encode(position)
     return base64.urlsafe_b64encode(signer.sign(payload) + payload).rstrip(b"=").decode()
 
 
 def read(signer: Signer, text: str, kind: str, *keys: type) -> Position:
-    """The position that `write` was given, when the cursor is one of this list's; `keys` are the types of the
-    list's sort key, where it has but one.
+    """The position that `write` encoded, if the cursor belongs to this list; `keys` are the types of the list's sort
+    key, where it has only one.
 
     Raises:
-        InvalidCursor: forged, cut, made for another list, or written in an older form.
+        InvalidCursor: forged, truncated, from another list, or in an outdated format.
     """
     if len(text) > _MAX_CHARACTERS:
         raise InvalidCursor("longer than any cursor of this service")
@@ -65,17 +65,17 @@ def read(signer: Signer, text: str, kind: str, *keys: type) -> Position:
     except msgspec.DecodeError as error:
         raise InvalidCursor(_OUTDATED) from error
     if position.kind != kind:
-        raise InvalidCursor("made for another list")
+        raise InvalidCursor("from another list")
     if keys:
         require_keys(position, *keys)
     return position
 
 
 def require_keys(position: Position, *keys: type) -> None:
-    """Insist on the types of the sort key, for lists whose order depends on the filter.
+    """Check the types of the sort key, for lists whose order depends on the filter.
 
     Raises:
-        InvalidCursor: the cursor was written by a version of the service that sorted by other keys.
+        InvalidCursor: the cursor is from a version of the service that sorted by other keys.
     """
     if tuple(type(value) for value in position.after) != keys:
         raise InvalidCursor(_OUTDATED)

@@ -1,7 +1,7 @@
-"""uvicorn's HTTP/1.1 protocol with absolute deadlines and limits, so that no client holds a connection or fills memory.
+"""uvicorn's HTTP/1.1 protocol with absolute deadlines and limits, against slow clients and memory exhaustion.
 
-One sweep over the open connections twice a second does all the timing; a request costs a few assignments, less than
-the timer per answer that uvicorn would set.
+One sweep over the open connections twice a second checks all deadlines; a request costs a few assignments, less than
+the timer per response that uvicorn would set.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ _TOO_LARGE = b"431 Request Header Fields Too Large"
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """How long a client may take: for its header (from connecting, or from the first byte), idle between
-    requests, for its body (`body_grace_s` plus its bytes at `body_bytes_s`; time in which we do not read does not
-    count), and without taking any byte of its answer."""
+    """Time limits of a client: for its header (from connecting, or from the first byte), idle between requests, for its
+    body (`body_grace_s` plus its bytes at `body_bytes_s`; time in which we do not read does not count), and without
+    receiving any byte of the response."""
 
     header_s: float = 5.0
     idle_s: float = 15.0
@@ -43,28 +43,28 @@ class Deadlines:
 
 
 class _LimitExceeded(Exception):
-    """Ends the parsing of what goes on beyond a limit; the connection is closed by then."""
+    """Ends the parsing after a limit was exceeded; the connection is closed by then."""
 
 
 class _PipelineFlow(FlowControl):
-    """Reads nothing more while requests wait for the one before them, whoever asks for it: each answer and each look
-    at a body does, and would let in more requests than were answered."""
+    """Pauses reading while pipelined requests wait: uvicorn resumes reading after each response and each read of a
+    body, and would accept more requests than it answers."""
 
     def __init__(self, transport: asyncio.Transport, waiting: Sized) -> None:
         super().__init__(transport)
         self._waiting = waiting
 
     def resume_reading(self) -> None:
-        """Read on, unless requests wait."""
+        """Resume, unless requests wait."""
         if not self._waiting:
             super().resume_reading()
 
 
 class DeadlineProtocol(HttpToolsProtocol):
-    """One connection that knows what its client is sending and since when.
+    """One connection, with the phase of the request that its client sends and the start of that phase.
 
-    What is being answered is uvicorn's to know (`cycle`, `pipeline`): a client may send its next request before
-    this one is answered, so the two are told apart.
+    uvicorn tracks the request that is answered (`cycle`, `pipeline`): a client may send its next request before the
+    response, so the two are separate.
     """
 
     def __init__(
@@ -87,31 +87,31 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     @property
     def has_spoken(self) -> bool:
-        """Whether anything of a request has come."""
+        """Whether the client has sent a part of a request."""
         return self._phase != _SILENT
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin with a flow of our own."""
+        """Install our own flow control."""
         super().connection_made(transport)
         self.flow = _PipelineFlow(transport, self.pipeline)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the request that is being answered; uvicorn tells the last that came.
+        """Notify the request that is being answered; uvicorn notifies the last one received.
 
-        Requests know their connection: let go of them, or each connection is a circle until the collector comes.
+        Requests refer to their connection: drop them, or each connection is a reference cycle.
         """
         super().connection_lost(exc)
         if self._answering is not None:
             self._answering.disconnected = True
             self._answering.message_event.set()
         self.pipeline.clear()
-        # uvicorn begins with None here, too.
+        # uvicorn starts with None here, too.
         vars(self)["cycle"] = self._answering = None
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes of a header or a body. Over 64 KiB in a row that are no body (a header, trailers, a chunk's
-        extension) are refused with 431 and kept nowhere. What is read together with the end of another request is not
-        counted, so that a header behind others may have up to twice as much."""
+        """Receive bytes of a header or a body. More than 64 KiB in a row outside of a body (a header, trailers, a
+        chunk's extension) are refused with 431. Bytes read together with the end of another request are not counted, so
+        that a pipelined header may have up to twice as much."""
         self._framing_bytes += len(data)
         if self._framing_bytes >= MAX_HEADER_BYTES:
             self._framing_bytes -= len(data)
@@ -120,7 +120,7 @@ class DeadlineProtocol(HttpToolsProtocol):
             super().data_received(data)
 
     def _take_in_pieces(self, data: bytes) -> None:
-        """Never give the parser more than may still be framing, and stop when all of that was."""
+        """Feed the parser up to the limit of framing bytes at a time, and refuse when the limit is reached."""
         start = 0
         while start < len(data) and not self.transport.is_closing():
             piece = data[start : start + MAX_HEADER_BYTES - self._framing_bytes]
@@ -131,8 +131,8 @@ class DeadlineProtocol(HttpToolsProtocol):
                 self._refuse(_TOO_LARGE)
 
     def on_message_begin(self) -> None:
-        """A request's first byte: its header's time begins. Whoever sends more than MAX_AHEAD requests without
-        waiting for an answer is cut off."""
+        """The first byte of a request starts the time of its header. A client with more than MAX_PIPELINED waiting
+        requests is disconnected."""
         if len(self.pipeline) >= MAX_PIPELINED:
             self.transport.close()
             raise _LimitExceeded
@@ -141,8 +141,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A line of the header. Trailers come here too and are dropped: nothing here reads them, and what was sent
-        after the header must not pass for it (RFC 9110 §6.5.1)."""
+        """A header field. Trailers come here too and are dropped: they must not be mistaken for header fields
+        (RFC 9110 §6.5.1)."""
         if self._phase == _BODY:
             return
         if len(self.headers) >= MAX_HEADERS:
@@ -151,7 +151,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The header is whole: the body's own time begins."""
+        """The end of the header starts the time of the body."""
         super().on_headers_complete()
         if not self.pipeline:
             self._answering = self.cycle
@@ -160,21 +160,21 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._framing_bytes = self._body_bytes = 0
 
     def on_body(self, body: bytes) -> None:
-        """Some of the body: it earns its client more time."""
+        """A part of the body extends its time."""
         self._framing_bytes = 0
         self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is whole: what takes time now is our own."""
+        """The request is complete: the time until the response is ours."""
         self._phase = _BETWEEN
         self._framing_bytes = 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """An answer is written: the next request that waits is begun, or the connection is idle from now on.
+        """After a response, start the next waiting request, or the idle time of the connection.
 
-        In place of uvicorn's own, which sets a timer for each answer: the sweep closes idle connections.
+        This replaces uvicorn's own, which sets a timer per response: the sweep closes idle connections.
         """
         self._since_s = self.loop.time()
         if self.transport.is_closing():
@@ -189,12 +189,12 @@ class DeadlineProtocol(HttpToolsProtocol):
         self._refuse(_BAD)
 
     def resume_writing(self) -> None:
-        """The client has taken most of what waited for it."""
+        """The client has received most of the buffered data."""
         self._unsent_since_s = self.loop.time()
         super().resume_writing()
 
     def sweep(self, now_s: float) -> None:
-        """Close the connection when its client has taken too long with whatever is waited for."""
+        """Close the connection when its client exceeds the current deadline."""
         if self._is_stalled(now_s):
             self.transport.abort()
         elif self._phase == _HEADER and self._is_answering():
@@ -205,14 +205,14 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._refuse(_TIMEOUT)
 
     def _is_answering(self) -> bool:
-        """Whether an answer is owed; they are given in order, so the last request's tells for all."""
+        """Whether a response is pending; responses are sent in order, so the last request decides."""
         return bool(self.cycle) and not self.cycle.response_complete
 
     def _allowed_s(self) -> float:
-        """How long what is waited for may take.
+        """The time limit of the current phase.
 
-        A body that nobody wanted is let in for a moment after its answer and thrown away, so that the client gets to
-        read that answer before the connection closes.
+        After an early response, the rest of the body is read and discarded for a moment, so that the client can read
+        the response before the connection closes.
         """
         limits = self._deadlines
         if self._phase in (_SILENT, _HEADER):
@@ -223,8 +223,8 @@ class DeadlineProtocol(HttpToolsProtocol):
         return math.inf if self._is_answering() else limits.idle_s
 
     def _is_stalled(self, now_s: float) -> bool:
-        """Whether what waits for the client has not become less for too long. What the application adds meanwhile is
-        no sign of life; that it may add to a full buffer again is one (`resume_writing`)."""
+        """Whether the client has not received buffered data for too long. Data that the application adds is not
+        progress; a buffer that was drained enough to accept more is (`resume_writing`)."""
         unsent = self.transport.get_write_buffer_size()
         if unsent == 0 or unsent < self._unsent_bytes:
             self._unsent_since_s = now_s
@@ -232,14 +232,14 @@ class DeadlineProtocol(HttpToolsProtocol):
         return now_s - self._unsent_since_s > self._deadlines.write_stall_s
 
     def _refuse(self, status: bytes) -> None:
-        """Close the connection, with this status for a request that was begun and has no answer yet."""
+        """Close the connection, with this status for a started request without a response."""
         if self._may_speak() and not self.transport.is_closing():
             date = b"".join(b"%b: %b\r\n" % header for header in self.server_state.default_headers[:1])
             self.transport.write(b"HTTP/1.1 %b\r\n%bcontent-length: 0\r\nconnection: close\r\n\r\n" % (status, date))
         self.transport.close()
 
     def _may_speak(self) -> bool:
-        """Whether an answer of ours would be taken for the answer to what is being sent, and for no other."""
+        """Whether the client would relate a response to the request that it is sending."""
         if self._phase == _BODY:
             return not self.pipeline and not self.cycle.response_started
         return (self._phase == _HEADER or self._framing_bytes > 0) and not self._is_answering()
@@ -252,10 +252,10 @@ def open_connections(state: ServerState) -> list[DeadlineProtocol]:
 
 
 async def sweep_connections(state: ServerState) -> None:
-    """Watch a worker's connections until cancelled, and keep its Date header current."""
+    """Sweep a worker's connections until cancelled, and keep its Date header current."""
     loop = asyncio.get_running_loop()
     while True:
-        # The first place alone: a stop says more in every answer.
+        # Only the first entry: a shutdown appends a header to every response.
         state.default_headers[:1] = [(b"date", clock.http_date().encode())]
         now_s = loop.time()
         for connection in open_connections(state):

@@ -1,4 +1,4 @@
-"""From the query string and the body of a request to the structs a route declares."""
+"""Decoding the query string and the body of a request into the structs that a route declares."""
 
 import types
 import typing
@@ -30,7 +30,7 @@ _REMEDIES: dict[type[json_reader.InvalidJson], str] = {
 
 
 class UnsupportedMediaType(Refused):
-    """The body's Content-Type is none that this address reads."""
+    """The endpoint does not accept the Content-Type of the body."""
 
     status = 415
     code = "unsupported_media_type"
@@ -39,10 +39,10 @@ class UnsupportedMediaType(Refused):
 
 
 def parameters(query_string: bytes) -> dict[str, str]:
-    """The query string as names and values.
+    """Parse the query string into names and values.
 
     Raises:
-        InvalidRequest: a name stands twice, there are more than 64, or a value is no UTF-8 text.
+        InvalidRequest: a name is repeated, there are more than 64, or a value is not UTF-8 text.
     """
     values: dict[str, str] = {}
     for name, value in _pairs(query_string):
@@ -58,14 +58,14 @@ def _pairs(query_string: bytes) -> list[tuple[str, str]]:
         return found
     pairs = query_string.decode("latin-1").split("&")
     if len(pairs) > MAX_PARAMETERS:
-        raise invalid_parameter("query", f"holds more than {MAX_PARAMETERS} parameters")
+        raise invalid_parameter("query", f"has more than {MAX_PARAMETERS} parameters")
     for pair in pairs:
         if not pair:
             continue
         raw_name, _, raw_value = pair.partition("=")
         name, value = _text(raw_name), _text(raw_value)
         if name is None or value is None:
-            raise invalid_parameter(name or "query", "is not UTF-8 text, or holds a NUL")
+            raise invalid_parameter(name or "query", "must be UTF-8 text without NUL")
         found.append((name, value))
     return found
 
@@ -81,7 +81,7 @@ def _text(raw: str) -> str | None:
 
 
 def query(values: dict[str, str], shape: type[StructT]) -> StructT:
-    """The parameters as the route's struct; numbers and booleans are read from their text.
+    """Convert the parameters to the route's struct; numbers and booleans are parsed from their text.
 
     Raises:
         InvalidRequest: a parameter is unknown, missing, of a wrong type or out of range; it is named.
@@ -93,7 +93,7 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
         name = place.lstrip("/").split("/")[0]
         raise invalid_parameter(name, detail) from error
     for name, text in values.items():
-        # msgspec reads "null" as nothing sent, "1e3" and "5.0" as whole numbers, and "1" and "True" as true.
+        # msgspec accepts "null" as absent, "1e3" and "5.0" as integers, and "1" and "True" as true.
         value = getattr(decoded, name, text)
         if value is None or (type(value) in (int, bool) and str(value).lower() != text):
             raise invalid_parameter(name, _plain_form(value))
@@ -101,15 +101,15 @@ def query(values: dict[str, str], shape: type[StructT]) -> StructT:
 
 
 def _plain_form(value: object) -> str:
-    """How a value that was read from another spelling is written."""
+    """The error text that names the canonical spelling of a value."""
     if isinstance(value, bool):
         return "must be true or false"
     return "must not be null" if value is None else f"must be written as {value}"
 
 
 def form(body: bytes, shape: type[StructT]) -> StructT:
-    """A form-encoded body as the route's struct; empty values count as omitted (RFC 6749 §3.2). A member that may be a
-    list may be given several times (RFC 8707 §2).
+    """Convert a form-encoded body to the route's struct; empty values count as omitted (RFC 6749 §3.2). A member that
+    accepts a list may be repeated (RFC 8707 §2).
 
     Raises:
         InvalidRequest: as for `query`, members being named by pointer.
@@ -131,7 +131,7 @@ def form(body: bytes, shape: type[StructT]) -> StructT:
 
 @lru_cache(maxsize=256)
 def _repeatable(shape: type[msgspec.Struct]) -> frozenset[str]:
-    """The members that may be a list."""
+    """The members that accept a list."""
     hints = typing.get_type_hints(shape)
     return frozenset(
         name for name, hint in hints.items() if any(typing.get_origin(each) is list for each in typing.get_args(hint))
@@ -139,7 +139,7 @@ def _repeatable(shape: type[msgspec.Struct]) -> frozenset[str]:
 
 
 def json(body: bytes, shape: type[StructT]) -> StructT:
-    """A JSON body as the route's struct.
+    """Convert a JSON body to the route's struct.
 
     Raises:
         InvalidRequest: it is not JSON (or has a duplicate key, is nested too deep, or contains text that no database
@@ -155,10 +155,10 @@ def json(body: bytes, shape: type[StructT]) -> StructT:
 
 
 def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form: bool) -> StructT:
-    """The body as the route's struct; where no member is required, an empty one is fine.
+    """Convert the body to the route's struct; where no member is required, the body may be empty.
 
     Raises:
-        UnsupportedMediaType: it is not JSON, nor a form where a form may be sent.
+        UnsupportedMediaType: it is not JSON, nor a form where the route accepts forms.
         InvalidRequest: as for `json` and `form`.
     """
     media_type = (content_type or "").split(";")[0].strip().lower()
@@ -167,21 +167,21 @@ def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form:
     if is_form and media_type == FORM:
         return form(raw, shape)
     if media_type != JSON:
-        raise UnsupportedMediaType(f"this address does not read {media_type or 'a body without Content-Type'}")
+        raise UnsupportedMediaType(f"this endpoint does not accept {media_type or 'a body without Content-Type'}")
     return json(raw, shape)
 
 
 @lru_cache(maxsize=256)
 def may_be_left_out(shape: type[msgspec.Struct]) -> bool:
-    """Whether no member of the body is required."""
+    """Whether all members of the body are optional."""
     return not any(field.required for field in msgspec.structs.fields(shape))
 
 
 def member(value: object, shape: type[StructT], pointer: str) -> StructT:
-    """A member of a body that was decoded already, whose shape another member decides, as the struct.
+    """Convert a member of a decoded body, whose shape depends on another member, to the struct.
 
     Raises:
-        InvalidRequest: as `json`; what is wrong is named by its pointer from the body's root.
+        InvalidRequest: as `json`; the pointer starts at the root of the body.
     """
     try:
         return msgspec.convert(value, shape)
@@ -196,7 +196,7 @@ def _refusal(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> Inv
 
 
 def _explain(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> tuple[str, str]:
-    """msgspec's message as a JSON pointer (RFC 6901) and words for people; what the shape allows is named."""
+    """Convert msgspec's message to a JSON pointer (RFC 6901) and a text that names the allowed values."""
     explained = explain(error)
     text = explained.text
     if explained.original.startswith("Invalid enum value"):
@@ -209,24 +209,24 @@ def _explain(error: msgspec.ValidationError, shape: type[msgspec.Struct]) -> tup
 
 
 def unknown_here(known: Collection[str]) -> str:
-    """What is said of a parameter or member that is not one of the known ones."""
+    """The error text for an unknown parameter or member."""
     return f"is unknown here (known: {', '.join(known)})" if known else "is unknown here"
 
 
 def _choices(shape: type[msgspec.Struct], steps: list[str]) -> list[str]:
-    """The allowed values of the field that the path leads to, from its Literal."""
+    """The allowed values of the field at the path, from its Literal."""
     return _literals(_hint(shape, steps)) or ["the documented values"]
 
 
 def _names(hint: Any) -> list[str]:
-    """The members of a struct, by the names that are sent."""
+    """The members of a struct, by their names on the wire."""
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return [field.encode_name for field in msgspec.structs.fields(hint)]
     return []
 
 
 def _hint(shape: type[msgspec.Struct], steps: list[str]) -> Any:
-    """The type of the field that the path leads to."""
+    """The type of the field at the path."""
     found: Any = shape
     for step in steps:
         hint: Any = found
@@ -240,7 +240,7 @@ def _hint(shape: type[msgspec.Struct], steps: list[str]) -> Any:
 
 
 def _needs(shape: type[msgspec.Struct], words: str) -> str:
-    """What the pattern that msgspec names asks for, in the words that stand beside it (`extra={"needs": …}`)."""
+    """The description of the pattern that msgspec names, from its metadata (`extra={"needs": …}`)."""
     waiting: list[Any] = [shape]
     seen: set[Any] = set()
     while waiting:
@@ -257,7 +257,7 @@ def _needs(shape: type[msgspec.Struct], words: str) -> str:
 
 
 def _bare(hint: Any) -> Any:
-    """What the field holds where it is there: without constraints and without None."""
+    """The type without constraints and without None."""
     while typing.get_origin(hint) in (typing.Annotated, typing.Union, types.UnionType):
         parts = [part for part in typing.get_args(hint) if part is not type(None)]
         if typing.get_origin(hint) is not typing.Annotated and len(parts) > 1:

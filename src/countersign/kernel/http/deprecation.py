@@ -1,6 +1,6 @@
-"""Deprecation: announced in headers (RFC 9745, RFC 8594) at least 90 days before the end, gone after it.
+"""Deprecation: announced in headers (RFC 9745, RFC 8594) at least 90 days before the sunset, refused after it.
 
-A route is deprecated by its option; a parameter or a member by `deprecated` among the annotations of its field.
+A route is deprecated by its option; a parameter or a member by the annotation `deprecated` of its field.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ class EndpointGone(Refused):
     status = 410
     code = "endpoint_gone"
     title = "EndpointGone"
-    resolution = "Use what the deprecation notice names instead."
+    resolution = "Use the replacement that the deprecation notice names."
 
 
 class MemberGone(Refused):
@@ -37,12 +37,12 @@ class MemberGone(Refused):
     status = 410
     code = "parameter_gone"
     title = "Parameter gone"
-    resolution = "Leave out what `errors` names; its deprecation notice says what to send instead."
+    resolution = "Omit what `errors` names; the deprecation notice names its replacement."
 
 
 @dataclass(frozen=True, slots=True)
 class Deprecation:
-    """When something was deprecated, when it ends, and where its replacement is explained.
+    """When something was deprecated, its sunset, and a link to its replacement.
 
     Raises:
         ValueError: the sunset is less than 90 days after the announcement.
@@ -63,8 +63,8 @@ class Deprecation:
 
 
 def deprecated(since: date, sunset: date, link: str) -> msgspec.Meta:
-    """The annotation of a field that is to go. A parameter, or a member of a body, is refused after its sunset
-    (MemberGone); a member of an answer is announced for as long as it is sent, and sent until a release drops it.
+    """The annotation of a deprecated field. A parameter, or a member of a body, is refused after its sunset
+    (MemberGone); a member of a response is announced until a new version removes it.
 
     Raises:
         ValueError: as for `Deprecation`.
@@ -85,7 +85,7 @@ def of_fields(shape: type[msgspec.Struct]) -> Mapping[str, Deprecation]:
 
 
 def of_answers(shapes: Iterable[object]) -> tuple[Deprecation, ...]:
-    """The deprecations of all that answers of these shapes may hold, however deep."""
+    """The deprecations in these shapes of responses, at any depth."""
     found: dict[Deprecation, None] = {}
     for kind in inspect.multi_type_info(shapes):
         found.update(dict.fromkeys(_within(kind, set())))
@@ -103,7 +103,7 @@ def of_parameters(shape: type[msgspec.Struct], given: Iterable[str]) -> tuple[De
 
 
 def of_members(body: msgspec.Struct) -> tuple[Deprecation, ...]:
-    """The deprecations of the body's own members that say something else than their default.
+    """The deprecations of the body's own members that differ from their default.
 
     Raises:
         MemberGone: the sunset of one has passed.
@@ -127,7 +127,7 @@ def _present(place: str, notice: Deprecation, *, is_parameter: bool) -> Deprecat
 
 
 def require_running(deprecation: Deprecation | None) -> None:
-    """Insist that a route has not ended.
+    """Check that the sunset of a route has not passed.
 
     Raises:
         Gone: its sunset has passed.
@@ -137,7 +137,7 @@ def require_running(deprecation: Deprecation | None) -> None:
 
 
 def deprecation_headers(deprecations: tuple[Deprecation, ...]) -> Iterator[Header]:
-    """The Deprecation, Sunset and Link headers of an answer; of several deprecations the earliest dates."""
+    """The Deprecation, Sunset and Link headers of a response; for several deprecations the earliest dates."""
     if deprecations:
         since = min(_midnight(each.since) for each in deprecations)
         sunset = min(_midnight(each.sunset) for each in deprecations)
@@ -175,7 +175,7 @@ def _within(kind: Any, seen: set[type]) -> Iterator[Deprecation]:
 
 
 def _parts(kind: Any) -> Iterable[Any]:
-    """What a container or a union holds."""
+    """The item types of a container or a union."""
     if isinstance(kind, inspect.UnionType):
         return kind.types
     if isinstance(kind, inspect.TupleType):

@@ -13,13 +13,13 @@ from countersign.settings import BadSetting, Settings
 
 
 class TrustedProxies:
-    """Addresses and networks (`10.0.0.7`, `10.42.0.0/16`, `fd00::/64`); a network may be told by any address in it."""
+    """Addresses and networks (`10.0.0.7`, `10.42.0.0/16`, `fd00::/64`); any address in a network may name it."""
 
     def __init__(self, text: str) -> None:
-        """Take them from a list that is separated by commas.
+        """Parse a list that is separated by commas.
 
         Raises:
-            ValueError: what has a slash is no network; the text says which.
+            ValueError: an entry with a slash is not a network; the text names it.
         """
         parts = [part for part in map(str.strip, text.split(",")) if part]
         self._addresses = frozenset(part for part in parts if "/" not in part)
@@ -40,10 +40,10 @@ class TrustedProxies:
 
 
 def configured_proxies(settings: Settings) -> TrustedProxies:
-    """Those that are configured.
+    """The configured proxies.
 
     Raises:
-        BadSetting: one of them is no network.
+        BadSetting: one of them is not a network.
     """
     try:
         return TrustedProxies(settings.trusted_proxies)
@@ -57,7 +57,7 @@ _NOSNIFF = (b"x-content-type-options", b"nosniff")
 
 
 class Exchange:
-    """A request as it came, what is to be said about it in every answer, and its answer."""
+    """A request as received, the headers that every response to it gets, and its response."""
 
     __slots__ = (
         "address",
@@ -91,7 +91,7 @@ class Exchange:
         self.receive = receive
         self.stopping: asyncio.Event | None = scope.get("state", {}).get(STATE_KEY)
         self.send = send
-        # RFC 9112 §3.2; what a proxy reads differently from us must not pass.
+        # RFC 9112 §3.2; refuse what a proxy might parse differently.
         hosts = sum(name == b"host" for name, _ in scope["headers"])
         self.names_its_host = hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
         client = scope.get("client")
@@ -109,17 +109,17 @@ class Exchange:
 
     @property
     def target(self) -> str:
-        """The path and query as they were sent, what an application around this one took off the front included; for
-        `instance` in problems and for links."""
+        """The path and query as they were sent, including the prefix that an outer application removed; for `instance`
+        in problems and for links."""
         query = b"?" + self.query_string if self.query_string else b""
         return self.root_path + (self.raw_path + query).decode("latin-1")
 
     async def body(self, limit: int) -> bytes:
-        """The whole body.
+        """The complete body.
 
         Raises:
             BodyTooLarge: it has, or announces, more than `limit` bytes.
-            ClientGone: the connection ended in the middle.
+            ClientGone: the connection ended early.
         """
         announced = self.headers.get("content-length")
         if announced is not None and announced.isdigit() and int(announced) > limit:
@@ -129,7 +129,7 @@ class Exchange:
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
-                raise ClientGone("the connection ended before the body was whole")
+                raise ClientGone("the connection ended before the body was complete")
             piece: bytes = message.get("body", b"")
             size += len(piece)
             if size > limit:
@@ -139,7 +139,7 @@ class Exchange:
                 return b"".join(pieces)
 
     async def answer(self, answer: Response) -> None:
-        """Write an answer that a handler or a refusal made. HEAD gets the headers alone."""
+        """Write the response of a handler or a refusal. HEAD gets the headers only."""
         pairs = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in answer.headers]
         if answer.etag is not None:
             pairs.append((b"etag", answer.etag.encode()))
@@ -153,13 +153,13 @@ class Exchange:
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _stream(self, body: AsyncIterator[bytes]) -> None:
-        """Send the pieces while somebody is there to take them: a server takes what it is given for a client that
-        has gone without a word, and a large blob would be read to its end for nobody."""
+        """Send the pieces while the client is connected: the server accepts data for a disconnected client, and would
+        read a large blob to its end."""
         gone = asyncio.create_task(self._gone())
         try:
             async for piece in body:
                 if gone.done():
-                    raise ClientGone("the connection ended before the answer was whole")
+                    raise ClientGone("the connection ended before the response was complete")
                 await self.send({"type": "http.response.body", "body": piece, "more_body": True})
         finally:
             gone.cancel()
@@ -167,7 +167,7 @@ class Exchange:
                 await body.aclose()
 
     async def _gone(self) -> None:
-        """Returns when the client has closed the connection; until then whatever it sends is let go."""
+        """Returns when the client has closed the connection; discards what it sends until then."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
@@ -183,12 +183,12 @@ class Exchange:
         await self.send({"type": "http.response.body", "body": shown, "more_body": False})
 
     def _said(self) -> tuple[tuple[str, str], ...]:
-        """What every answer to the request says of it."""
+        """The headers that every response to the request gets."""
         return (*self.limits, *self.notices, *deprecation_headers(self.deprecations))
 
     async def _start(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
         if status == 429 and any(name == b"ratelimit-limit" for name, _ in pairs):
-            # The answer has the numbers of the limit that was reached, which is another one.
+            # The response has the headers of the exceeded limit, which is another one.
             self.limits = ()
         pairs += [(name.lower().encode(), value.encode()) for name, value in self._said()]
         pairs += ((b"x-request-id", self.request_id.encode()), _NOSNIFF)
@@ -198,7 +198,7 @@ class Exchange:
 
 
 def _address(scope: Scope, headers: Headers, trusted_proxies: Container[str]) -> str:
-    """The client's IP address; X-Forwarded-For is believed from configured proxies only, from the right."""
+    """The client's IP address; X-Forwarded-For is trusted from configured proxies only, from the right."""
     client = scope.get("client")
     address: str = client[0] if client else "local"
     if address not in trusted_proxies:
@@ -212,7 +212,7 @@ def _address(scope: Scope, headers: Headers, trusted_proxies: Container[str]) ->
 
 
 def _counted(address: str) -> str:
-    """What stands for an address in limits and logs: of IPv6 the /64 network, since one client has all of it."""
+    """The form of an address in limits and logs: for IPv6 the /64 network, since one client owns all of it."""
     if ":" not in address:
         return address
     try:

@@ -1,8 +1,8 @@
-"""Idempotency-Key: the first answer is stored in its effect's own transaction, and replayed.
+"""Idempotency-Key: the first response is stored in the transaction of its effect, and replayed.
 
 Table `idempotency` (each service's first migration creates it): `key_hash` names caller, method, path and key;
-`request_hash` parameters and body; the answer follows. A body that holds secrets is sealed under the key's own value,
-of which only a hash is kept, so that the stored record alone opens nothing.
+`request_hash` parameters and body; the response follows. A body with secrets is encrypted with the key's own value,
+of which only a hash is stored, so that the record alone cannot be decrypted.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ FORGET_OLD = "DELETE FROM idempotency WHERE created_at <= $1"
 
 
 class KeyReused(Refused):
-    """The same key came with another request."""
+    """The key was used for a different request."""
 
     status = 422
     code = "idempotency_key_reused"
@@ -52,7 +52,7 @@ class KeyReused(Refused):
 
 
 class InProgress(Refused):
-    """The first call with this key has not ended yet."""
+    """The first request with this key is still running."""
 
     status = 409
     code = "idempotency_in_progress"
@@ -65,7 +65,7 @@ class InProgress(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One caller's key for one method and path, and the hash of the parameters and body it came with."""
+    """One caller's key for one method and path, and the hash of parameters and body."""
 
     value: str
     hash: bytes
@@ -73,10 +73,10 @@ class Key:
 
 
 def key_of(headers: Headers, caller: str, method: str, path: str, content: bytes) -> Key | None:
-    """The request's key, bare or quoted, or None when none was sent; `content` is what has to be the same again.
+    """The request's key, bare or quoted, or None without one; `content` must be equal in a retry.
 
     Raises:
-        InvalidRequest: it is no UUID, or was sent twice.
+        InvalidRequest: it is not a UUID, or was sent twice.
     """
     raw = headers.get(HEADER)
     if raw is None:
@@ -85,7 +85,7 @@ def key_of(headers: Headers, caller: str, method: str, path: str, content: bytes
 
 
 def scoped_key(sent: object, scope: Sequence[str], content: bytes) -> Key:
-    """The key that was sent, bare or quoted, for the calls of this scope; `content` as for `key_of`.
+    """The key, bare or quoted, for requests of this scope; `content` as for `key_of`.
 
     Raises:
         InvalidRequest: it is not a UUID.
@@ -101,17 +101,17 @@ def scoped_key(sent: object, scope: Sequence[str], content: bytes) -> Key:
 
 
 class RunningKeys:
-    """The keys whose first call runs in this process; a second call meanwhile is refused."""
+    """The keys whose first request runs in this process; concurrent ones are refused."""
 
     def __init__(self) -> None:
         self._hashes: set[bytes] = set()
 
     @contextmanager
     def acquire(self, key: Key) -> Generator[None, None, None]:
-        """Take the key, and give it back at the end of the block.
+        """Hold the key during the block.
 
         Raises:
-            InProgress: another call in this process has it.
+            InProgress: another request in this process holds it.
         """
         if key.hash in self._hashes:
             raise InProgress
@@ -123,17 +123,17 @@ class RunningKeys:
 
 
 class StoredResponse(NamedTuple):
-    """A stored answer; `is_derived`: its body was left out, for the route to make anew."""
+    """A stored response; `is_derived`: without its body, which the route rebuilds."""
 
     answer: Response
     is_derived: bool
 
 
 async def find(reader: Reader, key: Key) -> StoredResponse | None:
-    """The stored answer of the key's first call, marked as replayed; None when there was no such call.
+    """The stored response of the key's first request, marked as replayed; None without one.
 
     Raises:
-        KeyReused: that call had another body.
+        KeyReused: that request had another body.
     """
     oldest = clock.later(clock.now(), seconds=-VALID_S)
     row = await reader.fetch_one(SELECT_RESPONSE, key.hash, oldest)
@@ -148,7 +148,7 @@ async def find(reader: Reader, key: Key) -> StoredResponse | None:
 
 
 async def lock(database: Database, transaction: Transaction, key: Key) -> None:
-    """Keep other nodes from running the same key until this transaction ends.
+    """Prevent other nodes from running the same key until this transaction ends.
 
     SQLite has a single writer, so no further lock is needed.
 
@@ -166,12 +166,12 @@ async def lock(database: Database, transaction: Transaction, key: Key) -> None:
 async def store(
     transaction: Transaction, key: Key, answer: Response, *, secret: bool, is_derivable: bool = True
 ) -> None:
-    """Store the answer as the key's own, in the transaction of its effect. The bodies of streams and those over
-    1 MiB are left out: their routes derive them anew from what they stored; a body that cannot be derived is stored
-    whatever its size. A transient answer is not stored at all.
+    """Store the response for the key, in the transaction of its effect. Streamed bodies and those over 1 MiB are left
+    out: their routes rebuild them from stored data. A body that cannot be rebuilt is stored whatever its size. A
+    transient response is not stored.
 
     Raises:
-        InProgress: another node stored an answer meanwhile; the effect must be undone.
+        InProgress: another node stored a response meanwhile; the effect must be rolled back.
     """
     if answer.is_transient:
         return
@@ -183,12 +183,12 @@ async def store(
 
 
 async def replace(transaction: Transaction, key: Key, answer: Response, *, secret: bool) -> None:
-    """Store another answer as the key's own: the one that was given in the end."""
+    """Replace the stored response by the final one."""
     await transaction.run(REPLACE, key.hash, answer.status, *_stored(key, answer, secret=secret))
 
 
 def _stored(key: Key, answer: Response, *, secret: bool, is_derivable: bool = True) -> tuple[str, bytes, int]:
-    """Headers and body as they are stored, and in which way the body is."""
+    """Headers and body as stored, and the form of the body."""
     kept, body = PLAIN, answer.body
     if not isinstance(body, bytes) or (is_derivable and len(body) > MAX_STORED_BYTES):
         kept, body = DERIVED, b""
@@ -198,5 +198,5 @@ def _stored(key: Key, answer: Response, *, secret: bool, is_derivable: bool = Tr
 
 
 async def forget_old(transaction: Transaction) -> int:
-    """Remove every record older than 24 hours; how many there were."""
+    """Remove every record older than 24 hours; returns their number."""
     return await transaction.run(FORGET_OLD, clock.later(clock.now(), seconds=-VALID_S))

@@ -18,7 +18,7 @@ from countersign.kernel.tracing import Span, Tracer
 
 
 class TracesUnavailable(Refused):
-    """A collector is configured and what speaks to it is not installed."""
+    """A collector is configured, but the OpenTelemetry packages are not installed."""
 
     status = 500
     code = "traces_unavailable"
@@ -30,14 +30,14 @@ _tracers: list[Tracer] = []
 
 
 def current_tracer() -> Tracer | None:
-    """Where spans of this process go; None: nowhere."""
+    """The tracer of this process; None: traces are off."""
     return _tracers[-1] if _tracers else None
 
 
 @contextmanager
 def export_spans(url: str) -> Generator[None]:
-    """While the block lasts, spans go to the collector at this base address; to an empty one none do. To be entered
-    in the process that answers requests, for it starts threads.
+    """Export spans to the collector at this base URL while the block lasts; with an empty URL, none. Enter it in the
+    process that answers requests, since it starts threads.
 
     Raises:
         TracesUnavailable, ValueError: as `require_exporter`.
@@ -55,16 +55,16 @@ def export_spans(url: str) -> Generator[None]:
 
 
 def require_exporter(url: str) -> Callable[[str, str], Tracer]:
-    """What makes a tracer for an endpoint and a version of ours.
+    """The constructor of a tracer, which takes an endpoint and our version.
 
     Raises:
         TracesUnavailable: the packages are not installed.
-        ValueError: it is no http address.
+        ValueError: it is not an http(s) URL.
     """
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise ValueError("COUNTERSIGN_OTLP_URL must be an http or https address, like http://127.0.0.1:4318")
     try:
-        # Only who configures a collector has, and waits for, the packages.
+        # The packages are optional, and slow to import.
         from countersign.kernel.otlp import OtlpTracer
     except ImportError as error:
         raise TracesUnavailable(f"COUNTERSIGN_OTLP_URL is set, and {error.name} is not installed") from error
@@ -73,18 +73,18 @@ def require_exporter(url: str) -> Callable[[str, str], Tracer]:
 
 EVERY_S = 0.5
 
-MEMORY = metrics.gauge("process_resident_memory_bytes", "Memory of the process that is in RAM, in bytes.")
+MEMORY = metrics.gauge("process_resident_memory_bytes", "Resident memory of the process in bytes.")
 FILES = metrics.gauge("process_open_fds", "Open files and connections of the process.")
-MAX_FILES = metrics.gauge("process_max_fds", "How many files and connections the process may have.")
-PROCESSOR = metrics.counter("process_cpu_seconds_total", "Processor time of the process, in seconds.")
-STARTED = metrics.gauge("process_start_time_seconds", "When the process began to serve, in seconds since 1970.")
-LAG = metrics.histogram("countersign_loop_lag_seconds", "How late the event loop came to what was due.")
-BUILD = metrics.gauge("countersign_build_info", "1; the labels tell what is running.", "version", "python")
+MAX_FILES = metrics.gauge("process_max_fds", "Maximum number of open files and connections of the process.")
+PROCESSOR = metrics.counter("process_cpu_seconds_total", "CPU time of the process in seconds.")
+STARTED = metrics.gauge("process_start_time_seconds", "Start time of the process in seconds since 1970.")
+LAG = metrics.histogram("countersign_loop_lag_seconds", "Lag of the event loop behind its timers.")
+BUILD = metrics.gauge("countersign_build_info", "1; the labels name the running versions.", "version", "python")
 
 
 @asynccontextmanager
 async def track_loop_lag() -> AsyncGenerator[None]:
-    """While the block lasts, the lag of the event loop is looked at twice a second."""
+    """Measure the lag of the event loop twice a second while the block lasts."""
     STARTED.of().value = clock.now() / clock.SECOND
     BUILD.of(__version__, platform.python_version()).value = 1
     async with background(_watch()):
@@ -100,11 +100,11 @@ async def _watch() -> None:
 
 
 def update_process_metrics() -> None:
-    """Bring what is only known when it is asked for up to date."""
+    """Update the metrics that are read on demand."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     PROCESSOR.of().value = used.ru_utime + used.ru_stime
     MAX_FILES.of().value = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    # Linux alone tells these.
+    # Available on Linux only.
     with suppress(OSError):
         pages = Path("/proc/self/statm").read_text().split()[1]
         MEMORY.of().value = int(pages) * os.sysconf("SC_PAGE_SIZE")
@@ -113,43 +113,43 @@ def update_process_metrics() -> None:
 
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 UNMATCHED = "unmatched"
-"""In place of a template, where no route has the address: what somebody typed is no label."""
+"""The route label of unmatched paths: labels never contain what callers send."""
 
 CUT = "cut"
-"""In place of a class of statuses, where the connection ended before an answer began."""
+"""The status label of connections that ended before a response began."""
 
 REQUESTS = metrics.histogram(
     "countersign_http_request_seconds",
-    "Requests answered, and how long that took, by the route's template and the class of the status.",
+    "Duration of requests, by the route's template and the class of the status.",
     *("service", "route", "method", "status"),
 )
-RUNNING = metrics.gauge("countersign_http_requests_running", "Requests that are being answered.", "service")
+RUNNING = metrics.gauge("countersign_http_requests_running", "Requests in progress.", "service")
 LIMITED = metrics.counter(
     "countersign_http_limited_total", "Requests refused with 429, by a rate limit or a lockout.", "service", "route"
 )
 
 
 class RequestInstrumentation:
-    """The requests of one service in this process."""
+    """Metrics, access lines and spans of the requests of one service in this process."""
 
     def __init__(self, service: str, *, log_requests: bool) -> None:
         self._service = service
         self._tracer = current_tracer()
         self._log_requests = log_requests
         self._running = RUNNING.of(service)
-        # What was never counted is told as 0: an alert that finds nothing to look at says nothing.
+        # Export 0 from the start: an alert on a missing series never fires.
         LIMITED.of(service, UNMATCHED)
         REQUESTS.of(service, UNMATCHED, "GET", "4xx")
         self._known: dict[tuple[str, str, int], metrics.Durations] = {}
 
     def begin(self, exchange: Exchange) -> float:
-        """A request has come; the moment for `end`. What is logged from now on in its task tells whose it is."""
+        """Record the start of a request; returns the time for `end`. Log lines of its task now contain its id."""
         self._running.value += 1
         telemetry.REQUEST.set(exchange)
         return clock.monotonic_s()
 
     def end(self, exchange: Exchange, started_s: float) -> None:
-        """The request was answered, or its connection is gone."""
+        """Record the end of a request, or of its connection."""
         elapsed_s = clock.monotonic_s() - started_s
         self._running.value -= 1
         key = (exchange.route_path, exchange.method, exchange.status)
@@ -163,7 +163,7 @@ class RequestInstrumentation:
             self._tracer.record(self._span(exchange, elapsed_s))
         if self._log_requests:
             telemetry.access(exchange.method, exchange.route_path, exchange.status, elapsed_s * 1000)
-        # Else the exchange, its task and its connection would hold each other until the collector comes.
+        # Otherwise the exchange, its task and its connection would be a reference cycle.
         telemetry.REQUEST.set(None)
 
     def _span(self, exchange: Exchange, elapsed_s: float) -> Span:
@@ -179,7 +179,7 @@ class RequestInstrumentation:
         )
 
     def _durations(self, route: str, method: str, status: int) -> metrics.Durations:
-        """The series of such requests. It is remembered where a route was matched: there the keys are few."""
+        """The series of such requests, cached for matched routes, which have few keys."""
         shown = method if method in METHODS else metrics.OTHER
         found = REQUESTS.of(self._service, route or UNMATCHED, shown, f"{status // 100}xx" if status else CUT)
         if route and shown == method:

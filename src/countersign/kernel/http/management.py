@@ -1,7 +1,7 @@
-"""What only the operator may ask, on a port of its own: does it live, can it work, what are its numbers.
+"""The management port, for the operator: liveness, readiness and metrics.
 
-A process of its own answers, so that it does when a service stands still. It asks the workers of the services: each
-answers from its event loop for itself, and one of each service for what that service stands on.
+A process of its own answers, even when a service hangs. It asks the workers of the services: each answers from its
+event loop for itself, and one of each service for the dependencies of that service.
 """
 
 import asyncio
@@ -22,31 +22,33 @@ from countersign.kernel.http.response import Response, json
 from countersign.kernel.http.worker_ipc import Scoreboard, State, WorkerMailboxes
 
 PATIENCE_S = 2.0
-"""What a worker has to answer the others."""
+"""Timeout of a worker's answer."""
 CHECK_S = 5.0
-"""What the checks may take, which run side by side; a probe waits longer."""
+"""Timeout of the checks, which run concurrently; a probe waits longer."""
 MEASURE_S = 5.0
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 ALIVE, NUMBERS, CHECKS, MEASURES = "alive", "numbers", "checks", "measures"
 
 RESTARTS = metrics.counter(
-    "countersign_worker_restarts_total", "Processes that took the place of one that died or stalled.", "service"
+    "countersign_worker_restarts_total", "Worker processes that replaced one that died or stalled.", "service"
 )
 STALLS = metrics.counter(
-    "countersign_worker_stalls_total", "Processes that were killed because their event loop did not turn.", "service"
+    "countersign_worker_stalls_total", "Worker processes killed because their event loop stalled.", "service"
 )
-MEASURED = metrics.gauge("countersign_measured", "1: the numbers that are looked up could be; 0: they could not.", "of")
+MEASURED = metrics.gauge(
+    "countersign_measured", "1: the values that are read on demand were read; 0: they were not.", "of"
+)
 
 
 class Check(NamedTuple):
-    """Something that has to be so before requests can be answered; `run` says what it found, or raises."""
+    """A precondition for answering requests; `run` returns its finding, or raises."""
 
     name: str
     run: Callable[[], Awaitable[str]]
 
 
 class ServiceChecks(NamedTuple):
-    """What one service is watched by: its checks, and the numbers that are looked up when they are asked for."""
+    """The checks of one service, and its metrics that are read on demand."""
 
     name: str
     checks: Sequence[Check]
@@ -54,7 +56,7 @@ class ServiceChecks(NamedTuple):
 
 
 class Finding(msgspec.Struct):
-    """What a check found."""
+    """The result of a check."""
 
     name: str
     state: Literal["ok", "failed"]
@@ -62,7 +64,7 @@ class Finding(msgspec.Struct):
 
 
 class Readiness(msgspec.Struct):
-    """The answer of /readyz; `failing` names the checks that failed."""
+    """The response of /readyz; `failing` names the checks that failed."""
 
     status: Literal["ready", "not ready"]
     failing: list[str]
@@ -70,8 +72,8 @@ class Readiness(msgspec.Struct):
 
 
 class WorkerState(msgspec.Struct, omit_defaults=True):
-    """One worker in the answer of /livez. `restarts` counts the processes that took the place of another; `stalls`
-    those that were killed because their event loop did not turn."""
+    """One worker in the response of /livez. `restarts` counts replacement processes; `stalls` those that were killed
+    because their event loop stalled."""
 
     worker: int
     service: str
@@ -84,7 +86,7 @@ class WorkerState(msgspec.Struct, omit_defaults=True):
 
 
 class Liveness(msgspec.Struct):
-    """The answer of /livez; `silent_workers` are the numbers of the workers that do not answer."""
+    """The response of /livez; `silent` are the numbers of the workers that do not answer."""
 
     status: Literal["alive", "not alive"]
     workers: int
@@ -93,7 +95,7 @@ class Liveness(msgspec.Struct):
 
 
 class MeasuredValue(msgspec.Struct):
-    """A number that a worker looked up, on its way to the operator's process."""
+    """A value that a worker read, as sent to the management process."""
 
     family: str
     value: float
@@ -101,7 +103,7 @@ class MeasuredValue(msgspec.Struct):
 
 
 def worker_answers(number: int, watched: ServiceChecks) -> Callable[[str], Awaitable[bytes]]:
-    """How the worker of this number answers the operator's process."""
+    """The answers of a worker to the management process."""
 
     async def answer(question: str) -> bytes:
         if question == NUMBERS:
@@ -131,9 +133,8 @@ def _host(authority: str) -> str:
 
 
 class ManagementApp:
-    """An ASGI application of three addresses, for whoever can reach its port; nothing it answers is anybody's secret or
-    names a tenant or a person. Whoever asks while the same is being found out gets what is found, so that many at once
-    are to the workers and the database as one."""
+    """An ASGI application with three endpoints. It requires no authentication and exposes no secrets and no tenant
+    data. Concurrent requests share one run of the checks, so that they cost the workers and the database one."""
 
     def __init__(
         self,
@@ -142,10 +143,10 @@ class ManagementApp:
         machine: ServiceChecks,
         is_ours: Callable[[str], bool] | None = None,
     ) -> None:
-        """`siblings` are the services' workers, which are the first of the scoreboard; `machine` is looked at here.
+        """`siblings` are the services' workers, first in the scoreboard; `machine` is checked in this process.
 
-        `is_ours` says whether the port may be asked for under a host's name: where it listens on loopback alone, a
-        page in the operator's browser could reach it under a name of its own (DNS rebinding). None: under any.
+        `is_ours` decides which host names are accepted: a page in the operator's browser could reach a port on
+        loopback under a name of its own (DNS rebinding). None: any name.
         """
         self._is_ours = is_ours
         self._siblings = siblings
@@ -169,10 +170,10 @@ class ManagementApp:
     async def _answer(self, exchange: Exchange) -> Response:
         path = exchange.raw_path
         if self._is_ours is not None and not self._is_ours(_host(exchange.headers.get("host") or "")):
-            remedy = "Ask by a loopback address, or set COUNTERSIGN_OPERATOR_HOST to one that others reach."
-            raise NotFound("here it is answered under no other name than its own", resolution=remedy)
+            remedy = "Use a loopback address, or set COUNTERSIGN_OPERATOR_HOST to an address that others reach."
+            raise NotFound("this port does not answer under this host name", resolution=remedy)
         if path not in (b"/livez", b"/readyz", b"/metrics"):
-            raise NotFound("here are /livez, /readyz and /metrics")
+            raise NotFound("the endpoints are /livez, /readyz and /metrics")
         if exchange.method not in ("GET", "HEAD"):
             raise MethodNotAllowed(f"{exchange.method} is not offered here", headers={"Allow": "GET, HEAD"})
         if path == b"/livez":
@@ -226,7 +227,7 @@ class ManagementApp:
         return Finding("workers", "ok", f"{self._siblings.count} of {self._siblings.count} answer")
 
     async def _checked_by(self, service: str, missing: Sequence[int]) -> list[Finding]:
-        """What a worker of the service finds; nothing of a service whose workers are all silent, as they are named."""
+        """The findings of one worker of the service; none if all of its workers are silent, which are named already."""
         worker = self._worker_of(service, missing)
         if worker is None:
             return []
@@ -251,7 +252,7 @@ class ManagementApp:
         return metrics.text(parts, [*samples, *self._replaced()]).encode()
 
     async def _measured_by(self, service: str, missing: Sequence[int]) -> list[metrics.Sample]:
-        """What a worker of the service looks up."""
+        """The values that one worker of the service reads on demand."""
         worker = self._worker_of(service, missing)
         answer = None
         if worker is not None:
@@ -262,7 +263,7 @@ class ManagementApp:
         return [metrics.Sample(metrics.FAMILIES[each.family], each.value, each.labels) for each in measures]
 
     def _replaced(self) -> list[metrics.Sample]:
-        """How often the workers of each program were replaced."""
+        """The restarts and stalls of each program."""
         samples: list[metrics.Sample] = []
         for program in dict.fromkeys(self._board.programs):
             slots = [self._board[number] for number, each in enumerate(self._board.programs) if each == program]
@@ -280,12 +281,12 @@ async def _run_check(check: Check) -> Finding:
         async with asyncio.timeout(CHECK_S):
             return Finding(check.name, "ok", await check.run())
     except Refused as refused:
-        # What callers of the API are not told is noted on the exception.
+        # The notes of the exception are not shown to callers of the API.
         detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
         return Finding(check.name, "failed", str(telemetry.redacted(detail)))
     except TimeoutError:
         return Finding(check.name, "failed", f"no answer within {CHECK_S:.0f} s")
-    except Exception as error:  # the edge of a check: whatever is wrong with what it looks at, it failed
+    except Exception as error:  # the edge of a check: any exception is a failure
         telemetry.logger("operator").error("check failed", check=check.name, exc_info=error)
         return Finding(check.name, "failed", f"{type(error).__name__}: the log has the fault")
 
@@ -296,6 +297,6 @@ async def _measured(watched: ServiceChecks) -> list[metrics.Sample]:
             found = list(await watched.measure())
     except (Refused, TimeoutError, OSError) as error:
         why = type(error).__name__
-        telemetry.logger("operator").warning("numbers could not be looked up", of=watched.name, why=why)
+        telemetry.logger("operator").warning("metrics could not be read", of=watched.name, why=why)
         return [metrics.Sample(MEASURED, 0, (watched.name,))]
     return [*found, metrics.Sample(MEASURED, 1, (watched.name,))]

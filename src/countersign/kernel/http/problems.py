@@ -1,4 +1,4 @@
-"""Refusals as bytes: problem details (RFC 9457) that hold both documented error shapes at once."""
+"""Refusals as problem details (RFC 9457) that combine both documented error formats."""
 
 from http import HTTPStatus
 from typing import Any
@@ -10,7 +10,7 @@ from countersign.kernel.http.response import JSON, Response, encode
 
 PROBLEM_JSON = "application/problem+json"
 _URI = "!#$%&'()*+,/:;=?@[]~"
-"""What a URI has as it is beside letters, digits and `-._` (RFC 3986 §2)."""
+"""Characters that a URI contains unencoded, besides letters, digits and `-._` (RFC 3986 §2)."""
 
 
 class RouteNotFound(Refused):
@@ -35,7 +35,7 @@ class MethodNotAllowed(Refused):
 
 
 class NotAcceptable(Refused):
-    """Accept leaves out every media type this address can answer with."""
+    """Accept excludes every media type that this endpoint can return."""
 
     status = 406
     code = "not_acceptable"
@@ -53,11 +53,11 @@ class InternalError(Refused):
 
 
 def problem(refused: Refused, root_url: str, target: str) -> Response:
-    """The refusal as application/problem+json: the documented members, the short shape's `message`, and the two
-    that OAuth and auth.md clients read, so that each finds what it knows (agent-auth 7.1).
+    """The refusal as application/problem+json: the documented members, the `message` of the short format, and the two
+    members that OAuth and auth.md clients read (agent-auth 7.1).
 
-    `target` is the address that was asked: an absolute URI, or a path with its query below `root_url`. Without a
-    `root_url` there is no `instance`.
+    `target` is the requested address: an absolute URI, or a path with its query below `root_url`. Without a `root_url`
+    there is no `instance`.
     """
     body: dict[str, Any] = {
         "type": f"{root_url}/problems/{refused.code.replace('_', '-')}",
@@ -83,15 +83,15 @@ def problem(refused: Refused, root_url: str, target: str) -> Response:
 
 
 def _instance(root_url: str, target: str) -> str:
-    """The address that was asked as an absolute URI (RFC 9457 §3.1.5), which others may log: an upload's address and a
-    set-up link are secrets in the path and the query."""
+    """The requested address as an absolute URI (RFC 9457 §3.1.5), without secrets, since others may log it: an upload's
+    address and a set-up link contain secrets in path and query."""
     address = str(telemetry.redacted(target))
     whole = root_url + address if address.startswith("/") else address
     return quote(whole.encode("latin-1", "replace"), safe=_URI)
 
 
 def oauth_error(refused: Refused) -> Response:
-    """The refusal in the shape of RFC 6749 §5.2, which is the documented short shape as well."""
+    """The refusal in the format of RFC 6749 §5.2, which is also the documented short format."""
     body = {
         "error": _oauth_code(refused),
         "error_description": refused.detail,
@@ -106,5 +106,5 @@ def oauth_error(refused: Refused) -> Response:
 
 
 def _oauth_code(refused: Refused) -> str:
-    """The word of OAuth and auth.md for it, which differs from the API document's in one case."""
+    """The error code for OAuth and auth.md, which differs from the API's code in one case."""
     return "rate_limited" if refused.code == "rate_limit_exceeded" else refused.code

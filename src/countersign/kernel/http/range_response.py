@@ -31,37 +31,37 @@ class ByteRange(NamedTuple):
 
 
 class RangeNotSatisfiable(Refused):
-    """The range lies beyond the end."""
+    """The range is beyond the end."""
 
     status = 416
     code = "range_not_satisfiable"
     title = "Range not satisfiable"
-    resolution = "Ask for a range within the size that Content-Range names."
+    resolution = "Request a range within the size that Content-Range names."
 
 
 def content_range(header: str, size: int) -> ByteRange:
-    """The stretch that the body of a request is, from its Content-Range: `bytes FIRST-LAST/SIZE`.
+    """The range of a request's body, from its Content-Range: `bytes FIRST-LAST/SIZE`.
 
     Raises:
-        InvalidRequest: another form, another size than `size`, or a stretch that is empty or reaches beyond it.
+        InvalidRequest: another format, another size than `size`, or a range that is empty or beyond the end.
     """
     matched = _CONTENT_RANGE.fullmatch(header)
     if matched is None:
         raise invalid_parameter("Content-Range", "must read bytes FIRST-LAST/SIZE, for example bytes 0-1023/4096")
     first, last, whole = (int(number) for number in matched.groups())
     if whole != size:
-        raise invalid_parameter("Content-Range", f"names the size {whole}, and {size} was announced")
+        raise invalid_parameter("Content-Range", f"names the size {whole}, but {size} was announced")
     if first > last or last >= size:
         raise invalid_parameter("Content-Range", f"must lie within 0-{size - 1} and not end before it begins")
     return ByteRange(first, last + 1)
 
 
 def requested_range(header: str | None, size: int) -> ByteRange | None:
-    """The stretch that Range asks for, or None for the whole: without the header, in another unit, malformed, or
-    several ranges at once (a server may ignore Range, RFC 9110 §14.2).
+    """The range that Range requests, or None for all bytes: without the header, in another unit, malformed, or
+    several ranges (a server may ignore Range, RFC 9110 §14.2).
 
     Raises:
-        RangeNotSatisfiable: it begins beyond the end, or asks for the last 0 bytes; Content-Range names the size.
+        RangeNotSatisfiable: it begins beyond the end, or requests the last 0 bytes; Content-Range names the size.
     """
     matched = _RANGE.fullmatch(header) if header is not None else None
     if matched is None:
@@ -77,7 +77,7 @@ def requested_range(header: str | None, size: int) -> ByteRange | None:
         return None
     if start >= stop:
         raise RangeNotSatisfiable(
-            f"the range lies beyond the {size} bytes there are", headers={"Content-Range": f"bytes */{size}"}
+            f"the range is beyond the end of {size} bytes", headers={"Content-Range": f"bytes */{size}"}
         )
     return ByteRange(start, stop)
 
@@ -88,12 +88,12 @@ RANGE_READS = ("Range", "If-Range", "If-None-Match")
 _KEPT = ("ETag", "Cache-Control", "Accept-Ranges")
 _RANGE_HEADERS = (*_KEPT, "Repr-Digest", "Content-Disposition")
 RANGE_SENDS: Mapping[int, tuple[str, ...]] = {200: _RANGE_HEADERS, 206: (*_RANGE_HEADERS, "Content-Range"), 304: _KEPT}
-"""What an answer of stored bytes looks at and says, for its route's `reads` and `sends`."""
+"""The request and response headers of stored bytes, for its route's `reads` and `sends`."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredContent:
-    """Sealed bytes as they are offered. `caching` is the Cache-Control, `headers` come beside the usual ones."""
+    """A blob to serve. `caching` is the Cache-Control, `headers` are additional ones."""
 
     sha256: str
     size: int
@@ -103,7 +103,7 @@ class StoredContent:
 
     @property
     def etag(self) -> str:
-        """The strong entity tag: the SHA-256 itself."""
+        """The strong entity tag: the SHA-256."""
         return f'"{self.sha256}"'
 
 
@@ -119,11 +119,11 @@ async def range_response(
     stored: StoredContent,
     begin: Callable[[], Awaitable[None]] | None = None,
 ) -> Response:
-    """304, 206 or 200, as If-None-Match, If-Range and Range ask. `begin` is awaited when bytes from the first one
-    on are about to be sent, and neither for HEAD nor for a range that begins later.
+    """304, 206 or 200, by If-None-Match, If-Range and Range. `begin` is awaited before the first byte of the blob is
+    sent, and neither for HEAD nor for a range that begins later.
 
     Raises:
-        RangeNotSatisfiable: the range lies beyond the end.
+        RangeNotSatisfiable: the range is beyond the end.
     """
     common = (*stored.headers, ("Cache-Control", stored.caching), ("Accept-Ranges", "bytes"))
     if response.none_match(request.get("if-none-match"), stored.etag):

@@ -34,7 +34,7 @@ _LOCK_PAUSE_S = 1.0
 
 
 class Quota(msgspec.Struct, frozen=True, gc=False):
-    """Where a limit stands after a hit: `remaining` hits until the window ends in `reset_s` whole seconds."""
+    """The state of a limit after a hit: `remaining` hits until the window ends in `reset_s` whole seconds."""
 
     limit: int
     remaining: int
@@ -46,39 +46,39 @@ class Counters(Protocol):
     """A store of fixed windows, each beginning at its key's first hit.
 
     A hit is allowed while the costs in its window stay within the limit; a refused hit counts nothing. Limits
-    and windows are at most 2^32 - 1. No call raises because the store is out of reach.
+    and windows are at most 2^32 - 1. An unreachable store raises no exception.
     """
 
     async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
-        """Count `cost` against the key and say what is left."""
+        """Count `cost` against the key; returns the remaining quota."""
         ...
 
     async def peek(self, key: str, limit: int, window_s: int) -> Quota:
-        """What is left, counting nothing; `allowed` says whether a hit of cost 1 would be."""
+        """The remaining quota, without counting; `allowed` says whether a hit of cost 1 would be."""
         ...
 
     async def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         ...
 
 
 class SharedMemoryCounters:
     """Counters in a memory-mapped file that all workers of a node share; for the event loop's thread alone.
 
-    Counts survive a restart. When a key's bucket is full of live windows, the one that ends soonest is
-    forgotten. A worker killed in the middle costs at most the count it was writing. One that is stopped while
-    it holds the lock delays the others by a quarter of a second each second; they then count without it.
+    Counts survive a restart. When a key's bucket is full of live windows, the one that ends first is evicted. A worker
+    killed during a write loses at most that count. A worker stopped while it holds the lock delays the others by a
+    quarter of a second per second; they then count without the lock.
     """
 
     def __init__(self, directory: Path, slots: int = 65_536) -> None:
-        """Opens `counters.bin` (32 bytes a slot) in the directory; a damaged or foreign file is made anew.
+        """Open `counters.bin` (32 bytes per slot) in the directory; a damaged or unknown file is replaced.
 
         Raises:
             OSError: the directory is missing or not writable, or there is no room.
-            ValueError: `slots` is no positive multiple of 8.
+            ValueError: `slots` is not a positive multiple of 8.
         """
         if slots <= 0 or slots % _BUCKET_SLOTS:
-            raise ValueError(f"slots: {slots} is no positive multiple of {_BUCKET_SLOTS}")
+            raise ValueError(f"slots: {slots} is not a positive multiple of {_BUCKET_SLOTS}")
         self._stuck_until_s = 0.0
         # A record lock (fcntl), not flock: it belongs to the process, so that a fork does not share it.
         self._lock = os.open(directory / "counters.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -104,7 +104,7 @@ class SharedMemoryCounters:
         return _quota(limit, count, start + window_s * clock.SECOND - now, limit > count)
 
     def hit_now(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
-        """As `Counters.hit`, without a coroutine: 2 to 3 µs while no other worker is at it."""
+        """As `Counters.hit`, without a coroutine: 2 to 3 µs without contention."""
         bucket, name = self._place(key)
         try:
             fcntl.lockf(self._lock, _LOCK)
@@ -123,7 +123,7 @@ class SharedMemoryCounters:
                 count += cost
             _STATE.pack_into(self._memory, slot + _NAME_BYTES, start, window_s, count)
             if found == -1:
-                # The name comes last: a worker killed before it leaves a window for nobody.
+                # The name is written last: a worker killed before that leaves an unused window.
                 self._memory[slot : slot + _NAME_BYTES] = name
         finally:
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
@@ -144,7 +144,7 @@ class SharedMemoryCounters:
     def _window(self, slot: int, window_s: int, now: int) -> tuple[int, int]:
         start, _, count = _STATE.unpack_from(self._memory, slot + _NAME_BYTES)
         if now < start:
-            # The clock went back: the count stays, but never for longer than a window from now.
+            # The clock went back: keep the count, but for at most one window from now.
             return now, count
         if now - start >= window_s * clock.SECOND:
             return now, 0
@@ -155,7 +155,7 @@ class SharedMemoryCounters:
 
     def _ends(self, slot: int, now: int) -> int:
         start, window_s, _ = _STATE.unpack_from(self._memory, slot + _NAME_BYTES)
-        # A window from the future is left by a clock that went back, or by damage: it goes before any live one.
+        # A window in the future is left by a clock that went back, or by damage: evict it first.
         return start + window_s * clock.SECOND if start <= now else now
 
     @contextmanager
@@ -167,7 +167,7 @@ class SharedMemoryCounters:
             fcntl.lockf(self._lock, fcntl.LOCK_UN)
 
     def _wait_for_lock(self) -> None:
-        """Wait for the lock, but go on without it when its holder seems stopped: a miscount is no outage."""
+        """Wait for the lock, but continue without it when its holder seems stopped: a miscount beats an outage."""
         if clock.monotonic_s() < self._stuck_until_s:
             return
         deadline = clock.monotonic_s() + _LOCK_PATIENCE_S
@@ -190,7 +190,7 @@ class _Placer(Protocol):
 
 
 def _placer(hash_key: bytes, slots: int) -> _Placer:
-    """Where a key's bucket begins, and its hash: keyed, so that nobody can aim at another's bucket."""
+    """The offset of a key's bucket, and its hash, which is keyed so that callers cannot target another's bucket."""
     keyed = hashlib.blake2b(key=hash_key, digest_size=_NAME_BYTES)
     buckets = slots // _BUCKET_SLOTS
 
@@ -207,7 +207,7 @@ def _placer(hash_key: bytes, slots: int) -> _Placer:
 def _open_file(path: Path, slots: int) -> mmap.mmap:
     size = _HEAD.size + slots * _SLOT_BYTES
     if not path.is_file() or path.stat().st_size != size:
-        # Never cut a file that others may have mapped: that would kill them. The new one takes its name.
+        # Never truncate a file that others may have mapped: that would kill them. A new one takes its name.
         _create_file(path, size, slots)
     with path.open("r+b") as opened:
         memory = mmap.mmap(opened.fileno(), size)
@@ -221,7 +221,7 @@ def _create_file(path: Path, size: int, slots: int) -> None:
     unfinished = path.with_name(f"{path.name}.{ids.new_uuid()}")
     descriptor = os.open(unfinished, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        # Room is taken now: a page that finds no room later would kill the process that writes it.
+        # Allocate now: a page without disk space would later kill the process that writes it.
         os.posix_fallocate(descriptor, 0, size)
         os.pwrite(descriptor, _head(slots), 0)
         os.replace(unfinished, path)
@@ -242,7 +242,7 @@ DOCUMENTS = "documents"
 
 
 class RateLimited(Refused):
-    """The caller has used up its quota of the current window."""
+    """The caller has exceeded its quota of the current window."""
 
     status = 429
     code = "rate_limit_exceeded"
@@ -250,17 +250,17 @@ class RateLimited(Refused):
     resolution = "Wait for the seconds in Retry-After, then continue more slowly."
 
     def __init__(self, detail: str, standing: Quota, way_up: str = "") -> None:
-        """`standing` is the quota that is used up: the answer carries its numbers, whatever else was counted. `way_up`
-        says how the caller gets a higher one."""
+        """`standing` is the exceeded quota, whose numbers the response has. `way_up` says how the caller gets a higher
+        one."""
         resolution = f"{self.resolution} {way_up}" if way_up else None
         super().__init__(detail, resolution=resolution, headers=used_up(standing.limit, standing.reset_s))
 
 
 class HitCounter(Protocol):
-    """What counts: see `counters`."""
+    """The part of `Counters` that a limiter needs."""
 
     async def hit(self, key: str, limit: int, window_s: int, cost: int = 1) -> Quota:
-        """Count `cost` against the key and tell where it stands."""
+        """Count `cost` against the key; returns the state of the limit."""
         ...
 
 
@@ -270,16 +270,16 @@ class RateLimiter:
     def __init__(
         self, counters: HitCounter, quotas: Mapping[str, int], ways_up: Mapping[str, str] | None = None
     ) -> None:
-        """`ways_up` say how a caller gets a higher quota than the one of this name."""
+        """`ways_up` say, by quota name, how a caller gets a higher quota."""
         self._counters = counters
         self._quotas = quotas
         self._ways_up = ways_up or {}
 
     async def count(self, quota: str, key: str) -> tuple[tuple[str, str], ...]:
-        """Count one request; the RateLimit headers for its answer.
+        """Count one request; returns the RateLimit headers for its response.
 
         Raises:
-            RateLimited: the quota of this window is used up.
+            RateLimited: the quota of this window is exceeded.
         """
         standing = await self._counters.hit(f"{quota}\0{key}", self._quotas[quota], WINDOW_S)
         headers = headers_of(standing)
@@ -290,13 +290,13 @@ class RateLimiter:
 
 
 def used_up(limit: int, wait_s: int) -> dict[str, str]:
-    """The headers of a 429: the limit that was reached, nothing left of it, and the seconds to wait."""
+    """The headers of a 429: the exceeded limit, 0 remaining, and the seconds to wait."""
     wait = str(max(1, wait_s))
     return {"RateLimit-Limit": str(limit), "RateLimit-Remaining": "0", "RateLimit-Reset": wait, "Retry-After": wait}
 
 
 def headers_of(standing: Quota) -> tuple[tuple[str, str], ...]:
-    """RateLimit-Limit, -Remaining and -Reset (seconds) as the API document names them."""
+    """RateLimit-Limit, -Remaining and -Reset (seconds), as in the API document."""
     return (
         ("RateLimit-Limit", str(standing.limit)),
         ("RateLimit-Remaining", str(standing.remaining)),

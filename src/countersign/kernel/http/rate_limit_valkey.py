@@ -1,4 +1,4 @@
-"""Counters in Valkey or Redis, which the workers of many nodes share; apart, since its client loads slowly."""
+"""Rate limit counters in Valkey or Redis, shared by the workers of several nodes. Its client is slow to import."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -24,8 +24,8 @@ _MAX_CONNECTIONS = 16
 _KEY_PREFIX = "countersign:quota:"
 RIGHTS = "~countersign:* +evalsha +script|load +get +set +incrby +pttl +pexpire"
 
-# A key without an end (PTTL -1: damage), or with a later end than a window from now (the limit was changed, the
-# server's clock went back), is put right by the way. Answers allowed, count, milliseconds left.
+# A key without expiry (PTTL -1: damage), or with an expiry beyond one window from now (the limit was changed, the
+# server's clock went back), is repaired. Returns allowed, count, milliseconds left.
 _HIT = """
 local limit, window, cost = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local left = redis.call('PTTL', KEYS[1])
@@ -55,17 +55,17 @@ class _Client(Protocol):
 
 
 class ValkeyCounters:
-    """Counters in one Valkey or Redis server, one atomic script a call.
+    """Counters in one Valkey or Redis server, by one atomic script per call.
 
-    While the server does not answer within a quarter of a second, this node counts alone in `fallback`: requests
-    go on, limits hold for each node. It is asked again after a second; `warn` hears of it once a minute.
+    While the server does not answer within a quarter of a second, this node counts in `fallback`: requests continue,
+    and limits apply per node. The server is retried after a second; `warn` is called once a minute.
     """
 
     def __init__(self, url: str, fallback: SharedMemoryCounters, warn: Callable[[str], None]) -> None:
         """Takes `valkey://`, `valkeys://`, `redis://`, `rediss://` or `unix://`; connects at the first hit.
 
         Raises:
-            ValueError: the address has another scheme, or cannot be read; nothing of it is quoted.
+            ValueError: the URL has another scheme, or cannot be parsed; the text quotes nothing of it.
         """
         self._fallback = fallback
         self._warn = warn
@@ -96,7 +96,7 @@ class ValkeyCounters:
         if self._is_down:
             if clock.monotonic_s() < self._ask_again_s:
                 return None
-            # One call tries; those that come meanwhile do not wait with it.
+            # One call retries; concurrent calls do not wait for it.
             self._ask_again_s = clock.monotonic_s() + PAUSE_S
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -117,24 +117,24 @@ class ValkeyCounters:
 
 
 def why_down(error: Exception) -> str:
-    """Why the server cannot be asked, and the remedy; nothing of its text, which may hold the address's password."""
+    """The cause of a failure, and the remedy; never the error's text, which may contain the URL's password."""
     if isinstance(error, AuthenticationError):
         return f"refuses user and password: correct them in {SETTING}"
     if isinstance(error, NoPermissionError):
-        return f"does not let this user count: allow {RIGHTS} there"
+        return f"does not permit this user to count: allow {RIGHTS} there"
     if isinstance(error, ResponseError):
-        return f"refuses what it is asked: correct the database's number in {SETTING}, or look into its log"
+        return f"refuses the command: correct the database's number in {SETTING}, or check its log"
     # The client raises its own error while it handles the system's.
     cause = error.__cause__ or error.__context__ or error
     if isinstance(cause, gaierror):
-        return f"cannot be found: correct the host in {SETTING}"
+        return f"cannot be resolved: correct the host in {SETTING}"
     if isinstance(cause, ConnectionRefusedError):
         return f"does not listen: start it, or correct host and port in {SETTING}"
     if isinstance(cause, SSLError):
-        return f"cannot be spoken to by TLS: correct the certificate there, or the scheme of {SETTING}"
+        return f"does not accept TLS: correct its certificate, or the scheme of {SETTING}"
     if isinstance(error, TimeoutError | ServerTimeout):
-        return f"does not answer in {PATIENCE_S} s: look at it, or correct host, port and TLS (rediss://) in {SETTING}"
-    return f"does not answer: look at its log, or correct {SETTING}"
+        return f"does not answer in {PATIENCE_S} s: check it, or correct host, port and TLS (rediss://) in {SETTING}"
+    return f"does not answer: check its log, or correct {SETTING}"
 
 
 def _connect(url: str) -> _Client:

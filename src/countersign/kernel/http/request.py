@@ -1,4 +1,4 @@
-"""A request once it is decoded: what a handler is given."""
+"""The decoded request that a handler gets."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -15,7 +15,7 @@ Message: TypeAlias = dict[str, Any]
 """One ASGI event."""
 
 STATE_KEY = "stopping"
-"""Where an application finds, in its scope's state, the event that is set when the server stops."""
+"""The key, in the state of the ASGI scope, of the event that is set when the server stops."""
 
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
@@ -24,16 +24,16 @@ ASGIApp: TypeAlias = Callable[[dict[str, Any], Receive, Send], Awaitable[None]]
 
 
 class Caller(Protocol):
-    """Whoever sends a request, as far as the HTTP kernel needs to know them."""
+    """The caller of a request, as far as the HTTP kernel needs to know it."""
 
     @property
     def key(self) -> str:
-        """Names the caller in counters and idempotency records; equal for equal callers, never a secret."""
+        """Identifies the caller in counters and idempotency records; never a secret."""
         ...
 
     @property
     def quota(self) -> str:
-        """Which rate limit counts this caller's requests."""
+        """The rate limit that counts this caller's requests."""
         ...
 
     @property
@@ -42,7 +42,7 @@ class Caller(Protocol):
         ...
 
     def allows(self, scope: str) -> bool:
-        """Whether the credential carries the scope at all (in whichever organisation)."""
+        """Whether the credential has the scope in any organisation."""
         ...
 
 
@@ -72,7 +72,7 @@ class Headers:
 
 
 class ClientGone(Refused):
-    """The client closed the connection in the middle of its request; nobody reads the answer."""
+    """The client closed the connection during its request."""
 
     status = 400
     code = "client_closed_request"
@@ -80,7 +80,7 @@ class ClientGone(Refused):
 
 
 class BodyTooLarge(Refused):
-    """The body is longer than this address takes."""
+    """The body is longer than this endpoint accepts."""
 
     status = 413
     code = "content_too_large"
@@ -89,7 +89,7 @@ class BodyTooLarge(Refused):
 
 
 class NotBatchable(Refused):
-    """This cannot be called inside another request."""
+    """The endpoint cannot be called as a subrequest."""
 
     status = 400
     code = "not_batchable"
@@ -102,8 +102,8 @@ INNER_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class Subrequest:
-    """A request inside another. `target` is the whole path with its query, as it would be sent; `headers` have
-    lower-case names; `max_bytes` is what the answer's body may have; `batched` tells that it is one of several."""
+    """A request inside another. `target` is the path with its query, as it would be sent; `headers` have lower-case
+    names; `max_bytes` limits the body of the response; `batched` is set if it is one of several."""
 
     method: str
     target: str
@@ -120,18 +120,18 @@ BodyT = TypeVar("BodyT", bound=msgspec.Struct)
 
 
 class SubrequestHandler(Protocol):
-    """Answers a request inside another; see `Request.send_subrequest`."""
+    """Processes a subrequest; see `Request.send_subrequest`."""
 
     async def __call__(
         self, outer: "Request[Any, Any, Any, Any]", inner: Subrequest, within: "ScopedContext[Any] | None"
     ) -> Response:
-        """The inner request's answer."""
+        """The response to the subrequest."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ScopedContext(Generic[ContextT]):
-    """What an inner request works on in place of the service's own: a context, and the database that it holds."""
+    """A context, with its database, that a subrequest uses in place of the service's own."""
 
     context: ContextT
     database: Database
@@ -139,12 +139,12 @@ class ScopedContext(Generic[ContextT]):
 
 @dataclass(slots=True)
 class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
-    """One decoded request: the service's context, who calls, and the typed path, query and body.
+    """One decoded request: the service's context, the caller, and the typed path, query and body.
 
-    `path` holds the parameters of the route's template; `address` is the client's IP address (from a trusted
+    `path` contains the parameters of the route's template; `address` is the client's IP address (from a trusted
     proxy's header where one is configured); `target` is the path with its query as it was sent. `stopping` is set when
-    the server stops: what has no end of its own, or a late one, ends then. `root_path` is the path below which the
-    whole application is served.
+    the server stops: long-running responses end then. `root_path` is the path below which the whole application is
+    served.
     """
 
     context: ContextT
@@ -164,36 +164,36 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
 
     @property
     def transaction(self) -> Transaction:
-        """The transaction a writing route runs in: its effect and its idempotency record commit together."""
+        """The transaction of a writing route: its effect and its idempotency record commit together."""
         if self._transaction is None:
             raise LookupError("only a route declared with writes=True runs in a transaction")
         return self._transaction
 
     def with_transaction(self, transaction: Transaction) -> "Request[ContextT, CallerT, QueryT, BodyT]":
-        """The same call, working in the given transaction."""
+        """The same request, with the given transaction."""
         self._transaction = transaction
         return self
 
     async def send_subrequest(self, inner: Subrequest, within: ScopedContext[ContextT] | None = None) -> Response:
-        """The answer to another request of the same caller, with a whole body: decided, limited and counted as if it
-        had come by itself. A refusal is an answer too, and so is a fault, which is logged.
+        """The response, with its complete body, to another request of the same caller. It is authorized, limited and
+        counted as a request of its own. Refusals and faults, which are logged, are responses too.
 
-        A route that reads or writes a stream, or credentials of its own, refuses to be called so: NotBatchable.
+        Routes that stream a body or read their own credentials answer NotBatchable.
         """
         if self.subrequests is None:
-            raise LookupError("this call was not made by an application")
+            raise LookupError("this request was not made by an application")
         return await self.subrequests(self, inner, within)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body of a streaming route, piece by piece as it arrives.
+        """The chunks of a streamed body, as they arrive.
 
         Raises:
-            ClientGone: the connection ended before the body was whole.
+            ClientGone: the connection ended before the body was complete.
         """
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
-                raise ClientGone("the connection ended before the body was whole")
+                raise ClientGone("the connection ended before the body was complete")
             piece: bytes = message.get("body", b"")
             if piece:
                 yield piece

@@ -16,10 +16,10 @@ _encoder = msgspec.json.Encoder()
 
 @dataclass(slots=True)
 class Response:
-    """An HTTP answer before the headers that every answer carries are added.
+    """An HTTP response, without the headers that every response gets.
 
-    `etag` is the strong entity tag of catalog data where the handler knows it already (quotes included). One that
-    `is_transient` is not stored for its Idempotency-Key: the same request may be answered otherwise in a moment.
+    `etag` is the strong entity tag of catalog data where the handler knows it already (quotes included). A
+    response that `is_transient` is not stored for its Idempotency-Key: a retry may get another one.
     """
 
     status: int = 200
@@ -36,28 +36,28 @@ def encode(value: object) -> bytes:
 
 
 def json(value: object, status: int = 200, headers: tuple[tuple[str, str], ...] = ()) -> Response:
-    """An answer that carries the value as JSON."""
+    """A response with the value as JSON."""
     return Response(status, _encoder.encode(value), JSON, headers)
 
 
 def no_content() -> Response:
-    """204, with nothing to say."""
+    """204 without a body."""
     return Response(204)
 
 
 Coding: TypeAlias = Literal["zstd", "gzip"]
 
 CODINGS: tuple[Coding, ...] = ("zstd", "gzip")
-"""The content codings of public answers, from the best to the one that every client has."""
+"""The content codings of public responses, best first."""
 
 
 class PreconditionFailed(Refused):
-    """The resource is no longer what If-Match names; somebody else changed it meanwhile."""
+    """The resource has changed since the entity tag in If-Match."""
 
     status = 412
     code = "precondition_failed"
     title = "Precondition failed"
-    resolution = "Read the resource again and repeat the change on its present ETag."
+    resolution = "Read the resource again and repeat the change with its current ETag."
 
 
 def etag_of(body: bytes) -> str:
@@ -71,7 +71,7 @@ def coded_tag(etag: str, coding: Coding) -> str:
 
 
 def none_match(header: str | None, etag: str) -> bool:
-    """Whether If-None-Match names the tag (weak comparison, RFC 9110 §13.1.2): the answer is 304."""
+    """Whether If-None-Match names the tag (weak comparison, RFC 9110 §13.1.2): the response is 304."""
     if header is None:
         return False
     if header == etag or header.strip() == "*":
@@ -80,7 +80,7 @@ def none_match(header: str | None, etag: str) -> bool:
 
 
 def require_match(header: str | None, etag: str) -> None:
-    """Insist that If-Match, when sent, names the tag (strong comparison, RFC 9110 §13.1.1).
+    """Check that If-Match, when sent, names the tag (strong comparison, RFC 9110 §13.1.1).
 
     Raises:
         PreconditionFailed: it names other tags only.

@@ -20,14 +20,14 @@ else:
     from backports import zstd
 
 MIN_BYTES = 1024
-"""Shorter bodies gain nothing."""
+"""Compressing shorter bodies has no benefit."""
 CREDENTIALS = ("authorization", "x-api-key", "cookie")
 VARY = ("Vary", "Accept-Encoding")
 _GZIP_LEVEL, _ZSTD_LEVEL = 6, 9
 
 
 def negotiate_coding(headers: Headers) -> Coding | None:
-    """The coding for an answer to this request; None: none."""
+    """The content coding for the response to this request; None: identity."""
     accepted = headers.get("accept-encoding")
     if accepted is None or any(headers.get(name) is not None for name in CREDENTIALS):
         return None
@@ -57,9 +57,9 @@ def _weight(parameters: list[str]) -> float:
 
 
 class EncodingCache:
-    """Encoded bodies by their entity tags, which name their content: each is made once, the least recently used go.
+    """Compressed bodies by their entity tags, which identify their content; the least recently used are evicted.
 
-    A body above the limit is not encoded: it could not be kept, and would be made again for every request.
+    A body above the limit is not compressed: it could not be cached, and would be compressed for every request.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -68,7 +68,7 @@ class EncodingCache:
         self._kept: OrderedDict[str, bytes] = OrderedDict()
 
     def body(self, etag: str, body: bytes, coding: Coding) -> bytes:
-        """The body in the coding."""
+        """The compressed body."""
         name = coded_tag(etag, coding)
         found = self._kept.get(name)
         if found is not None:
@@ -85,8 +85,8 @@ class EncodingCache:
         return packed
 
     def answer(self, answer: Response, headers: Headers) -> Response:
-        """The answer in the coding that the request takes; unchanged where it is short or above the limit, streamed or
-        has no tag."""
+        """The response in the coding that the request accepts; unchanged if it is short, above the limit, streamed, or
+        without a tag."""
         coding = negotiate_coding(headers)
         if answer.status != 200 or answer.etag is None or not isinstance(answer.body, bytes):
             return answer
@@ -105,7 +105,7 @@ MAX_ASKED = 10_000
 
 @dataclass(slots=True)
 class CachedResponse:
-    """An encoded 200 answer to anonymous callers, and the versions it was read under; `headers` lack its entity tag."""
+    """An encoded 200 for anonymous callers, and the versions of its data; `headers` lack its entity tag."""
 
     versions: tuple[int, ...]
     body: bytes
@@ -114,7 +114,7 @@ class CachedResponse:
 
 
 class ResponseCache:
-    """The most recently used answers, bounded by their bytes. A page of older versions is never given out."""
+    """The most recently used responses, bounded in bytes. A response of older versions is never returned."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -123,10 +123,9 @@ class ResponseCache:
         self._pages: OrderedDict[Target, CachedResponse] = OrderedDict()
 
     def is_repeat(self, target: Target) -> bool:
-        """Whether a raw path and query was asked for before, as far as is remembered; only then keep its page.
+        """Whether the target was requested before, as far as is remembered; only then is its response cached.
 
-        Most pages of a walk through a large catalog are asked for once: keeping those would only push out the ones
-        that are asked for again.
+        Most pages of a crawl through a large catalog are requested once: caching them would evict the others.
         """
         if target in self._pages or target in self._asked:
             return True
@@ -136,7 +135,7 @@ class ResponseCache:
         return False
 
     def get(self, target: Target, versions: tuple[int, ...]) -> CachedResponse | None:
-        """The page of a raw path and query, when it is of exactly these versions."""
+        """The response for the target, if it has exactly these versions."""
         page = self._pages.get(target)
         if page is None:
             return None
@@ -147,7 +146,7 @@ class ResponseCache:
         return page
 
     def put(self, target: Target, page: CachedResponse) -> None:
-        """Keep the page; the least recently used ones make room. One over a sixteenth of the room is not kept."""
+        """Cache the response and evict the least recently used. One over a sixteenth of the limit is not cached."""
         if _bytes_of(target, page) > self._limit_bytes // 16:
             return
         self._drop(target)

@@ -17,20 +17,20 @@ MEBIBYTE = 1 << 20
 
 
 class OneOf(tuple[type[msgspec.Struct], ...]):
-    """Shapes of which an answer has one; which, its members tell."""
+    """Alternative shapes of a response, told apart by their members."""
 
     __slots__ = ()
 
 
 class Nothing(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """No parameters, or no members: whatever is sent here is refused as unknown."""
+    """No parameters, or no members: anything sent is refused as unknown."""
 
 
 NOTHING = Nothing()
 
 
 class Options(TypedDict, total=False):
-    """What may be said of a route beside its address, handler and shapes; see `Route` for each meaning."""
+    """Options of a route besides its path, handler and shapes; see `Route`."""
 
     scope: str
     signed_in: bool
@@ -63,36 +63,36 @@ class Options(TypedDict, total=False):
 class Route(Generic[ContextT]):
     """One endpoint. Made by `route`, which checks the handler's types against `query` and `body`.
 
-    `answers` are the shapes of bodies by status: None for an empty one, OneOf where it is one of several.
+    `answers` are the shapes of bodies by status: None for an empty body, OneOf for alternatives.
 
-    scope       what the caller's credential must carry; None: anyone may call
-    signed_in   a credential is needed though no scope is named
+    scope       the scope that the caller's credential must have; None: anyone may call
+    signed_in   a credential is required, without a scope
     writes      the handler runs in one transaction together with its idempotency record
     prepare     slow work before that transaction (hashing, encoding); its result is `call.prepared`
-    secret      the answer holds secrets: an idempotency record of it is sealed, caches may not keep it
-    cached      the encoded answer to anonymous callers is kept in memory while its versions last
-    compressed  the answer is the same for every caller, and is sent in a content coding
+    secret      the response contains secrets: its idempotency record is encrypted, caches may not store it
+    cached      the encoded response to anonymous callers is cached in memory until its versions change
+    compressed  the response is the same for every caller, and is sent compressed
     streams     the handler reads the body itself
     takes       the media type of a streamed body
     form        the body may also be application/x-www-form-urlencoded
-    derive      makes a streamed answer's body anew when its Idempotency-Key is used again
-    settle      what is awaited once the effect is durable; its answer takes the place of the handler's, and is the
-                one that is stored and replayed. Until then a second call on another node is told the handler's
+    derive      rebuilds the body of a streamed response when its Idempotency-Key is used again
+    settle      is awaited when the effect is durable; its response replaces the handler's, and is stored and replayed.
+                Until then, a second request on another node gets the handler's
     oauth       errors have the shape of RFC 6749 §5.2
-    own_credentials  the handler reads Authorization itself; to everyone else the caller is anonymous
-    session     the cookie of a session may let the caller in; pages say so by what they produce
+    own_credentials  the handler reads Authorization itself; everywhere else the caller is anonymous
+    session     accepts the session cookie; for pages `produces` implies it
     quota       counts against this quota instead of the caller's own
-    counted     rate limits apply and are told in the answer's headers
-    body_limit  bytes a decoded body may have
-    produces    media types the route can answer with; the first is the default
-    documented  it stands in the API document; others are marked as additions
-    reads       headers of a request that the handler looks at, beside those that other options imply
-    sends       headers of an answer by its status, beside those that every answer or another option implies
-    example     a body to show, where one made from the shape alone would tell too little
+    counted     rate limits apply and are sent in headers
+    body_limit  maximum size of a decoded body in bytes
+    produces    media types of the response; the first is the default
+    documented  part of the API document; others are marked as additions
+    reads       request headers that the handler reads, besides those that other options imply
+    sends       response headers by status, besides those that every response gets or another option implies
+    example     an example of a body, where one generated from the shape would not be helpful
     at_root     the path is relative to the root address, not to the versioned API
-    cross_origin  pages of any site may send this and read the answer, never with cookies; preflights are answered
-    announced   follows from the rest: what every answer says is deprecated, the route or members of its answers
-    alone       it is never one of several requests in a batch
+    cross_origin  pages of any origin may call this, without cookies (CORS); preflights are answered
+    announced   derived from the rest: the deprecations of the route and of members of its responses
+    alone       never part of a batch
     """
 
     method: str
@@ -134,7 +134,7 @@ class Route(Generic[ContextT]):
 
 
 def shapes(answers: Mapping[int, object]) -> list[object]:
-    """Every shape of body among the answers."""
+    """Every shape of a body among the responses."""
     found: list[object] = []
     for shape in answers.values():
         if shape is not None:
@@ -186,10 +186,10 @@ class _Node(Generic[ContextT]):
 
 
 class Router(Generic[ContextT]):
-    """All routes of a service by path and method. HEAD is answered by the route of GET."""
+    """All routes of a service by path and method. HEAD uses the route of GET."""
 
     def __init__(self, routes: Iterable[Route[ContextT]], prefix: str) -> None:
-        """`prefix` (such as /api/v1) goes before every route that is not declared at the root.
+        """`prefix` (such as /api/v1) precedes the path of every route that is not declared `at_root`.
 
         Raises:
             ValueError: two routes have the same method and address.
@@ -220,9 +220,9 @@ class Router(Generic[ContextT]):
         """The route of a method and an undecoded path, with the decoded values of its parameters.
 
         Raises:
-            RouteNotFound: nothing has this address.
-            MethodNotAllowed: something has, for other methods; Allow names them.
-            NotFound: a parameter is no text that anything could be named by.
+            RouteNotFound: no route has this path.
+            MethodNotAllowed: the path has routes for other methods, which Allow names.
+            NotFound: a parameter is not valid UTF-8 text.
         """
         node = self._static.get(raw_path)
         values = _NO_PARAMETERS
@@ -262,7 +262,7 @@ def _decoded(segment: str) -> str:
     return text
 
 
-# Never with Access-Control-Allow-Credentials: another site's page acts by the tokens it holds, not by our cookies.
+# Never with Access-Control-Allow-Credentials: pages of other origins use their own tokens, not our cookies.
 CORS_HEADERS = (
     ("Access-Control-Allow-Origin", "*"),
     (
@@ -275,11 +275,11 @@ _PREFLIGHT_MAX_AGE_S = 86_400
 
 
 class Preflight(msgspec.Struct, frozen=True):
-    """The parameters of the request that is to follow, which are for its own route to check."""
+    """The parameters of the actual request, which its own route checks."""
 
 
 def preflight_routes(routes: Iterable[Route[ContextT]]) -> tuple[Route[ContextT], ...]:
-    """For each address with routes that other sites may use, the OPTIONS route that says so."""
+    """An OPTIONS route for each path with routes for other origins."""
     methods: dict[tuple[str, bool], list[str]] = {}
     for each in routes:
         if each.cross_origin:

@@ -1,4 +1,4 @@
-"""Serving ASGI applications: sockets, worker processes, readiness, and a stop that lets running requests end."""
+"""Serving ASGI applications: sockets, worker processes, readiness, and graceful shutdown."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ LAST_CALL_S, FIRST_CALLS = 0.1, 5
 
 
 class Listener(NamedTuple):
-    """Where one application listens; port 0 takes a free one."""
+    """The listening address of one application; port 0 selects a free one."""
 
     name: str
     host: str
@@ -36,7 +36,7 @@ class Listener(NamedTuple):
 
 
 class Worker(NamedTuple):
-    """One worker process: its place among those of its program, its number among all, and the state they share."""
+    """One worker process: its index in its program, its number among all, and the shared state."""
 
     place: int
     number: int
@@ -44,12 +44,12 @@ class Worker(NamedTuple):
 
 
 Application: TypeAlias = Callable[[Worker, Listener], AbstractAsyncContextManager[ASGIApp]]
-"""Opens the application in a worker; the listener's port is the real one by then."""
+"""Opens the application in a worker; the listener has the real port by then."""
 
 
 class Program(NamedTuple):
-    """An application with its listener and the processes that serve it. One that `outlasts` a stop is heard until the
-    last request to the others has ended."""
+    """An application with its listener and its processes. One that `outlasts` a shutdown is served until the last
+    request to the others has ended."""
 
     application: Application
     listener: Listener
@@ -58,14 +58,14 @@ class Program(NamedTuple):
 
 
 class Acceptor(NamedTuple):
-    """What takes the connections of one listener, and makes a protocol for each."""
+    """Accepts the connections of one listener, and makes a protocol for each."""
 
     server: asyncio.Server
     connection: Callable[[], DeadlineProtocol]
 
 
 class CannotListen(OSError):
-    """A listener's address cannot be had; the text says why."""
+    """A listener's address cannot be bound; the text says why."""
 
     def __init__(self, listener: Listener, error: OSError) -> None:
         super().__init__(f"{listener.host}:{listener.port} cannot be listened on: {error.strerror or error}")
@@ -86,10 +86,10 @@ class Server(NamedTuple):
 
 
 def run(server: Server) -> None:
-    """Serve until SIGTERM or SIGINT, then let running requests end within the grace time.
+    """Serve until SIGTERM or SIGINT, then wait for running requests within the grace time.
 
     Raises:
-        CannotListen: an address is taken or not ours.
+        CannotListen: an address is in use or not available.
         WorkerFailed: a worker could not start, or cannot go on.
     """
     _raise_file_limit()
@@ -104,7 +104,7 @@ def run(server: Server) -> None:
 
     def work(number: int, ready: Callable[[], None]) -> None:
         program, index = places[number]
-        # A stop of one program closes its port: no copy of the socket may be open in the workers of another.
+        # Shutting down one program closes its port: workers of others must not hold a copy of its socket.
         _close(each for other, each in enumerate(sockets) if other != program)
         place = _WorkerSetup(
             server.programs[program], real[program], sockets[program], Worker(index, number, scoreboard)
@@ -113,7 +113,7 @@ def run(server: Server) -> None:
         with contextlib.suppress(asyncio.CancelledError):
             uvloop.run(_serve(server, place, ready))
 
-    # What is loaded by now is shared with the workers, and stays so while no collector writes to it.
+    # Memory allocated so far is shared with the workers, as long as the garbage collector does not write to it.
     gc.collect()
     gc.freeze()
     try:
@@ -134,7 +134,7 @@ def run(server: Server) -> None:
 
 
 class _WorkerSetup(NamedTuple):
-    """What one worker process serves, and where."""
+    """The program, listener and socket of one worker process."""
 
     program: Program
     listener: Listener
@@ -143,7 +143,7 @@ class _WorkerSetup(NamedTuple):
 
 
 def _raise_file_limit() -> None:
-    """Each connection is a file; use as many as the system lets us."""
+    """Raise the limit of open files: each connection is one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         with contextlib.suppress(ValueError, OSError):
@@ -158,7 +158,8 @@ def _bind(listener: Listener) -> socket.socket:
         family, kind, protocol, _, address = found[0]
         made = socket.socket(family, kind, protocol)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Listening begins when the application is ready, so that nobody connects to a service that does not answer.
+        # Listening begins when the application is ready, so that clients do not connect to a service that cannot
+        # answer.
         made.bind(address)
         made.setblocking(False)
     except OSError as error:
@@ -196,15 +197,15 @@ async def _serve(server: Server, place: _WorkerSetup, ready: Callable[[], None])
 
 
 async def _beat(worker: Worker) -> None:
-    """Show the supervisor that this event loop turns."""
+    """Send heartbeats to the supervisor."""
     while True:
         worker.scoreboard.beat(worker.number)
         await asyncio.sleep(workers.BEAT_S)
 
 
 def _tune_garbage_collection() -> None:
-    """What was loaded by now stays for good, and requests make no circles worth looking for all the time: the cyclic
-    garbage collector may pass over the one and come less often for the other."""
+    """Objects allocated so far live as long as the process, and requests create few reference cycles: exclude the
+    former from garbage collection, and run it less often for the latter."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -213,7 +214,7 @@ def _tune_garbage_collection() -> None:
 async def _accept(
     server: Server, place: _WorkerSetup, application: ASGIApp, state: ServerState, stopping: asyncio.Event
 ) -> Acceptor:
-    """Take connections of the listener from now on."""
+    """Start accepting connections."""
     loop = asyncio.get_running_loop()
     config = Config(
         application,
@@ -235,26 +236,25 @@ async def _accept(
     try:
         return Acceptor(await loop.create_server(connection, sock=place.socket.dup(), backlog=BACKLOG), connection)
     except OSError as error:
-        # Two may bind the same address as long as neither listens; the second to listen learns it here.
+        # Two processes may bind the same address until one listens; the second fails here.
         raise CannotListen(place.listener, error) from error
 
 
 async def _stop_listening(accepting: Acceptor, bound: socket.socket) -> None:
-    """Whoever connects from now on is refused, and whoever has connected by now is still heard. The system keeps
-    listening as long as one copy of the socket is open, and would let clients wait for an answer that nobody gives: so
-    the copy is closed as well, once those who wait in it were taken."""
+    """Refuse new connections, and accept those in the backlog. The system listens as long as one copy of the socket is
+    open, and clients would wait in vain: so the copy is closed as well, after the backlog was accepted."""
     loop = asyncio.get_running_loop()
     accepting.server.close()
     last = _waiting(bound)
     bound.close()
     for connected in last:
-        # Whoever has gone meanwhile needs no answer.
+        # The client may have disconnected.
         with contextlib.suppress(OSError):
             await loop.connect_accepted_socket(accepting.connection, connected)
 
 
 def _waiting(bound: socket.socket) -> list[socket.socket]:
-    """Connections that nobody has taken yet: the system would reset them at the close."""
+    """The connections in the backlog, which the system would reset at the close."""
     found: list[socket.socket] = []
     with contextlib.suppress(OSError):
         while len(found) < BACKLOG:
@@ -265,7 +265,7 @@ def _waiting(bound: socket.socket) -> list[socket.socket]:
 
 
 def _stopping(server: Server, sockets: Sequence[socket.socket]) -> None:
-    """A port that outlasts the others stays open until its worker ends."""
+    """Close all ports but those that outlast the others."""
     sd_notify(SD_STOPPING)
     _close(each for program, each in zip(server.programs, sockets, strict=True) if not program.outlasts)
 
@@ -276,13 +276,13 @@ def _close(sockets: Iterable[socket.socket]) -> None:
 
 
 async def _finish_connections(state: ServerState) -> None:
-    """Hear the requests that are on their way, each answer to which says it is the last, and close what is idle."""
+    """Answer requests in transit with `Connection: close`, and close idle connections."""
     state.default_headers.append((b"connection", b"close"))
     await asyncio.sleep(LAST_CALL_S)
     for connection in open_connections(state):
         if connection.has_spoken:
             connection.shutdown()
-    # Whoever connected just before has asked for nothing yet, and would get a reset instead of an answer.
+    # A client that has just connected has sent nothing yet, and would get a reset instead of a response.
     for _ in range(FIRST_CALLS):
         if all(connection.has_spoken for connection in open_connections(state)):
             break
@@ -292,7 +292,7 @@ async def _finish_connections(state: ServerState) -> None:
 
 
 async def _drain(state: ServerState, grace_s: float) -> None:
-    """Close idle connections, wait for running requests, end what is left after the grace time."""
+    """Close idle connections, wait for running requests, and cancel those left after the grace time."""
     await _finish_connections(state)
     if state.tasks:
         _, late = await asyncio.wait(tuple(state.tasks), timeout=grace_s)

@@ -1,4 +1,4 @@
-"""A request made inside another: the same routes in the same caller's name, without a connection of its own."""
+"""Subrequests: requests inside another one, by the same caller, without a connection of their own."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from countersign.kernel.http.routing import Route
 
 
 def exchange_of(outer: Request[Any, Any, Any, Any], inner: Subrequest) -> Exchange:
-    """The inner request as if it had come over the wire, from where the outer one came."""
+    """The exchange of the subrequest, with the client of the outer request."""
     path, _, query = inner.target.partition("?")
     scope = {
         "type": "http",
@@ -37,26 +37,25 @@ def _sent(body: bytes) -> Callable[[], Any]:
 
 
 async def _unsent(_message: Message) -> None:
-    raise AssertionError("an answer to an inner request is handed over, never sent")
+    raise AssertionError("the response to a subrequest is returned, never sent")
 
 
 def as_subrequest(route: Route[ContextT], inner: Subrequest) -> Route[ContextT]:
-    """The route as it is called inside another request.
+    """The route as it is called by a subrequest.
 
     Raises:
-        NotBatchable: it reads or answers a stream, cannot answer with JSON, looks at credentials of its own, or is
-            never one of several.
+        NotBatchable: it streams a body, cannot return JSON, reads its own credentials, or is never part of a batch.
     """
     if inner.batched and route.alone:
-        raise NotBatchable("a batch holds no other batch")
+        raise NotBatchable("a batch must not contain another batch")
     if route.streams or route.own_credentials or JSON not in route.produces:
-        raise NotBatchable("what is read or answered as a stream, or signs in, is called by itself")
+        raise NotBatchable("endpoints that stream a body or sign in cannot be called in a batch")
     return _whole(route, inner.max_bytes)
 
 
 def _whole(route: Route[ContextT], max_bytes: int) -> Route[ContextT]:
-    """The route with its streamed answers collected before its transaction commits, so that one that is too long, or
-    no JSON, leaves no effect."""
+    """The route with its streamed responses collected before its transaction commits, so that a response that is too
+    long, or not JSON, has no effect."""
     derive = route.derive
 
     async def collected(call: Request[ContextT, Any, Any, Any]) -> Response:
@@ -69,13 +68,13 @@ def _whole(route: Route[ContextT], max_bytes: int) -> Route[ContextT]:
 
 
 async def _collected(answer: Response, max_bytes: int) -> Response:
-    """The answer with its whole body.
+    """The response with its complete body.
 
     Raises:
-        NotBatchable: it has more than `max_bytes` bytes, or is no JSON.
+        NotBatchable: it has more than `max_bytes` bytes, or is not JSON.
     """
     if answer.body != b"" and answer.media_type != JSON:
-        raise NotBatchable(f"this would answer with {answer.media_type}: ask for JSON, or call it by itself")
+        raise NotBatchable(f"the response would be {answer.media_type}: request JSON, or call it directly")
     pieces: list[bytes] = []
     if isinstance(answer.body, bytes):
         pieces.append(answer.body)
@@ -88,5 +87,5 @@ async def _collected(answer: Response, max_bytes: int) -> Response:
                 break
     answer.body = b"".join(pieces)
     if len(answer.body) > max_bytes:
-        raise NotBatchable(f"the answer has more than {max_bytes} bytes")
+        raise NotBatchable(f"the response has more than {max_bytes} bytes")
     return answer

@@ -30,7 +30,7 @@ _IS_STOPPING = 1
 
 
 class State(IntEnum):
-    """What a worker is doing, as far as the supervisor knows."""
+    """The state of a worker, as known to the supervisor."""
 
     WAITING = 0
     """No process: the next one is started after a pause."""
@@ -39,7 +39,7 @@ class State(IntEnum):
 
 
 class Slot(NamedTuple):
-    """One worker's place: its present process, and how often that was replaced."""
+    """One worker: its current process, and how often that was replaced."""
 
     pid: int = 0
     state: State = State.WAITING
@@ -50,20 +50,20 @@ class Slot(NamedTuple):
 
 
 class Scoreboard:
-    """A slot for every worker; `programs` names what each of them serves."""
+    """A slot for every worker; `programs` names the program of each."""
 
     def __init__(self, programs: Sequence[str]) -> None:
         self.programs = tuple(programs)
         self._memory = mmap.mmap(-1, _HEAD_BYTES + max(1, len(programs)) * _SLOT_BYTES)
 
     def beat(self, number: int) -> None:
-        """Count one turn of the event loop of this worker."""
+        """Count one heartbeat of the worker's event loop."""
         place = self._place(number)
         (count,) = _BEAT.unpack_from(self._memory, place)
         _BEAT.pack_into(self._memory, place, count + 1)
 
     def beats(self, number: int) -> int:
-        """How many turns this worker and those before it have counted."""
+        """The heartbeats of this worker, including those of its earlier processes."""
         return int(_BEAT.unpack_from(self._memory, self._place(number))[0])
 
     def __getitem__(self, number: int) -> Slot:
@@ -71,7 +71,7 @@ class Scoreboard:
         return Slot(pid, State(state), *more)
 
     def note_start(self, number: int, pid: int) -> None:
-        """A process was started for this worker."""
+        """Record that a process was started for the worker."""
         slot = self[number]
         again = bool(slot.started_at)
         self._put(number, slot._replace(
@@ -79,20 +79,20 @@ class Scoreboard:
         ))  # fmt: skip
 
     def note_serving(self, number: int) -> None:
-        """The process of this worker answers requests."""
+        """Record that the worker accepts requests."""
         self._put(number, self[number]._replace(state=State.SERVING))
 
     def note_stall(self, number: int) -> None:
-        """The event loop of this worker has not turned for too long."""
+        """Record that the event loop of the worker stalled."""
         slot = self[number]
         self._put(number, slot._replace(stalls=slot.stalls + 1, stalled_at=clock.now()))
 
     def note_end(self, number: int) -> None:
-        """The process of this worker is gone."""
+        """Record that the process of the worker ended."""
         self._put(number, self[number]._replace(pid=0, state=State.WAITING))
 
     def stop(self) -> None:
-        """Note that the server stops."""
+        """Record that the server stops."""
         self._memory[0] = _IS_STOPPING
 
     @property
@@ -108,11 +108,11 @@ class Scoreboard:
 
 
 class StallDetector:
-    """How long the event loop of one process has not turned, in time in which it could have.
+    """How long the event loop of one process has not run although it could.
 
-    A look counts the time since the last look, and never more than one tick: while the machine, the container or this
-    process was stopped nothing looked. Time in which the process itself was stopped (SIGSTOP, a debugger) is left out
-    where the system shows it (Linux).
+    Each check counts the time since the last check, at most one tick: while the machine, the container or this process
+    was suspended, no check ran. Time in which the process itself was stopped (SIGSTOP, a debugger) is not counted where
+    the system exposes it (Linux).
     """
 
     def __init__(self, pid: int, tick_s: float) -> None:
@@ -123,7 +123,7 @@ class StallDetector:
         self._stalled_s = 0.0
 
     def look(self, beats: int) -> float:
-        """How many seconds the loop has not turned, given the heartbeats that were counted by now."""
+        """Seconds since the last heartbeat, given the current count."""
         now_s = clock.monotonic_s()
         elapsed_s, self._looked_s = min(now_s - self._looked_s, self._tick_s), now_s
         if beats != self._beats:
@@ -134,7 +134,7 @@ class StallDetector:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether the process is stopped by a signal or a debugger; False where the system does not show it."""
+    """Whether the process is stopped by a signal or a debugger; False where the system does not expose it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
@@ -148,7 +148,7 @@ RETRY_S = 0.01
 
 
 class WorkerMailboxes:
-    """The mailboxes of `count` workers, to be made before the fork. One worker may ask itself as well."""
+    """The mailboxes of `count` workers, created before the fork. A worker may also ask itself."""
 
     def __init__(self, count: int) -> None:
         self._boxes = [socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM) for _ in range(count)]
@@ -158,12 +158,12 @@ class WorkerMailboxes:
 
     @property
     def count(self) -> int:
-        """How many workers there are, or should be."""
+        """The configured number of workers."""
         return len(self._boxes)
 
     @asynccontextmanager
     async def answering(self, index: int, tell: Callable[[str], Awaitable[bytes]]) -> AsyncGenerator[None]:
-        """While the block lasts, this worker answers what it is asked."""
+        """Answer questions to this worker while the block lasts."""
         reading = self._boxes[index][0]
         loop = asyncio.get_running_loop()
         tasks: set[asyncio.Task[None]] = set()
@@ -184,11 +184,11 @@ class WorkerMailboxes:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def ask(self, question: str, patience_s: float) -> list[bytes | None]:
-        """What each worker answers, by its number; None of one that does not in time."""
+        """The answer of each worker, by its number; None for a timeout."""
         return list(await asyncio.gather(*(self.ask_one(each, question, patience_s) for each in range(self.count))))
 
     async def ask_one(self, index: int, question: str, patience_s: float) -> bytes | None:
-        """What the worker of this number answers; None when it does not in time."""
+        """The answer of one worker; None for a timeout."""
         box = self._boxes[index][1]
         mine, theirs = socket.socketpair()
         with suppress(TimeoutError, OSError):
@@ -208,8 +208,8 @@ class WorkerMailboxes:
 
 
 async def _send_question(box: socket.socket, question: str, back: socket.socket) -> None:
-    """Put the question into the mailbox, with the way back. One that is full is no silence: it holds some hundred, and
-    whoever looks into it makes room."""
+    """Send the question to the mailbox, with the socket for its answer. A full mailbox, of some hundred questions, is
+    retried until the worker has read from it."""
     while True:
         try:
             socket.send_fds(box, [question.encode()], [back.fileno()])
@@ -234,7 +234,7 @@ def _keep(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> No
 
 
 async def _write_answer(back: socket.socket, tell: Callable[[str], Awaitable[bytes]], question: str) -> None:
-    """Write the answer; whoever asked may be gone by then."""
+    """Write the answer; the other end may be closed by then."""
     back.setblocking(False)
     _, writer = await asyncio.open_unix_connection(sock=back)
     with suppress(OSError):
@@ -251,7 +251,7 @@ SD_ALIVE = "WATCHDOG=1"
 
 
 def sd_notify(state: str) -> None:
-    """Send the state to NOTIFY_SOCKET; whether anybody listens is not our concern."""
+    """Send the state to NOTIFY_SOCKET, without checking that it was received."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return
@@ -261,7 +261,7 @@ def sd_notify(state: str) -> None:
 
 
 def sd_watchdog_s() -> float | None:
-    """How often systemd wants to hear that the service is alive (sd_watchdog_enabled(3)); None: not at all."""
+    """The watchdog interval of systemd (sd_watchdog_enabled(3)); None: no watchdog."""
     wanted, process = os.environ.get("WATCHDOG_USEC", ""), os.environ.get("WATCHDOG_PID", "")
     if not wanted.isdecimal() or not int(wanted):
         return None

@@ -1,7 +1,7 @@
-"""Worker processes under one supervisor: started, watched, replaced, stopped together.
+"""Worker processes under one supervisor: started, monitored, replaced, stopped together.
 
-Each program (a service, the operator's port) has its own workers, so that one that stands still stops no other. The
-supervisor runs no event loop and answers no request.
+Each program (a service, the management port) has its own workers, so that a hanging one does not affect the others.
+The supervisor runs no event loop and answers no request.
 """
 
 import ctypes
@@ -23,20 +23,20 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.http.worker_ipc import SD_ALIVE, Scoreboard, StallDetector, sd_notify, sd_watchdog_s
 
 Work: TypeAlias = Callable[[int, Callable[[], None]], None]
-"""What a worker does, given its number and what to call when it is ready; returns when it is stopped by SIGTERM."""
+"""The main function of a worker; takes its number and a callback for readiness; returns after SIGTERM."""
 
 CLOSING_S = 3.0
-"""What a worker whose loop turns may take beyond its grace time, to end what is left and to close its application."""
+"""Time beyond the grace time for a running worker to cancel requests and to close its application."""
 _KILLED_WITHIN_S = 4.0
 STOPPING_S = 2 * CLOSING_S + _KILLED_WITHIN_S
-"""What a stop of all of them may take beyond the grace time: those that outlast the others close after them, and what
-was killed ends. The service manager has to wait longer than both times together."""
+"""Maximum time of a shutdown beyond the grace time: programs that outlast the others close after them, and killed
+processes end. The service manager has to wait longer than both times together."""
 BEAT_S = 0.5
-"""How often a worker's event loop counts a heartbeat."""
+"""Interval of a worker's heartbeats."""
 TICK_S, STOP_TICK_S = 1.0, 0.25
-"""How often the supervisor looks at them, and how often while it stops."""
+"""Interval of the supervisor's checks, and during a shutdown."""
 STILL_S = 3 * BEAT_S
-"""A loop that has not turned for so long stands still: it does not heed SIGTERM."""
+"""An event loop without a heartbeat for this time is stalled, and does not react to SIGTERM."""
 
 _READY, _FAILED = b"+", b"!"
 _PR_SET_PDEATHSIG = 1
@@ -50,7 +50,7 @@ _HEEDED = (*_STOPS, signal.SIGCHLD)
 
 
 class WorkerFailed(Refused):
-    """A worker could not start, or cannot go on; the others were stopped. `explanation` is what it was made of."""
+    """A worker could not start or continue; the others were stopped. `explanation` comes from `explain`."""
 
     status = 500
     code = "worker_failed"
@@ -59,11 +59,11 @@ class WorkerFailed(Refused):
 
 
 class Unrecoverable(Exception):
-    """A worker cannot go on, and one in its place could not either: the whole server ends."""
+    """A worker cannot continue, and a replacement could not either: the server ends."""
 
 
 class Program(NamedTuple):
-    """What one kind of worker does. One that `outlasts` the others is stopped after them."""
+    """A program and its number of workers. One that `outlasts` the others is stopped after them."""
 
     name: str
     workers: int
@@ -71,12 +71,12 @@ class Program(NamedTuple):
 
 
 class SupervisorConfig(NamedTuple):
-    """What to run and how.
+    """The configuration of a supervisor.
 
     on_ready     called once, when the first worker of every program is ready
-    on_stop      called once the stop begins, before any worker is told
-    explain      what an error in a worker is to the parent; None: a fault, which is logged with its stack
-    watchdog_s   a worker whose loop has not turned for so long is replaced; 0: never
+    on_stop      called when the shutdown begins, before the workers are stopped
+    explain      encodes an error of a worker for the parent; None: a fault, which is logged with its stack
+    watchdog_s   a worker without a heartbeat for this time is replaced; 0: never
     """
 
     work: Work
@@ -98,7 +98,7 @@ class _Stop(Exception):
 
 
 class _Failure(msgspec.Struct):
-    """What a worker that fails sends to the supervisor."""
+    """The message of a failing worker to the supervisor."""
 
     text: str
     is_final: bool
@@ -106,13 +106,13 @@ class _Failure(msgspec.Struct):
 
 
 def supervise(wanted: SupervisorConfig) -> None:
-    """Run the workers until SIGTERM or SIGINT; one that dies or stalls is replaced, after a pause that grows.
+    """Run the workers until SIGTERM or SIGINT; one that dies or stalls is replaced, with exponential backoff.
 
-    The first of each program is started before its others, so that it can bring the database up to date before they
-    look at it. After the stop has begun, a second SIGINT ends the workers at once.
+    The first of each program is started before its others, so that it can migrate the database before they open it.
+    During the shutdown, a second SIGINT kills the workers at once.
 
     Raises:
-        WorkerFailed: a worker cannot start, or cannot go on.
+        WorkerFailed: a worker cannot start or continue.
     """
     supervisor = _Supervisor(wanted, _SignalPipe())
     try:
@@ -124,7 +124,7 @@ def supervise(wanted: SupervisorConfig) -> None:
 
 
 class _SignalPipe:
-    """Signals, noticed where they are waited for and nowhere in between, so that no step is left half done."""
+    """Signals through a pipe, handled only where they are waited for, so that no step is interrupted."""
 
     def __init__(self) -> None:
         self._reading, writing = os.pipe()
@@ -135,7 +135,7 @@ class _SignalPipe:
             signal.signal(number, _ignore_signal)
 
     def wait(self, others: Sequence[int], timeout_s: float) -> tuple[list[int], bytes]:
-        """Wait for a signal, for something to read, or for the time to pass: what can be read, and the signals."""
+        """Wait for a signal, for a readable descriptor, or for the timeout; returns the descriptors and the signals."""
         readable, _, _ = select.select([self._reading, *others], [], [], max(0.0, timeout_s))
         signals = b""
         if self._reading in readable:
@@ -146,12 +146,12 @@ class _SignalPipe:
 
 
 def _ignore_signal(number: int, frame: object) -> None:
-    """A handler has to be there for the system to write to the bell's pipe."""
+    """Python writes signals to the pipe only if they have a handler."""
 
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """One worker, whichever process it is at the moment."""
+    """One worker, with its current process."""
 
     number: int
     program: Program
@@ -166,11 +166,11 @@ class _Worker:
     ready_s: float = 0.0
     pause_s: float = _MIN_PAUSE_S
     due_s: float | None = None
-    """When its next process is to be started; None: there is one, or none is wanted."""
+    """When to start its next process; None: one is running, or none is wanted."""
 
     @property
     def name(self) -> dict[str, object]:
-        """How log lines name it."""
+        """Its members in log lines."""
         return {"service": self.program.name, "worker": self.number}
 
 
@@ -192,7 +192,7 @@ class _Supervisor:
         self._beats_systemd = systemd_s is not None
 
     def run(self) -> None:
-        """Start and watch until told to stop.
+        """Start and monitor the workers until a signal.
 
         Raises:
             _Stop: SIGTERM or SIGINT came.
@@ -211,7 +211,7 @@ class _Supervisor:
                         each.due_s = 0.0
 
     def _turn(self, dues_s: Iterable[float], *, stops: bool) -> bytes:
-        """Wait until something happens, something is due, or a tick has passed, and take note of it: the signals."""
+        """Wait for an event, a due start, or the next tick, and handle it; returns the signals."""
         until_s = min((self._ticked_s + self._tick_s, *dues_s))
         pipes = {each.pipe: each for each in self._workers if each.pipe >= 0}
         readable, signals = self._bell.wait(list(pipes), until_s - clock.monotonic_s())
@@ -237,7 +237,7 @@ class _Supervisor:
                 each.due_s = clock.monotonic_s() + _MAX_PAUSE_S
 
     def _start(self, worker: _Worker) -> None:
-        """Fork its process, which may take any time until it is ready: it may have data to bring up to date."""
+        """Fork its process, which may take any time until it is ready: it may migrate data."""
         with ExitStack() as unless_started, ExitStack() as finally_closed:
             reading, writing = os.pipe()
             unless_started.callback(os.close, reading)
@@ -253,10 +253,10 @@ class _Supervisor:
         self._board.note_start(worker.number, pid)
 
     def _fork(self, worker: _Worker, reading: int, writing: int, stacks: IO[bytes]) -> int:
-        """The id of the new process, which does not return from here."""
+        """The id of the new process, which does not return from this call."""
         inherited = [each.pipe for each in self._workers if each.pipe >= 0]
         parent = os.getpid()
-        # What comes between the fork and the worker's own handlers waits for them.
+        # Signals between the fork and the worker's own handlers stay pending.
         signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
         try:
             pid = os.fork()
@@ -269,7 +269,7 @@ class _Supervisor:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
 
     def _hear(self, worker: _Worker) -> bool:
-        """Read what a worker sends: that it is ready, or why it fails. Whether there may be more."""
+        """Read a worker's message: its readiness or its failure. Returns whether there may be more."""
         try:
             piece = os.read(worker.pipe, 65536)
         except BlockingIOError:
@@ -287,11 +287,11 @@ class _Supervisor:
         return True
 
     def _reap(self, *, replaces: bool) -> None:
-        """Take note of the processes that have ended. As the first process of a container this one also inherits what
-        a worker leaves behind.
+        """Handle processes that have ended. As the first process of a container, this one also inherits orphans of
+        workers.
 
         Raises:
-            WorkerFailed: it `replaces`, and there can be no other process in the place of one.
+            WorkerFailed: with `replaces`, a worker cannot be replaced.
         """
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
@@ -300,7 +300,7 @@ class _Supervisor:
                         self._note_end(each, ended[1], replaces=replaces)
 
     def _note_end(self, worker: _Worker, status: int, *, replaces: bool) -> None:
-        """Take note that its process has ended.
+        """Handle the end of its process.
 
         Raises:
             WorkerFailed: as `_reap`.
@@ -327,14 +327,14 @@ class _Supervisor:
         telemetry.logger("workers").error("a worker died and is replaced", **worker.name, **how)
 
     def _ends_server(self, worker: _Worker, failure: _Failure | None) -> bool:
-        """Whether there can be no other process in place of one that has ended: it says so, it cannot start, or the
-        server has not been ready yet."""
+        """Whether a worker that ended cannot be replaced: it says so, it cannot start, or the server was never
+        ready."""
         if failure is None:
             return not self._is_up and worker in self._firsts
         return failure.is_final or not worker.was_ready
 
     def _tick(self, *, ends: bool) -> None:
-        """Look at the heartbeats; `ends` says whether to end who stalls."""
+        """Check the heartbeats; `ends` says whether to kill stalled workers."""
         self._ticked_s = clock.monotonic_s()
         if self._beats_systemd:
             sd_notify(SD_ALIVE)
@@ -346,11 +346,12 @@ class _Supervisor:
             each.is_stalled = stalled_s > STILL_S
             if ends and self._wanted.watchdog_s and stalled_s >= self._wanted.watchdog_s:
                 self._board.note_stall(each.number)
-                late.append((each, f"its event loop has not turned for {stalled_s:.0f} s"))
+                late.append((each, f"its event loop has been blocked for {stalled_s:.0f} s"))
         _end_stalled(late, _STACK_WITHIN_S)
 
     def stop(self) -> None:
-        """End the workers: asked first, killed when they take longer. Those that outlast the others are asked last."""
+        """Stop the workers by SIGTERM, and kill those that take too long. Those that outlast the others are stopped
+        last."""
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self._board.stop()
         self._wanted.on_stop()
@@ -366,7 +367,7 @@ class _Supervisor:
         self._kill()
 
     def _stop(self, workers: Sequence[_Worker], grace_ends_s: float) -> bool:
-        """Ask them to end, and kill those that do not. Whether a second ctrl-C did not cut it short."""
+        """Stop them, and kill those that do not end in time. False: a second ctrl-C interrupted this."""
         for each in _alive(workers):
             os.kill(each.pid, signal.SIGTERM)
         ends_s = max(grace_ends_s, clock.monotonic_s()) + CLOSING_S
@@ -385,7 +386,7 @@ class _Supervisor:
         return True
 
     def _kill(self) -> None:
-        """End what is left. The wait is bounded: a process that waits for a disk cannot end before the disk answers."""
+        """Kill the rest. The wait is bounded: a process that waits for a disk cannot end before the disk responds."""
         for each in _alive(self._workers):
             os.kill(each.pid, signal.SIGKILL)
         until_s = clock.monotonic_s() + _KILLED_WITHIN_S
@@ -399,14 +400,14 @@ def _alive(workers: Sequence[_Worker]) -> list[_Worker]:
 
 
 def _nameless_file() -> IO[bytes]:
-    """A file for one process's stacks: in memory where the system has such files, so that no folder is needed."""
+    """An anonymous file for one process's stack traces, in memory where the system supports that."""
     if sys.platform == "linux":
         return os.fdopen(os.memfd_create("stacks"), "w+b", buffering=0)
     return tempfile.TemporaryFile(buffering=0)
 
 
 def _failure(received: bytes) -> _Failure | None:
-    """Why a worker failed, as it sent it; None when it sent nothing."""
+    """The failure that a worker sent; None without one."""
     if not received.startswith(_FAILED):
         return None
     try:
@@ -422,7 +423,7 @@ def _worker_failed(failure: _Failure | None) -> WorkerFailed:
 
 
 def _end_stalled(workers: Sequence[tuple[_Worker, str]], within_s: float) -> None:
-    """Kill processes that would not heed SIGTERM, and log where each is, as far as it shows that in time, and why."""
+    """Kill stalled processes, and log the stack trace of each, as far as it writes one in time, and the reason."""
     stacks = _stacks([each for each, _ in workers], within_s)
     for (worker, why), stack in zip(workers, stacks, strict=True):
         worker.stall, worker.is_stalled = None, False
@@ -432,8 +433,7 @@ def _end_stalled(workers: Sequence[tuple[_Worker, str]], within_s: float) -> Non
 
 
 def _stacks(workers: Sequence[_Worker], within_s: float) -> list[list[str]]:
-    """Where each thread of each worker is, as lines. The processes write it in signal handlers, whatever they are
-    doing, and all at the same time."""
+    """The stack traces of each worker, as lines. The processes write them in signal handlers, all at the same time."""
     for each in workers:
         with suppress(ProcessLookupError):
             os.kill(each.pid, _STACK_SIGNAL)
@@ -457,18 +457,18 @@ def _stack(worker: _Worker) -> list[str]:
 
 
 def _run_worker(wanted: SupervisorConfig, number: int, writing: int, stacks: IO[bytes], parent: int) -> NoReturn:
-    """The worker's whole life."""
+    """Run a worker process to its end."""
     exit_code = 1
     try:
         signal.set_wakeup_fd(-1)
         for each in _HEEDED:
             signal.signal(each, signal.SIG_DFL)
-        # Ctrl-C reaches every process of a terminal; the supervisor decides what it means.
+        # Ctrl-C reaches every process of a terminal; the supervisor handles it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         faulthandler.register(_STACK_SIGNAL, stacks, all_threads=True)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
         if sys.platform == "linux":
-            # Not SIGTERM, which a loop that stands still would not heed: no orphan keeps the port or the data.
+            # Not SIGTERM, which a stalled loop ignores: an orphan must not keep the port or the data.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == parent:
             with _report_failure(wanted, number, writing):
@@ -483,7 +483,7 @@ def _run_worker(wanted: SupervisorConfig, number: int, writing: int, stacks: IO[
 
 @contextmanager
 def _report_failure(wanted: SupervisorConfig, number: int, writing: int) -> Generator[None]:
-    """Send what ends the block to the supervisor, and log it when it is a fault."""
+    """Send the exception that ends the block to the supervisor, and log it when it is a fault."""
     try:
         yield
     except Exception as error:
