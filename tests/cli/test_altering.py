@@ -71,7 +71,7 @@ def test_a_first_installation_that_was_cut_off_is_ended_by_an_upgrade_alone(run:
     done = run("user", "create", "eve", "--role", "administrator", "--data", data)
 
     assert refused.returncode == Exit.CONFLICT
-    assert "steps of modules are to come: create the table " in refused.stderr
+    assert "steps of modules are pending: create the table " in refused.stderr
     assert "Run: countersign db upgrade" in refused.stderr
     assert [upgraded.returncode, done.returncode] == [Exit.OK, Exit.OK], upgraded.stderr + done.stderr
 
@@ -93,7 +93,7 @@ def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path
 
     for each in refused:
         assert each.returncode == Exit.CONFLICT, [*each.args, each.stderr]
-        assert "are to come: " in each.stderr
+        assert "are pending: " in each.stderr
         assert "Run: countersign db upgrade" in each.stderr
     assert after == before
     assert upgraded.returncode == Exit.OK

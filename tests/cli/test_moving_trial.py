@@ -130,7 +130,7 @@ def test_what_is_another_roles_is_refused(run: Run, here: Path, target: Target, 
     table = run(*command)
 
     require_refused(schema, f"belongs to the role {target.other}", f"ALTER SCHEMA records OWNER TO {target.role};")
-    require_refused(table, "something in the schema records", f"of the role {target.other}", "drop the schema")
+    require_refused(table, "the schema records of the database", f"to the role {target.other}", "drop the schema")
 
 
 def test_the_bucket_is_tried_and_nothing_stays(run: Run, here: Path, target: Target, s3_url: Bucket) -> None:

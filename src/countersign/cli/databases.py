@@ -74,7 +74,7 @@ async def _pending(settings: Settings, service: str | None) -> tuple[list[str], 
     """The services that are meant, and what is to come for them.
 
     Raises:
-        RightMissing: PostgreSQL's role may not apply it.
+        PrivilegeMissing: PostgreSQL's role may not apply it.
     """
     wanted, names = await _wanted(settings, service), list[str]()
     for each in wanted:

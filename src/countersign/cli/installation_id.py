@@ -249,5 +249,5 @@ async def _adopted(settings: Settings, *, is_new: bool) -> str:
 async def _require_upgraded(places: InstallationPlaces) -> None:
     tables = store.TABLES if places.service.schema == opening.SCHEMA else record_store.TABLES
     if places.database is not None and await migrate.pending(places.database, tables.migrations):
-        why = f"migrations of {places.service.schema} are to come"
+        why = f"migrations of {places.service.schema} are pending"
         raise Failure(ADOPTING, why=why, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)

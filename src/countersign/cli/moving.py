@@ -263,7 +263,7 @@ async def _require_empty(move: Move) -> None:
     """Insist that the schemas there are not, or are empty and the role's own.
 
     Raises:
-        NotEmpty, RightMissing: they are not, or cannot be made.
+        NotEmpty, PrivilegeMissing: they are not, or cannot be made.
     """
     for each in await privileges_at(move.to, installation.SCHEMAS):
         each.require_new()

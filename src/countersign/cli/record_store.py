@@ -98,9 +98,9 @@ async def upgrade(settings: Settings) -> list[str]:
 
     Raises:
         Moved, Unavailable, ValueError, WouldDestroy, DataInTheWay, SchemaMismatch: as `pending`.
-        RightMissing: PostgreSQL's role may not make or alter tables.
+        PrivilegeMissing: PostgreSQL's role may not make or alter tables.
         BadSetting, MasterKeyRefused: no master key was given, or it cannot be read or made.
-        CannotUnseal: the master key is not the one of the database.
+        DecryptionFailed: the master key is not the one of the database.
     """
     await made_ready(settings)
     async with TABLES.opened(settings) as database:

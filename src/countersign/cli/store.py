@@ -142,7 +142,7 @@ async def upgrade(settings: Settings) -> list[str]:
 
     Raises:
         Moved, Unavailable, ValueError, SchemaMismatch: as `pending`.
-        RightMissing: PostgreSQL's role may not make or alter tables.
+        PrivilegeMissing: PostgreSQL's role may not make or alter tables.
         MasterKeyRefused: see `made_ready`.
     """
     await made_ready(settings)

@@ -106,7 +106,7 @@ class Tables:
         """Insist that every master key which sealed anything here is present, and opens the service's own keys.
 
         Raises:
-            CannotUnseal: keys are missing; it names each. Or the service's own keys do not open.
+            DecryptionFailed: keys are missing; it names each. Or the service's own keys do not open.
         """
         async with self.opened(settings) as database:
             await reencryption.require_keys(database, self.columns, master)
@@ -119,7 +119,7 @@ class Tables:
 
         Raises:
             ForeignParts: they do not.
-            RightMissing: the role may not make a schema.
+            PrivilegeMissing: the role may not make a schema.
             SchemaMismatch: they belong to another version.
         """
         if not settings.database_url:

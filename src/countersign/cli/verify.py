@@ -222,7 +222,7 @@ async def _keys(settings: Settings) -> AsyncIterator[Finding]:
         lots: list[KeyUsage] = []
         for part in parts:
             if await migrate.pending(part.database, part.tables.migrations):
-                detail = "migrations are to come (countersign db upgrade): what is sealed was not looked at"
+                detail = "migrations are pending (countersign db upgrade): encrypted values were not checked"
                 yield Finding(part.tables.schema, detail, is_harm=False)
             else:
                 lots += await part.lots(master)

@@ -21,7 +21,7 @@ async def end_access(transaction: Transaction, master: MasterKey) -> None:
     are as they were then.
 
     Raises:
-        CannotUnseal: the master key is not the store's.
+        DecryptionFailed: the master key is not the store's.
     """
     await keys.renew(transaction, master)
     await identity.end_every_session(transaction)

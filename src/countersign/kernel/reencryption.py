@@ -47,7 +47,7 @@ async def require_keys(database: Database, columns: Sequence[EncryptedColumn], m
     """Insist that every key which sealed anything is present; the values are not opened.
 
     Raises:
-        CannotUnseal: keys are missing; it names each.
+        DecryptionFailed: keys are missing; it names each.
         Unavailable: the database cannot be read.
     """
     needed = {key_id for column in columns for key_id in await _key_ids(database, column)}

@@ -28,7 +28,7 @@ async def secret(database: Database, master: MasterKey) -> bytes:
     """The secret; the first of several starters makes it, the others read it.
 
     Raises:
-        CannotUnseal: the master key is not the one it was sealed with.
+        DecryptionFailed: the master key is not the one it was sealed with.
     """
     row = await database.fetch_one(_STORED, NAME)
     if row is None:
@@ -47,7 +47,7 @@ async def require(database: Database, master: MasterKey) -> None:
     """Open the secret if there is one; none is made.
 
     Raises:
-        CannotUnseal: the master key is not the one it was sealed with.
+        DecryptionFailed: the master key is not the one it was sealed with.
     """
     row = await database.fetch_one(_STORED, NAME)
     if row is not None:

@@ -121,7 +121,7 @@ async def test_tables_of_another_role_are_neither_written_nor_altered(poor: Poor
         found.require_upgrade()
 
     assert "countersign doctor" in denied.value.detail
-    assert f"of the role {poor.other}" in taken.value.detail
+    assert f"to the role {poor.other}" in taken.value.detail
     assert poor.other in unaltered.value.detail
     assert f'OWNER TO "{poor.role}"' in unaltered.value.remedy
 

@@ -42,7 +42,7 @@ async def token_keys(database: Database, master: MasterKey) -> KeyRing:
     """The ring of signing keys; the first of several starters makes it, the others read it.
 
     Raises:
-        CannotUnseal: the master key is not the one the ring was sealed with.
+        DecryptionFailed: the master key is not the one the ring was sealed with.
     """
     known = await stored_keys(database, master)
     if known is not None:
@@ -60,7 +60,7 @@ async def stored_keys(reader: Reader, master: MasterKey) -> KeyRing | None:
     """The ring that is stored, if one was made.
 
     Raises:
-        CannotUnseal: the master key is not the one the ring was sealed with.
+        DecryptionFailed: the master key is not the one the ring was sealed with.
     """
     row = await reader.fetch_one(STORED, NAME)
     return None if row is None else KeyRing.from_json(decrypt(master, bytes(row[0]), PURPOSE))
@@ -77,7 +77,7 @@ async def rotate(database: Database, master: MasterKey, *, drop_previous: bool) 
 
     Raises:
         KeysChanged: another rotation came between.
-        CannotUnseal: the master key is not the one the ring was sealed with.
+        DecryptionFailed: the master key is not the one the ring was sealed with.
     """
     await token_keys(database, master)
     async with database.transaction() as transaction:
@@ -96,7 +96,7 @@ async def renew(transaction: Transaction, master: MasterKey) -> None:
     """Put a fresh ring in place of the one that is stored: every token of before has ended.
 
     Raises:
-        CannotUnseal: the master key is not the one the ring was sealed with.
+        DecryptionFailed: the master key is not the one the ring was sealed with.
     """
     if await stored_keys(transaction, master) is None:
         return
@@ -131,7 +131,7 @@ class Watched:
 
         Raises:
             Unavailable: the database cannot be reached.
-            CannotUnseal: the ring was sealed with a master key this process does not have.
+            DecryptionFailed: the ring was sealed with a master key this process does not have.
         """
         numbers = await self._current()
         if numbers[self._position] != self._identity:

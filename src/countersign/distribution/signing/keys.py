@@ -23,7 +23,7 @@ async def current(store: Store, org_id: str) -> SigningKey:
     """The organisation's key, made now if it has none; of several that ask first, all get the same.
 
     Raises:
-        CannotUnseal: the master key is not the one the key was sealed with.
+        DecryptionFailed: the master key is not the one the key was sealed with.
     """
     known = await queries.newest(store.database, store.master, org_id)
     if known is None:
@@ -40,7 +40,7 @@ async def rotate(transaction: Transaction, store: Store, org_id: str, slug: str)
 
     Raises:
         KeyJustRotated: another rotation came between.
-        CannotUnseal: the master key is not the one the key was sealed with.
+        DecryptionFailed: the master key is not the one the key was sealed with.
     """
     fresh = new_signing_key()
     known = await queries.newest(transaction, store.master, org_id)

@@ -47,7 +47,7 @@ async def newest(reader: Reader, master: MasterKey, org_id: str) -> tuple[int, S
     """The number and the key that sign now.
 
     Raises:
-        CannotUnseal: the master key is not the one the key was sealed with.
+        DecryptionFailed: the master key is not the one the key was sealed with.
     """
     row = await reader.fetch_one(NEWEST, org_id)
     return None if row is None else (row[0], signing_key(decrypt(master, bytes(row[1]), PURPOSE)))

@@ -1,4 +1,4 @@
-"""How long reads and transactions take, and how many are under way, whichever engine stands behind them."""
+"""Metrics of a database: the duration of reads and transactions, and how many are running, on any engine."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -10,32 +10,32 @@ from countersign.kernel.database.port import Database, Dialect, Transaction
 
 READS = metrics.histogram(
     "countersign_database_read_seconds",
-    "Reads outside of transactions, the wait for a connection included.",
+    "Duration of reads outside of transactions, including the wait for a connection.",
     "database",
 )
 TRANSACTIONS = metrics.histogram(
     "countersign_database_transaction_seconds",
-    "Transactions from their first statement to the wish to commit or roll back.",
+    "Duration of transactions from their first statement to the commit or rollback.",
     "database",
 )
 COMMITS = metrics.histogram(
-    "countersign_database_commit_seconds", "From the wish to commit until the change is durable.", "database"
+    "countersign_database_commit_seconds", "Duration of commits until the change is durable.", "database"
 )
 RUNNING = metrics.gauge(
     "countersign_database_running",
-    "Transactions under way, and reads that hold a connection of PostgreSQL's pool.",
+    "Open transactions, and reads that hold a connection of the PostgreSQL pool.",
     *("database", "kind"),
 )
 WAITING = metrics.gauge(
     "countersign_database_waiting",
-    "Transactions that wait to begin: on SQLite for their turn to write, on PostgreSQL for a connection.",
+    "Transactions that wait to begin: on SQLite for the write lock, on PostgreSQL for a connection.",
     "database",
 )
-WAL = metrics.gauge("countersign_database_wal_bytes", "Length of SQLite's write-ahead log.", "database")
+WAL = metrics.gauge("countersign_database_wal_bytes", "Size of SQLite's write-ahead log.", "database")
 
 
 def wal_bytes(path: Path) -> int:
-    """How long the write-ahead log of a SQLite file is; 0 without one."""
+    """The size of the write-ahead log of a SQLite file; 0 without one."""
     try:
         return path.with_name(path.name + "-wal").stat().st_size
     except FileNotFoundError:
@@ -43,9 +43,9 @@ def wal_bytes(path: Path) -> int:
 
 
 class InstrumentedDatabase:
-    """The given database, its transactions measured under a name in the numbers.
+    """A database with metrics for its transactions.
 
-    Its reads are its own methods, which time themselves: one more call for each would cost as much as all of this.
+    Reads are the inner database's methods, which measure themselves: another call per read would double the cost.
     """
 
     def __init__(self, inner: Database, name: str) -> None:
@@ -61,12 +61,12 @@ class InstrumentedDatabase:
 
     @property
     def dialect(self) -> Dialect:
-        """The inner one's."""
+        """See Database."""
         return self._inner.dialect
 
     @property
     def broken(self) -> asyncio.Event:
-        """The inner one's."""
+        """See Database."""
         return self._inner.broken
 
     @asynccontextmanager

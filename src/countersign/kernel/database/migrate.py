@@ -32,18 +32,18 @@ _TYPES: dict[Dialect, dict[str, str]] = {
 
 
 class NotPortable(Exception):
-    """The schema text says something the two engines do not both do; the text names it."""
+    """The schema text uses a feature that not both engines support; the text names it."""
 
 
 def in_dialect(text: str, dialect: Dialect) -> str:
-    """The schema text as the engine understands it.
+    """Translate the schema text to the dialect of the engine.
 
     Raises:
         NotPortable: a constraint is DEFERRABLE (on SQLite it would fail the COMMIT that many transactions share), or
-            a block is for an engine that is not known.
+            a block names an unknown engine.
     """
     if re.search(r"\bDEFERRABLE\b", text, re.IGNORECASE):
-        raise NotPortable("DEFERRABLE: check the rule at once, or in the code")
+        raise NotPortable("DEFERRABLE: use an immediate constraint, or check in the code")
     return "".join(_translate(pieces, dialect) for pieces in _statements(_of_engine(text, dialect)))
 
 
@@ -57,7 +57,7 @@ def _of_engine(text: str, dialect: Dialect) -> str:
 
 
 def _statements(text: str) -> list[list[str]]:
-    """Each statement as its pieces: words, literals, comments; the semicolon begins the piece list after it."""
+    """Each statement as its tokens: words, literals, comments; the semicolon starts the next list."""
     found: list[list[str]] = [[]]
     for piece in _PIECE.findall(text):
         if piece == ";":
@@ -106,18 +106,18 @@ _LEDGER_EXISTS: dict[Dialect, str] = {
 _APPLIED = "SELECT number, name, sha256 FROM schema_migration ORDER BY number"
 _APPLY = "INSERT INTO schema_migration (number, name, sha256, applied_at) VALUES ($1, $2, $3, $4)"
 
-# Held until the transaction ends; the key is the schema's own, so that two services do not wait for each other.
+# Held until the transaction ends; the key includes the schema, so that two services do not wait for each other.
 _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtext('schema_migration.' || current_schema()))"
 
 
 class SchemaMismatch(Exception):
-    """The database and the code's migrations do not belong together; the text, or the remedy, says what to do."""
+    """The database does not match the code's migrations; the text or the remedy says what to do."""
 
     remedy: str = ""
 
 
 class SchemaBehind(SchemaMismatch):
-    """The tables are not yet what code and settings want, and whoever works on them here does not alter them."""
+    """Migrations are pending, and this process does not apply them."""
 
     def __init__(self, text: str, remedy: str) -> None:
         super().__init__(text)
@@ -125,7 +125,7 @@ class SchemaBehind(SchemaMismatch):
 
 
 class Migration(NamedTuple):
-    """One file: its number, its name without the ending, its text and that text's SHA-256 in hexadecimal."""
+    """One file: its number, its name without the suffix, its text, and the SHA-256 of the text in hexadecimal."""
 
     number: int
     name: str
@@ -145,19 +145,19 @@ def migrations(package: str) -> list[Migration]:
             continue
         name = _NAME.fullmatch(file.name)
         if name is None:
-            raise SchemaMismatch(f"{file.name}: a migration is called 0001_what_it_does.sql")
+            raise SchemaMismatch(f"{file.name}: the name of a migration must be like 0001_what_it_does.sql")
         text = file.read_text(encoding="utf-8").replace("\r\n", "\n")
         digest = hashlib.sha256(text.encode()).hexdigest()
         found.append(Migration(int(name[1]), file.name.removesuffix(".sql"), text, digest))
     found.sort()
     for wanted, migration in enumerate(found, 1):
         if migration.number != wanted:
-            raise SchemaMismatch(f"{migration.name}: the number {wanted:04d} was expected here")
+            raise SchemaMismatch(f"{migration.name}: expected the number {wanted:04d}")
     return found
 
 
 async def pending(database: Database, package: str) -> list[str]:
-    """The names of the migrations that are still to be applied, in order; changes nothing.
+    """The names of the pending migrations, in order; read-only.
 
     Raises:
         SchemaMismatch: as `upgrade`.
@@ -169,27 +169,27 @@ async def pending(database: Database, package: str) -> list[str]:
 
 
 def ledger(dialect: Dialect) -> str:
-    """The statement that makes the table LEDGER."""
+    """The statement that creates the table LEDGER."""
     return in_dialect(_LEDGER, dialect)
 
 
 async def check_current(database: Database, package: str) -> str:
-    """Say that the database is what this code was made for, for a health check.
+    """Check that the database matches this code, for a health check.
 
     Raises:
-        Unavailable: migrations are to come, or it was made by newer code.
+        Unavailable: migrations are pending, or newer code has migrated it.
     """
     try:
         left = await pending(database, package)
     except SchemaMismatch as error:
         raise Unavailable(str(error)) from error
     if left:
-        raise Unavailable(f"to be applied: {', '.join(left)}")
+        raise Unavailable(f"pending migrations: {', '.join(left)}")
     return "up to date"
 
 
 async def require_applied(database: Database, package: str, schema: str) -> None:
-    """Insist that nothing is pending; changes nothing.
+    """Check that no migration is pending; read-only.
 
     Raises:
         Behind: something is; the remedy is the command that applies it.
@@ -197,16 +197,16 @@ async def require_applied(database: Database, package: str, schema: str) -> None
     """
     names = await pending(database, package)
     if names:
-        raise SchemaBehind(f"migrations of {schema} are to come: {', '.join(names)}", "Run: countersign db upgrade")
+        raise SchemaBehind(f"migrations of {schema} are pending: {', '.join(names)}", "Run: countersign db upgrade")
 
 
 async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list[str]:
-    """Apply what is pending, but for so many of the last; the names of those that this call applied.
+    """Apply the pending migrations, except for the last `leaving`; returns the names of the applied ones.
 
     Raises:
-        SchemaMismatch: an applied file was changed, or the database was made by newer code.
-        NotPortable: a file says something the two engines do not both do.
-        RightMissing: PostgreSQL's role may not make or alter tables.
+        SchemaMismatch: an applied file was changed, or newer code has migrated the database.
+        NotPortable: a file uses a feature that not both engines support.
+        PrivilegeMissing: the PostgreSQL role may not create or alter tables.
     """
     known = migrations(package)
     known = known[: len(known) - leaving]
@@ -228,27 +228,27 @@ async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list
 
 
 def log_applied(package: str, name: str, began_s: float) -> None:
-    """Log a migration that is durable, with its duration."""
+    """Log a committed migration, with its duration."""
     elapsed_ms = round((clock.monotonic_s() - began_s) * 1000, 3)
     service = package.removesuffix(".migrations").rpartition(".")[2]
     telemetry.logger("database").info("migration", service=service, name=name, elapsed_ms=elapsed_ms)
 
 
 async def require_rights(database: Database) -> None:
-    """Insist that tables can be made and altered; on SQLite whoever writes may.
+    """Check that tables can be created and altered; on SQLite every writer may.
 
     Raises:
-        RightMissing: PostgreSQL's role may not.
+        PrivilegeMissing: PostgreSQL's role may not.
     """
     if database.dialect == "postgres":
         (await privileges(database)).require_upgrade()
 
 
 async def create_within(transaction: Transaction, package: str, dialect: Dialect) -> None:
-    """Apply every migration within a transaction under way, in a schema that has none; others that would do so wait.
+    """Apply every migration in an open transaction, in a schema that has none; concurrent callers wait.
 
     Raises:
-        NotEmpty: somebody else was faster.
+        NotEmpty: another process was first.
         SchemaMismatch, NotPortable: as `upgrade`.
     """
     await _lock_migrations(transaction, dialect)
@@ -259,7 +259,7 @@ async def create_within(transaction: Transaction, package: str, dialect: Dialect
 
 
 async def create_scratch(transaction: Transaction, package: str, dialect: Dialect, *, leaving: int) -> None:
-    """Apply all migrations but so many of the last in a schema of one's own, to look at what they make.
+    """Apply all migrations except for the last `leaving` in a temporary schema, to compare the result.
 
     Raises:
         NotPortable: as `upgrade`.
@@ -271,7 +271,7 @@ async def create_scratch(transaction: Transaction, package: str, dialect: Dialec
 
 
 async def count_pending_within(reader: Reader, package: str) -> int:
-    """How many migrations are still to be applied where some are.
+    """The number of pending migrations of a database that has a ledger.
 
     Raises:
         SchemaMismatch: as `upgrade`.
@@ -280,7 +280,7 @@ async def count_pending_within(reader: Reader, package: str) -> int:
 
 
 async def upgrade_within(transaction: Transaction, package: str, dialect: Dialect) -> list[str]:
-    """The same within a transaction under way, of tables that nobody else sees yet.
+    """Apply the pending migrations in an open transaction, to tables that are not visible to others yet.
 
     Raises:
         SchemaMismatch, NotPortable: as `upgrade`.
@@ -292,7 +292,7 @@ async def upgrade_within(transaction: Transaction, package: str, dialect: Dialec
 
 
 async def _lock_migrations(transaction: Transaction, dialect: Dialect) -> None:
-    """On SQLite a transaction is alone anyway."""
+    """Lock out concurrent migrations; on SQLite a transaction is exclusive anyway."""
     if dialect == "postgres":
         await transaction.run("SET LOCAL lock_timeout = 0")
         await transaction.fetch(_ONE_AT_A_TIME)
@@ -308,11 +308,11 @@ async def _unapplied(reader: Reader, known: list[Migration]) -> list[Migration]:
     applied = await reader.fetch(_APPLIED)
     if len(applied) > len(known):
         names = ", ".join(str(name) for _, name, _ in applied[len(known) :])
-        raise SchemaMismatch(f"the database was made by a newer version ({names}): install that version or a later one")
+        raise SchemaMismatch(f"a newer version migrated the database ({names}): install that version or a later one")
     for migration, (number, name, sha256) in zip(known, applied, strict=False):
         if (migration.number, migration.sha256) != (number, sha256):
             raise SchemaMismatch(
-                f"{name} was applied to this database and is another file now: restore it, and put the change into a "
-                "new migration"
+                f"{name} was changed after it was applied to this database: restore the file, and put "
+                "the change into a new migration"
             )
     return known[len(applied) :]

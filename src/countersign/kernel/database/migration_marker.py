@@ -1,8 +1,8 @@
-"""The mark that a folder's databases are in PostgreSQL: nobody writes SQLite files there by accident from then on.
+"""The marker that a folder's databases are in PostgreSQL, so that SQLite files are not written there by accident.
 
-A move writes it before the target becomes visible. So whoever is killed in between leaves files that are not served,
-and never two installations that both are. A folder that never had such files gets it once PostgreSQL was opened for
-it: a command that lacks the setting would make an empty installation there, and back that one up.
+A migration to PostgreSQL writes it before the target becomes visible: killed in between, it leaves files that are not
+served, and never two active installations. A folder without SQLite files gets it when PostgreSQL is opened for it: a
+command without the setting would otherwise create an empty installation there, and back that one up.
 """
 
 import os
@@ -18,8 +18,8 @@ FILES = "*.sqlite"
 
 
 class MigrationMarker(msgspec.Struct, frozen=True):
-    """What the file says: the move's id, which the target bears as well, where to (without a password), since when
-    (RFC 3339), and whether it is known to have ended."""
+    """The content of the file: the id of the migration, which the target has as well, the target (without a password),
+    the start (RFC 3339), and whether it is complete."""
 
     id: str
     to: str
@@ -36,10 +36,10 @@ class DatabaseMoved(Refused):
 
 
 def read_marker(folder: Path) -> MigrationMarker | None:
-    """The folder's mark, or None.
+    """The folder's marker, or None.
 
     Raises:
-        Moved: there is one, and it cannot be read.
+        DatabaseMoved: it cannot be read.
     """
     try:
         return msgspec.json.decode((folder / FILE_NAME).read_bytes(), type=MigrationMarker)
@@ -47,46 +47,46 @@ def read_marker(folder: Path) -> MigrationMarker | None:
         return None
     except (OSError, msgspec.MsgspecError) as error:
         raise DatabaseMoved(
-            f"{folder / FILE_NAME} cannot be read", resolution="Restore it, or ask who moved it."
+            f"{folder / FILE_NAME} cannot be read", resolution="Restore it from a backup of the folder."
         ) from error
 
 
 def require_not_moved(folder: Path) -> None:
-    """Insist that the folder's files are the ones in use.
+    """Check that the folder's files are in use.
 
     Raises:
-        Moved: they are not.
+        DatabaseMoved: they are not.
     """
     if not (folder / FILE_NAME).exists():
         return
     mark = read_marker(folder)
     if mark is None:
         return
-    back = f"To go back instead, see that nobody serves the other, then remove {folder / FILE_NAME}."
+    back = f"To go back instead, stop every server of the other database, then remove {folder / FILE_NAME}."
     if mark.is_complete:
         text = f"the databases of {folder} are in {mark.to} since {mark.at}"
         raise DatabaseMoved(
-            text, resolution=f"Set COUNTERSIGN_DATABASE_URL to it. {back} What happened there is not here."
+            text, resolution=f"Set COUNTERSIGN_DATABASE_URL to it. {back} Changes made there are not in these files."
         )
-    text = f"a move of these databases to {mark.to} began at {mark.at} and was cut off"
-    raise DatabaseMoved(text, resolution=f"Run the same `countersign db migrate` again, which ends it. {back}")
+    text = f"a migration of these databases to {mark.to} began at {mark.at} and was interrupted"
+    raise DatabaseMoved(text, resolution=f"Run the same `countersign db migrate` again to complete it. {back}")
 
 
 def require_in_use(folder: Path, url: str) -> None:
-    """Insist that the folder's own files, which an empty address means, are the ones in use.
+    """Check that the folder's own files are in use, if the database URL is empty.
 
     Raises:
-        Moved: they are not.
+        DatabaseMoved: they are not.
     """
     if not url:
         require_not_moved(folder)
 
 
 def mark_new_folder(folder: Path, url: str) -> None:
-    """Mark a folder without files of its own as PostgreSQL's at the address, which was opened.
+    """Mark a folder without SQLite files as an installation on the PostgreSQL database that was opened.
 
     Raises:
-        OSError: the mark cannot be written.
+        OSError: the marker cannot be written.
     """
     if url and not (folder / FILE_NAME).exists() and not _has_files(folder):
         write_marker(
@@ -98,17 +98,17 @@ def mark_new_folder(folder: Path, url: str) -> None:
 
 
 def is_ambiguous(folder: Path) -> bool:
-    """Whether there are SQLite files in the folder that no mark keeps from being written."""
+    """Whether the folder has SQLite files and no marker."""
     return _has_files(folder) and not (folder / FILE_NAME).exists()
 
 
 def write_marker(folder: Path, mark: MigrationMarker) -> None:
-    """Mark the folder; on the disk when this returns.
+    """Write the marker durably.
 
     Raises:
         OSError: it cannot be written.
     """
-    # Several processes may begin in a new folder at once.
+    # Several processes may start in a new folder at once.
     path = folder / f"{FILE_NAME}.{os.getpid()}.unfinished"
     with path.open("wb") as file:
         file.write(msgspec.json.encode(mark))
@@ -119,7 +119,7 @@ def write_marker(folder: Path, mark: MigrationMarker) -> None:
 
 
 def remove_marker(folder: Path) -> None:
-    """Take the mark away again."""
+    """Remove the marker."""
     (folder / FILE_NAME).unlink(missing_ok=True)
     _sync(folder)
 

@@ -1,4 +1,4 @@
-"""Opening a database by its address: the one place that chooses between the engines."""
+"""Opening a database by its URL: the only module that chooses the engine."""
 
 from pathlib import Path
 
@@ -20,16 +20,16 @@ async def open_database(
     max_bytes: int = 0,
     name: str = "",
 ) -> Database:
-    """Open the database at the address: `sqlite:////absolute/file.db` or `postgresql://…`.
+    """Open the database at the URL: `sqlite:////absolute/file.db` or `postgresql://…`.
 
-    On PostgreSQL the service's tables live in `schema`, which is created when missing, and `pool` is the number of
-    connections. A SQLite file is one service's alone, so that it needs no schema; `reserve_bytes` is the room on
-    its volume that writes leave free, `max_bytes` its greatest length (0: any). `name` is what the numbers call it;
-    without one it is the schema.
+    On PostgreSQL the service's tables are in `schema`, which is created if missing, and `pool` is the number of
+    connections. A SQLite file belongs to one service, so that it needs no schema; `reserve_bytes` is the free space
+    that writes leave on its volume, `max_bytes` its maximum size (0: unlimited). `name` is its label in metrics, by
+    default the schema.
 
     Raises:
         Unavailable: the file cannot be opened, or the server cannot be reached.
-        ValueError: the address is of neither kind, or cannot be read; nothing of it is quoted.
+        ValueError: the URL has another scheme, or cannot be parsed; the text quotes nothing of it.
     """
     name = name or schema
     if url.startswith(SQLITE):
@@ -47,4 +47,4 @@ async def open_database(
             url, schema=schema, pool=pool, read_deadline_s=read_deadline_s, name=name
         )
         return InstrumentedDatabase(reached, name)
-    raise ValueError("a database address begins with sqlite:/// or postgresql://")
+    raise ValueError("a database URL begins with sqlite:/// or postgresql://")

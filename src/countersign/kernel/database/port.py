@@ -6,16 +6,16 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol, TypeAlias
 
 Value: TypeAlias = None | int | float | str | bytes
-"""What goes in as a parameter. Moments are `Instant` (microseconds), lists and objects JSON text."""
+"""A parameter. Points in time are `Instant` (microseconds), lists and objects are JSON text."""
 
 Row: TypeAlias = tuple[Any, ...]
-"""What comes out, in the order of the selected columns; the query's function gives it a type at once."""
+"""A result row, in the order of the selected columns; the function of the query converts it to a type."""
 
 Dialect: TypeAlias = Literal["sqlite", "postgres"]
 
 
 class Reader(Protocol):
-    """Where a statement that only reads may be run. Statements use `$1`, `$2`, … for values."""
+    """Runs statements that only read. Statements use `$1`, `$2`, … for values."""
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
         """All rows. For statements bounded by an index and a limit: on SQLite they run on the event loop."""
@@ -27,22 +27,22 @@ class Reader(Protocol):
 
 
 class Transaction(Reader, Protocol):
-    """One transaction under way. Code inside never commits: leaving the block does, an exception rolls back."""
+    """An open transaction. Leaving its block commits, an exception rolls back."""
 
     async def run(self, statement: str, *values: Value) -> int:
-        """Run a statement that writes, or several without values; the number of rows the (last) one changed."""
+        """Run a statement that writes, or several without values; returns the rows changed by the (last) one."""
         ...
 
     async def run_many(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
-        """Run one statement for every row, off the event loop; `rows` may be read in another thread."""
+        """Run one statement for every row, off the event loop; `rows` may be iterated in another thread."""
         ...
 
     def savepoint(self) -> AbstractAsyncContextManager[None]:
-        """A block whose writes alone are undone when it is left by an exception."""
+        """A block whose writes are rolled back by an exception, without the rest of the transaction."""
         ...
 
     def after_commit(self, action: Callable[[], None]) -> None:
-        """Call the action once the transaction is durable; never when it is rolled back."""
+        """Call the action after the commit; never after a rollback."""
         ...
 
 
@@ -51,17 +51,17 @@ class Database(Reader, Protocol):
 
     @property
     def dialect(self) -> Dialect:
-        """Which SQL dialect stands behind the port, for the few statements that must differ."""
+        """The SQL dialect of the engine, for the few statements that must differ."""
         ...
 
     @property
     def broken(self) -> asyncio.Event:
-        """Set once the disk has failed under a commit: this process will not write again, and is to be ended, so that
-        another one begins with what is on the disk."""
+        """Set after the disk failed during a commit: this process does not write any more and must be restarted, so
+        that the new one reads the state on the disk."""
         ...
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
-        """All rows of a read that no index bounds: off the event loop, ended by the read deadline.
+        """All rows of a read that no index bounds: off the event loop, with the read deadline.
 
         Raises:
             Unavailable: the deadline passed.
@@ -69,36 +69,36 @@ class Database(Reader, Protocol):
         ...
 
     def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
-        """The rows in batches of `batches` in size, in constant memory, from one snapshot.
+        """The rows in batches of at most MAX_ROWS and about MAX_BYTES, in constant memory, from one snapshot.
 
         It holds a connection until it ends: leave it early only inside `contextlib.aclosing`.
         """
         ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
-        """A writing transaction. When the block is left normally it is durable (fsync) before control returns.
+        """A writing transaction, durable (fsync) when the block has been left normally.
 
         Raises:
-            StorageFull: no room; nothing of the transaction was kept.
-            Unavailable: the engine could not be reached or refused to write; nothing was kept.
+            StorageFull: no space; the transaction was rolled back.
+            Unavailable: the engine cannot be reached or refused to write; the transaction was rolled back.
         """
         ...
 
     async def close(self) -> None:
-        """Wait for what is under way, then close every connection."""
+        """Wait for running operations, then close every connection."""
         ...
 
 
 class ConstraintViolation(Exception):
-    """A statement broke a UNIQUE, FOREIGN KEY, NOT NULL or CHECK rule; the statement did nothing.
+    """A statement violated a UNIQUE, FOREIGN KEY, NOT NULL or CHECK constraint; it had no effect.
 
-    Expect it with ON CONFLICT in the statement instead of catching this: inside a PostgreSQL transaction a failed
-    statement spoils the whole transaction, unless it stood in a `savepoint()`.
+    Prefer ON CONFLICT in the statement to catching this: in a PostgreSQL transaction a failed statement aborts the
+    whole transaction, unless it ran in a `savepoint()`.
     """
 
 
 class WrittenOutsideTransaction(Exception):
-    """A statement that writes was given to a reader; open a `transaction()` for it."""
+    """A statement that writes was run on a reader; use a `transaction()`."""
 
 
 MAX_ROWS = 500
@@ -107,7 +107,7 @@ MAX_BYTES = 1 << 18
 
 
 def length(row: Row) -> int:
-    """About how many bytes the row's texts take."""
+    """The approximate size of the row in bytes."""
     return sum(len(value) for value in row if isinstance(value, str | bytes))
 
 

@@ -273,7 +273,7 @@ async def open_postgres(
 
     Raises:
         Unavailable: the server cannot be reached, or refuses the user; the text tells which.
-        RightMissing: the schema cannot be made, or used.
+        PrivilegeMissing: the schema cannot be made, or used.
     """
     settings = {
         "application_name": APPLICATION,

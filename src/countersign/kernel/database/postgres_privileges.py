@@ -1,11 +1,11 @@
-"""What the role of a database's address may do there, looked at before it is needed: a refusal names the GRANT."""
+"""The privileges of the database's role, checked before they are needed: a refusal names the GRANT."""
 
 from typing import NamedTuple, NoReturn, Protocol
 
 from countersign.kernel.database.port import Row, Value
 from countersign.kernel.errors import NotEmpty, Refused
 
-# Tables of a job engine's own begin so, and do not tell that the service was ever there.
+# Tables of the job engine have this prefix, and do not count as tables of the service.
 _PRIVILEGES = """
 SELECT quote_ident(current_user), quote_ident(current_database()), quote_ident(s.name),
     s.oid IS NOT NULL,
@@ -32,8 +32,7 @@ FROM (
 
 
 class PrivilegeMissing(Refused):
-    """PostgreSQL gives the role of the database's address too few rights; the resolution is the statement that gives
-    them."""
+    """The database's role lacks a privilege; the resolution is the statement that grants it."""
 
     status = 500
     code = "database_right_missing"
@@ -49,12 +48,12 @@ class PrivilegeReader(Protocol):
 
 
 class Privileges(NamedTuple):
-    """What the role may do with one schema. Names are quoted as SQL wants them.
+    """The privileges of the role on one schema. Names are quoted identifiers.
 
-    has_schema, has_tables  whether the schema is there; whether a service ever made its tables in it
-    is_empty                nothing at all is in it
-    schema_owner            whom it belongs to, where that is another role; else empty
-    owners                  other roles that tables in it belong to
+    has_schema, has_tables  whether the schema exists; whether it has tables of a service
+    is_empty                whether it has no objects
+    schema_owner            its owner, if that is another role; else empty
+    owners                  other roles that own tables in it
     """
 
     role: str
@@ -71,10 +70,10 @@ class Privileges(NamedTuple):
     owners: str
 
     def require_use(self) -> None:
-        """Insist that the schema can be used, or made.
+        """Check that the schema can be used, or created.
 
         Raises:
-            RightMissing: it cannot.
+            PrivilegeMissing: it cannot.
         """
         if not self.has_schema and not self.may_make_schema:
             self.require_making()
@@ -82,10 +81,10 @@ class Privileges(NamedTuple):
             self._refuse("use", f"GRANT USAGE, CREATE ON SCHEMA {self.schema} TO {self.role};")
 
     def require_write(self) -> None:
-        """Insist that the tables that are there can be read and written, too.
+        """Check that its tables can be read and written, too.
 
         Raises:
-            RightMissing: they cannot.
+            PrivilegeMissing: they cannot.
         """
         self.require_use()
         if not self.may_write:
@@ -93,32 +92,32 @@ class Privileges(NamedTuple):
             self._refuse("read and write every table of", statement)
 
     def require_upgrade(self) -> None:
-        """Insist that tables can be made and altered, too.
+        """Check that tables can be created and altered, too.
 
         Raises:
-            RightMissing: they cannot.
+            PrivilegeMissing: they cannot.
         """
         self.require_write()
         if self.has_schema and not self.may_create:
-            self._refuse("make tables in", f"GRANT CREATE ON SCHEMA {self.schema} TO {self.role};")
+            self._refuse("create tables in", f"GRANT CREATE ON SCHEMA {self.schema} TO {self.role};")
         if self.owners:
             raise PrivilegeMissing(
                 f"tables of the schema {self.schema} belong to {self.owners}, and {self.role} may not alter them",
-                resolution=f"Name the role {self.owners} in the address, or give each of them away: "
+                resolution=f"Use the role {self.owners} in the URL, or change the owner of each table: "
                 f"ALTER TABLE … OWNER TO {self.role};",
             )
 
     def require_new(self) -> None:
-        """Insist that the schema is not there, or empty and the role's own, and that it can be filled.
+        """Check that the schema does not exist, or is empty and owned by the role, and that it can be filled.
 
         Raises:
-            NotEmpty: something is in it, or it is another role's.
-            RightMissing: it cannot be made.
+            NotEmpty: it has objects, or another role owns it.
+            PrivilegeMissing: it cannot be created.
         """
         if not self.is_empty:
-            whose = f", of the role {self.owners}" if self.owners else ""
-            remedy = "Name a database that nobody uses, or drop the schema if an attempt left it."
-            text = f"the database {self.database} has something in the schema {self.schema}{whose}"
+            whose = f"; its tables belong to the role {self.owners}" if self.owners else ""
+            remedy = "Use an empty database, or drop the schema if a failed attempt left it."
+            text = f"the schema {self.schema} of the database {self.database} is not empty{whose}"
             raise NotEmpty(text, resolution=remedy)
         self.require_use()
         if self.schema_owner:
@@ -128,14 +127,14 @@ class Privileges(NamedTuple):
         self.require_making()
 
     def require_making(self) -> None:
-        """Insist that schemas can be made, as filling them asks for whether or not they are there.
+        """Check that schemas can be created, which filling one requires even if it exists.
 
         Raises:
-            RightMissing: they cannot.
+            PrivilegeMissing: they cannot.
         """
         if not self.may_make_schema:
             raise PrivilegeMissing(
-                f"the role {self.role} may not make the schema {self.schema} in the database {self.database}",
+                f"the role {self.role} may not create the schema {self.schema} in the database {self.database}",
                 resolution=f"As the database's owner run: GRANT CREATE ON DATABASE {self.database} TO {self.role};",
             )
 
@@ -147,6 +146,6 @@ class Privileges(NamedTuple):
 
 
 async def privileges(asked: PrivilegeReader, schema: str | None = None) -> Privileges:
-    """What the role may do with the schema; None: with the one that is worked in."""
+    """The privileges of the role on the schema; None: on the current schema."""
     (row,) = await asked.fetch(_PRIVILEGES, schema)
     return Privileges(*row)

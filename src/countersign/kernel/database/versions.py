@@ -1,6 +1,6 @@
-"""Named counters that tell, for the price of one small read, whether anything changed since an answer was made.
+"""Named version counters, for cache validation by one small read.
 
-They live in the table `version (name TEXT PRIMARY KEY, number BIGINT NOT NULL)`, which the service's own migration
+They are in the table `version (name TEXT PRIMARY KEY, number BIGINT NOT NULL)`, which the service's own migration
 creates together with a row for each name.
 """
 
@@ -19,15 +19,15 @@ RETURNING number
 
 
 async def check_writable(transaction: Transaction) -> None:
-    """Write the counters as they are: a write that changes nothing, for a health check."""
+    """Write the counters unchanged, for a health check."""
     await transaction.run("UPDATE version SET number = number")
 
 
 async def bump(transaction: Transaction, name: str) -> int:
-    """Count one more change; the number is its moment (µs), or more where they come too fast.
+    """Count a change; the number is the current time (µs), or the next number if that is not larger.
 
     Call it last in the transaction: on PostgreSQL the row stays locked until its end, so that numbers are committed in
-    their order.
+    order.
 
     Raises:
         LookupError: the table has no row of that name.
@@ -39,10 +39,10 @@ async def bump(transaction: Transaction, name: str) -> int:
 
 
 class Versions:
-    """Reads the counters of the given names, always as fresh as the moment of the call.
+    """Reads the counters of the given names, never staler than the call.
 
-    On PostgreSQL, callers that arrive while a read is under way share the next one: one round trip serves them all,
-    and none gets a number that was read before it asked.
+    On PostgreSQL, callers that arrive during a read share the next one: one round trip serves them all, and none gets a
+    number that was read before its call.
     """
 
     def __init__(self, database: Database, names: Sequence[str]) -> None:
@@ -52,7 +52,7 @@ class Versions:
         self._next: asyncio.Task[tuple[int, ...]] | None = None
 
     async def current(self) -> tuple[int, ...]:
-        """The numbers, in the order of the names. A bump acknowledged before the call is in them.
+        """The numbers, in the order of the names, including every bump committed before the call.
 
         Raises:
             Unavailable: the database cannot be reached.
@@ -68,12 +68,12 @@ class Versions:
     async def _read_after(self, running: asyncio.Task[tuple[int, ...]] | None) -> tuple[int, ...]:
         if running is not None and not running.done():
             await asyncio.wait([running])
-        # From here on whoever asks needs a later read than this one.
+        # Callers from here on need a later read than this one.
         self._running, self._next = self._next, None
         return await self.read()
 
     async def read(self) -> tuple[int, ...]:
-        """The same by a read of the caller's own, for whoever is in a transaction; raises as `current`."""
+        """As `current`, by a separate read, for callers in a transaction."""
         numbers = dict(await self._database.fetch(_EVERY_NUMBER))
         missing = [name for name in self._names if name not in numbers]
         if missing:
@@ -82,6 +82,6 @@ class Versions:
 
 
 def _take(task: asyncio.Task[tuple[int, ...]]) -> None:
-    """Look at the task's error, so that the loop does not complain when everyone who waited was cancelled."""
+    """Retrieve the task's exception, so that the loop does not log it when every caller was cancelled."""
     if not task.cancelled():
         task.exception()

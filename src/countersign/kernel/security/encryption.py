@@ -60,7 +60,7 @@ def decrypt(master: MasterKey, sealed: bytes, purpose: str) -> bytes:
     """The plaintext that `encrypt` was given.
 
     Raises:
-        CannotUnseal: not a sealed value, an unknown key, another purpose, or a changed byte.
+        DecryptionFailed: not a sealed value, an unknown key, another purpose, or a changed byte.
     """
     if len(sealed) < 2 or sealed[0] != _MASTER_FORM:
         raise DecryptionFailed("the value is not sealed in a form this version knows")
@@ -111,7 +111,7 @@ def decrypt_with_secret(secret: bytes, salt: bytes, sealed: bytes) -> bytes:
     """The plaintext that `encrypt_with_secret` was given with the same secret and salt.
 
     Raises:
-        CannotUnseal: not a value of `encrypt_with_secret`, another secret or salt, or a changed byte.
+        DecryptionFailed: not a value of `encrypt_with_secret`, another secret or salt, or a changed byte.
     """
     if not sealed or sealed[0] != _SECRET_FORM:
         raise DecryptionFailed("the value is not sealed in a form this version knows")

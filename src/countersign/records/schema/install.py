@@ -116,7 +116,7 @@ async def require_applied(database: Database, registry: Registry) -> None:
     # None are noted where a first installation was cut off.
     if not before.versions or before.versions.keys() == after.versions.keys():
         more = f"; and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
-        text = f"steps of modules are to come: {'; '.join(step.sentence for step in steps[:_SHOWN])}{more}"
+        text = f"steps of modules are pending: {'; '.join(step.sentence for step in steps[:_SHOWN])}{more}"
         raise SchemaBehind(text, "Run: countersign db upgrade")
     raise SchemaBehind(
         f"the database has the modules {_listed(before)}, and the settings (COUNTERSIGN_MODULES) name {_listed(after)}",
@@ -137,8 +137,8 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
     Raises:
         WouldDestroy, DataInTheWay: as `Plan.require`; nothing was changed, unless the rows changed meanwhile.
         SchemaMismatch: the database was made by newer code.
-        CannotUnseal: the master key is not the database's.
-        RightMissing: PostgreSQL's role may not make or alter tables.
+        DecryptionFailed: the master key is not the database's.
+        PrivilegeMissing: PostgreSQL's role may not make or alter tables.
     """
     await migrate.upgrade(database, MIGRATIONS)
     planned = await plan(database, registry)
