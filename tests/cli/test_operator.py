@@ -265,7 +265,7 @@ def test_a_node_that_others_have_overtaken_says_so(both: Watched) -> None:
     finally:
         undo()
 
-    assert "newer version (9999_newer)" in found["detail"]
+    assert "(9999_newer)" in found["detail"]
 
 
 def test_below_the_reserve_the_disk_is_named(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ async def test_silent_names_hold_up_no_other(silence: Silence) -> None:
 async def test_more_names_than_may_be_under_way_are_refused_at_once(silence: Silence) -> None:
     silent = await begun(silence, [f"{number}.silent" for number in range(safe_http_client.MAX_LOOKUPS)])
 
-    with pytest.raises(OSError, match="being looked up already"):
+    with pytest.raises(OSError, match="name lookups are running already"):
         await safe_http_client.resolve("127.0.0.1", 443)
 
     silence.answering.set()

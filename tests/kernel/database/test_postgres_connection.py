@@ -55,7 +55,7 @@ async def refused(url: str) -> Unavailable:
         ("tls_only:wr0ng", "postgres", "no encryption", "sslmode=require"),
         ("plain:wr0ng", "closed", "permission denied for database", "GRANT CONNECT"),
         ("plain:wr0ng", "missing", 'database "missing" does not exist', "CREATE DATABASE"),
-        ("plain:wr0ng", "postgres?sslmode=require", "does not speak TLS", "sslmode"),
+        ("plain:wr0ng", "postgres?sslmode=require", "does not support TLS", "sslmode"),
         ("plain:wr0ng", "postgres?sslmode=sometimes", "`sslmode` parameter", "TLS mode"),
     ],
 )
@@ -89,7 +89,7 @@ async def test_a_port_where_something_else_listens_is_told() -> None:
         told = await refused(f"postgresql://me:wr0ng@127.0.0.1:{listener.getsockname()[1]}/app")
 
         answering.join()
-    assert "does not answer as PostgreSQL does" in told.detail
+    assert "does not answer like PostgreSQL" in told.detail
 
 
 def answer_as_a_page(listener: socket.socket) -> None:
@@ -103,9 +103,9 @@ def answer_as_a_page(listener: socket.socket) -> None:
 @pytest.mark.parametrize(
     ("error", "why", "remedy"),
     [
-        (socket.gaierror(-2, "Name or service not known"), "no such host is known", "Correct the host"),
+        (socket.gaierror(-2, "Name or service not known"), "host name does not resolve", "Correct the host"),
         (TimeoutError(), "did not answer within 10 s", "firewall"),
-        (ssl.SSLCertVerificationError(1, "bad"), "certificate that is not believed", "sslrootcert"),
+        (ssl.SSLCertVerificationError(1, "bad"), "certificate that is not trusted", "sslrootcert"),
         (OSError(113, "No route to host"), "No route to host", "host, port"),
     ],
 )

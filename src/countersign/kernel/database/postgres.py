@@ -1,7 +1,7 @@
-"""PostgreSQL behind the database port: a pool of asyncpg connections that keep no state between uses.
+"""PostgreSQL behind the database port: a pool of asyncpg connections without session state.
 
-The pool's reset query is switched off, which saves a round trip for each use. Therefore no code may leave session
-state behind: no SET without LOCAL, no LISTEN, no temporary table, no advisory lock beyond its transaction.
+The pool's reset query is switched off, which saves a round trip per use. Therefore no code may leave session state
+behind: no SET without LOCAL, no LISTEN, no temporary table, no advisory lock beyond its transaction.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from countersign.kernel.database.postgres_privileges import privileges
 from countersign.kernel.errors import InvalidRequest, Refused, Unavailable, disk_full, is_disk_full
 
 _FIRST_ROWS = 32
-"""Rows of a stream that are fetched before their length is known."""
+"""The first batch of a stream, before the size of its rows is known."""
 CACHED_STATEMENTS = 500
 LOCK_WAIT_MS = 10_000
 
-# The driver raises InternalClientError on a connection that the server ended while it was idle, until it notices.
+# The driver raises InternalClientError on an idle connection that the server has closed, until it notices that.
 _ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 _LOST = (
     asyncpg.PostgresConnectionError,
@@ -39,15 +39,15 @@ _MAKE_SCHEMA = "SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text)"
 # SQLSTATE, or its class (PostgreSQL documentation, appendix A), and the remedy.
 _REMEDIES = {
     "08": "The connection to PostgreSQL was lost; check that it runs and can be reached, or try again.",
-    "25P03": "The transaction was idle for too long and PostgreSQL ended it; try again.",
+    "25P03": "PostgreSQL ended the transaction, which was idle for too long; try again.",
     "28": "PostgreSQL refuses the user or password of the database address; correct the setting.",
-    "3D": "PostgreSQL has no such database; create it, or correct the setting.",
-    "42501": "The database's role may not do that; `countersign doctor` names the GRANT that is missing.",
-    "40": "The transaction collided with another one; try again.",
+    "3D": "The database does not exist in PostgreSQL; create it, or correct the setting.",
+    "42501": "The database's role lacks a privilege; `countersign doctor` names the missing GRANT.",
+    "40": "The transaction conflicts with a concurrent one; try again.",
     "53": "PostgreSQL has no connection or memory left; raise its limits, or lower the pool's size.",
-    "55P03": "Another transaction kept a row or table locked for too long; try again.",
-    "57": "PostgreSQL ended the statement: it was stopped, shut down, or took too long; try again.",
-    "58": "PostgreSQL's disk failed to read or write; look into its log.",
+    "55P03": "Another transaction held a lock for too long; try again.",
+    "57": "PostgreSQL cancelled the statement: it was stopped, shut down, or took too long; try again.",
+    "58": "PostgreSQL's disk failed to read or write; check its log.",
 }
 
 
@@ -59,25 +59,25 @@ class PostgresTransaction:
         self.actions: list[Callable[[], None]] = []
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """All rows; sees what this transaction wrote."""
+        """All rows, including changes of this transaction."""
         try:
             return await self._connection.fetch(statement, *values)
         except _ERRORS as error:
             refuse(error)
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
-        """The first row, or None; sees what this transaction wrote."""
+        """The first row, or None, including changes of this transaction."""
         try:
             return await self._connection.fetchrow(statement, *values)
         except _ERRORS as error:
             refuse(error)
 
     async def run(self, statement: str, *values: Value) -> int:
-        """Run the statement, or several without values; the number of rows the last one changed.
+        """Run the statement, or several without values; returns the rows changed by the last one.
 
         Raises:
-            StorageFull: no room.
-            ConstraintViolation: a rule of the schema was broken; the transaction is spoiled.
+            StorageFull: no space.
+            ConstraintViolation: a constraint was violated; the transaction is aborted.
         """
         try:
             tag = await self._connection.execute(statement, *values)
@@ -99,39 +99,39 @@ class PostgresTransaction:
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
-        """A block whose writes alone are undone when it is left by an exception."""
+        """A block whose writes are rolled back by an exception, without the rest of the transaction."""
         await self.run("SAVEPOINT inner_block")
         kept = len(self.actions)
         try:
             yield
         except BaseException:
             del self.actions[kept:]
-            # With the connection gone there is nothing left to undo, and what was raised first tells why.
+            # Without a connection there is nothing to roll back; the first exception names the cause.
             with suppress(Unavailable):
                 await uncancellable(asyncio.ensure_future(self.run("ROLLBACK TO inner_block; RELEASE inner_block")))
             raise
         await self.run("RELEASE inner_block")
 
     def after_commit(self, action: Callable[[], None]) -> None:
-        """Call the action once the transaction is durable, even if the caller has gone by then."""
+        """Call the action after the commit, even if the caller was cancelled by then."""
         self.actions.append(action)
 
 
 APPLICATION = "countersign"
-"""What the connections of a service are called in pg_stat_activity."""
+"""The name of a service's connections in pg_stat_activity."""
 
 
 class PostgresDatabase:
-    """One service's schema in a PostgreSQL database. Reads cannot write; lost connections are replaced."""
+    """One service's schema in a PostgreSQL database. Reads are read-only; lost connections are replaced."""
 
     def __init__(self, pool: Pool, size: int, read_deadline_s: float, name: str) -> None:
         self._pool = pool
         self._reads = instrumentation.READS.of(name)
         self._reading = instrumentation.RUNNING.of(name, "read")
-        # Every connection of the pool may have died unnoticed; each attempt gets rid of one.
+        # Every connection of the pool may be dead; each attempt removes one.
         self._last_attempt = size
         self._read_deadline_s = read_deadline_s
-        # Never set: PostgreSQL ends and begins anew by itself.
+        # Never set: PostgreSQL restarts by itself.
         self.broken = asyncio.Event()
 
     @property
@@ -155,7 +155,7 @@ class PostgresDatabase:
                 self._refuse_last(error, attempt)
             finally:
                 self._reads.add(clock.monotonic_s() - started_s)
-        raise AssertionError("the last attempt answers or raises")
+        raise AssertionError("the last attempt returns or raises")
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
         """The first row, or None; otherwise as `fetch`."""
@@ -171,7 +171,7 @@ class PostgresDatabase:
         raise AssertionError("the last attempt answers or raises")
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
-        """All rows, until the read deadline; the server stops working on it then.
+        """All rows, until the read deadline, when the server cancels the statement.
 
         Raises:
             Unavailable: the deadline passed.
@@ -201,9 +201,9 @@ class PostgresDatabase:
         """A writing transaction, durable when its block has been left.
 
         Raises:
-            StorageFull: no room; nothing was kept.
-            Unavailable: the server cannot be reached, or the transaction collided with another. When the connection
-                is lost during COMMIT itself, only the server knows whether it was kept.
+            StorageFull: no space; the transaction was rolled back.
+            Unavailable: the server cannot be reached, or the transaction conflicts with another. When the connection
+                is lost during COMMIT, only the server knows whether it was committed.
         """
         lease, connection = await self._begun()
         try:
@@ -218,7 +218,7 @@ class PostgresDatabase:
             await _returned(lease)
 
     async def _begun(self) -> tuple[Lease, Connection]:
-        """A connection with a transaction begun; a connection found dead is replaced first."""
+        """A connection with an open transaction; dead connections are replaced."""
         for attempt in range(self._last_attempt + 1):
             lease = self._pool.acquire()
             try:
@@ -241,7 +241,7 @@ class PostgresDatabase:
         raise AssertionError("the last attempt answers or raises")
 
     def _refuse_last(self, error: BaseException, attempt: int) -> None:
-        """Let a lost connection be tried again, as long as nothing was written on it and attempts are left."""
+        """Allow another attempt after a lost connection, as long as nothing was written and attempts are left."""
         is_lost = isinstance(error, _LOST) or _is_closed(error)
         if attempt == self._last_attempt or not is_lost or isinstance(error, ConnectionRefusedError):
             refuse(error)
@@ -253,8 +253,8 @@ class PostgresDatabase:
             try:
                 yield connection
             except (*_LOST, asyncio.CancelledError):
-                # A statement cancelled between being prepared and being executed leaves the server in a transaction
-                # that nobody ends: the next one could not begin.
+                # A statement cancelled between its preparation and its execution leaves a transaction open on the
+                # server: the next one could not begin.
                 _close(connection)
                 raise
             finally:
@@ -268,12 +268,12 @@ class PostgresDatabase:
 async def open_postgres(
     url: str, *, schema: str, pool: int = 10, read_deadline_s: float = 5.0, name: str = ""
 ) -> PostgresDatabase:
-    """Open a pool of up to `pool` connections to the database; `schema` is created when missing. `name` is what the
-    numbers call it, when that is not its schema.
+    """Open a pool of up to `pool` connections to the database; `schema` is created if missing. `name` is its label in
+    metrics, by default the schema.
 
     Raises:
-        Unavailable: the server cannot be reached, or refuses the user; the text tells which.
-        PrivilegeMissing: the schema cannot be made, or used.
+        Unavailable: the server cannot be reached, or refuses the user; the text names the cause.
+        PrivilegeMissing: the schema cannot be created, or used.
     """
     settings = {
         "application_name": APPLICATION,
@@ -281,7 +281,7 @@ async def open_postgres(
         "default_transaction_read_only": "on",
         "lock_timeout": str(LOCK_WAIT_MS),
         "idle_in_transaction_session_timeout": "60000",
-        # Statements are short: starting workers or compiling takes longer than it saves.
+        # Statements are short: parallel workers and compilation cost more than they save.
         "jit": "off",
         "max_parallel_workers_per_gather": "0",
     }
@@ -306,16 +306,16 @@ async def open_postgres(
 
 
 async def _keep(_connection: object) -> None:
-    """What the pool does instead of its reset query: nothing."""
+    """Replaces the pool's reset query; does nothing."""
 
 
 async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
-    """Create the schema when it is missing."""
+    """Create the schema if it is missing."""
     found = await privileges(database, schema)
     found.require_use()
-    # Looked up first, so that a user without the right to create one may use one that is there.
+    # Checked first, so that a role without the CREATE privilege can use an existing schema.
     if not found.has_schema:
-        # Even with IF NOT EXISTS two at once collide in the catalogue.
+        # Even with IF NOT EXISTS, concurrent statements conflict in the catalog.
         with suppress(ConstraintViolation, asyncpg.DuplicateSchemaError):
             async with database.transaction() as transaction:
                 ((create,),) = await transaction.fetch(_MAKE_SCHEMA, schema)
@@ -323,7 +323,7 @@ async def _prepare_schema(database: PostgresDatabase, schema: str) -> None:
 
 
 async def _returned(lease: Lease) -> None:
-    """Give the connection back to the pool, whoever is cancelled meanwhile."""
+    """Return the connection to the pool, even when the caller is cancelled."""
     await uncancellable(asyncio.ensure_future(lease.__aexit__(None, None, None)))
 
 
@@ -333,14 +333,14 @@ async def _commit(connection: Connection, transaction: PostgresTransaction) -> N
     except _ERRORS as error:
         refuse(error)
     if tag != "COMMIT":
-        # A statement had failed and the block went on as if nothing had happened.
-        raise ConstraintViolation("a statement failed and the transaction was rolled back: put it in a savepoint")
+        # A statement failed, and the block ignored that.
+        raise ConstraintViolation("a statement failed and the transaction was rolled back: use a savepoint")
     for action in transaction.actions:
         asyncio.get_running_loop().call_soon(action)
 
 
 async def _roll_back(connection: Connection) -> None:
-    """Roll back; a connection that cannot even do that is closed, which has the same effect."""
+    """Roll back; if that fails, close the connection, which has the same effect."""
     try:
         await connection.execute("ROLLBACK")
     except _ERRORS:
@@ -348,20 +348,20 @@ async def _roll_back(connection: Connection) -> None:
 
 
 def _close(connection: Connection) -> None:
-    """Close at once; the driver complains when it has noticed by itself that the server is gone."""
+    """Close immediately; the driver raises when it has noticed that the server is gone."""
     with suppress(asyncpg.InterfaceError):
         connection.terminate()
 
 
 def refuse(error: BaseException) -> NoReturn:
-    """Raise what the error means to a caller; an error of the statement itself as it is.
+    """Convert the error to a refusal and raise it; raise errors of the statement itself as they are.
 
     Raises:
-        StorageFull: no room on the server's volume.
+        StorageFull: no space on the server's volume.
         InvalidRequest: a value is too long for an index.
-        Unavailable: the server cannot be reached, is out of something, or gave up waiting.
-        ConstraintViolation: a rule of the schema was broken.
-        WrittenOutsideTransaction: the statement writes and stood outside a transaction.
+        Unavailable: the server cannot be reached, is out of a resource, or timed out.
+        ConstraintViolation: a constraint was violated.
+        WrittenOutsideTransaction: the statement writes outside of a transaction.
     """
     if isinstance(error, asyncpg.IntegrityConstraintViolationError):
         raise ConstraintViolation(str(error)) from error
@@ -374,12 +374,12 @@ def refuse(error: BaseException) -> NoReturn:
 
 
 def refusal(error: BaseException) -> Refused | None:
-    """What the error means to a caller, or None when the statement itself is at fault."""
+    """The refusal for the error, or None for an error of the statement itself."""
     if is_disk_full(error):
         return disk_full("the database of the PostgreSQL server")
     if type(error) is asyncpg.ProgramLimitExceededError:
-        # An entry of an index takes 2,704 bytes, after compression; SQLite knows no such limit.
-        return InvalidRequest("a text is too long to be indexed (some 650 of the longest characters): shorten it")
+        # An index entry has at most 2,704 bytes after compression; SQLite has no such limit.
+        return InvalidRequest("a text is too long to be indexed (about 650 of the longest characters): shorten it")
     if isinstance(error, TimeoutError):
         return Unavailable("The database did not answer in time; narrow the search, or try again.")
     if isinstance(error, OSError | asyncpg.InternalClientError) or _is_closed(error):
@@ -392,5 +392,5 @@ def refusal(error: BaseException) -> Refused | None:
 
 
 def _is_closed(error: BaseException) -> bool:
-    """Whether the driver complains about a closed connection or pool, and not about the code that uses it."""
+    """Whether the error is about a closed connection or pool, and not about the code that uses it."""
     return type(error) is asyncpg.InterfaceError and ("clos" in str(error) or "released" in str(error))

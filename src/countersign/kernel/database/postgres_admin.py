@@ -21,11 +21,11 @@ SET_SEARCH_PATH = "SELECT set_config('search_path', quote_ident($1), true)"
 
 
 ByteSink: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Takes the next bytes."""
+"""Receives the next bytes."""
 
 
 class AdminConnection(Protocol):
-    """The driver's connection, as far as copies use it."""
+    """The part of the driver's connection that copies use."""
 
     async def fetch(self, query: str, *args: Value | Sequence[str]) -> list[Row]:
         """All rows."""
@@ -40,7 +40,7 @@ class AdminConnection(Protocol):
         ...
 
     async def execute(self, query: str, *args: Value) -> str:
-        """Run it; PostgreSQL's command tag."""
+        """Run it; returns PostgreSQL's command tag."""
         ...
 
     async def executemany(self, command: str, args: Iterable[tuple[Value, ...]]) -> None:
@@ -48,19 +48,19 @@ class AdminConnection(Protocol):
         ...
 
     async def copy_from_query(self, query: str, *, output: ByteSink, format: str) -> str:
-        """Hand on what it reads, as COPY writes it; the command tag."""
+        """Write the rows in COPY format to the output; returns the command tag."""
         ...
 
     async def copy_to_table(
         self, table_name: str, *, schema_name: str, columns: Sequence[str], source: AsyncIterator[bytes], format: str
     ) -> str:
-        """Add rows from lines as COPY reads them; the command tag."""
+        """Insert rows from lines in COPY format; returns the command tag."""
         ...
 
     async def copy_records_to_table(
         self, table_name: str, *, schema_name: str, columns: Sequence[str], records: AsyncIterator[Row]
     ) -> str:
-        """Add the rows; the command tag."""
+        """Insert the rows; returns the command tag."""
         ...
 
     def transaction(self, *, isolation: str, readonly: bool) -> AbstractAsyncContextManager[object]:
@@ -72,11 +72,11 @@ class AdminConnection(Protocol):
         ...
 
     def terminate(self) -> None:
-        """Close at once, without a word to the server."""
+        """Close immediately, without notifying the server."""
         ...
 
     async def close(self) -> None:
-        """Close it, once it is idle."""
+        """Close it when it is idle."""
         ...
 
 
@@ -84,7 +84,7 @@ class AdminCursor(Protocol):
     """A cursor on the server."""
 
     async def fetch(self, n: int) -> list[Row]:
-        """The next rows, `n` at most."""
+        """The next rows, at most `n`."""
         ...
 
 
@@ -97,10 +97,10 @@ _connect = cast(_Connect, asyncpg.connect)
 
 @asynccontextmanager
 async def admin_session(url: str) -> AsyncGenerator[AdminConnection]:
-    """A connection until the block is left, which waits for no lock for long, and ends no statement for its time.
+    """A connection for the block, with a short lock timeout and no statement timeout.
 
     Raises:
-        StorageFull, Unavailable: the server cannot be reached, has no room, or refused; from the block, too.
+        StorageFull, Unavailable: the server cannot be reached, has no space, or refused; also raised from the block.
     """
     settings = {
         "application_name": ADMIN_APPLICATION,
@@ -127,7 +127,7 @@ async def admin_session(url: str) -> AsyncGenerator[AdminConnection]:
 
 
 async def privileges_at(url: str, schemas: Sequence[str]) -> list[Privileges]:
-    """What the role of the address may do with each of the schemas; none is made for that.
+    """The privileges of the role on each of the schemas; creates none of them.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
@@ -137,7 +137,7 @@ async def privileges_at(url: str, schemas: Sequence[str]) -> list[Privileges]:
 
 
 def row_count(tag: str) -> int:
-    """How many rows a command tag of PostgreSQL's tells of."""
+    """The number of rows in a PostgreSQL command tag."""
     return int(tag.rpartition(" ")[2])
 
 
@@ -197,15 +197,15 @@ class DatabaseInUse(Refused):
 
 
 class Schemas(NamedTuple):
-    """The schemas that are there with how many tables each has, and the ids of installations in them with when each
-    last collected its files."""
+    """The existing schemas with their numbers of tables, and the ids of installations in them with the time of their
+    last garbage collection."""
 
     tables: dict[str, int]
     ids: dict[str, int]
 
 
 async def examine_schemas(url: str, names: Sequence[str]) -> Schemas:
-    """What is there of the schemas.
+    """Read which of the schemas exist, and their content.
 
     Raises:
         Unavailable: the server cannot be reached.
@@ -222,10 +222,10 @@ async def examine_schemas(url: str, names: Sequence[str]) -> Schemas:
 
 
 async def drop_schemas(url: str, names: Sequence[str]) -> None:
-    """Drop the schemas with all that is in them, in one transaction.
+    """Drop the schemas with their content, in one transaction.
 
     Raises:
-        DatabaseInUse: a service is connected, or something in another schema depends on their tables.
+        DatabaseInUse: a service is connected, or an object of another schema depends on their tables.
         Unavailable: the server cannot be reached, or the role may not drop them.
     """
     async with admin_session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
@@ -260,9 +260,9 @@ _lock_connect = cast("_LockConnect", asyncpg.connect)
 
 @asynccontextmanager
 async def advisory_lock(url: str, name: str, *, patience_s: float) -> AsyncGenerator[bool]:
-    """Hold the lock of that name while the block lasts; whether it could be had within `patience_s`.
+    """Hold the advisory lock of that name during the block; yields whether it was acquired within `patience_s`.
 
-    It belongs to a connection of its own, so that a process that dies, or a node that is cut off, gives it up.
+    It has a connection of its own, so that it is released when the process dies or the node is disconnected.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.

@@ -1,4 +1,4 @@
-"""The part of asyncpg that this package uses, with types; and why a connection failed, each cause with its remedy.
+"""The part of asyncpg that this package uses, with types; and errors of connecting, each with cause and remedy.
 
 The texts name hosts, users and databases: they are for starts and commands, never for callers of the API.
 """
@@ -17,7 +17,7 @@ from countersign.kernel.errors import Unavailable
 
 
 class Connection(Protocol):
-    """One connection, as far as it is used."""
+    """A connection."""
 
     async def fetch(self, query: str, *args: Value) -> list[Row]:
         """All rows."""
@@ -28,7 +28,7 @@ class Connection(Protocol):
         ...
 
     async def execute(self, query: str, *args: Value) -> str:
-        """Run it; PostgreSQL's command tag."""
+        """Run it; returns PostgreSQL's command tag."""
         ...
 
     async def executemany(self, command: str, args: Iterable[tuple[Value, ...]]) -> None:
@@ -44,11 +44,11 @@ class Connection(Protocol):
         ...
 
     def terminate(self) -> None:
-        """Close at once, without a word to the server."""
+        """Close immediately, without notifying the server."""
         ...
 
     async def close(self) -> None:
-        """Close it, once it is idle."""
+        """Close it when it is idle."""
         ...
 
 
@@ -56,7 +56,7 @@ class Cursor(Protocol):
     """A cursor on the server."""
 
     async def fetch(self, n: int) -> list[Row]:
-        """The next rows, `n` at most."""
+        """The next rows, at most `n`."""
         ...
 
 
@@ -67,7 +67,7 @@ class Pool(Protocol):
     """The pool of connections."""
 
     def acquire(self) -> Lease:
-        """A connection of the pool, for a block."""
+        """Lease a connection of the pool for a block."""
         ...
 
     async def close(self) -> None:
@@ -75,7 +75,7 @@ class Pool(Protocol):
         ...
 
     def terminate(self) -> None:
-        """Close its connections at once, without a word to the server."""
+        """Close its connections immediately, without notifying the server."""
         ...
 
 
@@ -105,30 +105,30 @@ _HBA = (
     f"Add a line for this machine, user and database to pg_hba.conf there and reload it, or correct {ADDRESS_SETTING}."
 )
 
-# What PostgreSQL says for the SQLSTATE 28000, as far as its words are English, and the remedy.
+# Parts of PostgreSQL's English messages for the SQLSTATE 28000, and the remedy.
 _LOGINS = {
-    "no encryption": f"If it lets this user in by TLS alone, add sslmode=require to {ADDRESS_SETTING}. {_HBA}",
+    "no encryption": f"If it accepts this user over TLS only, add sslmode=require to {ADDRESS_SETTING}. {_HBA}",
     "pg_hba.conf": _HBA,
     "does not exist": f"Create the user (CREATE ROLE … LOGIN PASSWORD …), or correct its name in {ADDRESS_SETTING}.",
-    "not permitted to log in": "Let the user log in there: ALTER ROLE … LOGIN.",
+    "not permitted to log in": "Allow the user to log in: ALTER ROLE … LOGIN.",
 }
 
 # SQLSTATE (PostgreSQL documentation, appendix A), and the remedy.
 _STATES = {
     "28P01": f"Correct user and password in {ADDRESS_SETTING}; special characters are percent-encoded there.",
     "28000": f"Correct user and TLS mode in {ADDRESS_SETTING}, or the user's rights and pg_hba.conf there.",
-    "3D000": f"Create the database there (CREATE DATABASE …), or correct its name in {ADDRESS_SETTING}.",
-    "42501": "Let the user connect to it: GRANT CONNECT ON DATABASE … TO ….",
+    "3D000": f"Create the database (CREATE DATABASE …), or correct its name in {ADDRESS_SETTING}.",
+    "42501": "Allow the user to connect: GRANT CONNECT ON DATABASE … TO ….",
     "53300": "Raise max_connections there, or lower COUNTERSIGN_DATABASE_POOL.",
     "57P03": "Try again when it has started.",
 }
 
 
 async def connect(connecting: Awaitable[ConnectionT], url: str) -> ConnectionT:
-    """The connection that is being made to the address, which can be read (`address.require_postgres`).
+    """Await the connection to the URL, which `require_postgres` has checked.
 
     Raises:
-        Unavailable: it cannot be made, and why; the password is not told.
+        Unavailable: it failed; the text names the cause, and never the password.
     """
     try:
         return await connecting
@@ -141,7 +141,7 @@ def _meaning(error: BaseException, where: str, *, asks_for_tls: bool) -> Unavail
         said = _first_line(error)
         return Unavailable(f"PostgreSQL at {where} refuses: {said}", resolution=_remedy(error, said))
     if isinstance(error, asyncpg.InterfaceError):
-        why = f"PostgreSQL at {where} cannot be asked as the address says: {_first_line(error)}"
+        why = f"PostgreSQL at {where} does not accept the connection options: {_first_line(error)}"
         return Unavailable(why, resolution=f"Correct the TLS mode and its files in {ADDRESS_SETTING}.")
     why, remedy = _unreached(error, asks_for_tls=asks_for_tls)
     return Unavailable(f"PostgreSQL at {where} {why}", resolution=remedy)
@@ -149,33 +149,33 @@ def _meaning(error: BaseException, where: str, *, asks_for_tls: bool) -> Unavail
 
 def _remedy(error: asyncpg.PostgresError, said: str) -> str:
     state = str(getattr(error, "sqlstate", None) or "")
-    known = _STATES.get(state, "Look into its log, and try again.")
+    known = _STATES.get(state, "Check its log, and try again.")
     return next((each for words, each in _LOGINS.items() if words in said), known) if state == "28000" else known
 
 
 def _unreached(error: BaseException, *, asks_for_tls: bool) -> tuple[str, str]:
-    """Why no PostgreSQL answered, and the remedy."""
+    """Why no PostgreSQL server answered, and the remedy."""
     if isinstance(error, gaierror | UnicodeError):
         return (
-            "cannot be found: no such host is known here",
-            f"Correct the host in {ADDRESS_SETTING}, or see to the names.",
+            "cannot be found: the host name does not resolve",
+            f"Correct the host in {ADDRESS_SETTING}, or check DNS.",
         )
     if isinstance(error, ssl.SSLCertVerificationError):
-        remedy = f"Name its authority as sslrootcert in {ADDRESS_SETTING}, and the host as its certificate does."
-        return f"shows a certificate that is not believed: {_first_line(error)}", remedy
+        remedy = f"Set sslrootcert in {ADDRESS_SETTING} to its authority, and use the host name of its certificate."
+        return f"has a certificate that is not trusted: {_first_line(error)}", remedy
     is_about_tls = isinstance(error, ssl.SSLError) or "SSL upgrade" in str(error)
     if is_about_tls and not asks_for_tls:
-        return "does not answer as PostgreSQL does", f"Correct host and port in {ADDRESS_SETTING}."
+        return "does not answer like PostgreSQL", f"Correct host and port in {ADDRESS_SETTING}."
     if is_about_tls:
-        remedy = f"Turn TLS on there, or take sslmode out of {ADDRESS_SETTING} where nobody can listen on the way."
-        return "does not speak TLS, which the address asks for", remedy
+        remedy = f"Enable TLS there, or remove sslmode from {ADDRESS_SETTING} if the network is trusted."
+        return "does not support TLS, which the URL requires", remedy
     if isinstance(error, ConnectionRefusedError):
         return (
             "does not listen: the connection was refused",
             f"Start it, or correct host and port in {ADDRESS_SETTING}.",
         )
     if isinstance(error, TimeoutError):
-        remedy = f"Correct host and port in {ADDRESS_SETTING}, or open the way there: a firewall may drop what is sent."
+        remedy = f"Correct host and port in {ADDRESS_SETTING}, or check the network: a firewall may drop packets."
         return f"did not answer within {CONNECT_S:.0f} s", remedy
     why = getattr(error, "strerror", None) or _first_line(error)
     return f"cannot be reached: {why}", f"Start it, or correct host, port and files of TLS in {ADDRESS_SETTING}."

@@ -24,31 +24,31 @@ THREAD_STEPS_BETWEEN_CHECKS = 5_000
 
 
 class ReadDeadline:
-    """When a read has to end: at its deadline, or as soon as nobody waits for it."""
+    """Ends a read at its deadline, or when its caller was cancelled."""
 
     def __init__(self, deadline_s: float) -> None:
         self._deadline_s = deadline_s
         self.is_over = False
 
     def __call__(self) -> bool:
-        """Whether to stop now; SQLite asks every few thousand steps."""
+        """Whether to stop now; called by SQLite every few thousand steps."""
         return self.is_over or clock.monotonic_s() >= self._deadline_s
 
 
 class SqliteReaders:
-    """Up to `count` threads that read, each with a connection, which is opened when it is first needed."""
+    """Up to `count` reader threads, each with a connection that is opened on first use."""
 
     def __init__(self, path: Path, count: int, deadline_s: float) -> None:
         self._path = path
         self._deadline_s = deadline_s
         self._threads = ThreadPoolExecutor(count, "sqlite-reader")
         self._idle: queue.SimpleQueue[sqlite.Connection] = queue.SimpleQueue()
-        # The first one now, so that a file which cannot be read is refused at once.
+        # Open the first one now, so that an unreadable file is refused immediately.
         self._idle.put(sqlite.connect(path, use="read"))
         self._is_closed = False
 
     async def scan(self, statement: str, values: tuple[Value, ...]) -> list[Row]:
-        """All rows. The deadline counts from the call, so that waiting for a thread is part of it.
+        """All rows. The deadline counts from the call, including the wait for a thread.
 
         Raises:
             Unavailable: the deadline passed.
@@ -73,8 +73,8 @@ class SqliteReaders:
     async def stream(self, statement: str, values: tuple[Value, ...]) -> AsyncGenerator[list[Row]]:
         """The rows in batches, from the snapshot of the first one.
 
-        It has a connection of its own, so that a slow listener takes none from the scans, and no deadline. While it
-        is open the write-ahead log cannot start anew, and grows.
+        It has a connection of its own, so that a slow consumer does not block scans, and no deadline. While it is open
+        the write-ahead log cannot be reset, and grows.
         """
         patience = ReadDeadline(float("inf"))
 
@@ -95,7 +95,7 @@ class SqliteReaders:
                 connection.close(True)
 
     def _connection(self) -> sqlite.Connection:
-        """One that nobody reads from; there are never more than threads."""
+        """An idle connection; there are never more than threads."""
         try:
             return self._idle.get_nowait()
         except queue.Empty:
@@ -119,7 +119,7 @@ class SqliteReaders:
         )
 
     async def close(self) -> None:
-        """Wait for the scans under way, then close; a stream still open is Unavailable at its next batch."""
+        """Wait for running scans, then close; an open stream is Unavailable at its next batch."""
         self._is_closed = True
         await uncancellable(asyncio.ensure_future(asyncio.to_thread(self._threads.shutdown)))
         while not self._idle.empty():
@@ -137,18 +137,18 @@ RESERVE_BYTES = 64 * 1024 * 1024
 STEPS_BETWEEN_CHECKS = 1_000
 BUDGET_CHECKS = 20
 THREAD_CALLS = 50
-"""How often a statement that took too long is read in a thread at once, before the event loop is tried again."""
+"""How often a slow statement runs in a thread, before the event loop is tried again."""
 
 MAX_LONG = 1_000
 
 
 class EventLoopBudget:
-    """What a read may take of the event loop's time, in thousands of SQLite's steps (20 to 50 µs each)."""
+    """The budget of a read on the event loop, in thousands of SQLite's steps (20 to 50 µs each)."""
 
     left = 0
 
     def __call__(self) -> bool:
-        """Whether to stop now; SQLite asks every thousand steps."""
+        """Whether to stop now; called by SQLite every thousand steps."""
         self.left -= 1
         return self.left < 0
 
@@ -194,10 +194,10 @@ class SqliteDatabase:
         return row
 
     async def scan(self, statement: str, *values: Value) -> list[Row]:
-        """All rows: read on the event loop when that takes less than a moment, else in a thread until the deadline.
+        """All rows: read on the event loop within a short budget, else in a thread until the deadline.
 
-        A thread costs a third of a quick read's throughput, and which reads are quick shows only when they run: a
-        statement that was not is remembered for a while, so that it is seldom begun twice.
+        A thread costs a third of the throughput of fast reads, and only the execution shows which reads are fast: slow
+        statements are remembered for a while, so that they are seldom started twice.
 
         Raises:
             Unavailable: the deadline passed.
@@ -209,7 +209,7 @@ class SqliteDatabase:
             self._reads.add(clock.monotonic_s() - started_s)
 
     async def _scanned(self, statement: str, values: tuple[Value, ...]) -> list[Row]:
-        # By its hash, since texts may be long; two of one hash would share nothing worse than the way to be read.
+        # By its hash, since texts may be long; a collision is harmless.
         key = hash(statement)
         left = self._long.get(key, 0)
         if left:
@@ -250,14 +250,14 @@ async def open_sqlite(
     max_bytes: int = 0,
     name: str = "sqlite",
 ) -> SqliteDatabase:
-    """Open the file, or create it. `readers` threads serve scans and streams; `name` is what the numbers call it.
+    """Open the file, or create it. `readers` threads serve scans and streams; `name` is its label in metrics.
 
     A transaction waits `busy_timeout_ms` for another process that writes, and is refused when less than
-    `reserve_bytes` are free on the volume, so that reading, deleting and backing up still work on a full one. What
-    would make the file longer than `max_bytes` is refused as well; 0: no such bound.
+    `reserve_bytes` are free on the volume, so that reading, deleting and backing up still work on a full one. A write
+    beyond `max_bytes` is refused as well; 0: no limit.
 
     Raises:
-        Unavailable: the file cannot be opened or is no database.
+        Unavailable: the file cannot be opened or is not a database.
         Moved: it was moved to PostgreSQL.
     """
 
@@ -267,5 +267,5 @@ async def open_sqlite(
         writer = SqliteWriter(path, busy_timeout_s=busy_timeout_s, reserve_bytes=reserve_bytes, max_bytes=max_bytes)
         return SqliteDatabase(path, writer, SqliteReaders(path, readers, read_deadline_s), name)
 
-    # The first to open a file after a crash reads its whole log.
+    # The first process that opens a file after a crash reads its whole log.
     return await asyncio.to_thread(opened)

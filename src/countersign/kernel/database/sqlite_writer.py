@@ -23,12 +23,12 @@ T = TypeVar("T")
 BUSY_POLL_S = 0.001
 DISK_CHECK_S = 1.0
 
-_DISK_FAILED = "The disk failed while a change was made durable. Check it, then restart the service."
-_TRANSACTION_ENDED = "The database ended the transaction; nothing of it was kept."
+_DISK_FAILED = "The disk failed during a commit. Check it, then restart the service."
+_TRANSACTION_ENDED = "The database ended the transaction, which was rolled back."
 
 
 class CommitGroup:
-    """Transactions that become durable together, by one COMMIT."""
+    """Transactions that are committed together (group commit)."""
 
     def __init__(self, changes: int) -> None:
         self.done: asyncio.Future[Refused | None] = asyncio.get_running_loop().create_future()
@@ -45,19 +45,19 @@ class SqliteTransaction:
         self.is_open = True
 
     async def fetch(self, statement: str, *values: Value) -> list[Row]:
-        """All rows; sees what this transaction wrote."""
+        """All rows, including changes of this transaction."""
         return self._writer.act(self, lambda connection: sqlite.fetch(connection, statement, values))
 
     async def fetch_one(self, statement: str, *values: Value) -> Row | None:
-        """The first row, or None; sees what this transaction wrote."""
+        """The first row, or None, including changes of this transaction."""
         return self._writer.act(self, lambda connection: sqlite.fetch_one(connection, statement, values))
 
     async def run(self, statement: str, *values: Value) -> int:
-        """Run the statement, or several without values; the number of rows the last one changed.
+        """Run the statement, or several without values; returns the rows changed by the last one.
 
         Raises:
-            StorageFull: no room.
-            ConstraintViolation: a rule of the schema was broken.
+            StorageFull: no space.
+            ConstraintViolation: a constraint was violated.
         """
 
         def run(connection: sqlite.Connection) -> int:
@@ -68,7 +68,7 @@ class SqliteTransaction:
         return self._writer.act(self, run)
 
     async def run_many(self, statement: str, rows: Iterable[tuple[Value, ...]]) -> None:
-        """Run the statement for every row in a thread, where `rows` is read too.
+        """Run the statement for every row in a thread, which also iterates `rows`.
 
         Raises:
             as `run`.
@@ -84,35 +84,34 @@ class SqliteTransaction:
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncGenerator[None]:
-        """A block whose writes alone are undone when it is left by an exception."""
+        """A block whose writes are rolled back by an exception, without the rest of the transaction."""
         await self.run("SAVEPOINT inner_block")
         kept = len(self.actions)
         try:
             yield
         except BaseException:
             del self.actions[kept:]
-            # A transaction that the engine ended by itself has no savepoint left to go back to.
+            # A transaction that the engine has ended has no savepoint any more.
             if self._writer.is_in_transaction:
                 await self.run("ROLLBACK TO inner_block; RELEASE inner_block")
             raise
         await self.run("RELEASE inner_block")
 
     def after_commit(self, action: Callable[[], None]) -> None:
-        """Call the action once the group is durable, even if the caller has gone by then."""
+        """Call the action after the commit of the group, even if the caller was cancelled by then."""
         self.actions.append(action)
 
 
 class SqliteWriter:
-    """Runs transactions one after the other and makes those that wait together durable together.
+    """Runs transactions one after the other, and commits concurrent ones together.
 
-    Who has the turn (a first-come lock) uses the connection. The first transaction of a group begins it and starts
-    the committer, a task that queues for the turn like everyone: whoever queued before it joins the group. The
-    committer commits in a thread, so that nothing waits for the disk on the event loop, and only then every member
-    learns the outcome.
+    The holder of a fair lock, the turn, uses the connection. The first transaction of a group begins it and starts the
+    committer, a task that queues for the turn as well: transactions that queued before it join the group. The committer
+    commits in a thread, so that the event loop does not wait for the disk, and then every member gets the outcome.
 
-    An I/O error during COMMIT leaves open what is on the disk (the kernel may have dropped the pages it could not
-    write), so no transaction is begun after one until the process has been restarted and SQLite has read the file
-    anew: PostgreSQL's rule. Reads go on. `broken` is set then; whoever runs the process ends it.
+    After an I/O error during COMMIT the state on the disk is unknown (the kernel may have dropped the pages that it
+    could not write). So no transaction begins until the process was restarted and SQLite has read the file again, as in
+    PostgreSQL. Reads continue. `broken` is set, and the process has to be restarted.
     """
 
     def __init__(self, path: Path, *, busy_timeout_s: float, reserve_bytes: int, max_bytes: int = 0) -> None:
@@ -141,18 +140,18 @@ class SqliteWriter:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[SqliteTransaction]:
-        """A transaction of its own: durable when the block has been left, and undone alone when by an exception.
+        """A transaction, durable when the block has been left normally, and rolled back alone by an exception.
 
-        A block that waits for anything but its own statements makes every other writer wait.
+        A block that waits for anything but its own statements blocks every other writer.
 
         Raises:
-            StorageFull: no room, or less than the reserve; nothing was kept.
-            Unavailable: the file is locked, damaged, or an earlier COMMIT failed on the disk.
-            RuntimeError: this task is inside a transaction already.
+            StorageFull: no space, or less than the reserve; the transaction was rolled back.
+            Unavailable: the file is locked or damaged, or an earlier COMMIT failed on the disk.
+            RuntimeError: this task is in a transaction already.
         """
         task = asyncio.current_task()
         if self._holder is task:
-            raise RuntimeError("this task is inside a transaction already; pass that one on")
+            raise RuntimeError("this task is in a transaction already; use that one")
         deadline_s = clock.monotonic_s() + self._busy_timeout_s
         await self._take_turn()
         self._holder = task
@@ -173,7 +172,7 @@ class SqliteWriter:
             async with asyncio.timeout(self._busy_timeout_s):
                 await self._turn.acquire()
         except TimeoutError as error:
-            raise Unavailable("Other changes kept the database busy for too long; try again.") from error
+            raise Unavailable("The database was busy with other writes for too long; try again.") from error
 
     @asynccontextmanager
     async def _savepoint(self, member: SqliteTransaction, group: CommitGroup) -> AsyncGenerator[None]:
@@ -189,7 +188,7 @@ class SqliteWriter:
         group.actions += member.actions
 
     def _undo(self, group: CommitGroup) -> None:
-        """Take back one member's writes; where that fails, the whole group's."""
+        """Roll back one member's writes; if that fails, those of the whole group."""
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK TO member; RELEASE member")
@@ -200,18 +199,18 @@ class SqliteWriter:
         self._end(group, self._ended_by or Unavailable(_TRANSACTION_ENDED))
 
     def act(self, member: SqliteTransaction, work: Callable[[sqlite.Connection], T]) -> T:
-        """Do the work on the connection, for a transaction that is still under way.
+        """Run the work on the connection, for an open transaction.
 
         Raises:
-            RuntimeError: the transaction's block has been left, or another task uses the transaction right now.
-            StorageFull, Unavailable: the engine ended the whole transaction earlier.
+            RuntimeError: the transaction's block has been left, or another task is using the transaction.
+            StorageFull, Unavailable: the engine has ended the whole transaction.
         """
         if not member.is_open:
             raise RuntimeError("the transaction is over")
         if not self._using.acquire(blocking=False):
             raise RuntimeError("another statement of this transaction is still running")
         try:
-            # Without one, the statement would be committed by itself.
+            # Without a transaction, the statement would autocommit.
             if not self._connection.in_transaction:
                 ended_by = self._ended_by or Unavailable(_TRANSACTION_ENDED)
                 raise type(ended_by)(ended_by.detail)
@@ -223,7 +222,7 @@ class SqliteWriter:
             self._using.release()
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """Do the work in the writer's thread; a cancelled caller gets away only when it is done."""
+        """Run the work in the writer's thread; a cancelled caller waits until it is done."""
         return await uncancellable(asyncio.get_running_loop().run_in_executor(self._thread, work))
 
     async def _begin(self, deadline_s: float) -> CommitGroup:
@@ -239,7 +238,8 @@ class SqliteWriter:
                     sqlite.refuse(error, self._connection)
             except apsw.Error as error:
                 sqlite.refuse(error, self._connection)
-            # Another process writes. SQLite's own waiting sleeps up to 0.1 s at a time and starves beside a busy one.
+            # Another process writes. SQLite's own busy handler sleeps up to 0.1 s at a time, and starves next to a busy
+            # one.
             await asyncio.sleep(BUSY_POLL_S)
         self._require_here()
         self._ended_by = None
@@ -248,7 +248,7 @@ class SqliteWriter:
         return group
 
     def _require_here(self) -> None:
-        """Whoever moves the file away marks it before it lets the next one write."""
+        """A migration to PostgreSQL writes its marker before it releases the write lock."""
         try:
             migration_marker.require_not_moved(self._path.parent)
         except migration_marker.DatabaseMoved:
@@ -271,11 +271,11 @@ class SqliteWriter:
                     failure = await self._committed(group)
                     self._end(group, failure)
         finally:
-            # Only when the loop is being shut down under the committer: nobody may believe in a commit.
+            # Only when the loop is shut down under the committer: no member may assume a commit.
             self._end(group, Unavailable(_TRANSACTION_ENDED))
 
     async def _committed(self, group: CommitGroup) -> Refused | None:
-        """Commit; None, or why not. Without a change there is nothing to wait for on the disk."""
+        """Commit; returns None, or the refusal. Without a change there is no wait for the disk."""
         try:
             if self._connection.total_changes() == group.changes:
                 self._connection.execute("COMMIT")
@@ -300,7 +300,7 @@ class SqliteWriter:
         self.broken.set()
 
     def _end(self, group: CommitGroup, failure: Refused | None) -> None:
-        """Tell the members the outcome; their actions run before they go on."""
+        """Set the outcome for the members; their actions run before they continue."""
         if group.done.done():
             return
         if self._group is group:
@@ -311,14 +311,14 @@ class SqliteWriter:
         group.done.set_result(failure)
 
     async def close(self) -> None:
-        """Let what is under way become durable, then close; a later transaction is Unavailable."""
+        """Commit open transactions, then close; later transactions are Unavailable."""
         self._refusal = Unavailable("The service is stopping.")
         is_closed = False
         while not is_closed:
             if self._committer is not None:
                 await asyncio.wait([self._committer])
             async with self._turn:
-                # A transaction that was waiting for another process may have begun a last group.
+                # A transaction that waited for another process may have begun a last group.
                 if self._group is None:
                     await self.in_thread(self._connection.close)
                     is_closed = True
