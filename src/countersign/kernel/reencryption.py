@@ -1,4 +1,4 @@
-"""What a service keeps sealed under the master key: which keys it needs, and all of it sealed anew under the first."""
+"""Columns encrypted with the master key: the keys that they need, and re-encryption with the current one."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -11,19 +11,19 @@ from countersign.kernel.security.encryption import DecryptionFailed
 from countersign.kernel.security.masterkey import MasterKey
 
 BATCH_SIZE = 100
-"""How many values one transaction seals anew, so that no other writer waits for long."""
+"""Values per transaction, so that other writers do not wait for long."""
 MAX_KEYS = 100
-"""How many keys are told apart in a column; more there are only where values are damaged."""
+"""Maximum number of keys in a column; damaged values may look like more."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncryptedColumn:
-    """A column of sealed values, declared beside the code that seals them; each service lists its own.
+    """A column of encrypted values, declared next to the code that encrypts them; each service lists its own.
 
-    page        reads at most $1 values in the order of their rows' key, each with that key, after the key $2, …
-    first_key   comes before the key of every row
+    page        reads at most $1 values in the order of the rows' key, each with that key, after the key $2, …
+    first_key   sorts before the key of every row
     smallest    reads the smallest value that is not below $1
-    replace     puts $2 in the place of the value $1 in the row with the key $3, …; of another value it changes nothing
+    replace     replaces the value $1 by $2 in the row with the key $3, …; no effect if the row has another value
     """
 
     table: str
@@ -35,7 +35,7 @@ class EncryptedColumn:
 
 
 class KeyUsage(NamedTuple):
-    """The values of a table that lie under one key (empty: they name none), and how many of them do not open."""
+    """The values of a table under one key (empty: unknown), and how many of them cannot be decrypted."""
 
     table: str
     key_id: str
@@ -44,10 +44,10 @@ class KeyUsage(NamedTuple):
 
 
 async def require_keys(database: Database, columns: Sequence[EncryptedColumn], master: MasterKey) -> None:
-    """Insist that every key which sealed anything is present; the values are not opened.
+    """Check that every key that encrypted a value is present, without decrypting values.
 
     Raises:
-        DecryptionFailed: keys are missing; it names each.
+        DecryptionFailed: keys are missing; it names them.
         Unavailable: the database cannot be read.
     """
     needed = {key_id for column in columns for key_id in await _key_ids(database, column)}
@@ -57,7 +57,7 @@ async def require_keys(database: Database, columns: Sequence[EncryptedColumn], m
 
 
 async def _key_ids(database: Database, column: EncryptedColumn) -> list[str]:
-    """From each key's smallest value on to the next key's: as many reads as there are keys, however many values."""
+    """Skip from the smallest value of each key to the next key: one read per key, however many values."""
     found: list[str] = []
     at = b""
     for _ in range(MAX_KEYS):
@@ -75,7 +75,7 @@ async def _key_ids(database: Database, column: EncryptedColumn) -> list[str]:
 
 
 async def key_usage(database: Database, column: EncryptedColumn, master: MasterKey) -> list[KeyUsage]:
-    """Open every value; by key, how many there are.
+    """Decrypt every value; returns the counts by key.
 
     Raises:
         Unavailable: the database cannot be read.
@@ -92,8 +92,8 @@ async def key_usage(database: Database, column: EncryptedColumn, master: MasterK
 
 
 async def reencrypt(database: Database, column: EncryptedColumn, master: MasterKey) -> int:
-    """Seal under the first key what lies under another; how many values that were. Those that do not open, and those
-    that somebody changes at the same moment, stay as they are. Interrupted, the next call goes on from there.
+    """Re-encrypt values of other keys with the current key; returns their number. Values that cannot be decrypted, or
+    that change concurrently, are left unchanged. After an interruption, the next call continues.
 
     Raises:
         StorageFull, Unavailable: the database cannot be written.
@@ -118,7 +118,7 @@ async def _pages(database: Database, column: EncryptedColumn) -> AsyncGenerator[
 
 
 def _reencrypted(row: Row, column: EncryptedColumn, master: MasterKey) -> tuple[Value, ...] | None:
-    """What `replace` takes for the row; None when it may stay, or does not open."""
+    """The parameters of `replace` for the row; None if its key is current, or it cannot be decrypted."""
     before, *key = row
     if encryption.encryption_key_id(bytes(before)) == master.current.id:
         return None

@@ -126,7 +126,7 @@ async def test_an_unknown_key_a_wrong_secret_and_a_missing_right_are_told_apart(
     assert "AWS_ACCESS_KEY_ID" in nobody
     assert "secret that is not the access key's" in somebody
     assert "AWS_SECRET_ACCESS_KEY" in somebody
-    assert "may not be used so" in reader
+    assert "does not permit" in reader
     assert "s3:PutObject" in reader
 
 
@@ -138,7 +138,7 @@ async def test_a_missing_bucket_is_told_and_not_taken_for_a_missing_blob(s3_endp
         await open_blobs(address, Path()).seal("up", [], 0, None)
 
     assert missing == noted(sealing.value)
-    assert missing.startswith("It is not there.")
+    assert missing.startswith("It does not exist.")
     assert "COUNTERSIGN_BLOBS_URL" in missing
 
 
@@ -149,8 +149,8 @@ async def test_a_missing_bucket_is_told_and_not_taken_for_a_missing_blob(s3_endp
         (400, "ExpiredToken", "expired", "AWS_SESSION_TOKEN"),
         (400, "AuthorizationHeaderMalformed", "another region", "region"),
         (301, "PermanentRedirect", "another region", "region"),
-        (403, "SomethingOfItsOwn", "may not be used so", "s3:PutObject"),
-        (400, "SomethingOfItsOwn", "does not answer as S3 does", "endpoint"),
+        (403, "SomethingOfItsOwn", "does not permit", "s3:PutObject"),
+        (400, "SomethingOfItsOwn", "does not answer like S3", "endpoint"),
     ],
 )
 async def test_a_service_that_refuses_is_told_with_its_reason(
@@ -172,7 +172,7 @@ async def test_an_endpoint_that_cannot_be_reached_is_told_with_its_reason(
     unknown = noted(s3_client.refusal(Exception('error sending request: ConnectError("dns error")')))
     plain = await told(answered[0].replace("http:", "https:"))
 
-    assert "nobody listens" in silent
+    assert "refuses connections" in silent
     assert "cannot be found" in unknown
     assert "does not speak TLS" in plain
 
@@ -192,5 +192,5 @@ async def test_an_answer_that_breaks_off_is_no_endpoint_of_another_kind() -> Non
             async for _ in blobs.read("0" * 64, 0, 9000):
                 pass
 
-    assert "broke off" in noted(caught.value)
+    assert "aborted its response" in noted(caught.value)
     assert "COUNTERSIGN_BLOBS_URL" not in noted(caught.value)

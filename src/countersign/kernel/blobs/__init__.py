@@ -1,1 +1,1 @@
-"""Bytes by their content address: a local directory or an S3 API."""
+"""Content-addressed storage of bytes: a local directory or an S3 API."""

@@ -20,14 +20,14 @@ _TRIES = 8
 
 
 class _UnstableFolder(Exception):
-    """Names of files came and went each time a folder was read."""
+    """The files of a folder changed during each scan."""
 
 
 class DiskQuota:
-    """The room of a folder; for any number of threads, and several processes beside each other.
+    """The quota of a folder; for any number of threads and processes.
 
-    A bound of the whole folder is kept by measuring it now and then and counting what this process writes meanwhile:
-    with several processes, what the others write in two seconds may come on top.
+    The size of the folder is measured periodically, and the writes of this process are counted in between: with several
+    processes, the limit may be exceeded by what the others write in two seconds.
     """
 
     def __init__(self, folder: Path, reserve_bytes: int, max_bytes: int = 0) -> None:
@@ -40,7 +40,7 @@ class DiskQuota:
         self._lock = threading.Lock()
 
     def require_free(self, folder: Path) -> None:
-        """Refuse before the volume of the folder is full.
+        """Check the free space on the volume of the folder.
 
         Raises:
             StorageFull: less than the reserve is free.
@@ -48,15 +48,15 @@ class DiskQuota:
         volume = os.statvfs(folder)
         free = volume.f_bavail * volume.f_frsize
         if free < self._reserve_bytes:
-            text = f"The volume of the blobs has {free} bytes free, and {self._reserve_bytes} are kept in reserve."
+            text = f"The volume of the blobs has {free} bytes free, and {self._reserve_bytes} are reserved."
             raise StorageFull(text)
 
     @contextmanager
     def reserve(self, count: int) -> Generator[None]:
-        """Count so many bytes, which are written within.
+        """Reserve this number of bytes, which the block writes.
 
         Raises:
-            StorageFull: they would be more than the folder may take.
+            StorageFull: they would exceed the quota of the folder.
         """
         if not self._max_bytes:
             yield
@@ -74,21 +74,21 @@ class DiskQuota:
         if now_s - self._measured_s > MEASURE_EVERY_S or self._left < count:
             self._measured_s = now_s
             with suppress(_UnstableFolder):
-                # What is being written may not be in its file yet: a measure alone would give its room away again.
+                # Reserved bytes may not be in their file yet: a scan alone would release their space.
                 self._left = self._max_bytes - _used_bytes(self._folder) - self._writing
         if self._left < count:
-            raise StorageFull(f"The files here may take {self._max_bytes} bytes, and they would take more.")
+            raise StorageFull(f"The files here may take at most {self._max_bytes} bytes, and would take more.")
         self._left -= count
         self._writing += count
 
 
 def _used_bytes(folder: Path) -> int:
-    """The bytes of all files under the folder; one that moves meanwhile may count twice, but is not left out.
+    """The size of all files under the folder; a file that moves during the scan may count twice, but is never missed.
 
-    Folders are taken from the last name to the first, since files move from `staging` to `sealed`.
+    Folders are scanned from the last name to the first, since files move from `staging` to `sealed`.
 
     Raises:
-        _Unsteady: they could not be counted.
+        _UnstableFolder: they could not be counted.
     """
     total = 0
     waiting = [str(folder)]
@@ -100,7 +100,7 @@ def _used_bytes(folder: Path) -> int:
 
 
 def _scan(folder: str) -> tuple[int, list[str]]:
-    """The bytes of the folder's own files, and its folders; neither when it is gone."""
+    """The size of the folder's own files, and its subfolders; 0 and none if it was removed."""
     for _ in range(_TRIES):
         try:
             with os.scandir(folder) as scanned:
@@ -109,7 +109,7 @@ def _scan(folder: str) -> tuple[int, list[str]]:
             return 0, []
         folders = [each.path for each in entries if each.is_dir(follow_symlinks=False)]
         files = [each for each in entries if not each.is_dir(follow_symlinks=False)]
-        # A name that went away meanwhile may have become another one here: the folder is read again.
+        # A file that vanished may have been renamed within the folder: scan it again.
         with suppress(FileNotFoundError):
             return sum(each.stat(follow_symlinks=False).st_size for each in files), folders
     raise _UnstableFolder
@@ -119,11 +119,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _FLUSH_BYTES = 32 * PIECE_BYTES
-"""How much may wait in memory for the disk: a last flush of everything would stall the caller."""
+"""Unflushed bytes: a single flush at the end would block the caller."""
 
 
 class Descriptor:
-    """An open file that closes when nobody holds it any more, a thread that outlives its caller included."""
+    """An open file that closes when it is no longer referenced, also by a thread that outlives its caller."""
 
     def __init__(self, path: Path, flags: int, mode: int = 0o600) -> None:
         self._fd = -1
@@ -131,7 +131,7 @@ class Descriptor:
 
     @property
     def fd(self) -> int:
-        """The descriptor's number; good as long as this object is held."""
+        """The file descriptor; valid as long as this object is referenced."""
         return self._fd
 
     def read(self, start: int, count: int) -> bytes:
@@ -139,7 +139,7 @@ class Descriptor:
         return os.pread(self._fd, count, start)
 
     def close(self) -> None:
-        """Close now; again is fine."""
+        """Close; idempotent."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
@@ -150,7 +150,7 @@ class Descriptor:
 
 @contextmanager
 def refusals() -> Generator[None, None, None]:
-    """Turn the disk's errors into StorageFull and Unavailable."""
+    """Convert disk errors to StorageFull and Unavailable."""
     try:
         yield
     except OSError as error:
@@ -160,10 +160,10 @@ def refusals() -> Generator[None, None, None]:
 
 
 async def in_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work of the disk in a thread.
+    """Run blocking disk work in a thread.
 
     Raises:
-        StorageFull, Unavailable: the disk is full, or refuses for another reason.
+        StorageFull, Unavailable: the disk is full, or failed for another reason.
     """
 
     def refusing() -> T:
@@ -174,14 +174,14 @@ async def in_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwarg
 
 
 def sync_folder(folder: Path) -> None:
-    """Make names that were added to the folder, or taken from it, survive a loss of power."""
+    """Make additions and removals of names in the folder durable."""
     held = Descriptor(folder, os.O_RDONLY | os.O_DIRECTORY)
     os.fsync(held.fd)
     held.close()
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder and those above it, durably and for their owner alone; there already is fine."""
+    """Create the folder and its parents, durably and for their owner only, if missing."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -196,8 +196,8 @@ def write_all(held: Descriptor, piece: memoryview) -> None:
 
 
 def write_atomically(path: Path, content: bytes, *, is_new: bool) -> bool:
-    """Write a small file at once, durably: whoever reads it finds all of it or what was there before. `is_new` leaves a
-    file that is there as it is, and returns False.
+    """Write a small file atomically and durably: readers find its old or its new content. With `is_new`, an existing
+    file stays unchanged, and the result is False.
 
     Raises:
         OSError: it cannot be written.
@@ -220,10 +220,10 @@ def write_atomically(path: Path, content: bytes, *, is_new: bool) -> bool:
 
 
 class IncomingFile:
-    """A file while its bytes arrive: one piece is hashed and written while the next is received.
+    """A file being received: one piece is hashed and written while the next arrives.
 
-    Nobody else writes to the file, and it has its name only when whole: what was sealed from it cannot be
-    reached by a later or a slower writer.
+    It has a single writer, and gets its final name when it is complete: a later or slower writer cannot change sealed
+    content.
     """
 
     def __init__(self, pool: Executor, path: Path, quota: DiskQuota) -> None:
@@ -239,19 +239,19 @@ class IncomingFile:
         self.length = 0
 
     async def add(self, piece: bytes | bytearray) -> None:
-        """Take the next bytes; returns as soon as those before are written, and may raise for those."""
+        """Add the next bytes; returns when the previous ones are written, and may raise for those."""
         await self._settle()
         self.length += len(piece)
         self._working = [self._pool.submit(self._hash.update, piece), self._pool.submit(self._write, piece)]
 
     async def finish(self) -> str:
-        """Wait until everything is on the disk; gives the SHA-256."""
+        """Wait until all bytes are on the disk; returns the SHA-256."""
         await self._settle()
         await in_thread(self._pool, os.fdatasync, self._held.fd)
         return self._hash.hexdigest()
 
     async def drop(self) -> None:
-        """Close, and remove the file unless it was given its name."""
+        """Close, and remove the file unless it got its final name."""
         await asyncio.shield(asyncio.wrap_future(self._pool.submit(self._drop)))
 
     async def _settle(self) -> None:

@@ -10,20 +10,20 @@ from countersign.kernel.blobs.port import ChecksumMismatch, Part
 from countersign.kernel.errors import NotFound
 
 PIECE_BYTES = 1024 * 1024
-"""How much is read, hashed or written at once."""
+"""The size of one read, hash update or write."""
 
 MARKER = "installation.json"
-"""The name of the object that says whose store this is."""
+"""The name of the object that names the owner of the store."""
 MAX_MARKER_BYTES = 4096
 FOLDERS = ("staging", "sealed")
-"""The folders of a local store, beside the marker."""
+"""The folders of a local store."""
 
 _UPLOAD = re.compile(r"[0-9a-zA-Z-]{1,64}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Span(NamedTuple):
-    """The bytes `start` (inclusive) to `stop` (exclusive) of the whole, taken from one part."""
+    """The bytes `start` (inclusive) to `stop` (exclusive) of the blob, from one part."""
 
     part: Part
     start: int
@@ -31,7 +31,7 @@ class Span(NamedTuple):
 
     @property
     def is_whole_part(self) -> bool:
-        """Whether nothing of the part was replaced by another one."""
+        """Whether the span is the complete part."""
         return (self.start, self.stop) == (self.part.offset, self.part.offset + self.part.length)
 
 
@@ -41,10 +41,10 @@ def is_digest(text: str) -> bool:
 
 
 def upload_name(upload: str) -> str:
-    """The upload's id, fit to be one segment of a path.
+    """The upload's id, validated as a path segment.
 
     Raises:
-        NotFound: it is not 1 to 64 letters, digits and hyphens, so that no upload has it.
+        NotFound: it is not 1 to 64 letters, digits and hyphens, so no upload has it.
     """
     if _UPLOAD.fullmatch(upload) is None:
         raise NotFound("There is no such upload.")
@@ -52,10 +52,10 @@ def upload_name(upload: str) -> str:
 
 
 def sealed_name(sha256: str) -> str:
-    """Where a sealed blob stands, relative to the store; two levels keep every folder small.
+    """The path of a sealed blob in the store; two levels keep folders small.
 
     Raises:
-        NotFound: not a SHA-256 in lower-case hexadecimal, so that no blob has it.
+        NotFound: not a SHA-256 in lower-case hexadecimal, so no blob has it.
     """
     if not is_digest(sha256):
         raise NotFound("There is no such blob.")
@@ -63,13 +63,13 @@ def sealed_name(sha256: str) -> str:
 
 
 def part_name(part: Part) -> str:
-    """A part's name inside its upload.
+    """A part's name in its upload.
 
-    It names the bytes themselves: whatever else is sent for the same stretch, whole or cut, at the same time
-    or later, cannot take this part's place.
+    It contains the digest of the bytes: other bytes sent for the same range, at the same time or later, cannot replace
+    this part.
 
     Raises:
-        NotFound: the part's SHA-256 is none.
+        NotFound: the part's SHA-256 is malformed.
     """
     if not is_digest(part.sha256):
         raise NotFound("There is no such part.")
@@ -77,7 +77,7 @@ def part_name(part: Part) -> str:
 
 
 def spans(parts: Sequence[Part], size: int) -> list[Span]:
-    """The stretches that make the whole, in order; where parts overlap, the later one in `parts` counts.
+    """The spans of the blob, in order; where parts overlap, the later one in `parts` wins.
 
     Raises:
         ValueError: the parts leave a gap in 0…size or reach beyond it.
@@ -95,7 +95,7 @@ def spans(parts: Sequence[Part], size: int) -> list[Span]:
 
 
 def _latest(parts: Sequence[Part], edges: Sequence[int]) -> Iterator[tuple[int, int, Part]]:
-    """For each stretch between two edges the latest of the parts that cover it."""
+    """For each range between two edges, the latest of the parts that cover it."""
     waiting = sorted(enumerate(parts), key=lambda each: each[1].offset, reverse=True)
     covering: list[tuple[int, Part]] = []
     for start, stop in itertools.pairwise(edges):
@@ -110,22 +110,22 @@ def _latest(parts: Sequence[Part], edges: Sequence[int]) -> Iterator[tuple[int, 
 
 
 def check_digest(found: str, announced: str | None) -> None:
-    """Hold the digest of what arrived against the announced one, if there is one.
+    """Compare the digest of the received bytes with the announced one, if any.
 
     Raises:
         ChecksumMismatch: they differ.
     """
     if announced is not None and announced != found:
-        raise ChecksumMismatch(f"The bytes have the SHA-256 {found}, and {announced} was announced.")
+        raise ChecksumMismatch(f"The bytes have the SHA-256 {found}, but {announced} was announced.")
 
 
 def parts_missing() -> ChecksumMismatch:
-    """The refusal when a part that was received is gone, or has another size."""
-    return ChecksumMismatch("The bytes of a part that was received are no longer there.")
+    """The refusal when a received part is missing, or has another size."""
+    return ChecksumMismatch("A received part is missing.")
 
 
 async def rechunk(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes | bytearray, None]:
-    """The same bytes in pieces of about PIECE_BYTES, or as large as they came."""
+    """The same bytes in pieces of at least about PIECE_BYTES."""
     piece = bytearray()
     async for chunk in chunks:
         if not piece and len(chunk) >= PIECE_BYTES:

@@ -1,4 +1,4 @@
-"""Blobs in a local directory: durable by fsync, whole by rename, never written twice in place."""
+"""Blobs in a local directory: durable by fsync, atomic by rename, never modified."""
 
 import hashlib
 import os
@@ -23,13 +23,12 @@ _THREADS = 8
 class LocalBlobs:
     """A BlobStore in the directory `root`; one machine, any number of processes.
 
-    `installation.json` is the marker, `staging/<upload>/` holds a file for each part, named by its bytes,
+    `installation.json` is the marker, `staging/<upload>/` contains a file for each part, named by its digest,
     `sealed/ab/cd/<sha256>` the blobs.
-    A file gets its name by rename once its bytes are on the disk, and is never written to again; a stop at
-    any moment leaves an unnamed file in `staging` at worst, which `discard` removes.
+    A file is renamed once its bytes are on the disk, and never modified again; a crash leaves at worst an unnamed file
+    in `staging`, which `discard` removes.
     Writing is refused when less than `reserve_bytes` would stay free, or all files would take more than `max_bytes`
-    (0: there is no such bound). The blobs sealed in the directory `beneath` can be read here too; nothing is ever
-    changed there.
+    (0: no limit). Blobs in the directory `beneath` can be read as well; that directory is never changed.
     """
 
     def __init__(
@@ -46,10 +45,10 @@ class LocalBlobs:
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="blobs")
 
     async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:
-        """See BlobStore; memory stays at about 3 MiB.
+        """See BlobStore; needs about 3 MiB of memory.
 
         Raises:
-            NotFound: the upload's id is none.
+            NotFound: the upload's id is malformed.
             ValueError: the offset is negative.
         """
         if offset < 0:
@@ -69,17 +68,17 @@ class LocalBlobs:
     async def seal(self, upload: str, parts: Sequence[Part], size: int, sha256: str | None) -> str:
         """See BlobStore.
 
-        One part that is the whole is not read again; several are read and written once more.
+        A single complete part is not read again; several parts are copied.
 
         Raises:
             ValueError: the parts do not cover 0…size exactly.
-            ChecksumMismatch: also when a received part is gone.
+            ChecksumMismatch: also when a received part is missing.
         """
         laid = layout.spans(parts, size)
         return await disk.in_thread(self._pool, self._seal, self._upload(upload), laid, sha256)
 
     async def put(self, data: bytes) -> str:
-        """See BlobStore; staged under an id of its own, which a collector of stages finds when this stops halfway."""
+        """See BlobStore; staged under a new id, which garbage collection removes after a crash."""
         stage = ids.new_uuid()
         try:
             part = await self.stage(stage, 0, _once(data))
@@ -98,7 +97,7 @@ class LocalBlobs:
         return await disk.in_thread(self._pool, _size, self._readable(sha256))
 
     async def read(self, sha256: str, start: int, stop: int) -> AsyncIterator[bytes]:
-        """See BlobStore; ends at the blob's end when `stop` lies beyond it."""
+        """See BlobStore; ends at the blob's end when `stop` is beyond it."""
         held = await disk.in_thread(self._pool, _open_blob, self._readable(sha256))
         while start < stop:
             count = min(PIECE_BYTES, stop - start)
@@ -109,7 +108,7 @@ class LocalBlobs:
             yield piece
 
     async def file(self, sha256: str, folder: Path) -> Path:
-        """See BlobStore; it is the blob itself."""
+        """See BlobStore; returns the blob's own file."""
         path = self._readable(sha256)
         if await disk.in_thread(self._pool, _size, path) is None:
             raise NotFound("There is no such blob.")
@@ -148,7 +147,7 @@ class LocalBlobs:
         await disk.in_thread(self._pool, (self._root / layout.MARKER).unlink, missing_ok=True)
 
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
-        """None: a directory has no address that anyone could fetch from."""
+        """None: a directory has no URL."""
         return None
 
     async def check(self) -> None:
@@ -162,7 +161,7 @@ class LocalBlobs:
         return self._root / layout.sealed_name(sha256)
 
     def _readable(self, sha256: str) -> Path:
-        """Where the blob is read: here, or beneath where it is only there."""
+        """The path for reading the blob: here, or `beneath` if only there."""
         own = self._sealed(sha256)
         return own if self._beneath is None or own.exists() else self._beneath / layout.sealed_name(sha256)
 
@@ -195,7 +194,7 @@ class LocalBlobs:
             disk.write_all(held, memoryview(b"check"))
             os.fsync(held.fd)
             if held.read(0, 16) != b"check":
-                raise Unavailable("The folder of the blobs gives back other bytes than were written.")
+                raise Unavailable("The folder of the blobs returns other bytes than were written.")
         finally:
             path.unlink(missing_ok=True)
 
@@ -209,7 +208,7 @@ def _unnamed() -> str:
 
 
 def _name(path: Path, name: Path) -> None:
-    """Give a file whose bytes are on the disk its name, atomically and durably."""
+    """Rename a file whose bytes are on the disk, atomically and durably."""
     path.replace(name)
     disk.sync_folder(name.parent)
 
@@ -225,7 +224,7 @@ def _link_part(folder: Path, part: Part, whole: Path) -> str:
 
 
 def _assemble(folder: Path, laid: Sequence[Span], whole: Path) -> str:
-    """Write the spans one after another into the file; gives the SHA-256."""
+    """Write the spans to the file; returns the SHA-256."""
     digest = hashlib.sha256()
     held = disk.Descriptor(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     for span in laid:
@@ -272,7 +271,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _files(folder: Path) -> list[Sealed]:
-    """Each file by its name, with its last change and size; what goes away meanwhile is left out."""
+    """Each file with its last change and size, by name; files removed during the scan are left out."""
     found: list[Sealed] = []
     with suppress(FileNotFoundError):
         for path in folder.iterdir():
@@ -298,7 +297,7 @@ def _read_marker(path: Path) -> bytes | None:
 
 
 def _write_marker(path: Path, content: bytes, *, is_new: bool) -> bool:
-    """Write the marker beside its place, then give it its name, which of several writers one gets when it is new."""
+    """Write the marker to a temporary file and rename it; of concurrent writers of a new marker, one succeeds."""
     disk.make_folder(path.parent)
     return disk.write_atomically(path, content, is_new=is_new)
 

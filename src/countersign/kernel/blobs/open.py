@@ -1,4 +1,4 @@
-"""The store of blobs that an address names."""
+"""Opening the blob store that a URL names."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -22,7 +22,7 @@ _KNOWN = {"endpoint", "region", "allow_http"}
 
 
 class Address(NamedTuple):
-    """A bucket, as its URL names it; credentials are not part of it."""
+    """A bucket, as its URL names it, without credentials."""
 
     bucket: str
     prefix: str
@@ -34,12 +34,11 @@ class Address(NamedTuple):
 def open_blobs(
     url: str | None, directory: Path, *, reserve_bytes: int = 64 * 1024 * 1024, max_bytes: int = 0, beneath: str = ""
 ) -> BlobStore:
-    """The store at `url`; None or empty: the local `directory`, which keeps `reserve_bytes` free, takes no more than
-    `max_bytes` itself (0: any), and reads what is sealed in the directory `beneath` (empty: none) as well.
+    """The store at `url`; None or empty: the local `directory`, which keeps `reserve_bytes` free, takes at most
+    `max_bytes` (0: no limit), and also reads the blobs of the directory `beneath` (empty: none).
 
     `s3://bucket/prefix?endpoint=…&region=…&allow_http=true`. Credentials come from AWS_ACCESS_KEY_ID,
-    AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or from the machine's role. Nothing is asked of the store yet:
-    `check` does that.
+    AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or from the machine's role. This does not connect; `check` does.
 
     Raises:
         ValueError: the URL cannot be used; the text says how to write it.
@@ -57,7 +56,7 @@ def open_blobs(
         config["endpoint"] = address.endpoint
     if address.region is not None:
         config["region"] = address.region
-    # A whole answer may take as long as the receiver takes to read it; a silent server may not.
+    # A response may take as long as its receiver reads; a silent server times out.
     client: ClientConfig = {
         "allow_http": address.allow_http,
         "connect_timeout": timedelta(seconds=5),
@@ -75,7 +74,7 @@ def open_blobs(
 
 
 def read_address(url: str) -> Address:
-    """Take an s3:// URL apart.
+    """Parse an s3:// URL.
 
     Raises:
         ValueError: another scheme, no bucket, credentials in it, or a parameter that is unknown or malformed.
@@ -85,7 +84,7 @@ def read_address(url: str) -> Address:
         raise ValueError(f"The address of the blobs is not an s3:// URL with a bucket. {_REMEDY}")
     if "@" in parts.netloc or ":" in parts.netloc:
         raise ValueError(
-            "The address of the blobs holds credentials or a port: set AWS_ACCESS_KEY_ID and "
+            "The address of the blobs contains credentials or a port: set AWS_ACCESS_KEY_ID and "
             f"AWS_SECRET_ACCESS_KEY in the environment, and name a host as endpoint. {_REMEDY}"
         )
     given = dict(parse_qsl(parts.query, keep_blank_values=True))

@@ -1,4 +1,4 @@
-"""The port to stored bytes: staged while they arrive, sealed under their SHA-256 when whole."""
+"""The port of blob stores: bytes are staged while they arrive, and sealed under their SHA-256 when complete."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from countersign.kernel.errors import Refused
 
 
 class Part(NamedTuple):
-    """A received stretch of an upload: `length` bytes from `offset`, with their SHA-256 in hexadecimal."""
+    """A received range of an upload: `length` bytes from `offset`, with their SHA-256 in hexadecimal."""
 
     offset: int
     length: int
@@ -17,14 +17,14 @@ class Part(NamedTuple):
 
 
 class Staged(NamedTuple):
-    """An upload with staged bytes, and when it was last written; for the collector."""
+    """An upload with staged bytes, and its last change; for garbage collection."""
 
     upload: str
     changed_at: Instant
 
 
 class Sealed(NamedTuple):
-    """A sealed blob: its digest, when it was last written, and its bytes; for the collector."""
+    """A sealed blob: its digest, its last change, and its size; for garbage collection."""
 
     sha256: str
     changed_at: Instant
@@ -32,7 +32,7 @@ class Sealed(NamedTuple):
 
 
 class ChecksumMismatch(Refused):
-    """The bytes that arrived are not the bytes that were announced; nothing of them is kept."""
+    """The received bytes do not match the announced digest; nothing of them is stored."""
 
     status = 422
     code = "checksum_mismatch"
@@ -43,19 +43,19 @@ class ChecksumMismatch(Refused):
 class BlobStore(Protocol):
     """Stored bytes, addressed by their SHA-256 in lower-case hexadecimal.
 
-    Any method may raise StorageFull (no room, nothing kept) or Unavailable (the store cannot be reached).
+    Any method may raise StorageFull (no space, nothing stored) or Unavailable (the store cannot be reached).
     """
 
     async def stage(self, upload: str, offset: int, chunks: AsyncIterator[bytes]) -> Part:
-        """Store a stretch of an upload from `offset` on; durable when it returns, in constant memory.
+        """Store a range of an upload from `offset` on; durable when it returns, in constant memory.
 
-        The same stretch may be sent again and replaces what was there. If `chunks` raises, nothing that was
-        staged by this call counts and the exception passes through.
+        The same range may be sent again, and replaces the previous one. If `chunks` raises, the bytes of this call are
+        discarded and the exception propagates.
         """
         ...
 
     async def seal(self, upload: str, parts: Sequence[Part], size: int, sha256: str | None) -> str:
-        """Make the staged parts, which together cover 0…size exactly, a blob; returns its SHA-256.
+        """Combine the staged parts, which together cover 0…size exactly, into a blob; returns its SHA-256.
 
         Bytes already stored under that digest are not stored twice. The staged bytes stay until `discard`.
 
@@ -65,15 +65,15 @@ class BlobStore(Protocol):
         ...
 
     async def put(self, data: bytes) -> str:
-        """Store bytes that are in memory as a blob, durable when it returns; its SHA-256.
+        """Store bytes in memory as a blob, durable when it returns; returns its SHA-256.
 
         Raises:
-            StorageFull, Unavailable: the store does not take them; no blob is made.
+            StorageFull, Unavailable: the store does not accept them; no blob exists.
         """
         ...
 
     async def discard(self, upload: str) -> None:
-        """Remove whatever is staged for the upload; nothing to remove is fine."""
+        """Remove the staged bytes of the upload, if any."""
         ...
 
     async def size(self, sha256: str) -> int | None:
@@ -89,8 +89,7 @@ class BlobStore(Protocol):
         ...
 
     async def file(self, sha256: str, folder: Path) -> Path:
-        """A file on this machine with the blob's bytes, for reading alone; fetched into the folder where the store
-        is elsewhere.
+        """A local, read-only file with the blob's bytes; downloaded into the folder if the store is remote.
 
         Raises:
             NotFound: no such blob.
@@ -98,33 +97,33 @@ class BlobStore(Protocol):
         ...
 
     async def delete(self, sha256: str) -> None:
-        """Remove a sealed blob; nothing to remove is fine."""
+        """Remove a sealed blob, if it exists."""
         ...
 
     def staged(self) -> AsyncIterator[Staged]:
-        """Every upload that has staged bytes; for the collector."""
+        """Every upload with staged bytes; for garbage collection."""
         ...
 
     def sealed(self) -> AsyncIterator[Sealed]:
-        """Every sealed blob, in the order of the digests; for the collector."""
+        """Every sealed blob, in the order of the digests; for garbage collection."""
         ...
 
     async def marker(self) -> bytes | None:
-        """What `mark` wrote last, at most `layout.MAX_MARKER_BYTES`; None when there is no marker."""
+        """The content of the marker, at most `layout.MAX_MARKER_BYTES`; None without a marker."""
         ...
 
     async def mark(self, content: bytes, *, is_new: bool) -> bool:
-        """Write the marker, which says whose store this is; durable when it returns. `is_new` leaves a marker that is
-        there as it is, and returns False."""
+        """Write the marker, which names the owner of the store; durable when it returns. With `is_new`, an existing
+        marker stays unchanged, and the result is False."""
         ...
 
     async def clear(self) -> None:
-        """Remove all blobs, all that is staged, and then the marker; nothing else at the place is touched. Interrupted,
-        the next call goes on."""
+        """Remove all blobs, all staged bytes, and then the marker, and nothing else. After an interruption, the next
+        call continues."""
         ...
 
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
-        """An address that gives the blob to anyone for `ttl_s` seconds, or None where the store has no such thing."""
+        """A URL that serves the blob to anyone for `ttl_s` seconds, or None if the store does not support that."""
         ...
 
     async def check(self) -> None:

@@ -29,11 +29,11 @@ _DATA = re.compile(r"[0-9a-f]{16}-data-[0-9a-f-]{36}")
 class S3Blobs:
     """A BlobStore in a bucket; any number of machines.
 
-    A part's bytes are `staging/<upload>/<offset>-data-<random>`; a small object named by offset, length and
-    SHA-256 says which one holds them, so that a second send of the same stretch cannot change what was
-    received. The blobs are `sealed/ab/cd/<sha256>`, the marker is `installation.json`. An object appears whole or not
-    at all; which of them count is for the database to say. A process that dies leaves the pieces of its open multipart
-    upload in the bucket: give it a life cycle rule that ends those after some days.
+    A part's bytes are `staging/<upload>/<offset>-data-<random>`; a small object named by offset, length and SHA-256
+    refers to them, so that sending the same range again cannot change a received part. The blobs are
+    `sealed/ab/cd/<sha256>`, the marker is `installation.json`. An object appears completely or not at all; the database
+    decides which of them are in use. A process that dies leaves its open multipart upload in the bucket: configure a
+    lifecycle rule that aborts those after some days.
     """
 
     def __init__(self, store: S3Store) -> None:
@@ -43,7 +43,7 @@ class S3Blobs:
         """See BlobStore; at most 78 GiB in one call (10,000 pieces of 8 MiB).
 
         Raises:
-            NotFound: the upload's id is none.
+            NotFound: the upload's id is malformed.
             ValueError: the offset is negative.
         """
         if offset < 0:
@@ -70,12 +70,12 @@ class S3Blobs:
     async def seal(self, upload: str, parts: Sequence[Part], size: int, sha256: str | None) -> str:
         """See BlobStore.
 
-        One part that is the whole is copied inside the store; several are read and written once more, after a
-        first reading when no digest was announced.
+        A single complete part is copied in the store; several parts are read and written again, after a first read if
+        no digest was announced.
 
         Raises:
             ValueError: the parts do not cover 0…size exactly.
-            ChecksumMismatch: also when a received part is gone.
+            ChecksumMismatch: also when a received part is missing.
         """
         folder = _folder(upload)
         laid = layout.spans(parts, size)
@@ -93,7 +93,7 @@ class S3Blobs:
         return expected
 
     async def put(self, data: bytes) -> str:
-        """See BlobStore; one request, unless it is more than 5 MiB."""
+        """See BlobStore; one request up to 5 MiB."""
         digest = hashlib.sha256(data).hexdigest()
         with refusals():
             await obstore.put_async(self._store, layout.sealed_name(digest), data, attributes=dict(ATTRIBUTES))
@@ -116,13 +116,13 @@ class S3Blobs:
                 return None
 
     async def read(self, sha256: str, start: int, stop: int) -> AsyncGenerator[bytes, None]:
-        """See BlobStore; ends at the blob's end when `stop` lies beyond it."""
+        """See BlobStore; ends at the blob's end when `stop` is beyond it."""
         path = layout.sealed_name(sha256)
         with refusals(_no_blob):
             try:
                 answer = await obstore.get_async(self._store, path, options={"range": (start, stop)})
             except BaseError:
-                # The store answers a range without bytes with an error.
+                # The store rejects an empty range.
                 if start < min(stop, (await obstore.head_async(self._store, path))["size"]):
                     raise
                 return
@@ -131,7 +131,7 @@ class S3Blobs:
                     yield piece
 
     async def file(self, sha256: str, folder: Path) -> Path:
-        """See BlobStore; the bytes are fetched in constant memory."""
+        """See BlobStore; downloads in constant memory."""
         size = await self.size(sha256)
         if size is None:
             raise _no_blob()
@@ -177,8 +177,8 @@ class S3Blobs:
                 return None
 
     async def mark(self, content: bytes, *, is_new: bool) -> bool:
-        """See BlobStore; a new marker is a conditional write (`If-None-Match: *`). A service without those is looked at
-        first, so that only two writers at the same moment could replace each other's marker."""
+        """See BlobStore; a new marker is a conditional write (`If-None-Match: *`). If the service does not support
+        that, the marker is read first, so that only concurrent writers could replace each other's marker."""
         with refusals():
             try:
                 await obstore.put_async(self._store, layout.MARKER, content, mode="create" if is_new else "overwrite")
@@ -202,8 +202,8 @@ class S3Blobs:
     async def signed_url(self, sha256: str, filename: str, ttl_s: int) -> str | None:
         """See BlobStore; `ttl_s` is at most 604,800 (seven days).
 
-        A browser saves the blob as an attachment under its digest: the client library signs no
-        response-content-disposition, so that `filename` does not travel.
+        A browser saves the blob under its digest: the client library cannot sign response-content-disposition, so that
+        `filename` has no effect.
         """
         with refusals():
             return await obstore.sign_async(self._store, "GET", layout.sealed_name(sha256), timedelta(seconds=ttl_s))
@@ -216,7 +216,7 @@ class S3Blobs:
             try:
                 answer = await obstore.get_async(self._store, path)
                 if bytes(await answer.bytes_async()) != b"check":
-                    raise Unavailable("The bucket of the blobs gives back other bytes than were written.")
+                    raise Unavailable("The bucket of the blobs returns other bytes than were written.")
             finally:
                 await obstore.delete_async(self._store, [path])
 
@@ -235,7 +235,7 @@ class S3Blobs:
         return digest.hexdigest()
 
     async def _assemble(self, folder: str, laid: Sequence[Span], size: int, expected: str) -> None:
-        """Write the spans one after another; the blob appears only when their digest is the expected one."""
+        """Write the spans; the blob appears only if their digest is the expected one."""
         digest = hashlib.sha256()
         multipart_bytes = max(_MIN_MULTIPART_BYTES, size // _MAX_MULTIPARTS + 1)
         sending = MultipartUpload(self._store, layout.sealed_name(expected), multipart_bytes)

@@ -25,38 +25,38 @@ _STATUS = re.compile(r"non-2xx status code: (\d{3})")
 
 
 class Cause(NamedTuple):
-    """What is wrong with the bucket, as the end of a sentence that begins with it, and the remedy."""
+    """The cause of a failure, as a predicate of the bucket, and the remedy."""
 
     why: str
     remedy: str
 
 
-_REGION = Cause("is in another region than the address says", f"Correct `region` in {BLOBS_SETTING}.")
+_REGION = Cause("is in another region than the URL says", f"Correct `region` in {BLOBS_SETTING}.")
 _NO_RIGHT = Cause(
-    "may not be used so by this access key",
+    "does not permit this operation to this access key",
     "Allow the key s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload there.",
 )
-_EXPIRED = Cause("is asked with a session token that has expired", "Renew AWS_SESSION_TOKEN and the key with it.")
+_EXPIRED = Cause("was accessed with an expired session token", "Renew AWS_SESSION_TOKEN and the key with it.")
 _NO_CREDENTIALS = Cause(
-    "is asked without an access key, and this machine has no role", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+    "was accessed without a key, and this machine has no role", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 )
-_MISSING = Cause("is not there", f"Create it, or correct bucket and `endpoint` in {BLOBS_SETTING}.")
-_NOT_S3 = Cause("is behind an endpoint that does not answer as S3 does", f"Correct `endpoint` in {BLOBS_SETTING}.")
-_BUSY = Cause("is behind a server that is busy or out of order", "Try again; look at the server's own state.")
+_MISSING = Cause("does not exist", f"Create it, or correct bucket and `endpoint` in {BLOBS_SETTING}.")
+_NOT_S3 = Cause("is behind an endpoint that does not answer like S3", f"Correct `endpoint` in {BLOBS_SETTING}.")
+_BUSY = Cause("is behind a server that is busy or failing", "Try again; check the server.")
 _CONNECTION_LOST = Cause(
-    "could not be reached, or broke off its answer", "Try again; look at the server and the way there."
+    "could not be reached, or aborted its response", "Try again; check the server and the network."
 )
 
 # The codes of S3 (its reference, error responses), which others that speak its protocol use as well.
 _S3_ERRORS = {
     "InvalidAccessKeyId": Cause(
-        "is asked with an access key that its server does not know", "Correct AWS_ACCESS_KEY_ID."
+        "was accessed with an access key that its server does not know", "Correct AWS_ACCESS_KEY_ID."
     ),
     "SignatureDoesNotMatch": Cause(
-        "is asked with a secret that is not the access key's", "Correct AWS_SECRET_ACCESS_KEY."
+        "was accessed with a secret that does not match the access key", "Correct AWS_SECRET_ACCESS_KEY."
     ),
     "RequestTimeTooSkewed": Cause(
-        "is behind a server whose clock is another than this machine's", "Set the clock of this machine by NTP."
+        "is behind a server whose clock differs from this machine's", "Synchronize the clock of this machine by NTP."
     ),
     "ExpiredToken": _EXPIRED,
     "InvalidToken": _EXPIRED,
@@ -69,35 +69,37 @@ _S3_ERRORS = {
     "InternalError": _BUSY,
 }
 
-# What the client's own words hold when no answer with a code came, in the order of asking.
+# Parts of the client's own messages without a response code, in the order of their checks.
 _CLIENT_ERRORS = {
     "://169.254.": _NO_CREDENTIALS,
     "redirect without LOCATION": _REGION,
     "dns error": Cause(
-        "is behind an endpoint that cannot be found", f"Correct the host of `endpoint` in {BLOBS_SETTING}."
+        "is behind an endpoint whose host name does not resolve", f"Correct the host of `endpoint` in {BLOBS_SETTING}."
     ),
     "ConnectionRefused": Cause(
-        "is behind an endpoint where nobody listens", f"Start it, or correct `endpoint` in {BLOBS_SETTING}."
+        "is behind an endpoint that refuses connections", f"Start it, or correct `endpoint` in {BLOBS_SETTING}."
     ),
     "InvalidCertificate": Cause(
-        "is behind an endpoint whose certificate is not believed", "Add its authority to the machine's (SSL_CERT_FILE)."
+        "is behind an endpoint whose certificate is not trusted", "Add its authority to the machine's (SSL_CERT_FILE)."
     ),
     "InvalidContentType": Cause(
         "is behind an endpoint that does not speak TLS", f"Correct `endpoint` in {BLOBS_SETTING}, or its TLS."
     ),
     "TimedOut": Cause(
         "is behind an endpoint that does not answer in time",
-        f"Correct `endpoint` in {BLOBS_SETTING}, or the way there.",
+        f"Correct `endpoint` in {BLOBS_SETTING}, or check the network.",
     ),
-    "error sending request": Cause("cannot be reached", f"Correct `endpoint` in {BLOBS_SETTING}, or the way there."),
+    "error sending request": Cause(
+        "cannot be reached", f"Correct `endpoint` in {BLOBS_SETTING}, or check the network."
+    ),
 }
 
 
 def refusal(error: Exception) -> Refused:
-    """What an error of the client means for whoever asked; why, and the remedy, are a note for the operator."""
+    """The refusal for an error of the client; cause and remedy are a note for the operator."""
     said = str(error)
     status = next(iter(_STATUS.findall(said)), "")
-    # The client names no class for it; servers with a disk of their own answer 507.
+    # The client has no class for it; servers with their own disks answer 507.
     if status == "507":
         return disk_full("the bucket of the blobs")
     cause = _cause(said, status)
@@ -107,7 +109,7 @@ def refusal(error: Exception) -> Refused:
 
 
 def is_bucket_missing(error: Exception) -> bool:
-    """Whether it is the bucket that is not there, and no object."""
+    """Whether the bucket is missing, and not an object."""
     return _code(str(error)) == NO_BUCKET
 
 
@@ -120,7 +122,7 @@ def _cause(said: str, status: str) -> Cause:
         return _NO_RIGHT
     if status == "404":
         return _MISSING
-    # Without a status no answer came, or its bytes ended early: whoever asks again may get all of it.
+    # Without a status there was no response, or it ended early: a retry may succeed.
     if not status:
         return _CONNECTION_LOST
     return _BUSY if status >= "500" else _NOT_S3
@@ -135,11 +137,11 @@ _PIECES_WAITING = 2
 _UPLOADS_AT_ONCE = 2
 
 ATTRIBUTES: Final = {"Content-Type": "application/octet-stream", "Content-Disposition": "attachment"}
-"""Headers that a browser gets with a blob: HTML or SVG in it must not run in the store's origin."""
+"""Headers of a blob: a browser must not run HTML or SVG of it in the store's origin."""
 
 
 class _Lists(Protocol):
-    """What of the client's `list` is used here; its own types need a package that is not installed."""
+    """The part of the client's `list` used here; its own types need a package that is not installed."""
 
     def list(
         self, store: S3Store, prefix: str, *, chunk_size: int
@@ -147,12 +149,12 @@ class _Lists(Protocol):
 
 
 class _Abandoned(Exception):
-    """Makes the client end its multipart upload, which a cancelled call would leave open."""
+    """Makes the client abort its multipart upload, which a cancelled call would leave open."""
 
 
 @contextmanager
 def refusals(missing: Callable[[], Refused] | None = None) -> Generator[None, None, None]:
-    """Turn the client's errors into StorageFull and Unavailable, a missing object into what `missing` makes."""
+    """Convert the client's errors to StorageFull and Unavailable, and a missing object to the result of `missing`."""
     try:
         yield
     except FileNotFoundError as error:
@@ -171,14 +173,14 @@ async def list_objects(store: S3Store, prefix: str) -> AsyncGenerator[Sequence["
 
 
 async def read_pieces(answer: "obstore.GetResult") -> AsyncGenerator[bytes, None]:
-    """The bytes of an answer in pieces of at most PIECE_BYTES."""
+    """The bytes of a response in pieces of at most PIECE_BYTES."""
     async for chunk in answer.stream(min_chunk_size=PIECE_BYTES):
         for at in range(0, len(chunk), PIECE_BYTES):
             yield chunk[at : at + PIECE_BYTES]
 
 
 class MultipartUpload:
-    """One object on its way into the bucket, as a multipart upload of pieces of `multipart_bytes`.
+    """A multipart upload of one object, in parts of `multipart_bytes`.
 
     The object appears with `finish`, or never. Memory: a few pieces of `multipart_bytes`.
     """
@@ -199,7 +201,7 @@ class MultipartUpload:
         self._put.add_done_callback(self._ended)
 
     async def add(self, piece: bytes | bytearray) -> None:
-        """Take the next bytes; waits while too many wait to be sent.
+        """Add the next bytes; waits while too many are queued.
 
         Raises:
             StorageFull, Unavailable: the store ended the upload.
@@ -211,7 +213,7 @@ class MultipartUpload:
         self._queue.put_nowait(piece)
 
     async def finish(self) -> None:
-        """No more bytes come: make the object appear.
+        """Complete the upload: the object appears.
 
         Raises:
             StorageFull, Unavailable: the store refused, and the object does not appear.
@@ -221,7 +223,7 @@ class MultipartUpload:
             await asyncio.shield(self._put)
 
     async def drop(self) -> None:
-        """End the upload and leave nothing in the bucket, unless it was finished; again is fine."""
+        """Abort the upload, unless it was finished; idempotent."""
         self._queue.put_nowait(_Abandoned())
         with suppress(_Abandoned, FileNotFoundError, BaseError):
             await asyncio.shield(self._put)

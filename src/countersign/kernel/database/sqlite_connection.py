@@ -17,54 +17,54 @@ from countersign.reach import denied
 
 CACHED_STATEMENTS = 500
 MAX_KEPT_LENGTH = 16 * 1024
-"""Characters of a statement whose translation is kept. Longer ones have lists of values, and are seldom the same."""
+"""Maximum length of a statement whose translation is cached. Longer ones have lists of values, and seldom repeat."""
 
 CACHE_KIB = {"read": 8 * 1024, "write": 64 * 1024}
-"""Whoever writes touches a page at random in every index, and reads those again that are in the log."""
+"""A writer touches random pages in every index, and reads back those in the log."""
 
 OPEN_PATIENCE_MS = 5_000
 PAGE_BYTES = 4096
-"""SQLite's own choice, which no file of ours differs from."""
+"""SQLite's default, which all of our files use."""
 PAGES_PER_STEP = 4096
 MMAP_BYTES = 2 * 1024 * 1024 * 1024
 WAL_LIMIT_BYTES = 64 * 1024 * 1024
 
-# What is no placeholder (literals, quoted names, comments, names that hold a dollar), or else one, with its number.
+# Either not a placeholder (literals, quoted names, comments, names with a dollar sign), or one, with its number.
 _PIECE = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\w[\w$]*|\$(\d+)""", re.DOTALL)
 
 _CANNOT_OPEN = "The database file cannot be opened; check that the data directory exists and its owner."
-_LET_WRITE = "Let the user who runs this write to the data directory."
+_LET_WRITE = "Allow the user who runs this to write to the data directory."
 _RESTORE = (
-    "Keep the file as it is: `countersign verify` of its directory tells what is damaged, and `countersign restore` "
-    "makes it anew from the newest backup that is whole."
+    "Keep the file as it is: `countersign verify` of its directory shows what is damaged, and `countersign restore` "
+    "restores it from the newest intact backup."
 )
 
 LIBRARY = apsw.sqlite_lib_version()
 """The version of SQLite that comes with its driver."""
 
 _REMEDIES: list[tuple[type[apsw.Error], str]] = [
-    (apsw.BusyError, "Another process kept the database locked for too long; find out which, or try again."),
-    (apsw.LockedError, "Another process kept the database locked for too long; find out which, or try again."),
+    (apsw.BusyError, "Another process locked the database for too long; find out which, or try again."),
+    (apsw.LockedError, "Another process locked the database for too long; find out which, or try again."),
     (apsw.IOError, "The disk under the data directory failed to read or write; check it, then restart the service."),
     (apsw.CantOpenError, _CANNOT_OPEN),
-    (apsw.ReadOnlyError, "The database file may not be written; check owner and mode of the data directory."),
+    (apsw.ReadOnlyError, "The database file is read-only; check owner and mode of the data directory."),
     (apsw.CorruptError, "The database file is damaged; check the disk and restore a backup."),
     (apsw.NotADBError, "The database file is not a SQLite database; restore a backup."),
-    (apsw.ProtocolError, "The locks of the database file do not work; a network file system cannot hold it."),
+    (apsw.ProtocolError, "The locks of the database file do not work; do not use a network file system."),
     (apsw.ConnectionClosedError, "The service is stopping."),
     (apsw.NoMemError, "The process ran out of memory; give it more, or try again."),
 ]
 
 
 _OF_FILES = (apsw.IOError, apsw.CantOpenError)
-"""What SQLite reports when a full volume takes no journal and no shared memory beside the database."""
+"""SQLite's errors when a full volume has no space for the journal and the shared memory next to the database."""
 
 
 class Cursor(Protocol):
     """The part of `apsw.Cursor` used here."""
 
     def fetchall(self) -> list[Row]:
-        """The rows that are left."""
+        """The remaining rows."""
         ...
 
     def fetchone(self) -> Row | None:
@@ -72,7 +72,7 @@ class Cursor(Protocol):
         ...
 
     def close(self, force: bool = False) -> None:
-        """End the statement; with `force` whatever it did not do yet is left."""
+        """End the statement; with `force` before its end."""
         ...
 
     def __iter__(self) -> Iterator[Row]: ...
@@ -83,7 +83,7 @@ class Connection(Protocol):
 
     @property
     def filename(self) -> str:
-        """The whole path of the file."""
+        """The absolute path of the file."""
         ...
 
     @property
@@ -100,11 +100,11 @@ class Connection(Protocol):
         ...
 
     def pragma(self, name: str, value: int | str | None = None) -> object:
-        """Set or read one of SQLite's switches."""
+        """Set or read a pragma."""
         ...
 
     def changes(self) -> int:
-        """Rows the last writing statement changed."""
+        """Rows changed by the last writing statement."""
         ...
 
     def total_changes(self) -> int:
@@ -112,36 +112,36 @@ class Connection(Protocol):
         ...
 
     def set_busy_timeout(self, milliseconds: int) -> None:
-        """How long SQLite waits for a lock by itself."""
+        """Set how long SQLite waits for a lock."""
         ...
 
     def set_progress_handler(self, callable: Callable[[], bool] | None, nsteps: int = 100) -> None:
-        """Ask every `nsteps` steps whether to interrupt the statement."""
+        """Call every `nsteps` steps; True interrupts the statement."""
         ...
 
     def close(self, force: bool = False) -> None:
-        """Close; with `force` even when it fails."""
+        """Close; with `force` even after an error."""
         ...
 
 
 def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) -> Connection:
-    """A connection to the file, which a writer creates. A reader cannot write. The file is not let grow beyond
-    `max_bytes`; 0: as far as the volume goes.
+    """A connection to the file, which a writer creates. A reader is read-only. The file does not grow beyond
+    `max_bytes`; 0: no limit.
 
     Journal in WAL mode with synchronous=FULL: a COMMIT has reached the disk (fsync) when it returns.
 
     Raises:
-        Unavailable: the file cannot be opened or is no database.
+        Unavailable: the file cannot be opened or is not a database.
     """
     if use == "write":
         _create_private(path)
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if use == "write" else 0)
     try:
         opened = apsw.Connection(str(path), flags=flags, statementcachesize=CACHED_STATEMENTS)
-        # Plans do not depend on values: else a statement is planned anew whenever its LIMIT is bound.
+        # Plans do not depend on values: otherwise a statement is planned again whenever its LIMIT is bound.
         opened.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection = cast(Connection, opened)
-        # A moment's patience for another process that recovers the file; BEGIN waits by itself.
+        # Wait for another process that recovers the file; BEGIN has its own wait.
         connection.set_busy_timeout(OPEN_PATIENCE_MS)
         if use == "write":
             _keep_log(connection)
@@ -161,9 +161,9 @@ def connect(path: Path, *, use: Literal["write", "read"], max_bytes: int = 0) ->
 
 
 def _create_private(path: Path) -> None:
-    """Make a missing file for its owner alone; SQLite gives the log and its index the mode of the file."""
+    """Create a missing file, readable by its owner only; SQLite copies the mode to the log and its index."""
     try:
-        # Never opened when it is there: closing it again would end the locks that this process holds on it.
+        # An existing file is never opened: closing it would release the locks that this process holds on it.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return
@@ -187,10 +187,10 @@ def _keep_log(connection: Connection) -> None:
 
 
 def empty_log(connection: Connection) -> None:
-    """Bring what a crash has left in the log into the file and begin a new log, unless another process is using it.
+    """Checkpoint the log that a crash has left and reset it, unless another process is using it.
 
-    After a sync that failed, the log that is read may be the kernel's memory of it and not what is on the disk: what
-    is committed behind such a stretch would be lost with it. Copied and written anew, it is on the disk.
+    After a failed sync, reads of the log may return pages of the kernel's cache that are not on the disk: commits after
+    such pages would be lost with them. Copied and rewritten, they are on the disk.
 
     Raises:
         Unavailable: the disk failed, or the file is damaged.
@@ -200,14 +200,14 @@ def empty_log(connection: Connection) -> None:
     except (apsw.BusyError, apsw.LockedError):
         return
     except apsw.FullError:
-        # There is no room to copy it to. What is read is right, and a later start does the same.
+        # No space for the copy. Reads are correct, and a later start tries again.
         return
     except apsw.Error as error:
         refuse(error, connection)
 
 
 def numbered(statement: str) -> str:
-    """The statement with `?1` for `$1`; literals, quoted names and comments stay as they are."""
+    """The statement with `?1` for `$1`; literals, quoted names and comments are unchanged."""
     return _numbered_once(statement) if len(statement) <= MAX_KEPT_LENGTH else _numbered(statement)
 
 
@@ -233,7 +233,7 @@ def fetch(connection: Connection, statement: str, values: Sequence[Value]) -> li
 def fetch_within(
     connection: Connection, statement: str, values: Sequence[Value], is_over: Callable[[], bool], steps: int
 ) -> list[Row] | None:
-    """All rows of the statement, or None when `is_over`, asked every so many steps of SQLite's, ended it.
+    """All rows of the statement, or None when `is_over`, called every `steps` steps of SQLite, interrupted it.
 
     Raises:
         as `fetch`.
@@ -251,7 +251,7 @@ def fetch_within(
 
 
 def fetch_one(connection: Connection, statement: str, values: Sequence[Value]) -> Row | None:
-    """The first row, or None; the statement is not run further.
+    """The first row, or None; the statement stops there.
 
     Raises:
         as `fetch`.
@@ -317,13 +317,13 @@ def copy_to(connection: Connection, path: Path, progress: Callable[[int], None])
 
 
 def refuse(error: apsw.Error, connection: Connection | None = None, *, file: str = "") -> NoReturn:
-    """Raise what the error means to a caller; an error of the statement itself as it is.
+    """Convert the error to a refusal and raise it; raise errors of the statement itself as they are.
 
     Raises:
-        StorageFull: no room on the volume.
-        Unavailable: the file is locked, damaged or cannot be reached; the text names the remedy, never the path, which
-            a note to the exception does.
-        ConstraintViolation: a rule of the schema was broken.
+        StorageFull: no space on the volume.
+        Unavailable: the file is locked, damaged or unreadable; the text names the remedy, never the path, which a note
+            to the exception names.
+        ConstraintViolation: a constraint was violated.
         WrittenOutsideTransaction: the connection is a reader's.
     """
     if isinstance(error, apsw.ConstraintError):
@@ -337,8 +337,8 @@ def refuse(error: apsw.Error, connection: Connection | None = None, *, file: str
 
 
 def refusal(error: apsw.Error, connection: Connection | None = None, *, file: str = "") -> Refused | None:
-    """What the error means to a caller, or None when the statement itself is at fault. Notes are for the operator."""
-    # A closed connection cannot be asked for its file.
+    """The refusal for the error, or None for an error of the statement itself. Notes are for the operator."""
+    # A closed connection has no file name.
     if not file and connection is not None and not isinstance(error, apsw.ConnectionClosedError):
         file = connection.filename
     refused = _meaning(error, file)

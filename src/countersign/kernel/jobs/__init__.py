@@ -1,1 +1,1 @@
-"""Work that outlives its request: engines that bring each piece of it to a worker."""
+"""Background jobs: engines that wake workers, and the worker processes."""

@@ -10,42 +10,41 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.telemetry import ThrottledErrorLog
 
 TakeJob: TypeAlias = Callable[[], Awaitable[bool]]
-"""Takes up the job whose turn it is and does it; False when there is none. Never called while it still runs."""
+"""Runs the next job; False when there is none. Calls do not overlap."""
 
 
 class Engine(Protocol):
-    """Wakes a worker when there is work, and another one when that one dies.
+    """Wakes a worker when there is work, and another one when that worker dies.
 
-    Which job is whose is decided by leases in the job table, so that an engine may call once too often.
+    Leases in the job table assign jobs to workers, so that a redundant wake-up is harmless.
     """
 
     async def defer(self, transaction: Transaction, run_after: Instant | None = None) -> None:
-        """Have a worker look for a job once the transaction is durable, and not before the moment; never when it is
-        rolled back."""
+        """Wake a worker after the transaction commits, and not before `run_after`; never after a rollback."""
         ...
 
     async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
         """Call `take` whenever there may be a job, as long as it finds one, until stopping is set.
 
         Raises:
-            Unavailable: the engine cannot be reached; the process is to be started anew.
+            Unavailable: the engine cannot be reached; the process has to be restarted.
         """
         ...
 
 
 POLL_EVERY_S = 0.04
-"""On SQLite a look takes some 20 µs; a hundredth of a second's wait would not be noticed by anybody."""
+"""On SQLite a poll takes about 20 µs, and the delay is not noticeable."""
 RETRY_S = 1.0
 
 
 class EmbeddedEngine:
-    """Looks by itself. What is deferred is in the table, and that is enough."""
+    """Polls the job table, which contains all deferred jobs."""
 
     async def defer(self, transaction: Transaction, run_after: Instant | None = None) -> None:
-        """Nothing has to be told to anybody."""
+        """Nothing to do: workers poll."""
 
     async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
-        """Look, and look again; a database that is away for a while is waited for."""
+        """Poll until stopping is set; waits for an unavailable database."""
         failures = ThrottledErrorLog("jobs", "no job could be taken")
         while not stopping.is_set():
             try:
@@ -60,7 +59,7 @@ class EmbeddedEngine:
 
 
 async def pause(stopping: asyncio.Event, seconds: float) -> None:
-    """Do nothing for a while, unless stopping is set."""
+    """Sleep, until stopping is set."""
     try:
         async with asyncio.timeout(seconds):
             await stopping.wait()

@@ -1,4 +1,4 @@
-"""Choosing the engine: the one place that knows them all."""
+"""Opening the job engine that the settings choose."""
 
 from countersign.kernel.database.port import Database
 from countersign.kernel.jobs.engine import EmbeddedEngine, Engine
@@ -6,7 +6,7 @@ from countersign.settings import BadSetting
 
 
 async def open_engine(choice: str, database: Database, url: str, schema: str, *, lease_s: int) -> Engine:
-    """The engine of this choice (`auto`, `embedded`, `procrastinate`), its tables made where it has any.
+    """The chosen engine (`auto`, `embedded`, `procrastinate`), with its tables created, if it has any.
 
     Raises:
         BadSetting: Procrastinate was chosen without PostgreSQL.
@@ -16,8 +16,8 @@ async def open_engine(choice: str, database: Database, url: str, schema: str, *,
     if choice == "embedded" or (choice == "auto" and not is_postgres):
         return EmbeddedEngine()
     if not is_postgres:
-        raise BadSetting("COUNTERSIGN_JOB_ENGINE: procrastinate needs PostgreSQL; take embedded or auto")
-    # Who has no PostgreSQL should not wait for its second driver.
+        raise BadSetting("COUNTERSIGN_JOB_ENGINE: procrastinate needs PostgreSQL; use embedded or auto")
+    # Imported on use: it loads a second PostgreSQL driver.
     from countersign.kernel.jobs.procrastinate import ProcrastinateEngine
 
     engine = ProcrastinateEngine(url, schema, lease_s=lease_s)

@@ -15,20 +15,20 @@ from pathlib import Path
 from countersign.kernel import clock, telemetry
 
 RESTART_CODE = 75
-"""Exit code of a process that asks to be started anew at once."""
+"""Exit code of a process that requests an immediate restart."""
 NOT_STARTED = 127
 CLOSING_S = 3.0
-"""What a process may take beyond its grace time, to give back what it has and to close."""
+"""Time beyond the grace time, for a process to return its leases and to close."""
 MIN_PAUSE_S, MAX_PAUSE_S = 0.25, 10.0
 STEADY_S = 60.0
 
 
 @asynccontextmanager
 async def supervise(command: Sequence[str], orders: bytes, count: int, *, grace_s: float) -> AsyncGenerator[None]:
-    """`count` processes of the command run while the block lasts; then SIGTERM, and SIGKILL after the grace time.
+    """Run `count` processes of the command while the block lasts; then SIGTERM, and SIGKILL after the grace time.
 
-    Each gets `orders` as the first line of its standard input, which stays open as long as this process lives. One
-    that dies is started anew, after a pause that grows while it dies again and again.
+    Each gets `orders` as the first line of its standard input, which stays open as long as this process lives. A
+    process that dies is restarted with exponential backoff.
     """
     running = [_Supervised(command, orders, number) for number in range(count)]
     tasks = [asyncio.create_task(each.keep()) for each in running]
@@ -45,7 +45,7 @@ async def supervise(command: Sequence[str], orders: bytes, count: int, *, grace_
 
 
 class _Supervised:
-    """One of the processes, one life after the other."""
+    """One of the processes, with its restarts."""
 
     def __init__(self, command: Sequence[str], orders: bytes, number: int) -> None:
         self._command = command
@@ -55,7 +55,7 @@ class _Supervised:
         self._stopping = asyncio.Event()
 
     async def keep(self) -> None:
-        """Start it again and again until it is told to stop."""
+        """Start it, and restart it until it is stopped."""
         pause_s = MIN_PAUSE_S
         while not self._stopping.is_set():
             began_s = clock.monotonic_s()
@@ -77,7 +77,7 @@ class _Supervised:
             telemetry.logger("jobs").error("a worker could not be started", worker=self._number, exc_info=error)
             return NOT_STARTED
         if process.stdin is not None:
-            # It may be gone before it has read them.
+            # The process may end before it has read them.
             with suppress(ConnectionError):
                 process.stdin.write(self._orders + b"\n")
                 await process.stdin.drain()
@@ -86,12 +86,12 @@ class _Supervised:
         return await process.wait()
 
     def stop(self) -> None:
-        """Tell it to stop."""
+        """Stop it by SIGTERM."""
         self._stopping.set()
         self._send(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it now."""
+        """Kill it."""
         self._send(signal.SIGKILL)
 
     def _send(self, number: signal.Signals) -> None:
@@ -102,12 +102,12 @@ class _Supervised:
 
 _PR_SET_PDEATHSIG = 1
 OOM_SCORE_ADJ = "500"
-"""Of 1,000: when memory runs out, a job goes before a server does."""
+"""Of 1,000: when memory runs out, the system kills a job before a server."""
 
 
 def limit_process(*, nice: int, memory_mib: int) -> None:
-    """Let requests go first, take `memory_mib` MiB of memory at most, leave no core behind, ignore ctrl-C, which the
-    parent hears as well, and SIGHUP, which ends nothing."""
+    """Lower the priority of this process, limit its memory to `memory_mib` MiB, disable core dumps, and ignore SIGINT,
+    which the parent handles, and SIGHUP."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.nice(nice)
@@ -125,9 +125,9 @@ def _set_limit(kind: int, most: int) -> None:
 
 
 def die_with_parent(parent_pipe: int) -> None:
-    """End this process, whatever it does, when its parent has ended: the pipe from there is at its end then.
+    """End this process when its parent has ended, which closes the pipe from there.
 
-    Linux tells the death of a parent by itself, which also reaches a process that can run no thread of its own.
+    On Linux, the kernel also kills it then, even if it cannot run a thread.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

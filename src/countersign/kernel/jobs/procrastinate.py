@@ -1,8 +1,8 @@
 """Procrastinate as the engine, on PostgreSQL: workers on any number of machines, woken by NOTIFY.
 
-Each deferred job of Procrastinate's is a call to look into our own job table, where the leases decide. So one call
-too many does no harm, and one that is lost with its worker is made good by whoever looks anyway now and then.
-Its tables stand in the schema of ours, for it finds them by the search path of whoever calls its functions.
+Each deferred job of Procrastinate wakes a worker that polls our own job table, where leases assign jobs. So a redundant
+wake-up is harmless, and the periodic poll compensates for one that is lost with its worker. Its tables are in our
+schema, since its functions find them by the search path of the caller.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from countersign.kernel.telemetry import ThrottledErrorLog
 QUEUE, TASK = "countersign", "take"
 LOOK_EVERY_S = 5.0
 FETCH_EVERY_S = 1.0
-"""Whoever defers before a worker that starts can listen is not heard."""
+"""Jobs deferred before a starting worker listens are not notified."""
 
 DEFER = """
     SELECT procrastinate_defer_jobs_v1(ARRAY[
@@ -53,7 +53,7 @@ class ProcrastinateEngine:
         self._lease_s = lease_s
 
     async def install(self, database: Database) -> None:
-        """Make Procrastinate's tables, or bring them to its installed version; of several at once one does it.
+        """Create Procrastinate's tables, or migrate them to its installed version; of concurrent callers one does it.
 
         Raises:
             Unavailable: PostgreSQL cannot be reached.
@@ -65,30 +65,30 @@ class ProcrastinateEngine:
             continue
 
     async def _go_on(self, database: Database, known: list[str]) -> bool:
-        """One step on the way to the installed version; whether there may be another."""
+        """Apply one migration; returns whether there may be another."""
         async with database.transaction() as transaction:
             await transaction.run("SET LOCAL lock_timeout = 0")
             await transaction.fetch(_ONE_AT_A_TIME)
             await transaction.run("SET LOCAL client_min_messages = warning")
-            # Before it is asked what is there: who waited for the lock is told of others' tables by this alone.
+            # Before checking what exists: after a wait for the lock, only this shows tables created by others.
             await transaction.run(_LEDGER)
             missing = await _missing(transaction, known)
             if missing == known:
                 await transaction.run(_text("schema.sql"))
                 await transaction.run_many(_APPLY, [(name, clock.now()) for name in known])
                 return False
-            # One at a time: a value that is added to an enumeration cannot be used before it is durable.
+            # One at a time: a value added to an enum cannot be used before the commit.
             if missing:
                 await transaction.run(_text(f"migrations/{missing[0]}"))
                 await transaction.run(_APPLY, missing[0], clock.now())
             return bool(missing)
 
     async def defer(self, transaction: Transaction, run_after: Instant | None = None) -> None:
-        """Call a worker; Procrastinate's own function does it, in our transaction."""
+        """Wake a worker by Procrastinate's own function, in our transaction."""
         await transaction.fetch(DEFER, None if run_after is None else run_after / clock.SECOND)
 
     async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
-        """Work whenever Procrastinate calls, and look by ourselves every few seconds for what a dead worker left.
+        """Run jobs whenever Procrastinate wakes us, and poll every few seconds for jobs of dead workers.
 
         Raises:
             Unavailable: PostgreSQL cannot be reached.
@@ -114,7 +114,7 @@ class ProcrastinateEngine:
             raise Unavailable("Procrastinate cannot reach PostgreSQL; check that it runs and can be reached") from error
 
     def _app(self, drain: Callable[[], Coroutine[Any, Any, None]]) -> procrastinate.App:
-        # That a call is fetched or ended need not be durable: the leases decide, and they are.
+        # Fetching and ending wake-ups need not be durable: the leases are.
         options = f"-c search_path={self._schema} -c synchronous_commit=off -c jit=off"
         connector = procrastinate.PsycopgConnector(
             conninfo=self._url, kwargs={"options": options}, min_size=1, max_size=3
@@ -143,7 +143,7 @@ class ProcrastinateEngine:
         stop.cancel()
         worker.stop()
         if not stopping.is_set():
-            # One of the two has failed: the process begins anew.
+            # One of the two failed: the process restarts.
             looking.cancel()
         await asyncio.wait({working, looking})
         for task in (working, looking):
@@ -153,11 +153,11 @@ class ProcrastinateEngine:
     async def _look(
         self, app: procrastinate.App, drain: Callable[[], Coroutine[Any, Any, None]], stopping: asyncio.Event
     ) -> None:
-        """Now and then give calls of dead workers to others, and do what nobody was called for."""
+        """Periodically reassign wake-ups of dead workers, and run jobs without a wake-up."""
         while not stopping.is_set():
             stalled = await app.job_manager.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._lease_s)
             for job in stalled:
-                # Another worker may just have done the same.
+                # Another worker may have done the same.
                 with suppress(ConnectorException):
                     await app.job_manager.retry_job(job)
             await drain()

@@ -1,1 +1,1 @@
-"""Passwords, secrets, sealed values and signed tokens."""
+"""Passwords, secrets, encrypted values and signed tokens."""

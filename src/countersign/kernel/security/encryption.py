@@ -25,8 +25,8 @@ from countersign.kernel.security.masterkey import KEY_BYTES, MasterKey, is_key_i
 
 SIGNATURE_BYTES = 16
 
-# A sealed value is: form, then (master form only) length of the key id and the key id; nonce; ciphertext
-# and tag. All before the nonce is authenticated too.
+# An encrypted value is: format, then (master format only) length of the key id and the key id; nonce; ciphertext
+# and tag. All before the nonce is authenticated, too.
 _MASTER_FORM = 0x01
 _SECRET_FORM = 0x81
 _NONCE_BYTES = 12
@@ -35,19 +35,19 @@ _HASH_BLOCK_BYTES = 64
 
 
 class DecryptionFailed(Refused):
-    """A sealed value does not open: the key is unknown, the purpose is another, or bytes were changed."""
+    """An encrypted value cannot be decrypted: unknown key, another purpose, or changed bytes."""
 
     status = 500
     code = "cannot_unseal"
-    title = "A stored value cannot be opened"
+    title = "A stored value cannot be decrypted"
     resolution = (
-        "Give the master key that sealed the value, under the id that it had then; with the right key, the stored "
-        "value is damaged: restore it from a backup."
+        "Provide the master key that encrypted the value, under the same id; if the key is right, the stored value is "
+        "damaged: restore it from a backup."
     )
 
 
 def encrypt(master: MasterKey, plaintext: bytes, purpose: str) -> bytes:
-    """The plaintext encrypted for one purpose under the current key, which the first bytes name.
+    """Encrypt the plaintext for one purpose with the current key, whose id precedes the ciphertext.
 
     Safe for 2^32 values per key and purpose (random 96-bit nonces, SP 800-38D §8.3).
     """
@@ -60,15 +60,15 @@ def decrypt(master: MasterKey, sealed: bytes, purpose: str) -> bytes:
     """The plaintext that `encrypt` was given.
 
     Raises:
-        DecryptionFailed: not a sealed value, an unknown key, another purpose, or a changed byte.
+        DecryptionFailed: not an encrypted value, an unknown key, another purpose, or a changed byte.
     """
     if len(sealed) < 2 or sealed[0] != _MASTER_FORM:
-        raise DecryptionFailed("the value is not sealed in a form this version knows")
+        raise DecryptionFailed("the value is not encrypted in a format that this version knows")
     start = 2 + sealed[1]
     head, rest = sealed[:start], sealed[start:]
     key_id = encryption_key_id(sealed)
     if key_id is None:
-        raise DecryptionFailed("the value does not name the key that sealed it")
+        raise DecryptionFailed("the value does not name its key")
     key = master.named(key_id)
     if key is None:
         raise missing_keys([key_id], master)
@@ -76,7 +76,7 @@ def decrypt(master: MasterKey, sealed: bytes, purpose: str) -> bytes:
 
 
 def encryption_key_id(sealed: bytes) -> str | None:
-    """The id of the key that sealed the value, or None where it names none."""
+    """The id of the key that encrypted the value, or None without one."""
     if len(sealed) < 2 or sealed[0] != _MASTER_FORM or len(sealed) < 2 + sealed[1]:
         return None
     key_id = sealed[2 : 2 + sealed[1]].decode("ascii", "replace")
@@ -84,24 +84,24 @@ def encryption_key_id(sealed: bytes) -> str | None:
 
 
 def upper_bound_of_key(key_id: str) -> bytes:
-    """The smallest bytes above every value that the key of this id sealed."""
+    """The smallest bytes above every value of the key with this id."""
     *start, last = _head(key_id)
     return bytes((*start, last + 1))
 
 
 def missing_keys(key_ids: Sequence[str], master: MasterKey) -> DecryptionFailed:
-    """The refusal that names keys which sealed something and are not among the present ones."""
+    """The refusal that names the missing keys."""
     named = ", ".join(key_ids)
     present = ", ".join(key.id for key in master.keys)
     return DecryptionFailed(
-        f"sealed with the master key {named}, which is not among the present ones: {present}",
-        resolution=f"Put {named} back into the list of master keys, after the first one: nothing else opens what it "
-        "sealed, and nothing is damaged.",
+        f"encrypted with the master key {named}, which is not among the present ones: {present}",
+        resolution=f"Add {named} to the list of master keys again, after the first one: only it decrypts these values, "
+        "which are not damaged.",
     )
 
 
 def encrypt_with_secret(secret: bytes, salt: bytes, plaintext: bytes) -> bytes:
-    """The plaintext encrypted under a key derived from the secret and the salt, which is public."""
+    """Encrypt the plaintext with a key derived from the secret and a public salt."""
     head = bytes((_SECRET_FORM,))
     nonce = ids.random_bytes(_NONCE_BYTES)
     return head + nonce + AESGCM(_derive(secret, salt, "secret")).encrypt(nonce, plaintext, head)
@@ -114,7 +114,7 @@ def decrypt_with_secret(secret: bytes, salt: bytes, sealed: bytes) -> bytes:
         DecryptionFailed: not a value of `encrypt_with_secret`, another secret or salt, or a changed byte.
     """
     if not sealed or sealed[0] != _SECRET_FORM:
-        raise DecryptionFailed("the value is not sealed in a form this version knows")
+        raise DecryptionFailed("the value is not encrypted in a format that this version knows")
     return _open(AESGCM(_derive(secret, salt, "secret")), sealed[1:], sealed[:1])
 
 
@@ -125,11 +125,11 @@ class _Hash(Protocol):
 
 
 class Signer:
-    """Signs short public texts (page cursors, addresses) with HMAC-SHA256 cut to 128 bits (RFC 2104 §5)."""
+    """Signs short public texts (page cursors, URLs) with HMAC-SHA256 truncated to 128 bits (RFC 2104 §5)."""
 
     def __init__(self, keys: tuple[bytes, ...]) -> None:
         """Takes the derived keys: the first signs, all verify."""
-        # Both padded halves of the key are hashed once: a signature costs two copies and two short updates.
+        # Both padded keys are hashed once: a signature costs two copies and two short updates.
         self._halves: tuple[tuple[_Hash, _Hash], ...] = tuple(
             (hashlib.sha256(_padded(key, 0x36)), hashlib.sha256(_padded(key, 0x5C))) for key in keys
         )
@@ -139,19 +139,19 @@ class Signer:
         return _sign(self._halves[0], message)
 
     def verify(self, message: bytes, signature: bytes) -> bool:
-        """Whether one of the keys made the signature; compared in constant time."""
+        """Whether one of the keys made the signature, in constant time."""
         return any(hmac.compare_digest(_sign(halves, message), signature) for halves in self._halves)
 
 
 def signer_for(master_or_key: MasterKey | bytes, purpose: str) -> Signer:
-    """The signer of one purpose; of another purpose or key it never accepts a signature."""
+    """The signer for one purpose, which rejects signatures for other purposes."""
     if isinstance(master_or_key, bytes):
         return Signer((_derive(master_or_key, b"", f"sign/{purpose}"),))
     return Signer(tuple(_derive(key.material, b"", f"sign/{purpose}") for key in master_or_key.keys))
 
 
 def derive_key(secret: bytes, salt: bytes, purpose: str) -> bytes:
-    """A 32-byte key of its own for each salt and purpose (HKDF-SHA256, RFC 5869)."""
+    """A separate 32-byte key for each salt and purpose (HKDF-SHA256, RFC 5869)."""
     return _derive(secret, salt, purpose)
 
 
@@ -172,11 +172,11 @@ def _padded(key: bytes, pad: int) -> bytes:
 
 def _open(cipher: AESGCM, rest: bytes, head: bytes) -> bytes:
     if len(rest) < _NONCE_BYTES + _TAG_BYTES:
-        raise DecryptionFailed("the sealed value is cut short")
+        raise DecryptionFailed("the encrypted value is truncated")
     try:
         return cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], head)
     except InvalidTag:
-        raise DecryptionFailed("the sealed value was changed, or was sealed for another purpose") from None
+        raise DecryptionFailed("the encrypted value was changed, or was encrypted for another purpose") from None
 
 
 @lru_cache(maxsize=64)

@@ -20,7 +20,7 @@ from countersign.kernel import ids, metrics
 from countersign.kernel.errors import Refused, Unavailable
 
 MIN_GUESSES = 1_000_000
-"""What a password must withstand. Sign-ins are slowed down, and this is years of them."""
+"""The minimum number of guesses, which take years since sign-ins are rate limited."""
 OWN_WORDS = ("countersign",)
 _MAX_ESTIMATED_LENGTH = 72
 _LEET_SIGNS = "@({[<!|$+%"
@@ -30,31 +30,31 @@ _WORD_PARTS = (re.compile(r"[^@]{3,}"), re.compile(r"[^\W_]{3,}"))
 
 
 class StrengthEstimate(NamedTuple):
-    """How many guesses it takes, and why it is so few where it is."""
+    """The number of guesses, and the reason if it is low."""
 
     guesses: float
     why: str
 
 
 def estimate_strength(password: str, about: Iterable[str]) -> StrengthEstimate:
-    """The guesses that somebody needs who knows the texts `about` whose password it is: an address, a name.
+    """Estimate the guesses of an attacker who knows the texts `about` the user: an address, a name.
 
-    Takes some 0.1 s of a processor at most.
+    Takes at most about 0.1 s of CPU time.
     """
-    # Imported here: its lists take a while and some memory, and few processes ever see a new password.
+    # Imported on use: its lists take time and memory, and few processes handle new passwords.
     from zxcvbn import zxcvbn
 
     words = [*OWN_WORDS, *about]
     known = {*words, *(part for word in words for parts in _WORD_PARTS for part in parts.findall(word))}
-    # What is known is a global of zxcvbn's.
+    # zxcvbn keeps the user inputs in a global variable.
     with _zxcvbn_lock:
         found = zxcvbn(bounded_for_estimate(password), user_inputs=sorted(known))
     return StrengthEstimate(float(found["guesses"]), str(found["feedback"]["warning"]).rstrip("."))
 
 
 def bounded_for_estimate(password: str) -> str:
-    """What is estimated instead, so that nobody makes it take long: the first 72 characters, since more can only make
-    it harder; and of signs that may stand for letters a few kinds, since all ways to read them are gone through."""
+    """A bounded form of the password, which limits the time of the estimate: the first 72 characters, since more only
+    increase the strength; and few kinds of signs that may replace letters, since all readings are tried."""
     signs = [each for each in dict.fromkeys(password) if each in _LEET_SIGNS]
     return password[:_MAX_ESTIMATED_LENGTH].translate(dict.fromkeys(map(ord, signs[_MAX_LEET_SIGNS:]), "~"))
 
@@ -62,7 +62,7 @@ def bounded_for_estimate(password: str) -> str:
 MIN_LENGTH = 10
 MAX_LENGTH = 200
 _MAX_CODE_POINTS_PER_CHARACTER = 4
-"""How many characters may be typed for one that counts: a letter and its marks."""
+"""Code points per character: a letter and its combining marks."""
 MAX_CONCURRENT = 2
 MAX_WAITING = 64
 
@@ -88,16 +88,16 @@ class WeakPassword(Refused):
 
 
 class _Queue:
-    """How many callers wait for a hash in this process, so that a flood of sign-ins cannot pile up memory."""
+    """Limits the callers that wait for a hash in this process, against memory exhaustion by a flood of sign-ins."""
 
     def __init__(self) -> None:
         self.length = 0
 
     async def run(self, work: Callable[[str, str], _Result], first: str, second: str) -> _Result:
-        """Run the work on one of the threads.
+        """Run the work in one of the threads.
 
         Raises:
-            Unavailable: too many wait already.
+            Unavailable: too many callers wait.
         """
         if self.length >= MAX_WAITING:
             raise Unavailable("too many passwords are being checked", headers={"Retry-After": "5"})
@@ -112,7 +112,7 @@ _queue = _Queue()
 
 
 def check_rules(password: str) -> None:
-    """Let a new password pass that has 10 to 200 characters and is not blank.
+    """Check that a new password has 10 to 200 characters and is not blank.
 
     Raises:
         WeakPassword: too short, too long, blank, or not encodable as UTF-8.
@@ -124,16 +124,16 @@ def check_rules(password: str) -> None:
     if len(password) > MAX_LENGTH:
         raise WeakPassword(f"the password has {len(password)} characters, at most {MAX_LENGTH} are allowed")
     if any(0xD800 <= ord(character) <= 0xDFFF for character in password):
-        raise WeakPassword("the password holds half a surrogate pair, which is no character")
+        raise WeakPassword("the password contains half a surrogate pair, which is not a character")
 
 
 async def hash_password(password: str, *about: str) -> str:
-    """The Argon2id hash of a new password in PHC text form, with its own salt and parameters. `about` says what others
-    know of the person: the address, the user name.
+    """The Argon2id hash of a new password in PHC format, with its own salt and parameters. `about` are facts that
+    others know about the user: the address, the user name.
 
     Raises:
-        WeakPassword: the password breaks a rule, or would soon be guessed.
-        Unavailable: too many hashes are being waited for.
+        WeakPassword: the password breaks a rule, or is easy to guess.
+        Unavailable: too many callers wait for a hash.
     """
     if len(password) > MAX_LENGTH * _MAX_CODE_POINTS_PER_CHARACTER:
         raise WeakPassword(f"the password has {len(password)} characters, at most {MAX_LENGTH} are allowed")
@@ -143,11 +143,11 @@ async def hash_password(password: str, *about: str) -> str:
 
 
 async def verify(password: str, hashed: str | None) -> bool:
-    """Whether the password belongs to the hash; None (no such account) takes the same time and is False.
+    """Whether the password matches the hash; None (no such account) takes the same time and is False.
 
     Raises:
-        argon2.exceptions.InvalidHashError: the stored text is no Argon2 hash, so the row is damaged.
-        Unavailable: too many hashes are being waited for.
+        argon2.exceptions.InvalidHashError: the stored text is not an Argon2 hash, so the row is damaged.
+        Unavailable: too many callers wait for a hash.
     """
     is_possible = len(password) <= MAX_LENGTH * _MAX_CODE_POINTS_PER_CHARACTER
     normal = _normal(password) if is_possible else ""
@@ -158,10 +158,10 @@ async def verify(password: str, hashed: str | None) -> bool:
 
 
 def needs_rehash(hashed: str) -> bool:
-    """Whether the hash was made with other parameters than today's; hash again at the next sign-in.
+    """Whether the hash has outdated parameters; hash again at the next sign-in.
 
     Raises:
-        argon2.exceptions.InvalidHashError: the text is no Argon2 hash.
+        argon2.exceptions.InvalidHashError: the text is not an Argon2 hash.
     """
     return _hasher.check_needs_rehash(hashed)
 
@@ -174,7 +174,7 @@ def _normal(password: str) -> str:
 def _hash_checked(password: str, about: str) -> str:
     estimate = estimate_strength(password, about.split())
     if estimate.guesses < MIN_GUESSES:
-        raise WeakPassword(f"the password would soon be guessed ({estimate.why or 'it is made of what is known'})")
+        raise WeakPassword(f"the password is easy to guess ({estimate.why or 'it consists of known words'})")
     return _hasher.hash(_bytes(password))
 
 
