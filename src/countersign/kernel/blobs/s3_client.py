@@ -90,7 +90,8 @@ _CLIENT_ERRORS = {
         f"Correct `endpoint` in {BLOBS_SETTING}, or check the network.",
     ),
     "error sending request": Cause(
-        "cannot be reached", f"Correct `endpoint` in {BLOBS_SETTING}, or check the network."
+        "cannot be reached",
+        f"Correct `endpoint` in {BLOBS_SETTING}, or check the network.",
     ),
 }
 
