@@ -1,8 +1,8 @@
-"""Numbers about the running process: counted where things happen, shown as Prometheus text (exposition format 0.0.4).
+"""Metrics of the running process, in the Prometheus text format (exposition format 0.0.4).
 
-A family is declared once, beside the code that counts, and listed in `FAMILIES`. Labels have few values that this
-code chooses (a route's template, a class of statuses), never what somebody sent: a family keeps at most MAX_SERIES
-series, and whatever would be one more is counted as `other`.
+A family is declared once, next to the code that counts, and listed in `FAMILIES`. Label values are few and chosen by
+this code (a route's template, a class of statuses), never input of callers: a family has at most MAX_SERIES series, and
+further ones are counted as `other`.
 """
 
 from bisect import bisect_left
@@ -18,7 +18,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 
 
 class Family:
-    """What is told of every series of one name: kind, meaning (with the unit), and the names of its labels."""
+    """A metric family: its type, help text (with the unit), and label names."""
 
     def __init__(self, kind: Literal["counter", "gauge", "histogram"], name: str, meaning: str, labels: Labels) -> None:
         if name in FAMILIES:
@@ -30,11 +30,11 @@ class Family:
         FAMILIES[name] = self
 
     def lines(self, also: Sequence[tuple[str, str]]) -> list[str]:
-        """The samples counted in this process, each with the labels of `also` before its own."""
+        """The samples of this process, each with the labels of `also` before its own."""
         return []
 
     def sample(self, value: float, *values: str, also: Sequence[tuple[str, str]] = ()) -> str:
-        """One line."""
+        """One sample line."""
         return f"{self.name}{self._set(values, also)} {_number(value)}"
 
     def _set(self, values: Labels, also: Sequence[tuple[str, str]], suffix: str = "") -> str:
@@ -44,7 +44,7 @@ class Family:
 
 
 class Series:
-    """One number that goes up, or up and down."""
+    """One counter or gauge value."""
 
     __slots__ = ("value",)
 
@@ -53,14 +53,14 @@ class Series:
 
 
 class Numbers(Family):
-    """A counter or a gauge: one number a series."""
+    """A family of counters or gauges."""
 
     def __init__(self, kind: Literal["counter", "gauge"], name: str, meaning: str, labels: Labels) -> None:
         super().__init__(kind, name, meaning, labels)
         self._series: dict[Labels, Series] = {}
 
     def of(self, *values: str) -> Series:
-        """The series of these labels, to be kept by whoever counts often."""
+        """The series of these labels; callers that count often keep it."""
         found = self._series.get(values)
         if found is None:
             kept = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
@@ -73,7 +73,7 @@ class Numbers(Family):
 
 
 class Durations:
-    """How often something took how long: a count for each bucket, and the sum in seconds."""
+    """A histogram of durations: a count per bucket, and the sum in seconds."""
 
     __slots__ = ("counts", "sum_s")
 
@@ -82,20 +82,20 @@ class Durations:
         self.sum_s = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one."""
+        """Count one duration."""
         self.counts[bisect_left(SECONDS, seconds)] += 1
         self.sum_s += seconds
 
 
 class Histogram(Family):
-    """Durations in buckets."""
+    """A family of histograms."""
 
     def __init__(self, name: str, meaning: str, labels: Labels) -> None:
         super().__init__("histogram", name, meaning, labels)
         self._series: dict[Labels, Durations] = {}
 
     def of(self, *values: str) -> Durations:
-        """The series of these labels, to be kept by whoever counts often."""
+        """The series of these labels; callers that count often keep it."""
         found = self._series.get(values)
         if found is None:
             kept = values if len(self._series) < MAX_SERIES else (OTHER,) * len(values)
@@ -122,7 +122,7 @@ FAMILIES: dict[str, Family] = {}
 
 
 class Sample(NamedTuple):
-    """A number that was just looked up, rather than counted."""
+    """A value that is read on demand, rather than counted."""
 
     family: Family
     value: float
@@ -130,28 +130,28 @@ class Sample(NamedTuple):
 
 
 def counter(name: str, meaning: str, *labels: str) -> Numbers:
-    """Declare what only goes up while the process lives."""
+    """Declare a counter."""
     return Numbers("counter", name, meaning, labels)
 
 
 def gauge(name: str, meaning: str, *labels: str) -> Numbers:
-    """Declare what goes up and down."""
+    """Declare a gauge."""
     return Numbers("gauge", name, meaning, labels)
 
 
 def histogram(name: str, meaning: str, *labels: str) -> Histogram:
-    """Declare what takes time, in seconds."""
+    """Declare a histogram of durations in seconds."""
     return Histogram(name, meaning, labels)
 
 
 def counted(also: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Everything counted in this process: by family, its lines."""
+    """The sample lines of this process, by family."""
     found = {name: "\n".join(family.lines(also)) for name, family in FAMILIES.items()}
     return {name: lines for name, lines in found.items() if lines}
 
 
 def text(parts: Iterable[Mapping[str, str]], samples: Iterable[Sample]) -> str:
-    """What was counted in several processes and what was looked up, as one page: each family once, with its samples."""
+    """Combine the lines of several processes and values read on demand: each family once, with its samples."""
     lines: dict[str, list[str]] = {}
     for part in parts:
         for name, block in part.items():

@@ -35,8 +35,8 @@ from countersign.kernel.tracing import SCOPE, Span, moments_ns, parent_of
 
 
 def session() -> requests.Session:
-    """Takes an answer's status and header and never its body, which may be endless and tells nothing that is needed. It
-    is used within `deadline` alone."""
+    """A session that reads the status and headers of a response and never its body, which may be endless. Use it within
+    `deadline` alone."""
     made = requests.Session()
     made.stream = True
     made.hooks["response"] = [_discard_body]
@@ -47,8 +47,8 @@ def session() -> requests.Session:
 
 @contextmanager
 def deadline(own: requests.Session, limit_s: float) -> Generator[None]:
-    """While the block lasts the session may be used, by this thread, with connections that end with it; when it has
-    lasted for so long they are cut off."""
+    """Use the session in this thread during the block, with connections that end with it, at the latest after
+    `limit_s`."""
     with _ConnectionCutter(limit_s) as cutting:
         token = _UNDER_WAY.set(cutting)
         try:
@@ -63,8 +63,8 @@ def _discard_body(answer: requests.Response, *_: object, **__: object) -> None:
 
 
 class _ConnectionCutter:
-    """Shuts the connections that were made in the block once it lasts too long. It does so by descriptors of its own,
-    for those of a connection change hands where TLS begins."""
+    """Shuts down the connections of the block at its deadline. It has its own copies of their descriptors, since TLS
+    replaces the sockets."""
 
     def __init__(self, limit_s: float) -> None:
         self._made: list[socket.socket] = []
@@ -85,15 +85,15 @@ class _ConnectionCutter:
             self._made.clear()
 
     def note(self, made: socket.socket) -> None:
-        """A connection was made.
+        """Register a new connection.
 
         Raises:
-            TimeoutError: too late.
+            TimeoutError: the deadline has passed.
         """
         with self._lock:
             if self._is_over:
                 made.close()
-                raise TimeoutError("the collector took too long to be reached")
+                raise TimeoutError("connecting to the collector timed out")
             self._made.append(made.dup())
 
     def _cut(self) -> None:
@@ -126,7 +126,7 @@ class _Pool(Protocol):
 
 
 class _CuttableAdapter(HTTPAdapter):
-    """Makes connections that the exchange under way may cut off."""
+    """Makes connections that the current deadline can shut down."""
 
     def get_connection_with_tls_context(
         self,
@@ -147,7 +147,7 @@ MAX_WAITING = 4_096
 
 
 class OtlpTracer:
-    """A Tracer that sends batches from a thread of its own. Where the collector is slow or gone, spans are dropped;
+    """A Tracer that sends batches from a thread of its own. If the collector is slow or unreachable, spans are dropped;
     requests never wait."""
 
     def __init__(self, endpoint: str, version: str) -> None:
@@ -183,7 +183,7 @@ class OtlpTracer:
         made.end(ended_ns)
 
     def close(self) -> None:
-        """See Tracer. What the collector has not taken within CLOSING_S is dropped."""
+        """See Tracer. Spans that the collector does not accept within CLOSING_S are dropped."""
         closing = [threading.Thread(target=each.shutdown, daemon=True) for each in self._providers.values()]
         until_s = clock.monotonic_s() + CLOSING_S
         for each in closing:
@@ -192,7 +192,7 @@ class OtlpTracer:
             each.join(max(0.0, until_s - clock.monotonic_s()))
 
     def _provider(self, service: str) -> TracerProvider:
-        """Whatever is told of the process; a process may be two services."""
+        """The provider of a service; a process may run two services."""
         found = self._providers.get(service)
         if found is None:
             names = {"service.namespace": SCOPE, "service.name": service, "service.version": self._version}
@@ -222,7 +222,7 @@ class _Exporter(OTLPSpanExporter):
 
 
 def _of_caller(span: Span) -> tuple[Context | None, list[Link]]:
-    """What the span is a part of, and what it is linked to."""
+    """The parent context and the links of the span."""
     parent = parent_of(span.traceparent)
     if parent is None:
         return None, []

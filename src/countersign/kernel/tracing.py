@@ -1,9 +1,9 @@
-"""What is told of a request that was answered: its span.
+"""Spans of requests.
 
-It says what an access line says: route template, method, status, request id (OpenTelemetry's stable semantic
-conventions for HTTP servers). Addresses, queries, headers, bodies and whoever calls are never in it. A `traceparent`
-that came along (W3C Trace Context) makes it part of the caller's trace where the caller is believed. Anybody else's is
-only linked to: whoever chose the trace's id, or that it is sampled, would decide what is kept of an attack of theirs.
+A span contains the same data as an access line: route template, method, status, request id (OpenTelemetry's stable
+semantic conventions for HTTP servers), and never addresses, queries, headers, bodies or the caller. A `traceparent`
+(W3C Trace Context) of a trusted caller makes it part of the caller's trace. Others are only linked: an attacker must
+not control the trace id and the sampling of an attack.
 """
 
 import re
@@ -18,8 +18,8 @@ SCOPE = "countersign"
 
 
 class Span(NamedTuple):
-    """A request that was answered. `traceparent` is the header as it came, and `is_believed` whether a trusted proxy
-    sent it; `status` 0 where no answer began."""
+    """A completed request. `traceparent` is the header as received, and `is_believed` whether a trusted proxy sent it;
+    `status` is 0 without a response."""
 
     service: str
     route: str
@@ -32,19 +32,19 @@ class Span(NamedTuple):
 
 
 class Tracer(Protocol):
-    """Where spans go."""
+    """Exports spans."""
 
     def record(self, span: Span) -> None:
-        """Take the span of a request that ended now; it is sent later, from another thread."""
+        """Record the span of a request that ends now; another thread sends it later."""
         ...
 
     def close(self) -> None:
-        """Send what waits, within a few seconds."""
+        """Send the queued spans, within a few seconds."""
         ...
 
 
 class Parent(NamedTuple):
-    """The span of the caller, in the caller's trace."""
+    """The parent span, in the caller's trace."""
 
     trace_id: int
     span_id: int
@@ -52,7 +52,7 @@ class Parent(NamedTuple):
 
 
 def parent_of(traceparent: str | None) -> Parent | None:
-    """What the header says (W3C Trace Context §3.2), or None when it is none."""
+    """Parse the header (W3C Trace Context §3.2); None if it is invalid."""
     found = _TRACEPARENT.fullmatch(traceparent or "")
     if found is None or not int(found[1], 16) or not int(found[2], 16):
         return None
@@ -60,6 +60,6 @@ def parent_of(traceparent: str | None) -> Parent | None:
 
 
 def moments_ns(elapsed_s: float) -> tuple[int, int]:
-    """When a span began that ends now, and when it ends, in nanoseconds since 1970."""
+    """Start and end of a span that ends now, in nanoseconds since 1970."""
     end = clock.now() * NANOSECOND_US
     return end - int(elapsed_s * SECOND_NS), end

@@ -232,7 +232,7 @@ def test_a_second_spelling_of_the_same_signature_is_refused() -> None:
 
     spelled = token[:-1] + alphabet[last | 1]
 
-    assert refusal(spelled) == "signature in a second spelling"
+    assert refusal(spelled) == "signature is not canonical"
 
 
 _ISSUED = AccessTokens(RING, ROOT, ROOT).issue(CLAIMS)

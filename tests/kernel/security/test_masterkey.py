@@ -168,7 +168,7 @@ def test_no_key_is_made_beside_a_database_that_another_one_sealed(tmp_path: Path
     with pytest.raises(MasterKeyRefused, match="is missing") as refusal:
         load_master_key(None, None, tmp_path)
 
-    assert "Put your copy of it back" in refusal.value.remedy
+    assert "Restore your copy of it" in refusal.value.remedy
     assert not (tmp_path / "master.key").exists()
 
 

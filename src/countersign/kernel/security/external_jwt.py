@@ -25,8 +25,8 @@ MIN_RSA_BITS = 2_048
 MAX_RSA_BITS = 8_192
 MAX_KID_LENGTH = 256
 
-# Which key each algorithm needs: kty and crv (RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2). Nothing else is known here:
-# neither `none` nor a MAC can be allowed by mistake.
+# The key of each algorithm: kty and crv (RFC 7518 §3.1, RFC 8037 §3.1, RFC 9864 §2). There are no others: neither
+# `none` nor a MAC can be allowed by mistake.
 _NEEDS: Mapping[str, tuple[str, str | None]] = {
     "ES256": ("EC", "P-256"),
     "ES384": ("EC", "P-384"),
@@ -37,12 +37,12 @@ _NEEDS: Mapping[str, tuple[str, str | None]] = {
 }
 ALGORITHMS = tuple(_NEEDS)
 _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
-# A key that the token brings or names is never looked at; and there is no extension that must be understood.
+# Keys in or referenced by the token are never used; and no critical extension is supported.
 _REFUSED_MEMBERS = frozenset({"jwk", "jku", "x5u", "x5c", "crit", "b64", "zip"})
 
 
 class BadToken(Exception):
-    """What was sent is no token of the expected kind. The text is ours and quotes nothing of it."""
+    """The text is not a token of the expected type. The message quotes nothing of it."""
 
 
 class BadSignature(Exception):
@@ -64,19 +64,19 @@ class _Jwk(msgspec.Struct):
 
 
 class PublicKey:
-    """One public key of somebody else's set, and the algorithms it may be used with."""
+    """One public key of an external key set, and its algorithms."""
 
     def __init__(self, kid: str | None, algorithms: frozenset[str], key: ECKey | RSAKey | OKPKey) -> None:
-        """Made by `public_keys`."""
+        """Created by `public_keys`."""
         self.kid = kid
         self.algorithms = algorithms
         self._key = key
 
     def has_signed(self, message: bytes, signature: bytes, algorithm: str) -> bool:
-        """Whether the signature over the message is this key's, under an algorithm that fits the key."""
+        """Whether the key made the signature of the message, with an algorithm of the key."""
         if algorithm not in self.algorithms:
             return False
-        # One algorithm has two names; the library knows the older one under protest (RFC 9864 §4).
+        # One algorithm has two names; the library deprecates the older one (RFC 9864 §4).
         model = JWSRegistry.algorithms["Ed25519" if algorithm == "EdDSA" else algorithm]
         try:
             return model.verify(message, signature, self._key)
@@ -85,10 +85,10 @@ class PublicKey:
 
 
 class ExternalToken:
-    """A token whose form is right; nothing in it may be believed before `verify`."""
+    """A well-formed token; its claims are not trusted before `verify`."""
 
     def __init__(self, header: Members, claims: Members, message: bytes, signature: bytes) -> None:
-        """Made by `read`."""
+        """Created by `read`."""
         self.algorithm = str(header["alg"])
         kid = header.get("kid")
         self.kid = kid if isinstance(kid, str) else None
@@ -97,7 +97,7 @@ class ExternalToken:
         self._signature = signature
 
     def verify(self, key: PublicKey) -> None:
-        """Let the token pass when the key signed it.
+        """Check that the key signed the token.
 
         Raises:
             BadSignature: it did not, or the key is for another algorithm.
@@ -107,17 +107,16 @@ class ExternalToken:
 
 
 def read(token: str, typ: str) -> ExternalToken:
-    """The token as a compact JWS whose header names the type, with or without `application/` (RFC 8725 §3.11).
+    """Parse a compact JWS whose header names the type, with or without `application/` (RFC 8725 §3.11).
 
     Raises:
-        BadToken: over 16 KiB, no compact JWS in its one spelling, header or payload no JSON object that means one
-            thing only, another type, no algorithm, or a header member that brings or names a key or must be
-            understood.
+        BadToken: over 16 KiB, not a canonical compact JWS, header or payload not an unambiguous JSON object, another
+            type, no algorithm, or a header member that contains or references a key or is critical.
     """
     if len(token) > MAX_TOKEN_LENGTH:
         raise BadToken(f"the token has more than {MAX_TOKEN_LENGTH} characters")
     if _COMPACT.fullmatch(token) is None:
-        raise BadToken("the token is no compact JWS")
+        raise BadToken("the token is not a compact JWS")
     signed, _, signature = token.rpartition(".")
     encoded_header, _, payload = signed.partition(".")
     header = _object(encoded_header, "header")
@@ -133,36 +132,36 @@ def _check_header(header: Members, typ: str) -> None:
         raise BadToken("the header names no algorithm")
     kid = header.get("kid")
     if kid is not None and (not isinstance(kid, str) or not 0 < len(kid) <= MAX_KID_LENGTH):
-        raise BadToken("the header's kid is no text of a usual length")
+        raise BadToken("the header's kid is not a text of a usual length")
     found = sorted(_REFUSED_MEMBERS & header.keys())
     if found:
-        raise BadToken(f"the header holds {found[0]}, which is not accepted")
+        raise BadToken(f"the header contains {found[0]}, which is not accepted")
 
 
 def _object(encoded: str, part: str) -> Members:
     try:
         return json_reader.read_object(_decoded(encoded))
     except ValueError as error:
-        raise BadToken(f"the {part} is wrong: {error}") from None
+        raise BadToken(f"the {part} is invalid: {error}") from None
 
 
 def _decoded(text: str) -> bytes:
-    """The bytes of unpadded base64url, which has one spelling only (RFC 7515 §2)."""
+    """Decode canonical, unpadded base64url (RFC 7515 §2)."""
     if len(text) % 4 == 1:
-        raise BadToken("a part is no base64url")
+        raise BadToken("a part is not base64url")
     data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     if base64.urlsafe_b64encode(data).rstrip(b"=").decode() != text:
-        raise BadToken("a part is base64url in a second spelling")
+        raise BadToken("a part is not canonical base64url")
     return data
 
 
 def public_keys(document: bytes) -> tuple[PublicKey, ...]:
-    """The keys of a JWK Set that can verify signatures here; those of other kinds or uses are left out (RFC 7517 §5).
+    """The keys of a JWK Set that can verify signatures here; other types and uses are skipped (RFC 7517 §5).
 
-    An RSA key under 2,048 bits and one that shows its private half are left out, too.
+    RSA keys under 2,048 bits and private keys are skipped, too.
 
     Raises:
-        ValueError: it is no JWK Set, or one of more than 20 keys.
+        ValueError: it is not a JWK Set, or has more than 20 keys.
     """
     found = json_reader.read_object(document).get("keys")
     try:
@@ -170,7 +169,7 @@ def public_keys(document: bytes) -> tuple[PublicKey, ...]:
     except msgspec.ValidationError:
         raise ValueError("not a JWK Set: its member `keys` must be a list of objects") from None
     if len(listed) > MAX_KEYS:
-        raise ValueError(f"the key set holds more than {MAX_KEYS} keys")
+        raise ValueError(f"the key set has more than {MAX_KEYS} keys")
     made = (_public_key(each) for each in listed)
     return tuple(key for key in made if key is not None)
 
@@ -195,7 +194,7 @@ def _is_for_signatures(jwk: _Jwk) -> bool:
 
 
 def _imported(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
-    """The key, unless its numbers are no key or too weak (RFC 7518 §3.3) or too costly a one."""
+    """The key; None if it is invalid, too weak (RFC 7518 §3.3), or too costly."""
     given = {"kty": jwk.kty, "crv": jwk.crv, "x": jwk.x, "y": jwk.y, "n": jwk.n, "e": jwk.e}
     numbers: dict[str, str | list[str]] = {name: value for name, value in given.items() if value is not None}
     try:
@@ -207,7 +206,7 @@ def _imported(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
             bits = int.from_bytes(base64.urlsafe_b64decode((jwk.n or "") + "==")).bit_length()
             key = RSAKey.import_key(numbers) if MIN_RSA_BITS <= bits <= MAX_RSA_BITS else None
         if key is not None:
-            # The numbers are only looked at when the key is first used.
+            # The numbers are validated on first use.
             key.get_op_key("verify")
         return key
     except (JoseError, ValueError, KeyError):
@@ -215,7 +214,7 @@ def _imported(jwk: _Jwk) -> ECKey | RSAKey | OKPKey | None:
 
 
 def select_key(keys: Collection[PublicKey], algorithm: str, kid: str | None) -> PublicKey | None:
-    """The one key of the set that a header means: by its kid, or without one the only key for the algorithm."""
+    """The key of the set for a header: by its kid, or without one the only key for the algorithm."""
     able = [key for key in keys if algorithm in key.algorithms and (kid is None or key.kid == kid)]
     return able[0] if len(able) == 1 else None
 
@@ -227,7 +226,7 @@ RETRY_S = 5
 
 
 class KeySetDocument(Protocol):
-    """What was fetched: the bytes, and for how long its server lets it be kept (None: not said)."""
+    """The fetched document, and how long its server allows caching (None: not stated)."""
 
     @property
     def body(self) -> bytes:
@@ -236,16 +235,16 @@ class KeySetDocument(Protocol):
 
     @property
     def max_age_s(self) -> int | None:
-        """Seconds it may be kept."""
+        """Seconds that it may be cached."""
         ...
 
 
 class CannotFetchKeySet(Exception):
-    """The key set could not be had; the text says why, for our own log."""
+    """Fetching the key set failed; the text says why, for our own log."""
 
 
 FetchKeySet: TypeAlias = Callable[[str], Awaitable[KeySetDocument]]
-"""Gets the document at an address. Raises CannotFetch."""
+"""Fetches the document at a URL. Raises CannotFetchKeySet."""
 
 
 @dataclass(slots=True)
@@ -262,23 +261,22 @@ class _Entry:
 
 
 class JwksCache:
-    """The key sets of some addresses, which whoever asks must have checked. For one event loop.
+    """A cache of key sets by URL, which callers must have validated. For one event loop.
 
-    A set is kept for its max-age, 10 minutes at least and 24 hours at most. A key id that is not in it has it fetched
-    again, once in 60 s at most. Whoever asks while a set is being fetched waits for that one; after a failure nobody
-    waits for 5 s.
+    A set is cached for its max-age, at least 10 minutes and at most 24 hours. An unknown key id triggers a refetch, at
+    most once in 60 s. Concurrent callers share a fetch; after a failure, calls fail without a fetch for 5 s.
     """
 
     def __init__(self, fetch: FetchKeySet) -> None:
-        """`fetch` bounds its own time and size."""
+        """`fetch` must limit its own time and size."""
         self._fetch = fetch
         self._entries: dict[str, _Entry] = {}
 
     async def key(self, address: str, algorithm: str, kid: str | None) -> PublicKey | None:
-        """The key in the set at the address that a header with this algorithm and kid means; None: there is none.
+        """The key in the set at the URL for a header with this algorithm and kid, or None.
 
         Raises:
-            CannotFetch: the set cannot be had now, so that nothing can be said.
+            CannotFetchKeySet: the set cannot be fetched now.
         """
         entry = self._entries.setdefault(address, _Entry())
         is_kept = _within(entry.fetched_at, entry.keep_s)
@@ -291,7 +289,7 @@ class JwksCache:
         return found
 
     async def _look_again(self, address: str, entry: _Entry) -> None:
-        """Fetch a set once more that is kept and lacks a key, unless that was done a moment ago."""
+        """Refetch a cached set that lacks a key, unless that was done recently."""
         if not _within(entry.looked_again_at, REFETCH_S):
             entry.looked_again_at = clock.now()
             await self._refresh(address, entry)
@@ -305,20 +303,20 @@ class JwksCache:
             if entry.failure and _within(entry.tried_at, RETRY_S):
                 raise CannotFetchKeySet(entry.failure)
             entry.running = asyncio.create_task(self._fetched(address, entry))
-        # Whoever started it may give up; the others still wait for it.
+        # The caller that started it may be cancelled; the others still wait for it.
         await asyncio.shield(entry.running)
         if entry.failure:
             raise CannotFetchKeySet(entry.failure)
 
     async def _fetched(self, address: str, entry: _Entry) -> None:
-        """Fetch the set into its entry; a failure leaves the keys that are there, until their time is over."""
+        """Fetch the set into its entry; after a failure, cached keys stay until they expire."""
         try:
             document = await self._fetch(address)
             entry.keys = public_keys(document.body)
         except CannotFetchKeySet as error:
             entry.failure = str(error)
         except ValueError as error:
-            entry.failure = f"what is there cannot be used: {error}"
+            entry.failure = f"the document cannot be used: {error}"
         else:
             entry.failure = ""
             entry.fetched_at = clock.now()
@@ -329,5 +327,5 @@ class JwksCache:
 
 
 def _within(moment: int, seconds: int) -> bool:
-    """Whether the moment lies less than that long ago; one in the future is none we know of."""
+    """Whether the moment is less than this long ago, and not in the future."""
     return 0 <= clock.now() - moment < seconds * clock.SECOND

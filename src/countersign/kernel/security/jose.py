@@ -1,4 +1,4 @@
-"""Signed tokens: the ring of ES256 keys (RFC 7517, 7638) and JWT access tokens (RFC 9068)."""
+"""Signed tokens: a ring of ES256 keys (RFC 7517, 7638) and JWT access tokens (RFC 9068)."""
 
 import base64
 import hashlib
@@ -20,20 +20,20 @@ ACCESS_TYP = "at+jwt"
 MAX_TOKEN_LENGTH = 8_192
 SKEW_S = 60
 MAX_LIFE_S = 86_400
-"""The longest life (`exp - iat`) of any token that a ring signs, whatever its type."""
+"""The maximum lifetime (`exp - iat`) of any token that a ring signs."""
 RETIREMENT_S = MAX_LIFE_S + SKEW_S + 600
-"""How long a key that no longer signs stays published: the longest life, the tolerance of `exp`, and ten minutes for
-requests in progress during the rotation and for differences between the clocks of several nodes."""
+"""How long a retired key stays published: the maximum lifetime, the tolerance of `exp`, and ten minutes for requests in
+progress during the rotation and for clock differences between nodes."""
 
-# 86 digits are the 64 bytes of r and s; anything else is no ES256 signature (RFC 7518 §3.4).
+# 86 digits are the 64 bytes of r and s; anything else is not an ES256 signature (RFC 7518 §3.4).
 _COMPACT = re.compile(r"[A-Za-z0-9_-]{1,512}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{86}")
 
 
 class InvalidToken(Refused):
-    """The token is malformed, forged, expired or meant for somebody else (RFC 6750 §3.1).
+    """The token is malformed, forged, expired or for another audience (RFC 6750 §3.1).
 
-    `reason` is for our log and never holds a part of the token; `detail` tells a stranger no more than that
-    the token is refused, unless the signature was ours.
+    `reason` is for our log and never contains a part of the token; `detail` reveals only that the token is refused,
+    unless its signature was ours.
     """
 
     status = 401
@@ -47,7 +47,7 @@ class InvalidToken(Refused):
 
 
 class AccessClaims(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What an access token says (RFC 9068 §2.2); moments are whole seconds since 1970.
+    """The claims of an access token (RFC 9068 §2.2); times are whole seconds since 1970.
 
     `scope` is space-separated. `reg` and `gen` are the registration and its generation, `sid` the sign-in
     session of a person's own browser.
@@ -68,7 +68,7 @@ class AccessClaims(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PublicKey(msgspec.Struct, frozen=True):
-    """One public key as the key set shows it (RFC 7517 §4, RFC 7518 §6.2.1)."""
+    """One public key of the key set (RFC 7517 §4, RFC 7518 §6.2.1)."""
 
     kid: str
     x: str
@@ -86,7 +86,7 @@ class PublicKeys(msgspec.Struct, frozen=True):
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):
-    # Ours have these three members, so that `crit`, `jwk`, `jku`, `x5u` and `b64` never reach the verifier.
+    # Our tokens have only these members, so that `crit`, `jwk`, `jku`, `x5u` and `b64` never reach the verifier.
     alg: str
     typ: str
     kid: str
@@ -118,8 +118,8 @@ class _StoredRing(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RetiredKey(NamedTuple):
-    """A public key that no longer signs. Its tokens are accepted until `ends_at` (µs), when the last of them has
-    expired; None: until `ends_at` is set by the next rotation."""
+    """A retired public key. Its tokens are accepted until `ends_at` (µs), when the last of them has expired; None:
+    until the next rotation sets `ends_at`."""
 
     key: ECKey
     ends_at: Instant | None
@@ -131,7 +131,7 @@ class RetiredKey(NamedTuple):
 
 
 class KeyRing:
-    """The key that signs, and the public halves of earlier keys whose tokens are still accepted."""
+    """The signing key, and the public keys of retired ones whose tokens are still accepted."""
 
     def __init__(self, current: ECKey, previous: tuple[RetiredKey, ...] = ()) -> None:
         """Takes a private P-256 key and any number of public ones; see `new` and `from_json`."""
@@ -141,7 +141,7 @@ class KeyRing:
 
     @classmethod
     def new(cls) -> "KeyRing":
-        """A ring with one fresh key."""
+        """A ring with one new key."""
         return cls(_fresh_key())
 
     @classmethod
@@ -149,21 +149,21 @@ class KeyRing:
         """The ring that `to_json` wrote.
 
         Raises:
-            ValueError: not a stored ring, or a key in it is no P-256 key.
+            ValueError: not a stored ring, or a key in it is not a P-256 key.
         """
         try:
             ring = msgspec.json.decode(stored, type=_StoredRing)
             current = ECKey.import_key(msgspec.to_builtins(ring.current))
             previous = tuple(_retired_key(each) for each in ring.previous)
         except (msgspec.DecodeError, JoseError, ValueError):
-            # The cause would carry the private key into a log.
+            # The cause would write the private key to a log.
             raise ValueError("the stored key ring is damaged") from None
         if any(key.curve_name != "P-256" for key in (current, *(each.key for each in previous))):
-            raise ValueError("the stored key ring holds a key that is not on P-256")
+            raise ValueError("the stored key ring contains a key that is not on P-256")
         return cls(current, previous)
 
     def to_json(self) -> bytes:
-        """The ring with its private key, to be kept sealed."""
+        """The ring with its private key, to be stored encrypted."""
         current = msgspec.convert(self._current.as_dict(private=True), _PrivateJwk)
         previous = [_retired_jwk(each) for each in self._previous.values()]
         return msgspec.json.encode(_StoredRing(current, previous))
@@ -175,11 +175,11 @@ class KeyRing:
 
     @property
     def previous(self) -> dict[str, RetiredKey]:
-        """The earlier keys whose tokens are accepted now, by key id, newest first."""
+        """The retired keys whose tokens are accepted now, by key id, newest first."""
         return {kid: each for kid, each in self._previous.items() if each.is_live}
 
     def rotated(self) -> "KeyRing":
-        """A ring with a fresh signing key. Earlier keys stay in it until the last token that they signed has ended."""
+        """A ring with a new signing key. Retired keys stay in it until the last token that they signed has expired."""
         ends_at = clock.later(clock.now(), seconds=RETIREMENT_S)
         retired = RetiredKey(_public_half(self._current), ends_at)
         kept = (each if each.ends_at is not None else RetiredKey(each.key, ends_at) for each in self.previous.values())
@@ -199,11 +199,11 @@ class KeyRing:
         return jws.serialize_compact(header, payload, self._current, [ALGORITHM])
 
     def open(self, token: str, token_type: str) -> bytes:
-        """The payload of a token that one of our keys signed for this `typ`; its claims are not looked at.
+        """The payload of a token that one of our keys signed for this `typ`; its claims are not checked.
 
         Raises:
-            InvalidToken: too long, not a compact JWS, another algorithm, type or key, a header member that we
-                never write, or a wrong signature.
+            InvalidToken: too long, not a compact JWS, another algorithm, type or key, an unknown header member, or a
+                wrong signature.
         """
         if len(token) > MAX_TOKEN_LENGTH:
             raise InvalidToken("too long")
@@ -212,7 +212,7 @@ class KeyRing:
         key = self._key_for(_header(token), token_type)
         signature = token[-86:]
         if _base64url(_from_base64url(signature)) != signature:
-            raise InvalidToken("signature in a second spelling")
+            raise InvalidToken("signature is not canonical")
         try:
             return jws.deserialize_compact(token, key, [ALGORITHM]).payload
         except (JoseError, ValueError):
@@ -233,22 +233,22 @@ class KeyRing:
 
 
 class TokenCache:
-    """Claims of tokens found good, by the token's SHA-256; the one used longest ago leaves first.
+    """An LRU cache of the claims of verified tokens, by the token's SHA-256.
 
-    For one thread. It says nothing about revocation, which is asked at every request.
+    For one thread. Revocation is checked at every request, not here.
     """
 
     def __init__(self, size: int) -> None:
-        """Holds at most `size` tokens; 0 holds none."""
+        """`size` is the maximum number of tokens; 0 disables the cache."""
         self._size = size
         self._claims: OrderedDict[bytes, AccessClaims] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many tokens are held, expired ones included."""
+        """The number of tokens, including expired ones."""
         return len(self._claims)
 
     def get(self, token: str) -> AccessClaims | None:
-        """The claims of a token seen before that has not expired since."""
+        """The claims of a cached token that has not expired."""
         digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
         claims = self._claims.get(digest)
         if claims is None:
@@ -260,13 +260,13 @@ class TokenCache:
         return claims
 
     def put(self, token: str, claims: AccessClaims) -> None:
-        """Remember the claims of a token that was verified."""
+        """Cache the claims of a verified token."""
         self._claims[hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()] = claims
         while len(self._claims) > self._size:
             self._claims.popitem(last=False)
 
     def clear(self) -> None:
-        """Forget all, when the keys change."""
+        """Clear the cache, when the keys change."""
         self._claims.clear()
 
 
@@ -292,20 +292,20 @@ class AccessTokens:
         return self._ring
 
     def use(self, ring: KeyRing) -> None:
-        """Go on with other keys: tokens of a key that left are refused from now on, cached or not."""
+        """Replace the keys: tokens of removed keys are refused from now on, cached or not."""
         self._ring = ring
         self._cache.clear()
 
     def issue(self, claims: AccessClaims) -> str:
-        """The claims as a signed token, as RFC 9068 §2 has it (`typ` is `at+jwt`)."""
+        """The claims as a signed token by RFC 9068 §2 (`typ` is `at+jwt`)."""
         return self._ring.sign(msgspec.json.encode(claims), ACCESS_TYP)
 
     def verify(self, token: str) -> AccessClaims:
-        """The claims of a token that holds now (RFC 9068 §4); whether it was revoked, the caller asks.
+        """The claims of a valid token (RFC 9068 §4); the caller checks its revocation.
 
         Raises:
-            InvalidToken: as `KeyRing.open`; or a claim is missing or of a wrong type, issuer or audience is
-                another, it expired more than 60 s ago, was issued more than 60 s ahead, or lives too long.
+            InvalidToken: as `KeyRing.open`; or a claim is missing or of a wrong type, issuer or audience differ, it
+                expired more than 60 s ago, was issued more than 60 s ahead, or has too long a lifetime.
         """
         cached = self._cache.get(token)
         if cached is not None:

@@ -1,4 +1,4 @@
-"""The master key: where it is found or made, and how several keys stand side by side in a rotation."""
+"""The master key: how it is loaded or created, and several keys during a rotation."""
 
 import base64
 import binascii
@@ -23,20 +23,20 @@ _KEY_ID = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 
 
 class MasterKeyRefused(Refused):
-    """The master key cannot be used as it was given; raised at the start, before anything is sealed."""
+    """The configured master key cannot be used; raised at the start, before anything is encrypted."""
 
     status = 500
     code = "master_key_refused"
     title = "Master key refused"
     resolution = (
-        f"Give the master key of this installation: {KEY_BYTES} bytes in base64. Another key opens nothing of what it "
-        "stores; docs/how-to/postgresql.md says how a new installation gets one."
+        f"Provide the master key of this installation: {KEY_BYTES} bytes in base64. Another key cannot decrypt its "
+        "stored values; docs/how-to/postgresql.md says how a new installation gets one."
     )
 
 
 @dataclass(frozen=True)
 class Key:
-    """One 32-byte key with the id that sealed values carry; its bytes never show in a repr."""
+    """One 32-byte key with the id that encrypted values contain; its bytes are hidden in a repr."""
 
     id: str
     material: bytes = field(repr=False)
@@ -44,13 +44,13 @@ class Key:
 
 @dataclass(frozen=True)
 class MasterKey:
-    """The keys that everything sealed hangs on: the first seals and signs, all of them open and verify."""
+    """The master keys: the first encrypts and signs, all of them decrypt and verify."""
 
     keys: tuple[Key, ...]
 
     @property
     def current(self) -> Key:
-        """The key that seals and signs."""
+        """The key that encrypts and signs."""
         return self.keys[0]
 
     def named(self, key_id: str) -> Key | None:
@@ -62,11 +62,11 @@ class MasterKey:
 
 
 def master_key(settings: Settings) -> MasterKey:
-    """The operator's master key; in a data directory with SQLite it is made when missing.
+    """The operator's master key; in a data directory with SQLite it is created if missing.
 
     Raises:
         BadSetting: PostgreSQL is used and no key was given.
-        MasterKeyRefused: what was given is no key, or others may read it.
+        MasterKeyRefused: the configured key is invalid, or readable by others.
     """
     if settings.database_url and not (settings.master_key or settings.master_key_file):
         raise BadSetting(f"{NEEDED_WITH_POSTGRESQL}. {missing_key_remedy(Path(settings.data))}")
@@ -75,8 +75,8 @@ def master_key(settings: Settings) -> MasterKey:
 
 
 def missing_key_remedy(data: Path) -> str:
-    """Which settings name the key of an installation on PostgreSQL whose databases may be there already: a new key is
-    never the answer, since nothing that is stored opens with it."""
+    """The settings that name the key of an installation on PostgreSQL. Its databases may exist already, so a new key is
+    never the remedy: it cannot decrypt stored values."""
     own = data.absolute() / FILE_NAME
     if own.exists():
         return f"Set COUNTERSIGN_MASTER_KEY_FILE={own}, which is the key of this data directory."
@@ -89,18 +89,17 @@ def missing_key_remedy(data: Path) -> str:
 def load_master_key(value: str | None, file: Path | None, data_directory: Path | None) -> MasterKey:
     """The master key from the value (`base64` or `id:base64,id:base64`), the file, or the data directory.
 
-    In a data directory without databases `master.key` is made, 0600 and on disk before this returns, when it is
-    missing; of two processes that start at once both get the same key. A key without a name is called by the first 8
-    hexadecimal digits of its SHA-256.
+    In a data directory without databases a missing `master.key` is created durably with mode 0600; concurrent processes
+    get the same key. The id of an unnamed key is the first 8 hexadecimal digits of its SHA-256.
 
     Raises:
-        MasterKeyRefused: value and file are both given, or neither and no data directory; the text is not
-            base64 of 32 bytes; an id twice; the file is missing, not regular, or open to group or others; there
-            are databases without the key that sealed them.
+        MasterKeyRefused: value and file are both set, or neither and no data directory; the text is not base64 of 32
+            bytes; an id is repeated; the file is missing, not regular, or accessible to group or others; databases
+            exist without their key.
     """
     if value is not None and file is not None:
         raise MasterKeyRefused(
-            "the master key is given twice, as a value and as a file",
+            "the master key is configured twice, as a value and as a file",
             resolution="Remove one of the two settings.",
         )
     if value is not None:
@@ -108,14 +107,14 @@ def load_master_key(value: str | None, file: Path | None, data_directory: Path |
     if file is not None:
         return _read(file)
     if data_directory is None:
-        raise MasterKeyRefused("no master key is given and there is no data directory to keep one in")
+        raise MasterKeyRefused("no master key is configured, and there is no data directory to store one")
     own = data_directory / FILE_NAME
     if not own.exists():
-        # Looked at once more last: another process may have made key and database meanwhile.
+        # Check again: another process may have created key and database meanwhile.
         if any(data_directory.glob(_DATABASES)) and not own.exists():
             raise MasterKeyRefused(
-                f"{own}, which sealed what the databases beside it hold, is missing",
-                resolution="Put your copy of it back: another key opens nothing of what they hold.",
+                f"{own}, the key of the databases in this directory, is missing",
+                resolution="Restore your copy of it: another key cannot decrypt their values.",
             )
         _create(own)
     return _read(own)
@@ -125,7 +124,7 @@ def parse_master_key(text: str, source: str) -> MasterKey:
     """The keys written in the text, in its order; `source` names the place in the refusal.
 
     Raises:
-        MasterKeyRefused: a part is not base64 of 32 bytes or has a malformed id, or an id or key comes twice.
+        MasterKeyRefused: a part is not base64 of 32 bytes or has a malformed id, or an id or key is repeated.
     """
     keys = tuple(_parse_key(part.strip(), source) for part in text.strip().split(","))
     if len({key.id for key in keys}) != len(keys) or len({key.material for key in keys}) != len(keys):
@@ -134,12 +133,12 @@ def parse_master_key(text: str, source: str) -> MasterKey:
 
 
 def is_key_id(text: str) -> bool:
-    """Whether a key may be called so."""
+    """Whether the text is a valid key id."""
     return _KEY_ID.fullmatch(text) is not None
 
 
 def encode_master_key(master: MasterKey) -> str:
-    """The keys as `parse_master_key` reads them, each with its id: for a backup, which is sealed itself."""
+    """The keys in the format of `parse_master_key`, each with its id, for an encrypted backup."""
     return ",".join(f"{key.id}:{base64.b64encode(key.material).decode()}" for key in master.keys)
 
 
@@ -147,16 +146,16 @@ def _parse_key(text: str, source: str) -> Key:
     name, colon, encoded = text.rpartition(":")
     if colon and not is_key_id(name):
         raise MasterKeyRefused(
-            f"{source} holds a malformed key id",
+            f"{source} contains a malformed key id",
             resolution="Use 1 to 32 letters, digits, dots, dashes, underscores.",
         )
     standard = encoded.replace("-", "+").replace("_", "/").rstrip("=")
     try:
         material = base64.b64decode(standard + "=" * (-len(standard) % 4), validate=True)
     except (binascii.Error, ValueError):
-        raise MasterKeyRefused(f"{source} holds a key that is not base64") from None
+        raise MasterKeyRefused(f"{source} contains a key that is not base64") from None
     if len(material) != KEY_BYTES:
-        raise MasterKeyRefused(f"{source} holds a key of {len(material)} bytes, {KEY_BYTES} are needed")
+        raise MasterKeyRefused(f"{source} contains a key of {len(material)} bytes, {KEY_BYTES} are required")
     return Key(name or hashlib.sha256(material).hexdigest()[:8], material)
 
 
@@ -181,13 +180,13 @@ def _check_mode(path: Path, mode: int) -> None:
         raise MasterKeyRefused(f"the key file {path} is not a regular file", resolution="Correct its path.")
     if mode & 0o077:
         raise MasterKeyRefused(
-            f"the key file {path} is open to others (mode {stat.S_IMODE(mode):04o})",
+            f"the key file {path} is accessible to others (mode {stat.S_IMODE(mode):04o})",
             resolution=f"Run: chmod 600 {path}. If others may have read it, see docs/how-to/rotate-keys.md.",
         )
 
 
 def _create(path: Path) -> None:
-    """Make the file whole under another name, then link it into place: nobody ever reads half a key."""
+    """Write the file under another name, then link it: readers never see an incomplete key."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         unfinished = path.with_name(f"{path.name}.{ids.new_uuid()}")
@@ -204,7 +203,7 @@ def _create(path: Path) -> None:
     except OSError as error:
         raise MasterKeyRefused(
             f"the master key: {denied(path, error, 'made')}",
-            resolution="Let that user write to the data directory, or set COUNTERSIGN_MASTER_KEY.",
+            resolution="Allow that user to write to the data directory, or set COUNTERSIGN_MASTER_KEY.",
         ) from error
 
 
@@ -212,7 +211,7 @@ def _link_unless_there(unfinished: Path, path: Path) -> None:
     try:
         os.link(unfinished, path)
     except FileExistsError:
-        # Another process was first; its key is the one that both read next.
+        # Another process was first; both read its key next.
         return
 
 
