@@ -1,12 +1,11 @@
-"""The id of an installation: in each of its databases, its data directory and its blob store, which belong together.
+"""The id of an installation, stored in each of its databases, its data directory and its blob store.
 
-A database that is opened with the files of another installation would take them for files that nothing refers to. So
-each place has the id, and a service does not start where two places have different ids, or where one has none and
-something contradicts giving it the id of the others. A first start on empty places makes the id, an upgrade gives it
-to the places of the version before.
+A database that is opened with the files of another installation would treat them as unreferenced. So each location has
+the id, and a service does not start if two locations have different ids, or if one has none and its content contradicts
+the id of the others. The first start on empty locations creates the id; an upgrade adds it to existing ones.
 
-Two processes that start at once agree on one id: the data directory takes the first proposal, the database the first
-row; the directory's proposal counts only once it is marked as settled, which is written last.
+Concurrent first starts agree on one id: the data directory takes the first proposal, the database the first row; the
+directory's proposal counts only after it is marked as settled, which is written last.
 """
 
 import asyncio
@@ -32,7 +31,7 @@ FILE_NAME = "installation.json"
 LOCK_NAME = "installation.lock"
 ADOPT = "countersign installation adopt"
 SAMPLE = 20
-"""How many files of the database are looked for in a blob store that has no id."""
+"""Files of the database that are searched in a blob store without an id."""
 
 STORED = "SELECT id, collected_at FROM installation"
 INSERT = "INSERT INTO installation (one, id, collected_at) VALUES (1, $1, 0) ON CONFLICT (one) DO NOTHING"
@@ -83,15 +82,15 @@ class DatabaseOutdated(Refused):
 
 
 class Marker(msgspec.Struct, frozen=True):
-    """What the blob store's marker says: the id, and when the collector last ran."""
+    """The blob store's marker: the id, and the last garbage collection."""
 
     id: str
     collected_at: int = 0
 
 
 class DirectoryId(msgspec.Struct, frozen=True):
-    """What the data directory's file says. An id that is not settled is a proposal of a start that was cut off;
-    `services` are the schemas whose databases have the id."""
+    """The data directory's file. An id that is not settled is the proposal of an interrupted start; `services` are the
+    schemas whose databases have the id."""
 
     id: str
     is_settled: bool
@@ -114,8 +113,8 @@ class ServiceTables(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InstallationPlaces:
-    """The places of one service: the data directory, the database (its URL is empty for SQLite in the directory), and
-    the blob store with its name for people, None for a service without files. Where the service has no database yet,
+    """The locations of one service: the data directory, the database (its URL is empty for SQLite in the directory),
+    and the blob store with its display name, None for a service without files. If the service has no database yet,
     `database` is None, and `sibling` is the id in the other service's."""
 
     folder: Path
@@ -128,14 +127,14 @@ class InstallationPlaces:
 
     @property
     def database_name(self) -> str:
-        """The database for people, without user and password."""
+        """The display name of the database, without user and password."""
         if self.database_url:
             return f"the {self.service.schema} database in {connection_urls.postgres_location(self.database_url)}"
         return f"the database {self.folder / self.service.schema}.sqlite"
 
     @property
     def folder_name(self) -> str:
-        """The data directory for people."""
+        """The display name of the data directory."""
         return f"the data directory {self.folder}"
 
 
@@ -151,17 +150,17 @@ class InstallationState(NamedTuple):
 
     @property
     def directory(self) -> str | None:
-        """The directory's id, once it is settled."""
+        """The directory's id, if it is settled."""
         return self.own.id if self.own and self.own.is_settled else None
 
     @property
     def known(self) -> str | None:
-        """The id of the installation, where any place has one."""
+        """The id of the installation, if any location has one."""
         return self.database or self.sibling or self.directory or self.blobs
 
 
 async def read(places: InstallationPlaces) -> InstallationState:
-    """The id of each place; nothing is changed.
+    """Read the id of each location.
 
     The database is read last: it gets its id before the others do, so that a start at the same moment is no mismatch.
 
@@ -186,7 +185,7 @@ async def read(places: InstallationPlaces) -> InstallationState:
 
 
 async def examine(places: InstallationPlaces) -> InstallationState:
-    """The id of each place, once it is certain that they may be used together; nothing is changed.
+    """Read the id of each location, and check that they belong together.
 
     Raises:
         InstallationMismatch: they may not; the text names two places with their ids.
@@ -265,7 +264,7 @@ async def advance(database: Database, blobs: BlobStore, name: str) -> None:
 
 
 async def require_latest(database: Database, blobs: BlobStore, name: str) -> None:
-    """Insist that no later state of the database has collected the blob store; changes nothing.
+    """Check that no later state of the database has run garbage collection on the blob store.
 
     Raises:
         DatabaseOutdated: one has.
@@ -296,17 +295,17 @@ async def adopt(places: InstallationPlaces, own: str, at: Instant) -> None:
 
 
 async def replace(transaction: Transaction, own: str) -> None:
-    """Give the id to the database of the transaction, whatever it has now."""
+    """Write the id to the database of the transaction, replacing any other."""
     await transaction.run(REPLACE, own, 0)
 
 
 async def forget(transaction: Transaction) -> None:
-    """Remove the id: whoever opens the database next gets one of its own."""
+    """Remove the id: the next start creates a new one."""
     await transaction.run(FORGET)
 
 
 async def database_id(reader: Database) -> str | None:
-    """The id in the database; None where there is none, or its table is still to be made."""
+    """The id in the database; None without one, or before its table exists."""
     if await reader.fetch_one(_TABLE_EXISTS[reader.dialect], "installation") is None:
         return None
     row = await reader.fetch_one(STORED)
@@ -314,7 +313,7 @@ async def database_id(reader: Database) -> str | None:
 
 
 def directory_id(folder: Path) -> DirectoryId | None:
-    """What the data directory says.
+    """Read the data directory's file.
 
     Raises:
         InstallationMismatch: its file cannot be read.
@@ -329,7 +328,7 @@ def directory_id(folder: Path) -> DirectoryId | None:
 
 
 async def blobs_marker(blobs: BlobStore, name: str) -> Marker | None:
-    """What the blob store says.
+    """Read the blob store's marker.
 
     Raises:
         InstallationMismatch: its marker cannot be read.
@@ -366,7 +365,7 @@ def _require_equal(places: InstallationPlaces, found: InstallationState) -> None
 
 
 async def _require_fit(places: InstallationPlaces, found: InstallationState) -> None:
-    """Insist that a database without an id may get the one of the other places, or a new one."""
+    """Check that a database without an id may get the one of the other locations, or a new one."""
     if found.blobs is not None:
         raise _mismatch(places.database_name, None, places.blobs_name, found.blobs)
     has_sibling = found.sibling is not None or await asyncio.to_thread(_has_sibling_file, places)
@@ -375,7 +374,7 @@ async def _require_fit(places: InstallationPlaces, found: InstallationState) -> 
         raise _mismatch(places.database_name, None, places.folder_name, found.directory)
     is_used = await _is_used(places)
     if places.database_url and not is_used and await asyncio.to_thread(migration_marker.is_ambiguous, places.folder):
-        text = f"{places.folder_name} holds SQLite databases that were not moved, and {places.database_name} is empty"
+        text = f"{places.folder_name} contains SQLite databases, and {places.database_name} is empty"
         remedy = "Move them with `countersign db migrate`, or name another data directory with --data."
         raise InstallationMismatch(text, resolution=remedy)
 
@@ -386,7 +385,7 @@ def _has_sibling_file(places: InstallationPlaces) -> bool:
 
 
 def _require_marked(places: InstallationPlaces) -> None:
-    """Insist that a directory without an id is not marked as another database's."""
+    """Check that a directory without an id has no marker of another database."""
     mark = migration_marker.read_marker(places.folder) if places.database_url else None
     if mark is not None and mark.to != connection_urls.postgres_location(places.database_url):
         text = f"{places.folder_name} belongs to the database {mark.to} ({migration_marker.FILE_NAME} in it says so)"
@@ -394,7 +393,7 @@ def _require_marked(places: InstallationPlaces) -> None:
 
 
 async def _require_own_files(places: InstallationPlaces, blobs: BlobStore) -> None:
-    """Insist that a blob store without an id has files that the database refers to, or that both have none."""
+    """Check that a blob store without an id has files that the database refers to, or that both have none."""
     known = await _known_files(places)
     for sha256 in known:
         if await blobs.size(sha256) is not None:
@@ -416,7 +415,7 @@ async def _is_empty(found: AsyncIterator[object]) -> bool:
 
 
 async def _is_used(places: InstallationPlaces) -> bool:
-    """Whether somebody can sign in to the service."""
+    """Whether the service has users."""
     service, database = places.service, places.database
     table, statement = service.used_table, service.is_used
     if database is None or await database.fetch_one(_TABLE_EXISTS[database.dialect], table) is None:
@@ -450,7 +449,7 @@ def _begun(places: InstallationPlaces) -> Database:
 
 
 async def _record(places: InstallationPlaces, database: Database, proposed: str) -> str:
-    """Give the database the id, unless another process was faster; the id that it has."""
+    """Write the id to the database, unless another process was first; returns the stored id."""
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
             await transaction.fetch(_ONE_AT_A_TIME)
@@ -462,7 +461,7 @@ async def _record(places: InstallationPlaces, database: Database, proposed: str)
 
 
 def _propose(folder: Path) -> str:
-    """An id in the data directory that is not settled: of several processes each gets the same.
+    """Propose an id in the data directory; concurrent processes get the same one.
 
     Raises:
         OSError: it cannot be written.
@@ -474,7 +473,7 @@ def _propose(folder: Path) -> str:
 
 
 def _is_named(places: InstallationPlaces, own: DirectoryId | None) -> bool:
-    """Whether the directory has the id, and names the service."""
+    """Whether the directory has the id and lists the service."""
     return own is not None and own.is_settled and places.service.schema in own.services
 
 
@@ -487,7 +486,7 @@ def _settle_directory(places: InstallationPlaces, own: str) -> None:
 
 
 def _name_in_directory(places: InstallationPlaces, own: str) -> None:
-    """Give the directory the id, whatever it has now."""
+    """Write the id to the directory, replacing any other."""
     with _locked(places.folder):
         _add_service(places, own, directory_id(places.folder))
 
@@ -501,7 +500,7 @@ def _add_service(places: InstallationPlaces, own: str, found: DirectoryId | None
 
 @contextmanager
 def _locked(folder: Path) -> Generator[None]:
-    """Wait for the lock of the directory's file, and have it until the block is left.
+    """Hold the lock of the directory's file during the block.
 
     Raises:
         OSError: the lock cannot be taken.

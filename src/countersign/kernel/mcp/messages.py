@@ -34,20 +34,20 @@ MARCH_2025 = Revision("2025-03-26", has_batches=True, has_titles=False)
 JUNE_2025 = Revision("2025-06-18")
 NOVEMBER_2025 = Revision("2025-11-25")
 JULY_2026 = Revision("2026-07-28")
-"""Without a handshake: every request describes itself (`metadata.py`)."""
+"""Without a handshake: every request describes itself in its `_meta`."""
 
 HANDSHAKES: Mapping[str, Revision] = {each.name: each for each in (NOVEMBER_2025, JUNE_2025, MARCH_2025)}
-"""The revisions with a handshake that are always on, the latest first."""
+"""The revisions with a handshake, which are always enabled, the latest first."""
 
 LATEST = NOVEMBER_2025
-"""What a client is answered that asks for a revision that is not on (2025-11-25, Lifecycle, Version Negotiation)."""
+"""The response to a request for a disabled revision (2025-11-25, Lifecycle, Version Negotiation)."""
 
 UNNAMED = MARCH_2025
-"""What a request without the header is in (2025-06-18, Transports, Protocol Version Header)."""
+"""The revision of a request without the header (2025-06-18, Transports, Protocol Version Header)."""
 
 
 def revision_names(*, with_2026: bool) -> tuple[str, ...]:
-    """The names of the revisions that are on, the latest first."""
+    """The names of the enabled revisions, the latest first."""
     return (JULY_2026.name, *HANDSHAKES) if with_2026 else tuple(HANDSHAKES)
 
 
@@ -59,16 +59,16 @@ INTERNAL_ERROR = -32603
 
 MAX_BATCHED = 50
 MAX_DEPTH = json_reader.MAX_DEPTH + 8
-"""The arguments of a tool are a few levels inside a message, and may be nested as deep as a body."""
+"""The arguments of a tool are a few levels deep in a message, and may be nested as deep as a body."""
 
 _INTEGER = re.compile(rb"-?(0|[1-9][0-9]{0,99})")
 _encode = msgspec.json.Encoder().encode
 
 
 class Fault(Exception):
-    """A message that is answered with a JSON-RPC error.
+    """A message that gets a JSON-RPC error.
 
-    `status` is the HTTP status of the answer; `id` the id of the request as JSON, None where it could not be read.
+    `status` is the HTTP status of the response; `id` the id of the request as JSON, None where it could not be read.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class RpcRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 class OneWayMessage(msgspec.Struct, frozen=True, gc=False):
-    """A notification, or a response: nothing is said to it."""
+    """A notification, or a response: it gets no response."""
 
     is_response: bool
 
@@ -131,10 +131,10 @@ _text = msgspec.json.Decoder(str).decode
 
 
 def read(body: bytes) -> Message | list[bytes]:
-    """The message of a body; of a batch its elements, each to be read by `read_one`.
+    """Parse the message of a body; for a batch its elements, to be parsed by `read_one`.
 
     Raises:
-        Fault: it is no JSON in UTF-8 (-32700), or no message, empty, with a duplicate key or too many values
+        Fault: it is not JSON in UTF-8 (-32700), or not a message, empty, with a duplicate key or too many values
             (-32600); with status 400.
     """
     if not json_reader.has_at_most(json_reader.MAX_VALUES, body):
@@ -148,14 +148,14 @@ def read(body: bytes) -> Message | list[bytes]:
     except (msgspec.DecodeError, RecursionError) as error:
         raise _unreadable(error) from error
     if not 0 < len(elements) <= MAX_BATCHED:
-        raise Fault(INVALID_REQUEST, f"a batch holds 1 to {MAX_BATCHED} messages", status=400)
+        raise Fault(INVALID_REQUEST, f"a batch has 1 to {MAX_BATCHED} messages", status=400)
     for each in elements:
         _require_unique_keys(each)
     return elements
 
 
 def read_one(text: str | bytes) -> Message:
-    """One message.
+    """Parse one message.
 
     Raises:
         Fault: as `read`.
@@ -222,7 +222,7 @@ def _unreadable(error: Exception) -> Fault:
 
 
 def _id(raw: bytes) -> bytes:
-    """The id as it is echoed: a string or an integer keeps its type and its digits."""
+    """The id as it is echoed: a string or an integer with its type and digits."""
     if raw.startswith(b'"'):
         try:
             return _encode(_text(raw))
@@ -259,7 +259,7 @@ _decode_params = msgspec.json.Decoder(_Params).decode
 
 
 def header_of(headers: Headers, name: str) -> str | None:
-    """The header's value without the white space around it, which is no part of it (RFC 9110 §5.5)."""
+    """The header's value without surrounding white space (RFC 9110 §5.5)."""
     found = headers.get(name)
     return None if found is None else found.strip(" \t")
 
@@ -276,7 +276,7 @@ def is_self_described(headers: Headers, request: RpcRequest | None) -> bool:
 
 
 def check_headers(headers: Headers, request: RpcRequest) -> None:
-    """Hold a request's headers against its body (2026-07-28, Streamable HTTP, Server Validation).
+    """Compare a request's headers with its body (2026-07-28, Streamable HTTP, Server Validation).
 
     Raises:
         Fault: with status 400, -32020: a header is missing or differs; -32022: the revision is not on; -32602: the
@@ -304,7 +304,7 @@ def _compare(request: RpcRequest, name: str, header: str | None, value: object) 
 
 
 def _decoded_header(header: str | None) -> str | None:
-    """The header's value; what is no plain ASCII was sent as base64 (Value Encoding)."""
+    """The header's value; non-ASCII values are sent as base64 (Value Encoding)."""
     if header is None or not (header.startswith(_SENTINEL) and header.endswith(_SENTINEL_END)):
         return header
     try:

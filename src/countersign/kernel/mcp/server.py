@@ -29,8 +29,8 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def is_origin_allowed(origin: str | None, root_url: str) -> bool:
-    """Whether a request with this Origin may be served: none is sent by what is no browser; pages of this machine and
-    of the service's own address are let in."""
+    """Whether a request with this Origin is allowed (DNS rebinding; 2025-11-25, Transports, Security Warning 1):
+    clients other than browsers send none; pages of this machine and of the service's own address are allowed."""
     if origin is None:
         return True
     try:
@@ -46,7 +46,7 @@ EVENTS = "text/event-stream"
 LIST_TTL_MS = 60_000
 DISCOVERY_TTL_MS = 3_600_000
 BATCH_BYTES = 32 << 20
-"""Of all answers of a batch: once they have more, nothing more of it is done."""
+"""The maximum size of all responses of a batch: beyond it, the remaining requests are not processed."""
 
 ContextT = TypeVar("ContextT")
 _encode = msgspec.json.Encoder().encode
@@ -54,7 +54,7 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """What the server says of itself; `instructions` are for the model."""
+    """The description of the server; `instructions` are for the model."""
 
     name: str
     title: str
@@ -63,7 +63,7 @@ class Implementation:
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
-    """An HTTP answer."""
+    """An HTTP response."""
 
     status: int
     body: bytes = b""
@@ -99,7 +99,7 @@ class Server(Generic[ContextT]):
     Messages); nothing is ever sent to a client that did not ask."""
 
     def __init__(self, implementation: Implementation, tools: Tools[ContextT], *, with_2026: bool) -> None:
-        """With `with_2026`, revision 2026-07-28 is on beside those with a handshake."""
+        """With `with_2026`, revision 2026-07-28 is enabled in addition to those with a handshake."""
         self._about = implementation
         self._tools = tools
         self._with_2026 = with_2026
@@ -108,10 +108,10 @@ class Server(Generic[ContextT]):
         self._described = b'"io.modelcontextprotocol/serverInfo":%b' % self._server_info
 
     async def answer(self, context: ContextT, headers: Headers, body: bytes) -> Reply:
-        """The answer to one POST whose caller is known; `context` is handed to the tools.
+        """The response to one authenticated POST; `context` is passed to the tools.
 
         Raises:
-            Refused: a tool refused the whole request, as for want of a token; never from a batch.
+            Refused: a tool refused the whole request, for example without a token; never from a batch.
         """
         try:
             reply = await self._answer(context, headers, body)
@@ -150,7 +150,7 @@ class Server(Generic[ContextT]):
 
     async def _next(self, context: ContextT, revision: Revision, request: RpcRequest, answered_bytes: int) -> bytes:
         if answered_bytes > BATCH_BYTES:
-            return Fault(INTERNAL_ERROR, "not done: the answers before are too long").encoded(request.id)
+            return Fault(INTERNAL_ERROR, "not processed: the preceding responses are too long").encoded(request.id)
         try:
             return await self._respond(context, revision, request)
         except Refused as refused:
@@ -202,7 +202,7 @@ class Server(Generic[ContextT]):
         return b'%b"instructions":%b' % (server_info, _encode(self._about.instructions))
 
     async def _self_described(self, context: ContextT, headers: Headers, message: Message | list[bytes]) -> Reply:
-        """Answer in revision 2026-07-28; its errors have HTTP statuses of their own."""
+        """Respond in revision 2026-07-28, whose errors have their own HTTP statuses."""
         if isinstance(message, list):
             raise Fault(INVALID_REQUEST, "the body must be one message", status=400)
         if not isinstance(message, RpcRequest):
@@ -275,7 +275,7 @@ def _what(error: msgspec.DecodeError | RecursionError) -> str:
 
 
 def _wants_event(accept: str | None) -> bool:
-    """Whether the client takes nothing but a stream; every other Accept is answered with JSON, also a missing one."""
+    """Whether the client accepts only a stream; any other or no Accept gets JSON."""
     if accept is None or JSON in accept or EVENTS not in accept.lower():
         return False
     kinds = [part.split(";")[0].strip().lower() for part in accept.split(",")]

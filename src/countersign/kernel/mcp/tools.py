@@ -1,4 +1,4 @@
-"""Tools as a server offers them: their list, encoded once, and what calling one comes to."""
+"""Tools of a server: their list, encoded once, and the results of calls."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import msgspec
 from countersign.kernel.mcp.messages import INVALID_PARAMS, Fault, Revision
 
 PAGE = 1000
-"""Tools of one page. Many clients read the first page alone, so that it should hold them all."""
+"""Tools per page. Many clients read only the first page, so it should contain all tools."""
 
 ContextT = TypeVar("ContextT", contravariant=True)
 _encode = msgspec.json.Encoder().encode
@@ -17,8 +17,8 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a client may assume of a tool before it asks its user. All four are always sent: what a client assumes
-    of a missing one is the worst (schema, ToolAnnotations)."""
+    """The annotations of a tool. All four are always sent: clients assume the worst for missing ones (schema,
+    ToolAnnotations)."""
 
     read_only: bool = False
     destructive: bool = False
@@ -48,7 +48,7 @@ class Tool:
     output_schema: Mapping[str, Any] | None = None
 
     def encoded(self, revision: Revision) -> bytes:
-        """The tool with the members that the revision knows; before titles, the annotations had one."""
+        """The tool with the members of the revision; before titles, the annotations had one."""
         hints: dict[str, object] = {**self.hints.encoded()}
         shown: dict[str, object] = {"name": self.name, "description": self.description}
         if revision.has_titles:
@@ -93,8 +93,8 @@ class ToolList:
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """What calling a tool came to: blocks of content as a JSON array, and the same as a JSON object where there is
-    one, which clients of revisions with titles get too. `meta` are the members of the result's `_meta`."""
+    """The result of a tool call: content blocks as a JSON array, and optionally a JSON object, which clients of
+    revisions with titles get, too. `meta` are the members of the result's `_meta`."""
 
     content: bytes
     structured: bytes | None = None
@@ -125,7 +125,7 @@ def text(words: str) -> bytes:
 
 
 class UnknownTool(Fault):
-    """There is no such tool for this caller: the same words for a hidden one."""
+    """The tool does not exist for this caller: the same text for a hidden one."""
 
     def __init__(self, name: str) -> None:
         super().__init__(INVALID_PARAMS, f"Unknown tool: {name}")
@@ -135,11 +135,11 @@ class Tools(Protocol[ContextT]):
     """The tools that a server offers to one request's caller."""
 
     async def listed(self, context: ContextT) -> ToolList:
-        """The tools that there are for the caller."""
+        """The tools that the caller can see."""
         ...
 
     async def call(self, context: ContextT, name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
-        """Call a tool; `arguments` is a JSON object as it was sent, not looked into yet. `meta` are the members of the
+        """Call a tool; `arguments` is the unvalidated JSON object as sent. `meta` are the members of the
         request's `_meta`.
 
         Raises:
