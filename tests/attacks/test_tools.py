@@ -37,6 +37,6 @@ async def test_answers_of_a_batch_of_messages_do_not_fill_the_memory(
 
     assert len(answer.content) < 30_000
     assert len(answer.json()) == 41
-    assert "not done" in answer.json()[-1]["error"]["message"]
+    assert "not processed" in answer.json()[-1]["error"]["message"]
     org = await world_of(desk).call("GET", "/org", desk.office.headers("alice")["Authorization"].split()[1])
     assert org.json()["name"] != "Never"

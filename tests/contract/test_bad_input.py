@@ -275,7 +275,7 @@ async def test_an_answer_that_is_not_acceptable_is_406(scene: Scene) -> None:
         answer = await scene.world.http.get("/api/v1/products", headers={"Accept": accept})
         assert (answer.status_code, answer.json()["code"]) == (406, "not_acceptable"), accept
     page = await scene.world.http.get("/", headers={"Accept": "application/json"})
-    assert (page.status_code, page.json()["resolution"]) == (406, "Accept text/html, or leave Accept out.")
+    assert (page.status_code, page.json()["resolution"]) == (406, "Accept text/html, or omit Accept.")
     for accept in ("application/json", "application/*", "text/html, */*;q=0.1", "*/*"):
         assert (await scene.world.http.get("/api/v1/products", headers={"Accept": accept})).is_success, accept
 

@@ -40,7 +40,7 @@ class NotAcceptable(Refused):
     status = 406
     code = "not_acceptable"
     title = "Not acceptable"
-    resolution = "Accept a media type that the detail names, or leave Accept out."
+    resolution = "Accept a media type that the detail names, or omit Accept."
 
 
 class InternalError(Refused):
