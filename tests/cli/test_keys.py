@@ -186,13 +186,13 @@ def test_missing_keys_are_named_by_readyz_doctor_and_verify_and_nothing_is_calle
     failed = [each for each in json.loads(doctor.stdout)["checks"] if each["standing"] == "fail"]
     assert [each["check"] for each in failed] == ["distribution database", "records database"]
     assert "old, third" in failed[0]["detail"]
-    assert "Put old, third back" in failed[0]["remedy"]
+    assert "Add old, third to the list" in failed[0]["remedy"]
     assert verified.returncode == Exit.CHECKSUM
     assert {each["place"]: each["remedy"] for each in json.loads(verified.stdout)["findings"]}.keys() == {
         *("distribution.signing_key", "distribution.webhook", "records.webhook")
     }
     assert "distribution.webhook: 1 sealed with the master key third, which is not given" in said.stdout
-    assert said.stderr.startswith("Put old, third back")
+    assert said.stderr.startswith("Add old, third to the list")
     assert "restore" not in said.stderr
     assert put_back.returncode == Exit.OK, put_back.stdout
 
@@ -240,4 +240,4 @@ def test_verify_tells_a_damaged_value_from_a_missing_key(run: Run, tmp_path: Pat
     assert "records.webhook: 1 of key old do not open" in state.stderr
     assert "records.service_key: 1 of 1 that name the master key old do not open" in renamed.stdout
     assert renamed.stderr.startswith("Give the master key that sealed them, if another one has its id now.")
-    assert unnamed.stderr.startswith("Put old back")
+    assert unnamed.stderr.startswith("Add old to the list")

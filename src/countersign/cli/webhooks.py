@@ -15,9 +15,8 @@ from countersign.distribution.identity import queries
 from countersign.distribution.webhooks import events as store_events
 from countersign.kernel import clock, safe_http_client
 from countersign.kernel.clock import Instant
-from countersign.kernel.webhooks import deliveries, outbox, receivers
-from countersign.kernel.webhooks.deliveries import Delivery, Replayed
-from countersign.kernel.webhooks.outbox import Outbox
+from countersign.kernel.webhooks import outbox, receivers
+from countersign.kernel.webhooks.outbox import Delivery, Outbox, Replayed
 from countersign.kernel.webhooks.receivers import Receiver, WebhookNotFound
 from countersign.records import app
 from countersign.records.approvals import events as record_events
@@ -196,19 +195,19 @@ def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
 
 @webhooks.command("deliveries")
 @click.argument("webhook_id", metavar="ID")
-@click.option("--state", type=click.Choice(get_args(deliveries.State)), help="Only those in this state.")
+@click.option("--state", type=click.Choice(get_args(outbox.State)), help="Only those in this state.")
 @click.option("--last", type=click.IntRange(1, 1_000), default=20, show_default=True, help="How many, newest first.")
 @org_option
 @data_option
 @output.json_option
 def list_deliveries(
-    webhook_id: str, *, state: deliveries.State | None, last: int, org: str | None, data: str | None
+    webhook_id: str, *, state: outbox.State | None, last: int, org: str | None, data: str | None
 ) -> None:
     """List what became of telling the webhook."""
 
     async def work(mine: Mine) -> list[Delivery]:
         receiver = await receivers.one(mine.outbox.database, mine.owner, webhook_id)
-        return await deliveries.page(mine.outbox.database, receiver.id, deliveries.NEWEST, state, last)
+        return await outbox.list_deliveries(mine.outbox.database, receiver.id, outbox.AFTER_EVERY_ID, state, last)
 
     found = _run(data, org, "cannot list the deliveries", work)
     shown = [
@@ -244,8 +243,8 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
         async with mine.outbox.database.transaction() as transaction:
             receiver = await receivers.one(transaction, mine.owner, webhook_id)
             if since is not None:
-                return await deliveries.replay_since(transaction, mine.owner, receiver.id, receiver.types, since)
-            await deliveries.replay(transaction, receiver.id, event_id or "")
+                return await outbox.replay_since(transaction, mine.owner, receiver.id, receiver.types, since)
+            await outbox.replay(transaction, receiver.id, event_id or "")
             return Replayed(1, None)
 
     begun = _run(data, org, "cannot replay", work)

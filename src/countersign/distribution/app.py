@@ -53,7 +53,7 @@ from countersign.kernel.http import exchange, idempotency
 from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimiter
 from countersign.kernel.http.routing import Route
-from countersign.kernel.webhooks import deliveries, sender
+from countersign.kernel.webhooks import outbox, sender
 from countersign.settings import Settings
 
 COLLECT_EVERY_S = 300
@@ -210,7 +210,7 @@ async def tend(store: Store) -> None:
         await links.forget_old(transaction)
         await job_table.forget_old(transaction, store.settings.job_days)
         await api_keys.forget_unused(transaction, store.settings.key_days)
-        await deliveries.forget_old(transaction, store.settings.webhook_days)
+        await outbox.forget_old(transaction, store.settings.webhook_days)
     await asyncio.to_thread(folders.sweep, Path(store.settings.data), store.settings.sandbox_idle_s)
 
 

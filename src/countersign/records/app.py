@@ -19,7 +19,7 @@ from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import master_key
-from countersign.kernel.webhooks import deliveries, sender
+from countersign.kernel.webhooks import outbox, sender
 from countersign.records import edge, key, modules, own, rendering, tools, welcome
 from countersign.records.access import grant_checks, grants, lockout, setup
 from countersign.records.access.callers import Callers
@@ -229,5 +229,5 @@ async def tend(service: Service) -> None:
     await expiry.expire(service.engine)
     async with service.records.database.transaction() as transaction:
         await lockout.forget_old(transaction)
-        await deliveries.forget_old(transaction, service.records.settings.webhook_days)
+        await outbox.forget_old(transaction, service.records.settings.webhook_days)
         await idempotency.forget_old(transaction)

@@ -7,9 +7,8 @@ import pytest
 
 from countersign.kernel.database.open import open_database
 from countersign.kernel.security.masterkey import MasterKey, master_key
-from countersign.kernel.webhooks import deliveries, outbox, receivers
-from countersign.kernel.webhooks.deliveries import Delivery
-from countersign.kernel.webhooks.outbox import Outbox
+from countersign.kernel.webhooks import outbox, receivers
+from countersign.kernel.webhooks.outbox import Delivery, Outbox
 from countersign.kernel.webhooks.sender import Sender
 from countersign.settings import Settings
 from tests.outbox import begin
@@ -46,7 +45,7 @@ class Post:
 
     async def deliveries(self, webhook_id: str) -> list[Delivery]:
         """What became of telling a receiver, oldest event first."""
-        found = await deliveries.page(self.outbox.database, webhook_id, deliveries.NEWEST, None, 1_000)
+        found = await outbox.list_deliveries(self.outbox.database, webhook_id, outbox.AFTER_EVERY_ID, None, 1_000)
         return found[::-1]
 
     async def tables(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from countersign.kernel import clock
 from countersign.kernel.clock import DAY, Instant
-from countersign.kernel.webhooks import deliveries, outbox
+from countersign.kernel.webhooks import outbox
 from tests.kernel.webhooks.conftest import Post
 from tests.peers.receiver import Receiver
 
@@ -40,10 +40,10 @@ async def test_nothing_is_given_up_for_the_time_that_it_was_held(post: Post, rec
 
     with clock.fixed(Instant(clock.now() + 10 * DAY)):
         async with post.outbox.database.transaction() as transaction:
-            await deliveries.forget_old(transaction, 1)
+            await outbox.forget_old(transaction, 1)
         await resume(post)
         async with post.outbox.database.transaction() as transaction:
-            await deliveries.forget_old(transaction, 1)
+            await outbox.forget_old(transaction, 1)
         assert [each.state for each in await post.deliveries(webhook_id)] == ["waiting"]
         await post.deliver()
 

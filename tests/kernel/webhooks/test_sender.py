@@ -11,7 +11,7 @@ from standardwebhooks import Webhook
 from countersign.kernel import clock, safe_http_client
 from countersign.kernel.clock import DAY, HOUR, Instant
 from countersign.kernel.errors import InvalidRequest
-from countersign.kernel.webhooks import deliveries, outbox, receivers
+from countersign.kernel.webhooks import outbox, receivers
 from countersign.kernel.webhooks.sender import Sender
 from tests.kernel.webhooks.conftest import Post
 from tests.peers.receiver import Receiver
@@ -268,13 +268,13 @@ async def test_what_is_replayed_has_the_id_it_had(post: Post, receiver: Receiver
     first = list(receiver.ids)
 
     async with post.outbox.database.transaction() as transaction:
-        await deliveries.replay(transaction, webhook_id, first[1])
+        await outbox.replay(transaction, webhook_id, first[1])
     await post.deliver()
     assert receiver.ids == [*first, first[1]]
 
     (_, second, _) = await post.deliveries(webhook_id)
     async with post.outbox.database.transaction() as transaction:
-        begun = await deliveries.replay_since(transaction, "north", webhook_id, outbox.ALL, second.at)
+        begun = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, second.at)
     await post.deliver()
     assert begun == (2, None)
     assert sorted(receiver.ids[4:]) == sorted(first[1:])
@@ -290,7 +290,7 @@ async def test_a_new_receiver_can_be_told_what_others_were_told_before(
     webhook_id, _ = await post.add(other.url, "thing.lost")
 
     async with post.outbox.database.transaction() as transaction:
-        begun = await deliveries.replay_since(transaction, "north", webhook_id, " thing.lost ", Instant(0))
+        begun = await outbox.replay_since(transaction, "north", webhook_id, " thing.lost ", Instant(0))
     await post.deliver()
 
     assert begun.deliveries == 1
@@ -300,7 +300,7 @@ async def test_a_new_receiver_can_be_told_what_others_were_told_before(
 async def test_a_replay_of_very_many_says_where_to_go_on(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deliveries, "MAX_REPLAYED", 10)
+    monkeypatch.setattr(outbox, "MAX_REPLAYED", 10)
     webhook_id, _ = await post.add(receiver.url)
     started = clock.now()
     for number in range(25):
@@ -313,7 +313,7 @@ async def test_a_replay_of_very_many_says_where_to_go_on(
         rounds = 0
         while since is not None:
             async with post.outbox.database.transaction() as transaction:
-                begun = await deliveries.replay_since(transaction, "north", webhook_id, outbox.ALL, since)
+                begun = await outbox.replay_since(transaction, "north", webhook_id, outbox.ALL, since)
             since, rounds = begun.through, rounds + 1
         await post.deliver()
 
@@ -332,7 +332,7 @@ async def test_what_ended_long_ago_is_removed_and_what_waits_is_not(post: Post, 
         await post.emit("b")
         await post.deliver()
         async with post.outbox.database.transaction() as transaction:
-            await deliveries.forget_old(transaction, post.outbox.days)
+            await outbox.forget_old(transaction, post.outbox.days)
 
         assert [each.subject for each in await post.deliveries(webhook_id)] == ["b"]
         assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == [("b",)]
@@ -340,7 +340,7 @@ async def test_what_ended_long_ago_is_removed_and_what_waits_is_not(post: Post, 
     for day, left in ((20, [("b", "given_up")]), (35, [])):
         with clock.fixed(Instant(started + day * DAY)):
             async with post.outbox.database.transaction() as transaction:
-                await deliveries.forget_old(transaction, post.outbox.days)
+                await outbox.forget_old(transaction, post.outbox.days)
         assert [(each.subject, each.state) for each in await post.deliveries(webhook_id)] == left
     assert await post.outbox.database.fetch("SELECT subject FROM webhook_event") == []
 

@@ -22,8 +22,8 @@ from countersign.kernel.http.cursor import InvalidCursor
 from countersign.kernel.http.request import BodyT
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
-from countersign.kernel.webhooks import deliveries, outbox, receivers
-from countersign.kernel.webhooks.deliveries import DeliveryNotFound
+from countersign.kernel.webhooks import outbox, receivers
+from countersign.kernel.webhooks.outbox import DeliveryNotFound
 from countersign.kernel.webhooks.receivers import Receiver, TooManyWebhooks, WebhookNotFound
 
 ADMIN = "admin:org"
@@ -70,13 +70,13 @@ async def list_deliveries(call: StoreRequest[DeliveriesQuery, Nothing]) -> Respo
     store, query = call.context, call.query
     found = await organisation_of(store.database, call.caller, query.org, ADMIN)
     receiver = await receivers.one(store.database, found.id, _id(call))
-    wanted, before = [receiver.id, query.state or ""], deliveries.NEWEST
+    wanted, before = [receiver.id, query.state or ""], outbox.AFTER_EVERY_ID
     if query.cursor is not None:
         position = cursor.read(store.cursors, query.cursor, "deliveries", str)
         if position.filter != wanted:
             raise InvalidCursor("made for another filter, or for another webhook")
         before = str(position.after[0])
-    listed = await deliveries.page(store.database, receiver.id, before, query.state, query.limit + 1)
+    listed = await outbox.list_deliveries(store.database, receiver.id, before, query.state, query.limit + 1)
     shown, more = listed[: query.limit], listed[query.limit :]
     following = None
     if more:
@@ -88,7 +88,7 @@ async def replay_delivery(call: StoreRequest[WebhookQuery, Nothing]) -> Response
     """Deliver one event again, with all its attempts."""
     found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     receiver = await receivers.one(call.transaction, found.id, _id(call))
-    await deliveries.replay(call.transaction, receiver.id, call.path["event_id"].lower())
+    await outbox.replay(call.transaction, receiver.id, call.path["event_id"].lower())
     return response.json(Replayed(1, None), 202)
 
 
@@ -100,7 +100,7 @@ async def replay_since(call: StoreRequest[WebhookQuery, Replay]) -> Response:
         since = clock.from_datetime(call.body.since)
     except ValueError as error:
         raise invalid_member("/since", str(error)) from error
-    begun = await deliveries.replay_since(call.transaction, found.id, receiver.id, receiver.types, since)
+    begun = await outbox.replay_since(call.transaction, found.id, receiver.id, receiver.types, since)
     return response.json(Replayed(begun.deliveries, _moment(begun.through)), 202)
 
 
@@ -122,7 +122,7 @@ def _shown(receiver: Receiver, secret: str | None = None) -> Webhook:
     return shown
 
 
-def _delivery(found: deliveries.Delivery) -> Delivery:
+def _delivery(found: outbox.Delivery) -> Delivery:
     return Delivery(
         event_id=found.event_id,
         type=found.type,

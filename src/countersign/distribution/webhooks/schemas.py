@@ -9,7 +9,7 @@ import msgspec
 from countersign.distribution.identity.schemas import OwnOrg
 from countersign.distribution.webhooks.events import EventType
 from countersign.kernel.http.response import CursorText, Moment, Uri, Uuid
-from countersign.kernel.webhooks.deliveries import State
+from countersign.kernel.webhooks.outbox import State
 
 _ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 SUBJECTS: Mapping[str, tuple[str, str]] = {

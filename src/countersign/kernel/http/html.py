@@ -97,13 +97,13 @@ GERMAN: Mapping[str, str] = {
 
 
 LANGUAGE: ContextVar[str] = ContextVar("language", default="en")
-"""The language that pages are written in, as far as there are words for it: `en` or `de`."""
+"""The language of pages, as far as they are translated: `en` or `de`."""
 _FIRST_EMPTY = re.compile(r'(<input id="\w+" name="\w+" type="\w+" autocomplete="[\w-]+") required>')
 
 HTML = "text/html; charset=utf-8"
 
 Links: TypeAlias = Sequence[tuple[str, str]]
-"""What a link says, and where it leads."""
+"""Texts and targets of links."""
 
 # The colours and faces of the pages' tokens (frontend/shared/tokens.css), which these pages load no part of.
 _STYLE = """
@@ -176,13 +176,13 @@ _HEADERS = (
 
 
 class _GermanText(str):
-    """A text that is German already."""
+    """A translated text."""
 
     __slots__ = ()
 
 
 def translate(text: str, **values: str) -> str:
-    """The text in the language of the page, with its `{names}` filled from the values."""
+    """The text in the language of the page, with its `{names}` replaced by the values."""
     words = GERMAN.get(text) if LANGUAGE.get() == "de" else None
     if words is None:
         return text.format(**values) if values else text
@@ -199,7 +199,7 @@ def field(name: str, label: str, kind: str, autocomplete: str, value: str = "") 
 
 
 def readonly_field(name: str, label: str, autocomplete: str, value: str) -> str:
-    """An input that is shown, for people and password managers, and not sent."""
+    """A read-only input for people and password managers, which is not submitted."""
     return (
         f'<label for="{name}">{escape(translate(label))}</label>'
         f'<input id="{name}" autocomplete="{autocomplete}" value="{escape(value)}" readonly>'
@@ -207,12 +207,12 @@ def readonly_field(name: str, label: str, autocomplete: str, value: str) -> str:
 
 
 def hidden_field(name: str, value: str) -> str:
-    """An input that is sent and not shown."""
+    """A hidden input."""
     return f'<input type="hidden" name="{name}" value="{escape(value)}">'
 
 
 def time_element(instant: Instant) -> str:
-    """A moment as people read it, to the minute, marked up with its exact value."""
+    """A time element: the time to the minute, with its exact value as an attribute."""
     text = clock.rfc3339(instant)
     return f'<time datetime="{text}">{text[:16].replace("T", " ")} UTC</time>'
 
@@ -220,25 +220,25 @@ def time_element(instant: Instant) -> str:
 def form_page(
     title: str, fields: str, action: str, error: str = "", status: int = 200, *, intro: str = "", links: Links = ()
 ) -> Response:
-    """A page with one form that posts to its own address; `action` stands on its button, `intro` above the fields,
-    `links` below them. The keyboard begins at the first field that is empty."""
+    """A page with one form that posts to its own address; `action` is the label of its button, `intro` precedes the
+    fields, `links` follow them. The first empty field has the focus."""
     told = f'<p class="error" role="alert">{escape(translate(_capitalized(error)))}</p>' if error else ""
     begun = f'<p class="intro">{escape(translate(intro))}</p>' if intro else ""
     fields = _FIRST_EMPTY.sub(r"\1 autofocus required>", fields, count=1)
     button = f"<button>{escape(translate(action))}</button>"
     body = f'{begun}{told}<form method="post">{fields}{button}</form>{link_list(links)}'
-    # Read aloud first, so that the page that came back is not taken for the next one.
+    # In the title, so that screen readers announce the error first.
     return page(title, body, status, prefix=translate("Error: ") if error else "")
 
 
 def message_page(title: str, text: str, status: int = 200, *, links: Links = ()) -> Response:
-    """A page that says one thing, in paragraphs where `text` has line breaks."""
+    """A page with a message, with a paragraph for each line of `text`."""
     paragraphs = "".join(f"<p>{escape(translate(line))}</p>" for line in text.split("\n") if line)
     return page(title, paragraphs + link_list(links), status)
 
 
 def refusal_page(refused: Refused) -> Response:
-    """A refusal as a page: what is wrong, and what can be done."""
+    """A refusal as a page: the error and the remedy."""
     answer = problem_page(
         refused.status, refused.title, refused.detail, refused.remedy, refused.headers.get("Retry-After")
     )
@@ -247,7 +247,7 @@ def refusal_page(refused: Refused) -> Response:
 
 
 def problem_page(status: int, title: str, detail: str, remedy: str, wait_s: str | None) -> Response:
-    """A problem as a page; `wait_s` is the header Retry-After, which a person does not see."""
+    """A problem as a page; `wait_s` is the value of the header Retry-After."""
     shown = f'<p role="alert">{escape(translate(_capitalized(detail)).removesuffix("."))}.</p>' if detail else ""
     if wait_s is not None and wait_s.isdecimal():
         remedy = _wait(int(wait_s))
@@ -267,14 +267,14 @@ def _wait(seconds: int) -> str:
 
 
 def redirect_page(title: str, text: str, target: str) -> Response:
-    """A page that leads to an address of this service by itself, and by a link."""
+    """A page that redirects to an address of this service, and has a link to it."""
     head = f'<meta http-equiv="refresh" content="0; url={escape(target)}">'
     body = f'<p>{escape(translate(text))}</p><p><a href="{escape(target)}">{escape(translate("Continue"))}</a></p>'
     return page(title, body, head=head)
 
 
 def link_list(links: Links) -> str:
-    """The links at the foot of a page; nothing without any."""
+    """The links at the end of a page; empty without any."""
     items = "".join(f'<li><a href="{escape(address)}">{escape(translate(words))}</a></li>' for words, address in links)
     return f'<nav aria-label="{escape(translate("More"))}"><ul>{items}</ul></nav>' if items else ""
 
@@ -320,7 +320,7 @@ class FormatQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def render_format(value: msgspec.Struct, form: str, status: int = 200) -> Response:
-    """The object in the asked-for format; caches do not keep it."""
+    """The object in the requested format, not cacheable."""
     members: dict[str, object] = msgspec.to_builtins(value)
     headers = (("Cache-Control", "no-store"),)
     if form == "text":
@@ -338,7 +338,7 @@ def _lines(members: dict[str, object], written: Callable[[object], str]) -> byte
 
 
 def _plain(member: object) -> str:
-    """A member for people: text as it is, anything else as in JSON."""
+    """A member as text: strings unchanged, other values as JSON."""
     return member if isinstance(member, str) else _scalar(member)
 
 

@@ -245,8 +245,8 @@ def _revision_of(headers: Headers, request: RpcRequest | None) -> Revision:
     """The revision that the header names.
 
     Raises:
-        Fault: it is none that is on. Never with a code of revision 2026-07-28: its clients would take that as a sign
-            that the server speaks it.
+        Fault: it is not enabled. Never with a code of revision 2026-07-28, from which clients would conclude that the
+            server supports it.
     """
     header = messages.header_of(headers, REVISION_HEADER)
     if header is None:

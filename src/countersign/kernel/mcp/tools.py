@@ -74,7 +74,7 @@ class ToolList:
         """The members `tools` and, where more follow, `nextCursor`; the empty cursor is the beginning.
 
         Raises:
-            Fault: -32602, the cursor is none of this list's (2025-03-26, Pagination, Error Handling).
+            Fault: -32602, the cursor is not from this list (2025-03-26, Pagination, Error Handling).
         """
         found = self._encoded.get((revision.name, cursor))
         if found is None:
@@ -143,7 +143,7 @@ class Tools(Protocol[ContextT]):
         request's `_meta`.
 
         Raises:
-            UnknownTool: there is none for this caller.
+            UnknownTool: the caller cannot see such a tool.
             Fault: it failed (-32603); the fault was logged.
         """
         ...

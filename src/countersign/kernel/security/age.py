@@ -1,9 +1,9 @@
-"""Files that open with a passphrase and nothing else, in the format age (https://age-encryption.org/v1).
+"""Files encrypted with a passphrase, in the format age (https://age-encryption.org/v1).
 
-A random file key is sealed under scrypt of the passphrase (RFC 7914); the content lies in chunks of 64 KiB, each sealed
-with ChaCha20-Poly1305 (RFC 8439) under its number and whether it is the last: the STREAM construction (Hoang,
-Reyhanitabar, Rogaway, Vizár 2015). A chunk that was changed, moved, left out or added does not open, nor does a file
-that ends too early. Any tool that knows age opens the same files.
+A random file key is encrypted with scrypt of the passphrase (RFC 7914); the content is in chunks of 64 KiB, each
+encrypted with ChaCha20-Poly1305 (RFC 8439) under its number and a flag for the last one: the STREAM construction
+(Hoang, Reyhanitabar, Rogaway, Vizár 2015). A changed, moved, missing or additional chunk is detected, as is a truncated
+file. Any age tool can decrypt the files.
 """
 
 import base64
@@ -27,7 +27,7 @@ TAG_BYTES = 16
 WORK = 18
 """scrypt's cost as a power of two: 256 MiB and about a second for each guess."""
 MAX_WORK = 20
-"""1 GiB and some seconds, which whoever has the file opened is made to spend before anything of it is known."""
+"""1 GiB and some seconds, which an untrusted file can cost before it is authenticated."""
 
 _VERSION = b"age-encryption.org/v1\n"
 _LABEL = b"age-encryption.org/v1/scrypt"
@@ -40,12 +40,12 @@ _MAX_HEADER_LENGTH = 150
 
 
 class WrongPassphrase(Refused):
-    """The passphrase does not open the file; or the few bytes of its header that depend on it were changed."""
+    """The passphrase is wrong, or the bytes of the header that depend on it were changed."""
 
     status = 403
     code = "wrong_passphrase"
     title = "Wrong passphrase"
-    resolution = "Give the passphrase that the file was made with. If it is that one, take another copy of the file."
+    resolution = "Use the passphrase that the file was made with. If it is that one, take another copy of the file."
 
 
 class Damaged(Refused):
@@ -54,7 +54,7 @@ class Damaged(Refused):
     status = 422
     code = "archive_damaged"
     title = "Damaged archive"
-    resolution = "Take another copy of the file; what does not open here cannot be told from what was forged."
+    resolution = "Take another copy of the file; damaged bytes cannot be distinguished from forged ones."
 
     def __init__(self, detail: str, start: int, stop: int) -> None:
         super().__init__(f"{detail} (bytes {start} to {stop})")
@@ -63,7 +63,7 @@ class Damaged(Refused):
 
 
 class AgeEncryptor:
-    """Seals what is written to it under a passphrase, and hands on the sealed bytes; in constant memory."""
+    """Encrypts what is written to it with a passphrase, and writes the ciphertext on; in constant memory."""
 
     def __init__(self, write: Callable[[bytes], object], passphrase: str, *, work: int = WORK) -> None:
         file_key, salt, nonce = (ids.random_bytes(count) for count in (_KEY_BYTES, _SALT_BYTES, _NONCE_BYTES))
@@ -76,17 +76,17 @@ class AgeEncryptor:
         self._waiting = bytearray()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Take the next bytes."""
+        """Encrypt the next bytes."""
         self._waiting += data
         start = 0
-        # The last chunk is never empty, so that a full one waits until more has come.
+        # The last chunk is never empty, so a full one waits for more data.
         while len(self._waiting) - start > CHUNK_BYTES:
             self._seal(bytes(self._waiting[start : start + CHUNK_BYTES]), is_last=False)
             start += CHUNK_BYTES
         del self._waiting[:start]
 
     def finish(self) -> None:
-        """Seal what is left, with the mark of the end."""
+        """Encrypt the rest as the last chunk."""
         self._seal(bytes(self._waiting), is_last=True)
         self._waiting.clear()
 
@@ -98,11 +98,11 @@ class AgeEncryptor:
 ENDS_EARLY = "the archive ends too early"
 CHANGED = "the archive was changed"
 LAST_CHANGED = "the archive ends too early, or was changed at its end"
-"""A cut within a chunk looks like a change in the last one."""
+"""Truncation within a chunk looks like a change of the last one."""
 
 
 class Chunk(NamedTuple):
-    """A stretch of the sealed file and what it holds; None when it does not open, which has a reason."""
+    """A range of the file and its content; None with a fault if it cannot be decrypted."""
 
     start: int
     stop: int
@@ -111,7 +111,7 @@ class Chunk(NamedTuple):
 
 
 class DamagedRange(NamedTuple):
-    """Where the sealed file does not open, and why."""
+    """A range of the file that cannot be decrypted, and the fault."""
 
     start: int
     stop: int
@@ -119,15 +119,15 @@ class DamagedRange(NamedTuple):
 
 
 class AgeDecryptor:
-    """Opens a sealed file from its beginning to its end. `read` gives so many bytes, fewer only at the end."""
+    """Decrypts a file from its beginning to its end. `read` returns that many bytes, fewer only at the end."""
 
     def __init__(self, read: Callable[[int], bytes], passphrase: str) -> None:
         """Read the header.
 
         Raises:
-            Unavailable: there is not as much memory as its scrypt takes.
-            WrongPassphrase: the passphrase is another one.
-            Damaged: what is read is no such file, or its header was changed.
+            Unavailable: scrypt needs more memory than there is.
+            WrongPassphrase: the passphrase is wrong.
+            Damaged: it is not such a file, or its header was changed.
         """
         head = read(_MAX_HEADER_LENGTH)
         found = _HEADER.match(head)
@@ -147,10 +147,10 @@ class AgeDecryptor:
         self._content = memoryview(b"")
 
     def read(self, count: int) -> bytes:
-        """Up to `count` bytes of the content; none at its end, which was checked then.
+        """Up to `count` bytes of the content; empty at its authenticated end.
 
         Raises:
-            Damaged: the next chunk does not open, or the file ends too early.
+            Damaged: the next chunk cannot be decrypted, or the file is truncated.
         """
         taken: list[memoryview] = []
         while count and self._has_more():
@@ -170,7 +170,7 @@ class AgeDecryptor:
         return True
 
     def chunks(self) -> Iterator[Chunk]:
-        """Every chunk that is left, those that do not open among them; instead of `read`."""
+        """Every remaining chunk, including damaged ones; in place of `read`."""
         start, number = self._start, 0
         block = self._read(CHUNK_BYTES + TAG_BYTES)
         is_last = False
@@ -185,10 +185,10 @@ class AgeDecryptor:
             number += 1
 
     def _fault(self, block: bytes, number: int, *, is_last: bool) -> str:
-        """Why the chunk does not open."""
+        """Why the chunk cannot be decrypted."""
         if not is_last:
             return CHANGED
-        # Whole, and sealed as one that others follow.
+        # Intact, and encrypted as one that is not the last.
         is_cut = not block or self._opened(block, number, is_last=False) is not None
         return ENDS_EARLY if is_cut else LAST_CHANGED
 
@@ -197,15 +197,15 @@ class AgeDecryptor:
             content = self._cipher.decrypt(_nonce(number, is_last=is_last), block, None)
         except InvalidTag:
             return None
-        # Only where nothing at all was sealed may a chunk be empty.
+        # A chunk may be empty only in an empty file.
         return None if not content and number else content
 
 
 def find_damage(read: Callable[[int], bytes], passphrase: str) -> Iterator[DamagedRange]:
-    """Every stretch of the file that does not open; neighbours with the same fault are one.
+    """Every damaged range of the file; adjacent ones with the same fault are merged.
 
     Raises:
-        WrongPassphrase, Damaged: its header does not open.
+        WrongPassphrase, Damaged: its header cannot be decrypted.
     """
     begun: DamagedRange | None = None
     for chunk in AgeDecryptor(read, passphrase).chunks():
@@ -236,8 +236,8 @@ def _wrapping(passphrase: str, salt: bytes, work: int) -> bytes:
     try:
         return Scrypt(_LABEL + salt, 32, n=1 << work, r=8, p=1).derive(passphrase.encode())
     except MemoryError as error:
-        text = f"A passphrase takes {1 << work >> 10} MiB of memory here, and there is less."
-        raise Unavailable(text, resolution="End other programs, or raise the limit that this one is under.") from error
+        text = f"The passphrase needs {1 << work >> 10} MiB of memory, and less is available."
+        raise Unavailable(text, resolution="End other programs, or raise the memory limit of this one.") from error
 
 
 def _derived(file_key: bytes, salt: bytes, purpose: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Ed25519 signatures (RFC 8032): keys as raw bytes, named by their digest."""
+"""Ed25519 signatures (RFC 8032): keys as raw bytes, identified by their digest."""
 
 import hashlib
 
@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 
 def new_key() -> bytes:
-    """A fresh private key: 32 bytes."""
+    """A new private key: 32 bytes."""
     return Ed25519PrivateKey.generate().private_bytes_raw()
 
 
@@ -17,7 +17,7 @@ def public_of(private: bytes) -> bytes:
 
 
 def key_id(public: bytes) -> str:
-    """What a key is called: the SHA-256 of its 32 bytes, in hexadecimal."""
+    """The id of a key: the SHA-256 of its 32 bytes, in hexadecimal."""
     return hashlib.sha256(public).hexdigest()
 
 
@@ -27,7 +27,7 @@ def sign(private: bytes, message: bytes) -> bytes:
 
 
 def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
-    """Whether the signature is the key's, over exactly this message; False for a key that is none."""
+    """Whether the key made the signature of this message; False for an invalid key."""
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
     except (InvalidSignature, ValueError):

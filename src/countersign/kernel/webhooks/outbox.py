@@ -1,18 +1,20 @@
-"""The outbox of webhook events: stored with the change that they report, retried on a schedule, paused by the operator.
+"""The outbox of webhook events: stored with the change that they report, retried on a schedule, replayed, and removed.
 
-A restored installation starts paused: its receivers know the events that were pending when the backup was made, and a
-copy for a trial must not call them at all. The pause is a row beside the events, so that it applies on every node,
-after every start and on any database that the installation is moved to, until an operator ends it.
+An operator can pause all deliveries. A restored installation starts paused: its receivers know the events that were
+pending when the backup was made, and a copy for a trial must not call them at all. The pause is a row next to the
+events, so that it applies on every node, after every start and on any database that the installation is moved to,
+until an operator ends it.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Reader, Transaction
+from countersign.kernel.errors import NotFound
 from countersign.kernel.security.masterkey import MasterKey
 
 _MINUTE, _HOUR = 60.0, 3_600.0
@@ -149,3 +151,127 @@ async def describe_pause(reader: Reader) -> str:
     """The state of the pause in words, with the command that ends it."""
     held_since = await paused_since(reader)
     return "not held" if held_since is None else f"held since {clock.rfc3339(held_since)}, until `{RESUME_COMMAND}`"
+
+
+State: TypeAlias = Literal["waiting", "delivered", "given_up"]
+
+AFTER_EVERY_ID = "~"
+"""Sorts after every id."""
+MAX_REPLAYED = 10_000
+
+DELIVERIES_PAGE = """
+    SELECT d.event_id, e.type, e.subject, e.at, d.state, d.attempts, d.due_at, d.ended_at, d.answer, d.fault
+    FROM webhook_delivery d
+    JOIN webhook_event e ON e.id = d.event_id
+    WHERE d.webhook_id = $1
+        AND d.event_id < $2
+        AND ($3 = '' OR d.state = $3)
+    ORDER BY d.event_id DESC
+    LIMIT $4
+"""
+IS_THERE = "SELECT 1 FROM webhook_delivery WHERE webhook_id = $1 AND event_id = $2"
+REPLAY = """
+    UPDATE webhook_delivery
+    SET state = 'waiting', attempts = 0, queued_at = $3, due_at = $3, ended_at = NULL
+    WHERE webhook_id = $1 AND event_id = $2 AND state <> 'waiting'
+"""
+LAST_SINCE = """
+    SELECT max(at), count(*)
+    FROM (
+        SELECT at
+        FROM webhook_event
+        WHERE owner = $1 AND at >= $2 AND type <> $3 AND ($4 = '*' OR $4 LIKE '% ' || type || ' %')
+        ORDER BY at, id
+        LIMIT $5
+    ) AS found
+"""
+REPLAY_BETWEEN = """
+    INSERT INTO webhook_delivery (webhook_id, event_id, state, attempts, queued_at, due_at)
+    SELECT $1, id, 'waiting', 0, CAST($7 AS BIGINT), CAST($7 AS BIGINT)
+    FROM webhook_event
+    WHERE owner = $2 AND at >= $3 AND at <= $4 AND type <> $5 AND ($6 = '*' OR $6 LIKE '% ' || type || ' %')
+    ON CONFLICT (webhook_id, event_id) DO UPDATE
+    SET state = 'waiting', attempts = 0, queued_at = excluded.queued_at, due_at = excluded.due_at, ended_at = NULL
+    WHERE webhook_delivery.state <> 'waiting'
+"""
+RESET_BACKOFF = "UPDATE webhook SET rest_until = 0 WHERE id = $1"
+GIVE_UP_OLD = """
+    UPDATE webhook_delivery
+    SET state = 'given_up', ended_at = $2
+    WHERE state = 'waiting' AND queued_at <= $1 AND NOT EXISTS (SELECT 1 FROM delivery_hold)
+"""
+FORGET_ENDED = "DELETE FROM webhook_delivery WHERE ended_at <= $1"
+FORGET_EVENTS = """
+    DELETE FROM webhook_event
+    WHERE at <= $1 AND NOT EXISTS (SELECT 1 FROM webhook_delivery d WHERE d.event_id = webhook_event.id)
+"""
+
+
+class DeliveryNotFound(NotFound):
+    """The webhook has no delivery of this event, or it was removed after its retention."""
+
+    resolution = "List the webhook's deliveries and use an event's id from there."
+
+
+class Delivery(NamedTuple):
+    """One event for one receiver. `answer` is the status of the last response, `fault` the reason for its absence."""
+
+    event_id: str
+    type: str
+    subject: str
+    at: Instant
+    state: State
+    attempts: int
+    due_at: Instant
+    ended_at: Instant | None
+    answer: int | None
+    fault: str | None
+
+
+class Replayed(NamedTuple):
+    """The number of deliveries that were queued again, and up to which moment; None: up to now."""
+
+    deliveries: int
+    through: Instant | None
+
+
+async def list_deliveries(
+    reader: Reader, webhook_id: str, before: str, state: State | None, limit: int
+) -> list[Delivery]:
+    """Deliveries to a receiver, newest event first, of events before the one with this id."""
+    rows = await reader.fetch(DELIVERIES_PAGE, webhook_id, before, state or "", limit)
+    return [Delivery(*row) for row in rows]
+
+
+async def replay(transaction: Transaction, webhook_id: str, event_id: str) -> None:
+    """Queue an event again, as if it had just happened; a pending delivery stays as it is.
+
+    Raises:
+        DeliveryNotFound: there is no such delivery.
+    """
+    begun = await transaction.run(REPLAY, webhook_id, event_id, clock.now())
+    if not begun and await transaction.fetch_one(IS_THERE, webhook_id, event_id) is None:
+        raise DeliveryNotFound("the webhook has no delivery of this event")
+    await transaction.run(RESET_BACKOFF, webhook_id)
+
+
+async def replay_since(transaction: Transaction, owner: str, webhook_id: str, types: str, since: Instant) -> Replayed:
+    """Queue every event of the receiver's types again, from the moment on, also events from before it was added;
+    10,000 at most (and all of the same moment), oldest first."""
+    row = await transaction.fetch_one(LAST_SINCE, owner, since, PING, types, MAX_REPLAYED)
+    if row is None or row[0] is None:
+        return Replayed(0, None)
+    last, counted = row
+    begun = await transaction.run(REPLAY_BETWEEN, webhook_id, owner, since, last, PING, types, clock.now())
+    await transaction.run(RESET_BACKOFF, webhook_id)
+    return Replayed(begun, last if counted == MAX_REPLAYED else None)
+
+
+async def forget_old(transaction: Transaction, days: int) -> None:
+    """Give up deliveries that have waited longer than all attempts take, unless deliveries are paused, and remove those
+    that ended this number of days ago."""
+    now = clock.now()
+    await transaction.run(GIVE_UP_OLD, clock.later(now, seconds=-MAX_RETRY_S), now)
+    oldest = clock.later(now, seconds=-86_400 * days)
+    await transaction.run(FORGET_ENDED, oldest)
+    await transaction.run(FORGET_EVENTS, oldest)
