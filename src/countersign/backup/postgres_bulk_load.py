@@ -1,4 +1,4 @@
-"""Schemas of a PostgreSQL database made and filled in one transaction: nobody sees anything before it is over."""
+"""Creating and filling PostgreSQL schemas in one transaction, invisible to others until its commit."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -38,21 +38,21 @@ _ONE_BULK_LOAD = "SELECT pg_advisory_xact_lock(hashtext('countersign.filling'))"
 
 
 class PostgresBulkLoad:
-    """Schemas being made in one transaction: nobody sees anything of them before it is over."""
+    """Schemas that are created in one transaction, invisible to others until its commit."""
 
     def __init__(self, connection: AdminConnection, transaction: PostgresTransaction) -> None:
         self._connection = connection
         self._transaction = transaction
 
     async def begin(self, schema: str, tables: Sequence[Table]) -> None:
-        """Make the schema where it is missing, and the tables, without their rules."""
+        """Create the schema if it is missing, and the tables, without their constraints."""
         await self._connection.execute(await self._connection.fetchval(_MAKE_SCHEMA, schema))
         await self.transaction(schema)
         for table in tables:
             await self._connection.execute(table.create)
 
     async def add(self, schema: str, table: Table, lines: AsyncIterator[bytes]) -> int:
-        """Add rows from lines of COPY's text format; how many."""
+        """Insert rows from lines of COPY's text format; returns their number."""
         return row_count(
             await self._connection.copy_to_table(
                 table.name, schema_name=schema, columns=table.columns, source=lines, format="text"
@@ -60,20 +60,20 @@ class PostgresBulkLoad:
         )
 
     async def finish(self, schema: str, tables: Sequence[Table]) -> None:
-        """Give the tables their keys, rules and indexes, then their references to each other."""
+        """Create the keys, constraints and indexes of the tables, then their foreign keys."""
         await self.transaction(schema)
         finishing = [each for table in tables for each in table.finish]
         for statement in [*finishing, *(each for table in tables for each in table.references)]:
             await self._connection.execute(statement)
 
     async def make(self, schema: str) -> PostgresTransaction:
-        """Make the schema where it is missing: the transaction under way, to make its tables."""
+        """Create the schema if it is missing; returns the transaction for creating its tables."""
         await self._connection.execute(await self._connection.fetchval(_MAKE_SCHEMA, schema))
         return await self.transaction(schema)
 
     async def open(self, schema: str) -> list[str]:
-        """Empty the tables that were made, and take their references away, so that rows may come in any order; the
-        statements that give the references back."""
+        """Empty the created tables and drop their foreign keys, so that rows may come in any order; returns the
+        statements that restore the foreign keys."""
         await self.transaction(schema)
         references: list[str] = []
         for drop, give_back in await self._connection.fetch(_FOREIGN_KEYS, schema):
@@ -84,38 +84,38 @@ class PostgresBulkLoad:
         return references
 
     async def columns(self, schema: str, table: str) -> list[str]:
-        """The columns of a table that was made, by name."""
+        """The columns of a created table, by name."""
         await self.transaction(schema)
         return [row[0] for row in await self._connection.fetch(_COLUMNS, table)]
 
     async def add_rows(self, schema: str, table: str, columns: Sequence[str], rows: AsyncIterator[Row]) -> int:
-        """Add rows; how many."""
+        """Insert rows; returns their number."""
         tag = await self._connection.copy_records_to_table(table, schema_name=schema, columns=columns, records=rows)
         return row_count(tag)
 
     async def close(self, schema: str, references: Sequence[str]) -> None:
-        """Give the references back; all rows are compared with them."""
+        """Restore the foreign keys, which checks all rows."""
         await self.transaction(schema)
         for statement in references:
             await self._connection.execute(statement)
 
     async def of(self, schema: str) -> "PostgresSnapshotReader":
-        """What one schema's tables hold within the transaction; until another schema is asked for."""
+        """A reader of one schema's tables in the transaction, valid until another schema is selected."""
         await self.transaction(schema)
         return PostgresSnapshotReader(self._connection)
 
     async def stamp(self, schema: str, text: str) -> None:
-        """Give the schema a text, which others see with everything else."""
+        """Set the comment of the schema, visible to others after the commit."""
         await self._connection.execute(await self._connection.fetchval(_STAMP, schema, text))
 
     async def transaction(self, schema: str) -> PostgresTransaction:
-        """The transaction under way as one that works on this schema."""
+        """The transaction, with this schema selected."""
         await self._connection.fetch(SET_SEARCH_PATH, schema)
         return self._transaction
 
 
 class PostgresSnapshotReader:
-    """What a transaction sees of one schema: see canonical.Readable."""
+    """One schema as seen by a transaction: see table_checksum.SnapshotReader."""
 
     def __init__(self, connection: AdminConnection) -> None:
         self._connection = connection
@@ -137,10 +137,10 @@ class PostgresSnapshotReader:
 
 
 async def stamp(url: str, schema: str) -> str | None:
-    """The text that a filling gave the schema; a filling under way is waited for.
+    """The comment that a bulk load set on the schema; waits for a running one.
 
     Raises:
-        Unavailable: PostgreSQL cannot be reached, or one is under way for longer than that.
+        Unavailable: PostgreSQL cannot be reached, or the wait timed out.
     """
     async with admin_session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):
         await connection.fetch(_ONE_BULK_LOAD)
@@ -149,17 +149,17 @@ async def stamp(url: str, schema: str) -> str | None:
 
 
 class _DryRun(Exception):
-    """Ends a transaction that was but a trial."""
+    """Rolls back a dry run."""
 
 
 @asynccontextmanager
 async def bulk_load(url: str, schemas: Sequence[str], *, keeps: bool = True) -> AsyncGenerator[PostgresBulkLoad]:
-    """A transaction that makes the schemas; durable when the block has been left, undone by an exception. Without
-    `keeps` it is a trial, and always undone.
+    """A transaction that creates the schemas; durable when the block has been left normally, rolled back by an
+    exception. Without `keeps` it is a dry run, and always rolled back.
 
     Raises:
-        NotEmpty: one of them has tables already.
-        StorageFull, Unavailable: the server has no room, cannot be reached, or gave up.
+        NotEmpty: one of them has objects already.
+        StorageFull, Unavailable: the server has no space, cannot be reached, or failed.
     """
     with suppress(_DryRun):
         async with admin_session(url) as connection, connection.transaction(isolation="read_committed", readonly=False):

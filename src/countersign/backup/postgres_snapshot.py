@@ -1,6 +1,6 @@
-"""A PostgreSQL database's schemas as statements and rows of one moment.
+"""A snapshot of PostgreSQL schemas, as statements and rows.
 
-No program of PostgreSQL's is needed, of whatever version: rows travel in the text format of COPY.
+It needs no PostgreSQL client programs: rows are in the text format of COPY.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from countersign.kernel.database.postgres_admin import (
 from countersign.kernel.errors import Unavailable
 
 LOCK_TIMEOUT_S, LOCK_RETRY_S = 60.0, 0.05
-"""How long writes are tried to be held, and the pause between two tries, in which the others go on."""
+"""The timeout for locking out writes, and the pause between two attempts, in which others write."""
 MAX_UPGRADES = 5
 
 ENGINE_TABLES = "procrastinate"
-"""Tables of a job engine's own begin so: it makes them itself, and what waits there is found again without them."""
+"""The prefix of the job engine's tables: it creates them itself, and pending jobs are in our own tables."""
 
 _NAMES = """
 SELECT c.relname
@@ -87,7 +87,7 @@ _QUOTED = "SELECT quote_ident($1)"
 
 
 class PostgresSnapshot:
-    """One moment of several schemas of one database."""
+    """A snapshot of several schemas of one database."""
 
     def __init__(self, moment: Instant, connection: AdminConnection, names: dict[str, list[str]]) -> None:
         self._moment = moment
@@ -101,7 +101,7 @@ class PostgresSnapshot:
 
     @property
     def schemas(self) -> tuple[str, ...]:
-        """Those of the schemas that have tables."""
+        """The schemas that have tables."""
         return tuple(schema for schema, names in self._names.items() if names)
 
     async def fetch(self, schema: str, statement: str, *values: Value) -> list[Row]:
@@ -119,7 +119,7 @@ class PostgresSnapshot:
         ]
 
     async def rows(self, schema: str, table: Table, take: ByteSink) -> int:
-        """Hand on the rows of the table as lines of COPY's text format; how many there were."""
+        """Write the rows of the table as lines of COPY's text format; returns their number."""
         quoted = [await self._connection.fetchval(_QUOTED, name) for name in table.columns]
         select = await self._connection.fetchval(_ROWS, schema, table.name, ", ".join(quoted))
         return row_count(await self._connection.copy_from_query(select, output=take, format="text"))
@@ -129,26 +129,26 @@ class PostgresSnapshot:
 async def open_snapshot(
     url: str, schemas: Sequence[str], *, holds_writes: bool = False
 ) -> AsyncGenerator[PostgresSnapshot]:
-    """One moment of the schemas until the block is left; their tables cannot be altered meanwhile. With `holds_writes`
-    nobody writes to them either: others wait, and are refused when it takes longer than they are patient.
+    """A snapshot of the schemas for the block; their tables cannot be altered meanwhile. With `holds_writes` they
+    cannot be written either: writers wait, until their own timeout.
 
     Raises:
-        Unavailable: PostgreSQL cannot be reached, or ended the transaction; others write without a pause.
+        Unavailable: PostgreSQL cannot be reached, ended the transaction, or has too many concurrent writes.
     """
     mode = "EXCLUSIVE" if holds_writes else "ACCESS SHARE"
     async with admin_session(url) as connection:
         for _ in range(MAX_UPGRADES):
-            # Outside of the transaction, whose moment must not be fixed before the locks are held.
+            # Outside of the transaction, whose snapshot must not be taken before the locks are held.
             names = await _names(connection, schemas)
             tables = [(schema, name) for schema in schemas for name in names[schema]]
             locks = [await connection.fetchval(_LOCK, *table, mode) for table in tables]
             async with _locked(connection, locks, holds_writes=holds_writes):
                 moment = clock.now()
-                # An upgrade that was waited for may have made tables, which nobody has locked.
+                # An upgrade that held the locks may have created tables, which are not locked.
                 if await _names(connection, schemas) == names:
                     yield PostgresSnapshot(moment, connection, names)
                     return
-        raise Unavailable("tables are made all the time: wait until the upgrade is done")
+        raise Unavailable("tables are being created: wait until the upgrade is done")
 
 
 async def _names(connection: AdminConnection, schemas: Sequence[str]) -> dict[str, list[str]]:
@@ -159,11 +159,11 @@ async def _names(connection: AdminConnection, schemas: Sequence[str]) -> dict[st
 async def _locked(connection: AdminConnection, locks: Sequence[str], *, holds_writes: bool) -> AsyncGenerator[None]:
     """A transaction that holds all of the locks.
 
-    Who writes takes tables in another order, so that each may wait for the other. We give way then and begin anew:
-    PostgreSQL would end either after `deadlock_timeout` (1 s), and no caller is to be refused for a backup.
+    Writers lock tables in another order, which may deadlock. This transaction gives way then and starts again:
+    PostgreSQL would abort either after `deadlock_timeout` (1 s), and a backup must not fail a writer.
 
     Raises:
-        Unavailable: it cannot be had within LOCKED_S.
+        Unavailable: the locks cannot be acquired within LOCKED_S.
     """
     deadline_s = clock.monotonic_s() + LOCK_TIMEOUT_S
     while True:
@@ -174,15 +174,15 @@ async def _locked(connection: AdminConnection, locks: Sequence[str], *, holds_wr
             if held_up is None:
                 yield
                 return
-        # Who writes takes that table early: ask for it first.
+        # Writers lock that table early: lock it first.
         locks = [held_up, *(each for each in locks if each != held_up)]
         if clock.monotonic_s() > deadline_s:
-            raise Unavailable("others write all the time, and writes could not be held; try when there is less to do")
+            raise Unavailable("writes could not be locked out: there is too much load; try again later")
         await asyncio.sleep(LOCK_RETRY_S)
 
 
 async def _first_blocked(connection: AdminConnection, locks: Sequence[str]) -> str | None:
-    """The first lock that could not be had in time, with which the transaction is over; None when all are held."""
+    """The first lock that timed out, which ends the transaction; None when all are held."""
     for lock in locks:
         if not await try_lock(connection, lock):
             return lock

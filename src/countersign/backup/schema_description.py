@@ -1,4 +1,4 @@
-"""A database's schema in one canonical text, so that two ways of making it can be compared."""
+"""A canonical description of a database's schema, for comparisons."""
 
 import re
 
@@ -10,7 +10,7 @@ FROM sqlite_schema
 WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
 ORDER BY name
 """
-# What SQLite keeps for itself: statistics of its planner, and the last numbers it gave.
+# Without SQLite's own tables: planner statistics, and the last values of sequences.
 _SQLITE_STATEMENTS = """
 SELECT tbl_name, sql
 FROM sqlite_schema
@@ -67,17 +67,17 @@ ORDER BY tablename COLLATE "C", indexdef COLLATE "C"
 
 
 async def describe_schema(database: Database) -> str:
-    """Every table with its columns, rules and indexes, one a line, sorted; the order of columns does not count.
+    """Every table with its columns, constraints and indexes, one per line, sorted; the order of columns is ignored.
 
-    Only descriptions made on the same engine can be compared.
+    Only descriptions from the same engine can be compared.
     """
     lines = await (_sqlite(database) if database.dialect == "sqlite" else _postgres(database))
     return "".join(f"{line}\n" for line in lines)
 
 
 async def describe_tables(reader: Reader, dialect: Dialect) -> dict[str, list[str]]:
-    """What is said of each table, in words: on SQLite the statements that it and what belongs to it were made by, on
-    PostgreSQL its columns, rules and indexes. Nothing of it is run by that."""
+    """The description of each table: on SQLite the statements that created it and its indexes, on PostgreSQL its
+    columns, constraints and indexes. Nothing of it is executed."""
     found: dict[str, list[str]] = {}
     if dialect == "sqlite":
         for table, sql in await reader.fetch(_SQLITE_STATEMENTS):
@@ -92,7 +92,7 @@ async def describe_tables(reader: Reader, dialect: Dialect) -> dict[str, list[st
 
 
 def normalize_statement(statement: str) -> str:
-    """A statement as SQLite keeps it, whatever lines it was written in."""
+    """A statement as SQLite stores it, with normalized white space."""
     return " ".join(statement.strip().removesuffix(";").replace("IF NOT EXISTS ", "").split())
 
 
@@ -125,7 +125,7 @@ def _line(table: str, kind: str, row: Row) -> str:
 
 
 def _checks(sql: str) -> list[str]:
-    """The rules after CHECK, which SQLite keeps only in the text of the statement."""
+    """The expressions of CHECK, which SQLite stores only in the text of the statement."""
     found: list[str] = []
     for start in re.finditer(r"\bCHECK\s*\(", sql):
         depth, end = 1, start.end()

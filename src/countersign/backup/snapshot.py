@@ -1,4 +1,4 @@
-"""What a copy of a whole database is taken from: one moment of it, whatever is written meanwhile."""
+"""A consistent snapshot of a database, for copies."""
 
 from typing import NamedTuple, Protocol
 
@@ -7,8 +7,8 @@ from countersign.kernel.database.port import Row, Value
 
 
 class Table(NamedTuple):
-    """A table as statements that make it again: `create` before its rows come, `finish` (keys, rules, indexes) after
-    those of all tables, `references` after that of all tables. `columns` are quoted, in the order of the rows."""
+    """A table as statements that recreate it: `create` before its rows, `finish` (keys, constraints, indexes) after the
+    rows of all tables, `references` after that of all tables. `columns` are quoted, in the order of the rows."""
 
     name: str
     create: str
@@ -18,13 +18,13 @@ class Table(NamedTuple):
 
 
 class Snapshot(Protocol):
-    """One moment of the database. Whatever was acknowledged before `moment` is in it."""
+    """A snapshot of the database. It includes every write that was acknowledged before `moment`."""
 
     @property
     def moment(self) -> Instant:
-        """When it was about to be taken, on this machine's clock."""
+        """The time just before the snapshot, on this machine's clock."""
         ...
 
     async def fetch(self, schema: str, statement: str, *values: Value) -> list[Row]:
-        """All rows of a read of one service's tables; of a statement with a limit."""
+        """All rows of a bounded read of one service's tables."""
         ...

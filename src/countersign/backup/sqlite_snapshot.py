@@ -1,4 +1,4 @@
-"""Copies of SQLite files that are in use, and looking whether one is whole."""
+"""Snapshots and copies of SQLite files in use, and integrity checks."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -23,7 +23,7 @@ FROM pragma_foreign_key_check()
 GROUP BY "table", parent
 ORDER BY "table", parent
 """
-# What runs by itself when a row is written or read. No schema of the product has any.
+# Objects that run code when a row is written or read. The product's schemas have none.
 _ACTIVE_OBJECTS = """
 SELECT type, name
 FROM sqlite_schema
@@ -33,7 +33,7 @@ ORDER BY name
 
 
 class SqliteSnapshotReader:
-    """One moment of one file: see canonical.Readable."""
+    """A snapshot of one file: see table_checksum.SnapshotReader."""
 
     def __init__(self, connection: sqlite.Connection) -> None:
         self._connection = connection
@@ -63,9 +63,9 @@ class SqliteSnapshotReader:
 
 
 class SqliteSnapshot:
-    """One moment of several files, each under its schema's name: all are taken before anything is read.
+    """A snapshot of several files, each under its schema's name: all are taken before anything is read.
 
-    While it is held the logs of the files cannot start anew, and grow.
+    While it is open, the logs of the files cannot be reset, and grow.
     """
 
     def __init__(self, moment: Instant, connections: Mapping[str, sqlite.Connection]) -> None:
@@ -79,7 +79,7 @@ class SqliteSnapshot:
 
     @property
     def schemas(self) -> tuple[str, ...]:
-        """The names of the files, in the order in which they were taken."""
+        """The names of the files, in the order of their snapshots."""
         return tuple(self._connections)
 
     async def fetch(self, schema: str, statement: str, *values: Value) -> list[Row]:
@@ -87,36 +87,36 @@ class SqliteSnapshot:
         return await asyncio.to_thread(sqlite.fetch, self._connections[schema], statement, values)
 
     def of(self, schema: str) -> SqliteSnapshotReader:
-        """The moment of one service's tables."""
+        """The snapshot of one service's tables."""
         return SqliteSnapshotReader(self._connections[schema])
 
     async def size(self, schema: str) -> int:
-        """How many bytes a copy of the file has."""
+        """The size of a copy of the file in bytes."""
         ((size,),) = await self.fetch(schema, _SIZE)
         return int(size)
 
     async def copy(self, schema: str, path: Path, told: Callable[[int], None]) -> None:
-        """Copy one file to the path, where nothing may be; `told` hears how many bytes were copied, from a thread.
-        The copy is not yet durable.
+        """Copy one file to a new path; `told` is called in a thread with the number of bytes copied so far. The copy is
+        not yet durable.
 
         Raises:
-            StorageFull: no room for it.
-            Unavailable: the file cannot be read, or the copy not be written.
+            StorageFull: no space.
+            Unavailable: the file cannot be read, or the copy cannot be written.
         """
         await asyncio.to_thread(sqlite.copy_to, self._connections[schema], path, told)
 
 
 @asynccontextmanager
 async def open_snapshot(paths: Mapping[str, Path], *, holds_writes: bool = False) -> AsyncGenerator[SqliteSnapshot]:
-    """One moment of the files until the block is left. With `holds_writes` nobody writes to them meanwhile: others
-    wait, and are refused when it takes longer than they are patient.
+    """A snapshot of the files for the block. With `holds_writes` they cannot be written meanwhile: writers wait, until
+    their own timeout.
 
     Raises:
-        Unavailable: a file cannot be opened, or somebody else wrote to it for too long.
+        Unavailable: a file cannot be opened, or another process wrote to it for too long.
         Moved: the files were moved to PostgreSQL.
     """
     with ExitStack() as opened:
-        # SQLite copies nothing by a connection that writes: another one holds off the others.
+        # SQLite cannot copy by a connection that writes: another one locks out writers.
         for path in paths.values() if holds_writes else ():
             holding = await asyncio.to_thread(_begin, path, "BEGIN IMMEDIATE")
             opened.callback(holding.close, True)
@@ -125,19 +125,19 @@ async def open_snapshot(paths: Mapping[str, Path], *, holds_writes: bool = False
         for schema, path in paths.items():
             connections[schema] = await asyncio.to_thread(_begin, path, "BEGIN")
             opened.callback(connections[schema].close, True)
-        # Not sooner: a move that ended in between would make this a moment of files that are not in use.
+        # Not earlier: after a migration that ended in between, the snapshot would be of files that are not in use.
         for folder in {path.parent for path in paths.values()}:
             migration_marker.require_not_moved(folder)
         yield SqliteSnapshot(moment, connections)
 
 
 def check_integrity(path: Path) -> list[str]:
-    """What is wrong with the file's structure, its indexes, rules and references: up to a hundred sentences, none
-    when it is whole. A trigger or view is wrong as well: somebody else put it there. The values in its cells have no
-    checksums: a bit that turned within one is not seen here.
+    """The errors in the file's structure, indexes, constraints and references: up to a hundred sentences, none for an
+    intact file. Triggers and views are errors as well, since the product creates none. Values have no checksums: a
+    flipped bit in a value is not detected.
 
     Raises:
-        Unavailable: the file cannot be read at all, since it is no database, or its first page is damaged.
+        Unavailable: the file cannot be read, since it is not a database, or its first page is damaged.
     """
     connection = sqlite.connect(path, use="read")
     try:
@@ -145,7 +145,7 @@ def check_integrity(path: Path) -> list[str]:
         if found == ["ok"]:
             alive = sqlite.fetch(connection, _ACTIVE_OBJECTS, ())
             broken = sqlite.fetch(connection, _REFERENCES, ())
-            found = [f"the {kind} {name} is none that Countersign makes" for kind, name in alive]
+            found = [f"the {kind} {name} was not created by Countersign" for kind, name in alive]
             found += [f"{count} rows of {table} refer to missing rows of {parent}" for table, parent, count in broken]
         return found
     finally:
@@ -153,7 +153,7 @@ def check_integrity(path: Path) -> list[str]:
 
 
 def _begin(path: Path, begin: str) -> sqlite.Connection:
-    """A connection that has begun, and read something: only then is the moment fixed."""
+    """A connection with an open transaction whose snapshot is fixed."""
     if not path.exists():
         raise Unavailable(f"There is no database file {path.name}.")
     return sqlite.begin_snapshot(path, begin)

@@ -1,4 +1,4 @@
-"""The rows of a table as one digest, the same on every engine: to tell whether a copy is one."""
+"""Checksums of tables, equal on every engine, to verify copies."""
 
 import hashlib
 import struct
@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol
 
 from countersign.kernel.database.port import Dialect, Row, Value
 
-# Each gives the name of a table and the statement that reads its rows: columns by name, rows by the primary key (by
-# all columns where there is none), which both engines order by code point.
+# Each returns the name of a table and the statement that reads its rows: columns by name, rows by the primary key (by
+# all columns without one), which both engines order by code point.
 _READS: dict[Dialect, str] = {
     "sqlite": """
 SELECT t.name, printf('SELECT %s FROM "%w" ORDER BY %s', (
@@ -48,7 +48,7 @@ ORDER BY t.relname COLLATE "C"
 
 
 class TableChecksum(NamedTuple):
-    """A table's name, how many rows it has, and the SHA-256 of them in hexadecimal."""
+    """A table's name, its number of rows, and their SHA-256 in hexadecimal."""
 
     table: str
     rows: int
@@ -56,7 +56,7 @@ class TableChecksum(NamedTuple):
 
 
 class SnapshotReader(Protocol):
-    """What tables are read from: a `Database`, or one moment of it."""
+    """The source of the rows: a `Database`, or a snapshot of it."""
 
     @property
     def dialect(self) -> Dialect:
@@ -73,7 +73,7 @@ class SnapshotReader(Protocol):
 
 
 class TableHasher:
-    """The digest of a table whose rows come in the order of `table_reads`."""
+    """The checksum of a table whose rows come in the order of `table_reads`."""
 
     def __init__(self, table: str) -> None:
         self._table = table
@@ -81,24 +81,24 @@ class TableHasher:
         self._hash = hashlib.sha256()
 
     def add(self, rows: Iterable[Row]) -> None:
-        """The next rows."""
+        """Add the next rows."""
         pieces = [encode_row(row) for row in rows]
         self._rows += len(pieces)
         self._hash.update(b"".join(pieces))
 
     def digest(self) -> TableChecksum:
-        """Of all rows so far."""
+        """The checksum of all rows so far."""
         return TableChecksum(self._table, self._rows, self._hash.hexdigest())
 
 
 async def table_reads(readable: SnapshotReader) -> list[tuple[str, str]]:
-    """Every table of the service, by name, with the statement that reads its rows for a digest: columns by name, rows
+    """Every table of the service, by name, with the statement that reads its rows for a checksum: columns by name, rows
     by the primary key."""
     return [(table, statement) for table, statement in await readable.fetch(_READS[readable.dialect])]
 
 
 async def table_checksums(readable: SnapshotReader) -> AsyncGenerator[TableChecksum]:
-    """Every table of the service, by name. Each is read from one snapshot, but of a `Database` they do not share one.
+    """The checksum of every table of the service, by name. Each table has one snapshot; those of a `Database` differ.
 
     Raises:
         Unavailable: the database cannot be read.
@@ -112,7 +112,7 @@ async def table_checksums(readable: SnapshotReader) -> AsyncGenerator[TableCheck
 
 
 def encode_row(row: Row) -> bytes:
-    """The row as bytes that no other row has: each value with its kind and its length."""
+    """The unambiguous encoding of the row: each value with its type and length."""
     return struct.pack(">I", len(row)) + b"".join(map(_value, row))
 
 

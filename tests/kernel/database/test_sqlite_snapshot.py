@@ -17,9 +17,9 @@ TABLES = "CREATE TABLE parent (id TEXT PRIMARY KEY); CREATE TABLE child (id TEXT
         ("CREATE INDEX by_id ON child (id)", []),
         (
             "CREATE TRIGGER undo AFTER DELETE ON parent BEGIN INSERT INTO parent VALUES (old.id); END",
-            ["the trigger undo is none that Countersign makes"],
+            ["the trigger undo was not created by Countersign"],
         ),
-        ("CREATE VIEW shown AS SELECT * FROM parent", ["the view shown is none that Countersign makes"]),
+        ("CREATE VIEW shown AS SELECT * FROM parent", ["the view shown was not created by Countersign"]),
         ("INSERT INTO child VALUES ('nobody')", ["1 rows of child refer to missing rows of parent"]),
     ],
 )
