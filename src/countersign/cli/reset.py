@@ -39,7 +39,7 @@ _OWN = (
     folders.FOLDER,
     transports.OUTBOX_FOLDER,
     rate_limit.COUNTERS_FILE,
-    "rate_limit.lock",
+    "counters.lock",
     layout.MARKER,
     installation_id.LOCK_NAME,
     reset_owner.PROGRESS,

@@ -27,7 +27,7 @@ class EndpointGone(Refused):
 
     status = 410
     code = "endpoint_gone"
-    title = "EndpointGone"
+    title = "Gone"
     resolution = "Use the replacement that the deprecation notice names."
 
 

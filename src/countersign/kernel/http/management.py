@@ -77,7 +77,7 @@ class WorkerState(msgspec.Struct, omit_defaults=True):
 
     worker: int
     service: str
-    state: Literal["alive", "silent_workers", "starting", "waiting"]
+    state: Literal["alive", "silent", "starting", "waiting"]
     process: int | None
     restarts: int
     stalls: int
@@ -190,7 +190,7 @@ class ManagementApp:
 
     def _state(self, number: int, *, is_silent: bool) -> WorkerState:
         slot = self._board[number]
-        state: Literal["alive", "silent_workers", "starting", "waiting"] = "silent_workers" if is_silent else "alive"
+        state: Literal["alive", "silent", "starting", "waiting"] = "silent" if is_silent else "alive"
         if is_silent and slot.state is State.STARTING:
             state = "starting"
         elif is_silent and slot.state is State.WAITING:
