@@ -15,6 +15,7 @@ from countersign.kernel.errors import Refused
 from countersign.settings import PREFIX, Settings
 from tests import docs
 from tests.servers.process import free_port
+from tests.source import sources
 from tools import reference
 
 PAGES = docs.documents()
@@ -87,6 +88,27 @@ def test_every_page_can_be_reached_from_the_index() -> None:
     ]
 
     assert not [name for name in missing if name != "README.md" and f"]({name})" not in index]
+
+
+def glossary() -> list[list[str]]:
+    """The rows of the glossary: term, meaning, source, what the pages say."""
+    lines = (docs.ROOT / "docs/glossary.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    return rows[1:]
+
+
+def test_the_glossary_is_sorted_and_names_the_source_of_each_term() -> None:
+    rows = glossary()
+
+    assert len(rows) >= 60
+    assert [term.lower() for term, *_ in rows] == sorted(term.lower() for term, *_ in rows)
+    assert not [term for term, meaning, source, _ in rows if not (meaning and source)]
+
+
+def test_every_term_of_the_glossary_is_used_in_the_source() -> None:
+    text = "\n".join(source.text.lower() for source in sources())
+
+    assert not [term for term, *_ in glossary() if not re.search(rf"\b{re.escape(term.lower())}s?\b", text)]
 
 
 def test_the_index_names_each_page_once() -> None:
