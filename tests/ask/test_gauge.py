@@ -16,7 +16,8 @@ FLOORS = {
     "held_out.jsonl": (91, 91, 6),
     "fourth.jsonl": (87, 89, 7),
     "fifth.jsonl": (90, 90, 7),
-    "sixth.jsonl": (92, 92, 5),
+    "sixth.jsonl": (91, 91, 5),
+    "seventh.jsonl": (90, 91, 7),
 }
 """Of a file in percent: right at least, right or partial at least, wrong at most."""
 FOLLOW_UPS = 90

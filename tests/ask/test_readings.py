@@ -54,6 +54,9 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("I don't understand well which free apps there are", FREE_APPS),
         ("Did MIDI Bridge 1.1.0 come out as stable or as beta?", {"answer": "fields", "fields": ["versions"]}),
         ("How many products per access?", {"answer": "breakdown", "by": "access"}),
+        ("We are 4 on Saturday and still have nothing to do, so which free apps are there", FREE_APPS),
+        ("Out of all free apps, order doesn't matter: list them", FREE_APPS),
+        ("How do the products split into games, apps and tools?", {"answer": "breakdown", "by": "kind"}),
         # But where the question has none or points back, the sentence before it is.
         ("I am looking for free apps. Which ones are there?", FREE_APPS),
         ("Free apps: how many?", {**FREE_APPS, "answer": "count"}),

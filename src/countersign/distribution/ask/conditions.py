@@ -82,6 +82,15 @@ class Bound:
             else:
                 self.found[item.slot].append(item)
 
+    def _split(self) -> None:
+        """ "Split into games, apps and tools": counted by the slot of these values."""
+        end = max([each.end for each in self.found["each"]], default=len(self.words))
+        following = [value for value in self.values if value.start >= end]
+        slots = {value.slot for value in following}
+        if len(following) > 1 and len(slots) == 1 and slots <= KNOWN.keys():
+            self.by, self.values = slots.pop(), self.values[: -len(following)]
+            self.found["each"].clear()
+
     def _is_each(self, item: Item) -> bool:
         """Whether it is counted by: the field right after "each"."""
         each = self.found["each"][-1:]
@@ -90,6 +99,7 @@ class Bound:
 
     def _end(self) -> None:
         """What only the whole question tells."""
+        self._split()
         begin = self.words[self.sentence.start : self.sentence.start + 1]
         tail = [word for word in self.words if word != "?"][-3:]
         if all((tail[:1] == [","], AUXILIARIES & {*tail[1:2]}, tail[2:] != ["you"])):
@@ -160,7 +170,10 @@ class Bound:
         return is_aside or bool(is_of_those or _OWNERS & {*self.words[max(0, item.start - 3) : item.start]})
 
     def _or(self, item: Item) -> None:
-        self._joint = item.slot
+        if self.words[item.start] == "too" and self.values and self.values[-1].slot == "channel":
+            self._included(item)  # "betas too"
+        else:
+            self._joint = item.slot
 
     def _but(self, _item: Item) -> None:
         self._is_negated = False

@@ -426,7 +426,8 @@ class _Builder:
         elif all((order == "newest", "answer" not in members, is_of_each)):
             members |= {"find": "products", "answer": "fields", "fields": ("versions",)}
         elif not any((is_by_number, order == "title", self._products, members.get("when") == "last")):
-            is_one = any((is_of_releases, {"was", "is"} & {*self._bound.words[:6]}, "one" in self._words))
+            beginning = self._bound.words[self._bound.sentence.start :][:6]
+            is_one = any((is_of_releases, {"was", "is"} & {*beginning}, "one" in self._words))
             is_plural = self._is_plural([*self._bound.of("kind"), *self._bound.nouns])
             members["limit"] = MAX_PLURAL if all((is_plural, not is_one)) else 1
 

@@ -129,23 +129,33 @@ class _Text:
         """The part of a sentence that asks: after a colon or a dash, after ", what …" where nothing before it is a
         condition, and before ", I …"."""
         start, end = sentence
-        start = max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start)
-        conditions = self._starts(_CONDITIONS, start, end)
-        said, last = min([*conditions, end]), max([*conditions, start])
-        opens = [at for at in range(start + 1, end) if self._opens_clause(at)]
-        earliest = start + MIN_WORDS_BEFORE
-        start = max([at for at in opens if at <= said or self._is_question(at, earliest)], default=start)
-        asked = max(start, min([said, *self._starts(_ASKED, start, end)]))
+        start = self._begin(max([at + 1 for at in range(start, end - 3) if self._is_pause(at)], default=start), end)
+        last = max(self._starts(_CONDITIONS, start, end), default=start)
+        asked = min([at for at in range(start, end) if self._slot_at.get(at) in _CONDITIONS | _ASKED], default=end)
         return Sentence(start, min([at for at in range(asked + 1, end) if self._is_aside(at, last)], default=end))
+
+    def _begin(self, start: int, end: int) -> int:
+        """Where the last clause begins before which nothing is a condition; after many words, a time is none."""
+        conditions = [*self._starts(_CONDITIONS, start, end), end]
+        dated = min(at for at in conditions if at in (start, end) or self._slot_at[at] != "time")
+        opens = [at for at in range(start + 1, end) if self._opens_clause(at)]
+        late = start + MIN_WORDS_BEFORE
+        begins = [at for at in opens if at <= conditions[0] or (at >= late and self._is_late(at, dated))]
+        return max(begins, default=start)
+
+    def _is_late(self, at: int, dated: int) -> bool:
+        """Whether a clause after many words is the question: it asks by itself, or no more than a time is before it."""
+        return self._is_question(at) or (at <= dated and self._tells_soon(at))
+
+    def _tells_soon(self, at: int) -> bool:
+        return not self._slot_at.keys().isdisjoint(range(at, at + MIN_WORDS_BEFORE))
 
     def _opens_clause(self, at: int) -> bool:
         is_after_comma = self._word(at - 1) in (",", ";")
         return (is_after_comma and self._word(at) in _OPENS_CLAUSE) or self._word(at) == "whether"
 
-    def _is_question(self, at: int, earliest: int) -> bool:
+    def _is_question(self, at: int) -> bool:
         """Whether a clause asks by itself, whatever is before it: "so which games …", "what's new …"."""
-        if at < earliest:
-            return False
         at += self._word(at) in ("so", "and")
         is_relative = self._word(at) in ("which", "who", "whose", "where")
         return self._word(at) in _QUESTION_WORDS and (not is_relative or bool(self._starts(_ASKED, at + 1, at + 2)))
@@ -155,12 +165,12 @@ class _Text:
         condition is."""
         word, following = self._word(at), self._word(at + 1)
         if word in (",", ";"):
-            return following in _ASKERS | _REASONS or self._word(at + 2) == "you"
+            return following in _ASKERS | _REASONS or (last < at and self._word(at + 2) == "you")
         if word in _CONTRASTS:
             return last < at and not self._starts({"not"}, at, at + 3)
-        is_purpose = word == "to" and self._word(at + 2) in _QUESTION_WORDS
-        is_pair = any(word in words and following in others for words, others in _OPENS_ASIDE)
-        return word in _REASONS or is_purpose or is_pair
+        if word == "to":
+            return self._word(at + 2) in _QUESTION_WORDS
+        return word in _REASONS or any(word in words and following in others for words, others in _OPENS_ASIDE)
 
     def _starts(self, slots: Set[str], start: int, end: int) -> list[int]:
         return [at for at in range(start, end) if self._slot_at.get(at) in slots]
@@ -176,14 +186,18 @@ class Scope(_Text):
         self._whole = Sentence(0, len(tokens)) if has_pairs else self._asking()
         self.question = self._whole if has_pairs else self._request(self._whole)
         self._slots = self._slots_of(self.question)
-        before, last = self._word(self.question.start - 1), self._word(self._whole.end - 1)
-        is_request = before == ";" or (before in (":", "-") and bool(self._starts(_ASKED, *self.question)))
-        self._is_marked = is_request or last == "?"
+        before = self._word(self.question.start - 1)
+        self._is_marked = self._is_request(before) or self._word(self._whole.end - 1) == "?"
         self._preface = _NOWHERE if before == ";" else Sentence(self._whole.start, self.question.start)
         is_context = bool(self._slots_of(self._preface) - self._slots - {"time"})
         self._context = self._preface if is_context else self._find_context()
         self._slots_of_context = self._slots_of(self._context)
+        is_newest = self._starts({"order"}, *self.question) and self._word(self.question.start) not in AUXILIARIES
+        self._has_versions = not is_newest and "product" in self._slots_of_context
         self._asks_of_product = bool(self._starts(_ASKED_OF_PRODUCT | _CONDITIONS, *self.question))
+
+    def _is_request(self, before: str) -> bool:
+        return before == ";" or (before in (":", "-") and bool(self._starts(_ASKED, *self.question)))
 
     def _asking(self) -> Sentence:
         """The sentence that looks most like the question; of several the last."""
@@ -249,6 +263,8 @@ class Scope(_Text):
         return is_of_asides and item.start not in denied
 
     def _counts_in_context(self, item: Item) -> bool:
+        if item.slot in ("number", "version") and not self._has_versions:
+            return False
         if self._asks_of_product and "product" in self._slots_of_context:
             is_of_preface = self._context == self._preface and item.slot in _CONDITIONS - {"time"}
             return is_of_preface or item.slot in _OF_PRODUCT or item.value == "org"
