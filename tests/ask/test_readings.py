@@ -8,6 +8,13 @@ from tests.ask import gauge
 from tests.distribution.world import World
 
 ASIDE = "Our hosts are not new and legal only waves MIT through since May. "
+FREE_LINUX_TOOLS = {"where": {
+    "kind": {"any": ["tool"]}, "platform": {"any": ["linux"]}, "access": {"any": ["free"]}
+}}  # fmt: skip
+ONLY_LINUX_GAMES = {
+    "kind": {"any": ["game"]},
+    "platform": {"any": ["linux"], "not": ["windows", "macos", "android", "ios", "web"]},
+}
 FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "channel": None, "since": None}
 
 
@@ -52,6 +59,21 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("Which free apps are there or did I miss the best ones?", FREE_APPS),
         ("Which free apps are there but nobody answers me", FREE_APPS),
         ("I don't understand well which free apps there are", FREE_APPS),
+        # But a clause that limits what is asked for is one.
+        ("Which apps, that you published since May, are free?", {**FREE_APPS, "since": "2026-05-01T00:00:00Z"}),
+        ("Which apps can I use if I have no money?", FREE_APPS),
+        ("Which tools run on Linux, I want only the free ones", FREE_LINUX_TOOLS),
+        ("Which tools run on Linux, thank you, but not on Windows?", {"where": {
+            "kind": {"any": ["tool"]}, "platform": {"any": ["linux"], "not": ["windows"]}
+        }}),
+        ("Which games run on Linux but only there?", {"where": ONLY_LINUX_GAMES}),
+        ("Which games run on Linux (only)?", {"where": ONLY_LINUX_GAMES}),
+        ("Which games (never released) run on Linux?", {"when": "none"}),
+        ("What has changed in Keyturn since my version 2.8.0?", {"where": {
+            "product": {"any": ["keyturn"]}, "version": {"all": [">2.8.0"]}
+        }}),
+        ("Which games were released while I was away in October 2026?", {"since": "2026-10-01T00:00:00Z"}),
+        ("Is 2.6.0-beta.1 the latest version of Sketchpaper or did a build slip past me?", {"answer": "exists"}),
         ("Did MIDI Bridge 1.1.0 come out as stable or as beta?", {"answer": "fields", "fields": ["versions"]}),
         ("How many products per access?", {"answer": "breakdown", "by": "access"}),
         ("We are 4 on Saturday and still have nothing to do, so which free apps are there", FREE_APPS),
@@ -96,6 +118,7 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
         "Which multiplayer games aren't only for Windows?",
         "Games for Linux, except those without a stable release",
         "Releases from May of Keyturn and then in July",
+        "Which games came out before my birthday on 3 May 2026?",
         'get_product(name="Quantum Lint").latest_version',
     ],
 )

@@ -38,8 +38,14 @@ _REASONS = frozenset(str.split("because cause cos coz cuz thanks thx feels other
 _BEFORE_ASKERS = frozenset(str.split("so since before as while if until till but though"))
 _SAYING = frozenset(str.split("said says told wants bet guess think hope swear promise heard forgot"))
 _CONTRASTS = frozenset(str.split("but though although however"))
-_OPENS_ASIDE = ((_BEFORE_ASKERS, _ASKERS), (_ASKERS, _SAYING), ({"or"}, AUXILIARIES))
+_OPENS_ASIDE = ((_BEFORE_ASKERS, _ASKERS), (_ASKERS, _SAYING))
 """What a clause about the asker begins with: a reason; after a comma the asker; elsewhere these pairs of words."""
+_SUBJECTS = frozenset(
+    str.split("i we you they he she it there that this all any everything everyone nobody a an the my our")
+)
+"""What follows "or did" in a second question; "or are on Linux" goes on with the first."""
+_LIMITS = frozenset(["time", "number", "version"])
+_WISHES = frozenset(str.split("want need like prefer hate"))
 _OPENS_REQUEST = _QUESTION_WORDS | _REQUESTS | AUXILIARIES
 _OPENS_CLAUSE = _OPENS_REQUEST | {"i", "i'd", "i'm", "we", "we'd"}
 _BACKWARD = frozenset(str.split("one ones those them these it its they their such fit fits qualify match"))
@@ -165,12 +171,30 @@ class _Text:
         condition is."""
         word, following = self._word(at), self._word(at + 1)
         if word in (",", ";"):
-            return following in _ASKERS | _REASONS or (last < at and self._word(at + 2) == "you")
+            is_to_reader = self._word(at + 2) == "you" and last < at
+            return (following in _ASKERS | _REASONS or is_to_reader) and not self._is_wish(at + 1)
         if word in _CONTRASTS:
-            return last < at and not self._starts({"not"}, at, at + 3)
-        if word == "to":
-            return self._word(at + 2) in _QUESTION_WORDS
-        return word in _REASONS or any(word in words and following in others for words, others in _OPENS_ASIDE)
+            return last < at and following not in AUXILIARIES and not self._starts({"not", "only"}, at, at + 3)
+        if word == "or":
+            return following in AUXILIARIES and self._word(at + 2) in _SUBJECTS
+        is_purpose = word == "to" and at + 1 not in self._slot_at and self._word(at + 2) in _QUESTION_WORDS
+        is_pair = any(word in words and following in others for words, others in _OPENS_ASIDE)
+        return word in _REASONS or is_purpose or (is_pair and not self._limits(at))
+
+    def _is_wish(self, at: int) -> bool:
+        """Whether a clause says what the asker wants to be found: "I want only the free ones"."""
+        verbs = {self._word(at + 1), self._word(at + 2)}
+        is_of_asker = self._word(at) in ("i", "we", "i'd", "we'd") and not _WISHES.isdisjoint(verbs)
+        return is_of_asker and bool(self._starts(_CONDITIONS - {"time", "kind"}, at, self._end_of_clause(at)))
+
+    def _limits(self, at: int) -> bool:
+        """Whether a clause that tells of the asker limits what is asked for: "before my visit in May", "since I
+        installed 2.8.0", "if I do not pay"."""
+        limits = _CONDITIONS | _LIMITS if self._word(at) == "if" else _LIMITS
+        return self._word(at) != "so" and bool(self._starts(limits, at, self._end_of_clause(at)))
+
+    def _end_of_clause(self, at: int) -> int:
+        return next((end for end in range(at, len(self._tokens)) if self._tokens[end].is_mark), len(self._tokens))
 
     def _starts(self, slots: Set[str], start: int, end: int) -> list[int]:
         return [at for at in range(start, end) if self._slot_at.get(at) in slots]
@@ -226,7 +250,8 @@ class Scope(_Text):
 
     def _remarks(self) -> set[int]:
         """The places between brackets where nothing is asked: "(don't tell my boss)"."""
-        asked = {*self._starts(_CONDITIONS | _ASKED, 0, len(self._tokens))}
+        asked = {*self._starts(_CONDITIONS | _ASKED | {"only", "guard"}, 0, len(self._tokens))}
+        asked |= {at for at in self._starts({"when"}, 0, len(self._tokens)) if self._starts({"not"}, at - 2, at)}
         found: set[int] = set()
         start = len(self._tokens)
         for at in range(len(self._tokens)):
