@@ -75,6 +75,9 @@ FREE_APPS = {"where": {"kind": {"any": ["app"]}, "access": {"any": ["free"]}}, "
         ("Which games were released while I was away in October 2026?", {"since": "2026-10-01T00:00:00Z"}),
         ("Is 2.6.0-beta.1 the latest version of Sketchpaper or did a build slip past me?", {"answer": "exists"}),
         ("Did MIDI Bridge 1.1.0 come out as stable or as beta?", {"answer": "fields", "fields": ["versions"]}),
+        ("Which games are not for Linux or tagged strategy?", {"where": {
+            "kind": {"any": ["game"]}, "platform": {"not": ["linux"]}, "tag": {"not": ["strategy"]}
+        }}),
         ("How many products per access?", {"answer": "breakdown", "by": "access"}),
         ("We are 4 on Saturday and still have nothing to do, so which free apps are there", FREE_APPS),
         ("Out of all free apps, order doesn't matter: list them", FREE_APPS),
@@ -119,6 +122,8 @@ async def test_a_question_is_read_as_this_filter(catalog: World, question: str, 
         "Games for Linux, except those without a stable release",
         "Releases from May of Keyturn and then in July",
         "Which games came out before my birthday on 3 May 2026?",
+        "Which games are free or for Linux?",
+        "Which games are free or were released in 2026?",
         'get_product(name="Quantum Lint").latest_version',
     ],
 )

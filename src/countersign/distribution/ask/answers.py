@@ -30,8 +30,8 @@ CAN_ANSWER = (
 )
 _WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
 """How much a condition says of what was meant, where other words were not used."""
-_REVERSING = frozenset(["only", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
-"""What a list cannot leave out: a denial, and a field that is asked for instead of products."""
+_REVERSING = frozenset(["only", "or", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
+"""What a list cannot leave out: a denial, a choice, and a field that is asked for instead of products."""
 
 
 class Answered(FilterAnswer, frozen=True):

@@ -24,6 +24,7 @@ MULTIPLE = frozenset(["platform", "channel", "tag", "text", "title"])
 """Slots of which a product has several values: named side by side, all are meant."""
 SLOT_OF_FIELD = {"platforms": "platform", "channels": "channel", "tags": "tag", "license": "license",
     "access": "access", "kind": "kind", "org": "org", "publishers": "org"}  # fmt: skip
+_JOINED = frozenset(["kind", "platform", "access", "tag", "org", "license", "channel", "time"])
 _OWNERS = frozenset(["i", "i've", "we", "we've", "he", "she", "my", "our", "office"])
 """Before "only" they say what somebody has, not what a product is limited to."""
 _PLATFORM_NOUNS = frozenset(["platforms", "systems", "devices", "platform"])
@@ -52,6 +53,7 @@ class Bound:
         self._items = scope.items()
         self._only: set[str] = set()
         self._is_negated, self._negated_slot, self._joint = False, "", ""
+        self._or_at = 0
         self._read()
         self.orders, self.times = [*self.found["sort"], *self.found["order"]], self.found["time"]
         self.answer = self.found["answer"][0].value if self.found["answer"] else ""
@@ -69,6 +71,7 @@ class Bound:
         end = 0
         for item in self._items:
             self._between(self.words[end : item.start], item)
+            self._doubt_or(item)
             end = item.end
             if item.is_pair and item.slot not in (*SLOTS, "time"):
                 self.pairs.setdefault(item.slot, []).append(int(item.value) if item.slot == "limit" else item.value)
@@ -90,6 +93,13 @@ class Bound:
         if len(following) > 1 and len(slots) == 1 and slots <= KNOWN.keys():
             self.by, self.values = slots.pop(), self.values[: -len(following)]
             self.found["each"].clear()
+
+    def _doubt_or(self, item: Item) -> None:
+        """ "Free or for Linux", "free or released in May": no filter joins different slots by "or"."""
+        before = self.found["time"] if item.slot == "time" else self.of(item.slot)
+        is_other = item.slot in _JOINED and not (before or item.is_pair or self._is_negated)
+        if is_other and self.values and self._joint == "or" and self.words[self._or_at] == "or":
+            self.found["guard"].append(Item("guard", "or", self._or_at, self._or_at + 1))
 
     def _is_each(self, item: Item) -> bool:
         """Whether it is counted by: the field right after "each"."""
@@ -173,7 +183,7 @@ class Bound:
         if self.words[item.start] == "too" and self.values and self.values[-1].slot == "channel":
             self._included(item)  # "betas too"
         else:
-            self._joint = item.slot
+            self._joint, self._or_at = item.slot, item.start
 
     def _but(self, _item: Item) -> None:
         self._is_negated = False
