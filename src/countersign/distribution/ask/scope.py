@@ -34,7 +34,7 @@ _REQUESTS = frozenset(
     str.split("show list give find tell name so please just kindly enumerate identify state specify compare count")
 )
 _ASKERS = frozenset(str.split("i i'm im i've ive i'd id we we're we've my our he she mom mum dad"))
-_REASONS = frozenset(str.split("because cause cos coz cuz thanks thx feels otherwise"))
+_REASONS = frozenset(str.split("because cause becuase cos coz cuz thanks thx feels otherwise"))
 _BEFORE_ASKERS = frozenset(str.split("so since before as while if until till but though"))
 _SAYING = frozenset(str.split("said says told wants bet guess think hope swear promise heard forgot"))
 _CONTRASTS = frozenset(str.split("but though although however"))
@@ -58,7 +58,7 @@ MIN_WORDS_BEFORE = 6
 _SHORT_FORMS = frozenset(["i.e", "e.g", "etc"])
 _OF_ASIDES = frozenset(["product", "org", "platform", "kind"])
 """What counts in sentences that are neither the question nor its context."""
-_OF_UNMARKED = (_CONDITIONS - {"time"}) | {"and", "or", "not", "only"}
+_OF_UNMARKED = (_CONDITIONS - {"time", "tag", "text"}) | {"and", "or", "not", "only"}
 _ABOUT_ANSWER = frozenset(["find", "order", "sort", "field", "answer", "guard", "when", "each", "beyond"])
 """What only the question itself says, where it names what it is about."""
 
@@ -169,17 +169,23 @@ class _Text:
     def _is_aside(self, at: int, last: int) -> bool:
         """Whether a clause about the asker begins: ", I have …", "because …", "so we can …". `last` is where the last
         condition is."""
-        word, following = self._word(at), self._word(at + 1)
+        word = self._word(at)
         if word in (",", ";"):
-            is_to_reader = self._word(at + 2) == "you" and last < at
-            return (following in _ASKERS | _REASONS or is_to_reader) and not self._is_wish(at + 1)
+            is_to_reader = last < at and self._word(at + 2) == "you"
+            return (is_to_reader or self._word(at + 1) in _ASKERS | _REASONS) and not self._is_wish(at + 1)
         if word in _CONTRASTS:
-            return last < at and following not in AUXILIARIES and not self._starts({"not", "only"}, at, at + 3)
+            is_denial = self._word(at + 1) in AUXILIARIES or bool(self._starts({"not", "only"}, at, at + 3))
+            return last < at and not is_denial
+        return word in _REASONS or self._is_reason(at, word)
+
+    def _is_reason(self, at: int, word: str) -> bool:
+        """Whether such a clause begins without a comma: "or did I …", "to see who …", "so we can …"."""
+        following, after = self._word(at + 1), self._word(at + 2)
         if word == "or":
-            return following in AUXILIARIES and self._word(at + 2) in _SUBJECTS
-        is_purpose = word == "to" and at + 1 not in self._slot_at and self._word(at + 2) in _QUESTION_WORDS
-        is_pair = any(word in words and following in others for words, others in _OPENS_ASIDE)
-        return word in _REASONS or is_purpose or (is_pair and not self._limits(at))
+            return following in AUXILIARIES and after in _SUBJECTS
+        if word == "to":
+            return at + 1 not in self._slot_at and after in _QUESTION_WORDS
+        return any(word in words and following in others for words, others in _OPENS_ASIDE) and not self._limits(at)
 
     def _is_wish(self, at: int) -> bool:
         """Whether a clause says what the asker wants to be found: "I want only the free ones"."""
