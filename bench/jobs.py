@@ -21,8 +21,8 @@ from harness import Bench
 from processes import ROOT
 
 from countersign.distribution import app
+from countersign.distribution.auth import organisations
 from countersign.distribution.context import Store
-from countersign.distribution.identity import organisations
 from countersign.distribution.jobs import process, queue
 from countersign.distribution.jobs.kinds import JobType, Outcome, Work
 from countersign.settings import Settings

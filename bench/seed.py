@@ -14,11 +14,11 @@ import msgspec
 from processes import Cluster
 
 from countersign.distribution.app import opened
+from countersign.distribution.auth import tokens
 from countersign.distribution.catalog.projection import weights
 from countersign.distribution.catalog.schemas import Channel, Product, ProductDetail, Release
 from countersign.distribution.catalog.words import shortened
 from countersign.distribution.context import Store
-from countersign.distribution.identity import tokens
 from countersign.distribution.redeem import codes
 from countersign.kernel import clock, ids
 from countersign.kernel.http import cursor

@@ -14,9 +14,9 @@ from joserfc import jwt
 from joserfc.jwk import ECKey
 
 from countersign.distribution import app
+from countersign.distribution.auth import clients, organisations, tokens
+from countersign.distribution.auth.authentication import Gate
 from countersign.distribution.context import Store
-from countersign.distribution.identity import clients, organisations, tokens
-from countersign.distribution.identity.gate import Gate
 from countersign.kernel.http.request import Headers
 from countersign.kernel.security import secrets
 from countersign.settings import Settings

@@ -5,9 +5,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from countersign.distribution.auth import organisations
 from countersign.distribution.catalog import projection
 from countersign.distribution.context import Store
-from countersign.distribution.identity import organisations
 from countersign.distribution.publishing import products, releases
 from countersign.distribution.publishing.rules import OwnedProduct
 from countersign.distribution.publishing.schemas import NewRelease, ProductWrite

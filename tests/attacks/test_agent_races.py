@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from countersign.distribution.accounts import proving
-from countersign.distribution.accounts import queries as links
-from countersign.distribution.accounts.queries import Link
-from countersign.distribution.agents import register, registrations
-from countersign.distribution.agents.register import Waiting
-from countersign.distribution.agents.registrations import Applicant, Origin
-from countersign.distribution.identity import queries
-from countersign.distribution.issuers import id_jag
+from countersign.distribution.auth import email_verification, queries
+from countersign.distribution.auth import email_verification as links
+from countersign.distribution.auth.agents import register, registrations
+from countersign.distribution.auth.agents.register import Waiting
+from countersign.distribution.auth.agents.registrations import Applicant, Origin
+from countersign.distribution.auth.email_verification import Link
+from countersign.distribution.auth.identity_providers import id_jag
 from countersign.kernel.security import secrets
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL
@@ -66,7 +65,7 @@ async def test_t34_a_registration_under_way_does_not_outlive_the_first_proof(
 
     async def prove() -> None:
         await read.wait()
-        await proving.prove(store, "proof", "a hash", registrations.revoke_all_of)
+        await email_verification.prove(store, "proof", "a hash", registrations.revoke_all_of)
         end.set()
 
     await asyncio.gather(bound_while(world, provider, end, read), prove())

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.distribution.agents import attempts, claim, polling
-from countersign.distribution.agents import routes as agents
-from countersign.distribution.identity import clients, people, queries
+from countersign.distribution.auth import clients, people, queries
+from countersign.distribution.auth.agents import claim
+from countersign.distribution.auth.agents import routes as agents
 from countersign.kernel.mail import queue, transports
 from countersign.settings import Settings
 from tests.distribution.accounts.conftest import Visitor as Mailed
@@ -222,10 +222,10 @@ async def test_a_claim_ties_no_provider_that_the_agent_named_before_the_person(
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": mallory}
     await world.http.post("/api/v1/auth/me", json=body)
     # What /auth/me/complete reads first, and what has changed until it reads the attempt.
-    read_before = await polling.of_token(store, agent.claim_token)
+    read_before = await claim.of_token(store, agent.claim_token)
     await agent.again("pat@example.com")
     await pat.decide(agent.other_link)
-    attempt = await attempts.latest(store.database, read_before.id)
+    attempt = await claim.latest(store.database, read_before.id)
     assert attempt is not None
     assert attempt.confirmed_by is not None
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution.identity import queries
-from countersign.distribution.identity.callers import Caller
+from countersign.distribution.auth import queries
+from countersign.distribution.auth.callers import Caller
 from countersign.settings import Settings
 from tests.distribution.ask.test_model import STRANGE, Stub, stub
 from tests.distribution.batch.conftest import Batches, batches, codes, get, post, product

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from countersign.distribution.identity import people, queries
+from countersign.distribution.auth import people, queries
 from countersign.kernel import clock
 from countersign.kernel.security import passwords
 from tests.distribution.world import World

@@ -6,7 +6,7 @@ import pytest
 
 from countersign.cli import distribution
 from countersign.distribution import demo
-from countersign.distribution.identity import clients, people, queries
+from countersign.distribution.auth import clients, people, queries
 from countersign.kernel.security import passwords
 from countersign.settings import BadSetting
 from tests.distribution.world import World

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from countersign.distribution import opening, restored
-from countersign.distribution.identity import people, tokens
+from countersign.distribution.auth import people, tokens
 from countersign.kernel.database.port import Reader
 from countersign.kernel.security.jose import InvalidToken
 from countersign.settings import Settings

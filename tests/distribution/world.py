@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import httpx
 
+from countersign.distribution.auth import clients, organisations, people, queries, tokens
 from countersign.distribution.catalog import projection
 from countersign.distribution.context import Store
-from countersign.distribution.identity import clients, organisations, people, queries, tokens
-from countersign.distribution.identity.scopes import Role
 from countersign.distribution.library import queries as library
 from countersign.distribution.publishing import products
 from countersign.distribution.publishing.schemas import ProductWrite
+from countersign.distribution.scopes import Role
 from countersign.kernel import clock
 
 ALL_SCOPES = "read:products write:products read:releases write:releases read:library admin:org"

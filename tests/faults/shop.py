@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from countersign.distribution import app as distribution
+from countersign.distribution.auth import clients, organisations, people, tokens
 from countersign.distribution.context import Store
-from countersign.distribution.identity import clients, organisations, people, tokens
 from countersign.distribution.publishing import products
 from countersign.distribution.publishing.schemas import ProductWrite
 from countersign.distribution.redeem import codes, issue

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from countersign.distribution import app
+from countersign.distribution.auth import organisations
 from countersign.distribution.context import Store
-from countersign.distribution.identity import organisations
 from countersign.distribution.jobs import process, queue
 from countersign.kernel.jobs import processes
 from countersign.settings import Settings

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import pytest
 
 from countersign.distribution import app
+from countersign.distribution.auth import organisations
 from countersign.distribution.context import Store
-from countersign.distribution.identity import organisations
 from countersign.distribution.jobs import process, queue
 from countersign.kernel.database.port import Transaction
 from countersign.settings import Settings

@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
+from countersign.distribution.auth.identity_providers import trusted_issuers
 from countersign.distribution.context import Store
-from countersign.distribution.issuers import trusted
 
 ID_JAG = "oauth-id-jag+jwt"
 SECEVENT = "secevent+jwt"
@@ -135,7 +135,7 @@ class IdentityProvider:
         """Have the store believe this provider, with every algorithm unless `algorithms` says otherwise."""
         given = {"name": NAME, "jwks_uri": self.jwks_uri, "algorithms": tuple(self.keys), **members}
         async with store.database.transaction() as transaction:
-            await trusted.add(transaction, store, self.issuer, **given)
+            await trusted_issuers.add(transaction, store, self.issuer, **given)
 
     def signed(self, payload: Members | bytes, header: Members | None = None, algorithm: str = "ES256") -> str:
         """Anything, signed; header members given replace the usual ones, None takes one away."""

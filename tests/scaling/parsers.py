@@ -19,8 +19,8 @@ from countersign.archives.limits import Limits
 from countersign.archives.links import check_links, check_target
 from countersign.archives.reading import read as read_archive
 from countersign.distribution.ask import conditions, items, lexicon
+from countersign.distribution.auth import clients
 from countersign.distribution.catalog import public, versions, words
-from countersign.distribution.identity import redirect_uris
 from countersign.distribution.processing import sbom
 from countersign.distribution.publishing.schemas import ProductWrite
 from countersign.distribution.redeem import codes
@@ -263,7 +263,7 @@ PARSERS: Mapping[str, Parser] = {
         "clients",
         "2,000 characters",
         4_000,
-        lambda uri: redirect_uris.require_safe([uri]),
+        lambda uri: clients.require_safe([uri]),
         {"address": lambda size: "https://" + "a." * (size // 2), "path": lambda size: "https://a/" + "/" * size},
     ),
     "version": Parser(

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from countersign.distribution.accounts import pages as accounts
-from countersign.distribution.identity import pages as identity
+from countersign.distribution.auth import sign_in_pages as accounts
+from countersign.distribution.auth import sign_in_pages as identity
 from countersign.kernel.http import html
 from countersign.kernel.http.response import Response
 

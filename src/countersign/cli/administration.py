@@ -7,8 +7,9 @@ import click
 
 from countersign.cli import output, store
 from countersign.cli.output import Exit, Failure
+from countersign.distribution import scopes
+from countersign.distribution.auth import clients, organisations, people, queries, sessions, tokens
 from countersign.distribution.context import Store
-from countersign.distribution.identity import clients, organisations, people, queries, scopes, sessions, tokens
 from countersign.kernel.database.port import Reader
 
 MAX_PASSWORD_LENGTH = 4096

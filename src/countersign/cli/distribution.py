@@ -7,9 +7,9 @@ from countersign.cli import worker
 from countersign.cli.place import Place
 from countersign.cli.starting import Service
 from countersign.distribution import app, demo, opening, watching
+from countersign.distribution.auth import people, queries, sessions
 from countersign.distribution.context import Store
 from countersign.distribution.documents.home import DOCUMENT_LINKS
-from countersign.distribution.identity import queries, sessions, setup
 from countersign.kernel.http.server import ASGIApp
 from countersign.settings import BadSetting, Settings
 from countersign.web import store as pages
@@ -64,7 +64,7 @@ async def prepare(store: Store, is_demo: bool) -> str:
             "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
             "127.0.0.1, or take an empty data directory"
         )
-    link = await setup.first_link(store)
+    link = await people.first_link(store)
     if link is not None:
         return f"  Nobody is here yet. Make the first organisation and its owner, once, within a day:\n    {link}"
     sign_in = f"  Sign in: {store.root_url}/auth/signin"

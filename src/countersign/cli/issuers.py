@@ -4,10 +4,10 @@ import click
 
 from countersign.cli import output, store
 from countersign.cli.administration import data_option
-from countersign.distribution.agents import registrations
+from countersign.distribution.auth.agents import registrations
+from countersign.distribution.auth.identity_providers import trusted_issuers
+from countersign.distribution.auth.identity_providers.trusted_issuers import Issuer
 from countersign.distribution.context import Store
-from countersign.distribution.issuers import queries, trusted
-from countersign.distribution.issuers.queries import Issuer
 from countersign.kernel.security import external_jwt
 
 
@@ -55,7 +55,7 @@ def add_issuer(
 
     async def work(opened: Store) -> Issuer:
         async with opened.database.transaction() as transaction:
-            return await trusted.add(
+            return await trusted_issuers.add(
                 transaction,
                 opened,
                 issuer,
@@ -77,7 +77,7 @@ def list_issuers(data: str | None) -> None:
     """List the issuers that are trusted."""
 
     async def work(opened: Store) -> list[Issuer]:
-        return await queries.issuers(opened.database)
+        return await trusted_issuers.issuers(opened.database)
 
     found = store.run(data, "cannot list the issuers", work)
     lines = [f"{each.issuer}  {each.name}  {each.jwks_uri}  {','.join(sorted(each.algorithms))}" for each in found]
@@ -93,7 +93,7 @@ def remove_issuer(issuer: str, data: str | None) -> None:
 
     async def work(opened: Store) -> int:
         async with opened.database.transaction() as transaction:
-            await trusted.remove(transaction, issuer)
+            await trusted_issuers.remove(transaction, issuer)
             return await registrations.revoke_issuer(transaction, issuer)
 
     ended = store.run(data, f"cannot remove {issuer}", work)

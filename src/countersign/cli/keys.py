@@ -15,7 +15,7 @@ from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.cli.tables import Tables
 from countersign.distribution import opening
-from countersign.distribution.identity import keys as token_keys
+from countersign.distribution.auth import token_keys
 from countersign.kernel import clock, reencryption
 from countersign.kernel.database import migrate
 from countersign.kernel.database.port import Database

@@ -12,8 +12,8 @@ from countersign.cli.output import Exit, Failure
 from countersign.cli.tables import Tables, made_ready, require_in_use
 from countersign.cli.target import DEFAULT_SERVER
 from countersign.distribution import encrypted_columns, opening
+from countersign.distribution.auth import token_keys
 from countersign.distribution.context import Store
-from countersign.distribution.identity import keys
 from countersign.kernel.database import migrate, migration_marker
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database, Reader
@@ -33,7 +33,9 @@ async def _unmade(database: Database) -> list[str]:
     return await migrate.pending(database, opening.MIGRATIONS)
 
 
-TABLES = Tables(opening.SCHEMA, opening.MIGRATIONS, _no_tables, encrypted_columns.COLUMNS, keys.stored_keys, _unmade)
+TABLES = Tables(
+    opening.SCHEMA, opening.MIGRATIONS, _no_tables, encrypted_columns.COLUMNS, token_keys.stored_keys, _unmade
+)
 
 
 def run(

@@ -10,9 +10,9 @@ import click
 from countersign.cli import configuration, keys, names, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
+from countersign.distribution import events as store_events
+from countersign.distribution.auth import queries
 from countersign.distribution.context import Store
-from countersign.distribution.identity import queries
-from countersign.distribution.webhooks import events as store_events
 from countersign.kernel import clock, safe_http_client
 from countersign.kernel.clock import Instant
 from countersign.kernel.webhooks import outbox, receivers

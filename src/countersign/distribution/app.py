@@ -6,12 +6,19 @@ from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 
-from countersign.distribution import opening
-from countersign.distribution.accounts import queries as links
-from countersign.distribution.accounts import routes as accounts
-from countersign.distribution.agents import registrations, security_events
-from countersign.distribution.agents import routes as agents
+from countersign.distribution import events, opening
 from countersign.distribution.ask import routes as ask
+from countersign.distribution.auth import api_keys, org_routes, queries
+from countersign.distribution.auth import api_keys as key_routes
+from countersign.distribution.auth import email_verification as links
+from countersign.distribution.auth import routes as accounts
+from countersign.distribution.auth import routes as identity
+from countersign.distribution.auth.agents import registrations, routes
+from countersign.distribution.auth.agents import routes as agents
+from countersign.distribution.auth.authentication import Gate
+from countersign.distribution.auth.identity_providers import trusted_issuers as issuers
+from countersign.distribution.auth.oauth import authorization_code, consents, dynamic_clients
+from countersign.distribution.auth.oauth import routes as oauth
 from countersign.distribution.batch import routes as batch
 from countersign.distribution.builds import collector
 from countersign.distribution.builds import routes as builds
@@ -20,18 +27,10 @@ from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.delivery import routes as delivery
 from countersign.distribution.documents import health, home
 from countersign.distribution.documents import routes as documents
-from countersign.distribution.identity import org_routes, queries
-from countersign.distribution.identity import routes as identity
-from countersign.distribution.identity.gate import Gate
-from countersign.distribution.issuers import queries as issuers
 from countersign.distribution.jobs import queries as job_table
 from countersign.distribution.jobs import routes as jobs
 from countersign.distribution.jobs.kinds import AnyJobType
-from countersign.distribution.keys import queries as api_keys
-from countersign.distribution.keys import routes as key_routes
 from countersign.distribution.library import routes as library
-from countersign.distribution.oauth import authorization_code, consents, dynamic_clients
-from countersign.distribution.oauth import routes as oauth
 from countersign.distribution.processing import gc, types
 from countersign.distribution.processing import routes as processing
 from countersign.distribution.publishing import media_routes
@@ -44,7 +43,6 @@ from countersign.distribution.sandbox.front import Front
 from countersign.distribution.sandbox.parts import Parts
 from countersign.distribution.signing import routes as signing
 from countersign.distribution.tools import routes as tools
-from countersign.distribution.webhooks import events
 from countersign.distribution.webhooks import routes as webhooks
 from countersign.kernel import telemetry
 from countersign.kernel.concurrency import periodic
@@ -80,7 +78,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *org_routes.ROUTES,
     *signing.ROUTES,
     *webhooks.ROUTES,
-    *security_events.ROUTES,
+    *routes.SECURITY_EVENT_ROUTES,
     *accounts.routes(registrations.revoke_all_of),
     *key_routes.ROUTES,
     *sandbox.ROUTES,

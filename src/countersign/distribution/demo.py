@@ -12,12 +12,12 @@ import re
 import tarfile
 from typing import NamedTuple, get_args
 
+from countersign.distribution.auth import clients, organisations, people, queries
 from countersign.distribution.builds import artifacts
 from countersign.distribution.catalog import projection
 from countersign.distribution.catalog.schemas import ChannelName, Platform
 from countersign.distribution.context import Store
 from countersign.distribution.demo_texts import ALL
-from countersign.distribution.identity import clients, organisations, people, queries
 from countersign.distribution.library import queries as library
 from countersign.distribution.publishing import products, releases
 from countersign.distribution.publishing.rules import OwnedProduct

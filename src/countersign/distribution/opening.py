@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from countersign.distribution.auth import token_keys
+from countersign.distribution.auth.identity_providers import trusted_issuers as issuer_keys
+from countersign.distribution.auth.people import ANY_PERSON
 from countersign.distribution.catalog import public
 from countersign.distribution.context import VERSIONS, Store
-from countersign.distribution.identity import keys
-from countersign.distribution.identity.setup import ANY_PERSON
-from countersign.distribution.issuers import keys as issuer_keys
 from countersign.distribution.uses import Uses
 from countersign.kernel import installation_id, telemetry
 from countersign.kernel.blobs.open import open_blobs
@@ -90,8 +90,8 @@ async def opened(
         await installation_id.register(places, found)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
-        tokens = AccessTokens(await keys.token_keys(database, master), root_url, root_url)
-        watched = keys.Watched(
+        tokens = AccessTokens(await token_keys.token_keys(database, master), root_url, root_url)
+        watched = token_keys.Watched(
             Versions(database, VERSIONS).current, VERSIONS.index("identity"), database, master, tokens
         )
         mail = MailQueue(open_mail(settings.smtp_url, settings.mail_from, data), telemetry.logger("mail"))

@@ -1,10 +1,10 @@
 """What is done to a store that was put back to an earlier moment, before anybody may use it."""
 
-from countersign.distribution.accounts import queries as accounts
-from countersign.distribution.agents import registrations
-from countersign.distribution.identity import keys
-from countersign.distribution.identity import queries as identity
-from countersign.distribution.oauth import consents
+from countersign.distribution.auth import email_verification as accounts
+from countersign.distribution.auth import queries as identity
+from countersign.distribution.auth import token_keys
+from countersign.distribution.auth.agents import registrations
+from countersign.distribution.auth.oauth import consents
 from countersign.distribution.uploads import queries as uploads
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.security.masterkey import MasterKey
@@ -23,7 +23,7 @@ async def end_access(transaction: Transaction, master: MasterKey) -> None:
     Raises:
         DecryptionFailed: the master key is not the store's.
     """
-    await keys.renew(transaction, master)
+    await token_keys.renew(transaction, master)
     await identity.end_every_session(transaction)
     await accounts.end_every_link(transaction)
     await registrations.revoke_every(transaction)

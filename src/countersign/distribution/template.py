@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from countersign.distribution import app, demo, opening
-from countersign.distribution.identity import keys
+from countersign.distribution.auth import token_keys
 from countersign.kernel import installation_id
 from countersign.settings import Settings
 
@@ -27,7 +27,7 @@ async def make(folder: Path) -> None:
     async with app.opened(settings, ROOT_URL, is_loopback=True) as store:
         await demo.seed(store)
         async with store.database.transaction() as transaction:
-            await keys.forget(transaction)
+            await token_keys.forget(transaction)
             await installation_id.forget(transaction)
 
 

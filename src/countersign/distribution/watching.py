@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 
 from countersign.distribution import encrypted_columns, opening
+from countersign.distribution.auth import token_keys
 from countersign.distribution.builds import collector
 from countersign.distribution.context import Store
-from countersign.distribution.identity import keys
 from countersign.distribution.jobs import queries as jobs
 from countersign.distribution.uploads import blobs
 from countersign.kernel import installation_id, metrics, reencryption
@@ -58,7 +58,7 @@ async def _writable(store: Store) -> str:
 
 async def _opened(store: Store) -> str:
     await reencryption.require_keys(store.database, encrypted_columns.COLUMNS, store.master)
-    if await keys.stored_keys(store.database, store.master) is None:
+    if await token_keys.stored_keys(store.database, store.master) is None:
         raise Unavailable("the database holds no sealed keys: it is not the one that was started with")
     return f"key {store.master.current.id} seals, and every key that sealed anything is present"
 

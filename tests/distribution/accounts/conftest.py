@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from countersign.distribution.accounts import queries as links
+from countersign.distribution.auth import email_verification as links
+from countersign.distribution.auth import people, queries
 from countersign.distribution.context import Store
-from countersign.distribution.identity import people, queries
 from countersign.kernel.mail import queue, transports
 from countersign.kernel.security import passwords, secrets
 

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from countersign.distribution.accounts import proving
-from countersign.distribution.accounts.proving import LinkSpent, Proven
-from countersign.distribution.identity import return_to
+from countersign.distribution.auth import email_verification, sign_in_pages
+from countersign.distribution.auth.email_verification import LinkSpent, Proven
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.mail import queue
 from countersign.kernel.security import passwords
@@ -85,7 +84,7 @@ async def test_t30_of_many_uses_of_one_link_one_wins(visitor: Visitor, count: in
     bound = Bound()
 
     done = await asyncio.gather(
-        *(proving.prove(visitor.store, token, each, bound) for each in hashes), return_exceptions=True
+        *(email_verification.prove(visitor.store, token, each, bound) for each in hashes), return_exceptions=True
     )
 
     won = [number for number, each in enumerate(done) if isinstance(each, Proven)]
@@ -105,7 +104,8 @@ async def test_t30_of_several_links_of_one_address_used_at_once_one_wins(visitor
         tokens.append(visitor.token())
 
     done = await asyncio.gather(
-        *(proving.prove(visitor.store, token, "hash", Bound()) for token in tokens * 3), return_exceptions=True
+        *(email_verification.prove(visitor.store, token, "hash", Bound()) for token in tokens * 3),
+        return_exceptions=True,
     )
 
     assert sum(isinstance(each, Proven) for each in done) == 1
@@ -121,7 +121,7 @@ async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
         token = await visitor.link(email)
 
         done = await asyncio.gather(
-            *(proving.prove(visitor.store, token, each, Bound()) for each in HASHES), return_exceptions=True
+            *(email_verification.prove(visitor.store, token, each, Bound()) for each in HASHES), return_exceptions=True
         )
 
         won = [each for each, outcome in zip(HASHES, done, strict=True) if isinstance(outcome, Proven)]
@@ -139,7 +139,7 @@ async def test_t34_the_first_proof_ends_what_was_bound_before_and_no_later_one_d
     hashed, bound = await passwords.hash_password(PASSWORD), Bound()
     for page in ("signup", "reset"):
         await visitor.ask(page, ANN)
-        await proving.prove(visitor.store, visitor.token(), hashed, bound)
+        await email_verification.prove(visitor.store, visitor.token(), hashed, bound)
 
     assert bound.people == [person_id]
 
@@ -149,7 +149,7 @@ async def test_t34_a_person_the_operator_vouched_for_loses_nothing(visitor: Visi
     bound = Bound()
 
     await visitor.ask("reset", ANN)
-    await proving.prove(visitor.store, visitor.token(), "hash", bound)
+    await email_verification.prove(visitor.store, visitor.token(), "hash", bound)
 
     assert bound.people == []
 
@@ -160,7 +160,7 @@ async def test_t34_nothing_is_proven_when_what_was_bound_cannot_be_ended(visitor
     token = visitor.token()
 
     with pytest.raises(LookupError):
-        await proving.prove(visitor.store, token, "hash", Bound(fails=True))
+        await email_verification.prove(visitor.store, token, "hash", Bound(fails=True))
 
     found = await visitor.found(ANN)
     assert found is not None
@@ -179,7 +179,7 @@ async def test_t34_signing_up_with_somebody_elses_address_leaves_nothing_behind(
 
 @pytest.mark.parametrize("elsewhere", ELSEWHERE)
 def test_t40_what_is_no_path_of_this_service_leads_to_the_root(elsewhere: str) -> None:
-    assert return_to.local(elsewhere) == "/"
+    assert sign_in_pages.local(elsewhere) == "/"
 
 
 @pytest.mark.parametrize("elsewhere", ELSEWHERE[:3])
@@ -198,7 +198,7 @@ async def test_t40_no_page_leads_to_another_site(visitor: Visitor, elsewhere: st
 
 @pytest.mark.parametrize("path", ["/", "/library", "/auth/claim?claim_attempt_token=cat_x&a=b#c", "/a//b", "/%2F"])
 def test_t40_a_path_of_this_service_is_kept(path: str) -> None:
-    assert return_to.local(path) == path
+    assert sign_in_pages.local(path) == path
 
 
 @pytest.mark.parametrize("page", ["signup", "reset"])

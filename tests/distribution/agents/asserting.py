@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from countersign.distribution.identity import clients, queries
+from countersign.distribution.auth import clients, queries
 from countersign.settings import Settings
 from tests.distribution.agents.people import Agent
 from tests.distribution.world import World

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from countersign.distribution.identity import people
+from countersign.distribution.auth import people
 from tests.distribution.world import World
 
 DECISIONS = {"allow": "confirm", "decline": "decline"}

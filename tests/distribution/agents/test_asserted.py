@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from countersign.distribution import app
-from countersign.distribution.agents import registrations
-from countersign.distribution.agents.register import take_over, vouched
-from countersign.distribution.identity.tokens import InvalidScope
+from countersign.distribution.auth.agents import registrations
+from countersign.distribution.auth.agents.register import take_over, vouched
+from countersign.distribution.auth.tokens import InvalidScope
 from countersign.settings import Settings
 from tests.contract.scenes import everything
 from tests.distribution.agents import asserting

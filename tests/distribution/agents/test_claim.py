@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from countersign.distribution import app
-from countersign.distribution.agents import registrations
-from countersign.distribution.identity import people, queries
+from countersign.distribution.auth import people, queries
+from countersign.distribution.auth.agents import registrations
 from countersign.kernel import clock
 from countersign.kernel.database.port import Dialect, Transaction
 from countersign.settings import Settings

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from countersign.distribution.agents import limits
-from countersign.distribution.agents.registrations import Kind
+from countersign.distribution.auth.agents import registrations
+from countersign.distribution.auth.agents.registrations import Kind
 from countersign.distribution.context import Store
 from countersign.kernel.http.rate_limit import RateLimited
 from countersign.settings import Settings
@@ -175,29 +175,29 @@ async def test_t47_each_kind_has_its_limit_for_one_address(store: Store, kind: K
     unset = replace(store, settings=replace(store.settings, rate_register=0, register_anonymous_all=1000))
 
     for _ in range(limit):
-        await limits.count_registration(unset, kind, "192.0.2.1")
+        await registrations.count_registration(unset, kind, "192.0.2.1")
 
     with pytest.raises(RateLimited):
-        await limits.count_registration(unset, kind, "192.0.2.1")
-    await limits.count_registration(unset, kind, "192.0.2.2")
+        await registrations.count_registration(unset, kind, "192.0.2.1")
+    await registrations.count_registration(unset, kind, "192.0.2.2")
 
 
 async def test_t47_one_e_mail_is_named_five_times_in_an_hour(store: Store) -> None:
     unset = replace(store, settings=replace(store.settings, rate_register=0))
 
     for _ in range(5):
-        await limits.count_naming(unset, "a@example.com")
+        await registrations.count_naming(unset, "a@example.com")
 
     with pytest.raises(RateLimited):
-        await limits.count_naming(unset, "a@example.com")
+        await registrations.count_naming(unset, "a@example.com")
 
 
 async def test_t47_all_addresses_together_have_a_limit(store: Store) -> None:
     for number in range(5):
-        await limits.count_registration(store, "anonymous", f"192.0.2.{number}")
+        await registrations.count_registration(store, "anonymous", f"192.0.2.{number}")
 
     with pytest.raises(RateLimited):
-        await limits.count_registration(store, "anonymous", "192.0.2.9")
+        await registrations.count_registration(store, "anonymous", "192.0.2.9")
 
 
 async def test_the_operator_can_close_a_door(store: Store, http: httpx.AsyncClient) -> None:

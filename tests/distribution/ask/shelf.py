@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from countersign.distribution.ask.answers import Answered, answer
+from countersign.distribution.auth import organisations
 from countersign.distribution.catalog import projection
 from countersign.distribution.catalog.schemas import Access, ChannelName, Kind, Platform, Status
 from countersign.distribution.catalog.versions import sort_key
 from countersign.distribution.context import Store
-from countersign.distribution.identity import organisations
 from countersign.distribution.publishing import products, releases
 from countersign.distribution.publishing.rules import OwnedProduct
 from countersign.distribution.publishing.schemas import NewRelease, ProductWrite

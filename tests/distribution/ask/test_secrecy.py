@@ -5,7 +5,7 @@ import random
 import pytest
 
 from countersign.distribution.context import Store
-from countersign.distribution.identity.scopes import Role
+from countersign.distribution.scopes import Role
 from tests.distribution.ask.shelf import ITEMS, ORGS, PUBLIC, asked, stocked
 from tests.distribution.world import World
 

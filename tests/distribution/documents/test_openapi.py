@@ -13,9 +13,9 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from countersign import distribution
+from countersign.distribution.auth import authentication
 from countersign.distribution.documents import openapi, operations, parameters, problems, sections
-from countersign.distribution.identity import gate
-from countersign.distribution.webhooks.events import EventType
+from countersign.distribution.events import EventType
 from countersign.kernel.clock import Instant
 from countersign.kernel.http.deprecation import Deprecation, deprecated
 from countersign.kernel.http.response import Response
@@ -225,7 +225,7 @@ def test_a_key_for_the_sandbox_is_told_so_wherever_keys_are_looked_at() -> None:
     for method, path, operation in (each.values for each in OPERATIONS):
         is_known_by_key = {"ApiKey": []} in operation.get("security", [])
         codes = resolved(operation["responses"].get("403", {})).get("x-codes", [])
-        is_document = gate.is_document(_route(method, path))
+        is_document = authentication.is_document(_route(method, path))
         assert "sandbox_only" in codes or is_document or not is_known_by_key, (method, path)
         assert not (is_document and "sandbox_only" in codes), (method, path)
 

@@ -2,30 +2,30 @@
 
 import pytest
 
+from countersign.distribution.auth import sessions
+from countersign.distribution.auth.sessions import FormExpired
 from countersign.distribution.context import Store
-from countersign.distribution.identity import csrf
-from countersign.distribution.identity.csrf import FormExpired
 
 
 async def test_t29_a_form_is_for_one_session(store: Store) -> None:
-    token = csrf.token_of(store, "css_one")
+    token = sessions.token_of(store, "css_one")
 
-    csrf.require(store, "css_one", token)
+    sessions.require(store, "css_one", token)
 
-    assert token != csrf.token_of(store, "css_two")
+    assert token != sessions.token_of(store, "css_two")
     for session, given in (("css_two", token), ("css_one", ""), ("css_one", token[:-1]), ("css_one", token + "A")):
         with pytest.raises(FormExpired):
-            csrf.require(store, session, given)
+            sessions.require(store, session, given)
 
 
 @pytest.mark.parametrize("given", ["ä", "=", "a" * 10_000, "\0", "%%%"])
 async def test_t29_what_is_no_token_is_refused(store: Store, given: str) -> None:
     with pytest.raises(FormExpired):
-        csrf.require(store, "css_one", given)
+        sessions.require(store, "css_one", given)
 
 
 async def test_t29_a_signature_made_for_something_else_is_no_token(store: Store) -> None:
-    other = csrf.token_of(store, "x")
+    other = sessions.token_of(store, "x")
 
     with pytest.raises(FormExpired):
-        csrf.require(store, "csrf\0x", other)
+        sessions.require(store, "csrf\0x", other)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.distribution.identity.organisations import require_name
+from countersign.distribution.auth.organisations import require_name
 from countersign.kernel.errors import InvalidRequest
 
 UNSEEN = ["\ufe0f", "\U000e0100", "\u0301", "\U0001d159", "\U00013441", "\u2800", "\u3164", " \u0301 \ufe0f"]

@@ -2,8 +2,8 @@
 
 import pytest
 
+from countersign.distribution.auth.sessions import ForeignOrigin, require_same_origin
 from countersign.distribution.context import Store
-from countersign.distribution.identity.sessions import ForeignOrigin, require_same_origin
 from countersign.kernel.http.request import Headers
 
 

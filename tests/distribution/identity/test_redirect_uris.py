@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.distribution.identity import redirect_uris
+from countersign.distribution.auth import clients
 from countersign.kernel.errors import InvalidRequest
 from tests.distribution.world import World
 
@@ -77,15 +77,15 @@ UNSAFE = (
 
 @pytest.mark.parametrize("uri", SAFE)
 def test_these_may_be_registered(uri: str) -> None:
-    redirect_uris.require_safe([uri])
+    clients.require_safe([uri])
 
-    assert redirect_uris.is_among(uri, [uri])
+    assert clients.is_among(uri, [uri])
 
 
 @pytest.mark.parametrize("uri", UNSAFE)
 def test_t35_these_may_not_be_registered(uri: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        redirect_uris.require_safe(["https://app.example/back", uri])
+        clients.require_safe(["https://app.example/back", uri])
 
     assert caught.value.faults[0].place == "/redirect_uris/1"
 
@@ -93,7 +93,7 @@ def test_t35_these_may_not_be_registered(uri: str) -> None:
 @given(st.text(max_size=40), st.sampled_from(SAFE))
 def test_t35_nothing_but_the_port_of_a_loopback_address_may_differ(text: str, registered: str) -> None:
     for given_uri in (text, registered + text, registered.replace("/cb", text), f"http://127.0.0.1:{text}/cb"):
-        if redirect_uris.is_among(given_uri, [registered]) and given_uri != registered:
+        if clients.is_among(given_uri, [registered]) and given_uri != registered:
             meant, wanted = urlsplit(given_uri), urlsplit(registered)
             assert meant.hostname == wanted.hostname
             assert meant.hostname in ("127.0.0.1", "::1")
@@ -105,11 +105,11 @@ def test_t35_nothing_but_the_port_of_a_loopback_address_may_differ(text: str, re
 def test_what_is_registered_names_one_origin_for_a_policy(text: str) -> None:
     uri = f"https://{text}"
     try:
-        redirect_uris.require_safe([uri])
+        clients.require_safe([uri])
     except InvalidRequest:
         return
 
-    assert not set(redirect_uris.policy_source(uri)) & set(" ;,'\"*\r\n")
+    assert not set(clients.policy_source(uri)) & set(" ;,'\"*\r\n")
 
 
 @pytest.mark.parametrize(
@@ -126,14 +126,14 @@ def test_what_is_registered_names_one_origin_for_a_policy(text: str) -> None:
     ],
 )
 def test_what_leads_to_the_persons_own_machine_is_known(host: str, is_own: bool) -> None:
-    assert redirect_uris.fault(f"https://{host}/cb") is None
-    assert redirect_uris.is_loopback(f"https://{host}/cb") is is_own
+    assert clients.fault(f"https://{host}/cb") is None
+    assert clients.is_loopback(f"https://{host}/cb") is is_own
 
 
 def test_an_ipv6_address_is_named_to_people_and_its_scheme_to_the_policy() -> None:
-    assert redirect_uris.site("http://[::1]:8000/cb") == "http://[::1]:8000"
-    assert redirect_uris.policy_source("http://[::1]:8000/cb") == "http:"
-    assert redirect_uris.policy_source("http://127.0.0.1:8000/cb") == "http://127.0.0.1:8000"
+    assert clients.site("http://[::1]:8000/cb") == "http://[::1]:8000"
+    assert clients.policy_source("http://[::1]:8000/cb") == "http:"
+    assert clients.policy_source("http://127.0.0.1:8000/cb") == "http://127.0.0.1:8000"
 
 
 async def test_an_administrator_registers_addresses_with_a_client_and_sees_them(world: World) -> None:

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
+from countersign.distribution.auth import clients, people, queries
 from countersign.distribution.context import Store
-from countersign.distribution.identity import clients, people, queries, setup
 from countersign.kernel.security import passwords
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import ALL_SCOPES, World
@@ -312,7 +312,7 @@ async def test_an_organisation_keeps_an_owner_even_when_two_leave_at_once(world:
 
 
 async def test_the_set_up_link_makes_one_owner_however_many_use_it(store: Store, http: httpx.AsyncClient) -> None:
-    link = await setup.first_link(store)
+    link = await people.first_link(store)
     assert link is not None
     token = link.partition("token=")[2]
     assert (await http.get(link.removeprefix(ROOT_URL))).status_code == 200
@@ -329,7 +329,7 @@ async def test_the_set_up_link_makes_one_owner_however_many_use_it(store: Store,
     assert weak.status_code == 400
     assert sorted(answer.status_code for answer in answers) == [200, 404, 404, 404, 404]
     assert len(await store.database.fetch("SELECT id FROM organisation")) == 1
-    assert await setup.first_link(store) is None
+    assert await people.first_link(store) is None
 
 
 async def test_every_scope_there_is_can_be_held(world: World) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from countersign.distribution.auth.identity_providers import id_jag
 from countersign.distribution.context import Store
-from countersign.distribution.issuers import id_jag
 from countersign.kernel.errors import Refused
 
 

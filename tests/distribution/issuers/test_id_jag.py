@@ -2,8 +2,8 @@
 
 import pytest
 
+from countersign.distribution.auth.identity_providers import id_jag
 from countersign.distribution.context import Store
-from countersign.distribution.issuers import id_jag
 from countersign.kernel import clock
 from tests.distribution.conftest import ROOT_URL
 from tests.peers.identity_provider import NAME, IdentityProvider

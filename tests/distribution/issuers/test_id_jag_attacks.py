@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from countersign.distribution.auth import tokens
+from countersign.distribution.auth.identity_providers import id_jag, trusted_issuers
+from countersign.distribution.auth.identity_providers.signed_tokens import NotBelieved
 from countersign.distribution.context import Store
-from countersign.distribution.identity import tokens
-from countersign.distribution.issuers import id_jag, trusted
-from countersign.distribution.issuers.signed import NotBelieved
 from countersign.kernel.errors import Refused
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.issuers.refusals import refused
@@ -55,7 +55,7 @@ async def test_t3_an_algorithm_that_the_issuer_is_not_allowed_is_refused_though_
     store: Store, provider: IdentityProvider
 ) -> None:
     async with store.database.transaction() as transaction:
-        await trusted.remove(transaction, provider.issuer)
+        await trusted_issuers.remove(transaction, provider.issuer)
     await provider.trust(store, algorithms=["ES256"])
 
     assert await refused(store, provider.mint(ROOT_URL, algorithm="RS256")) == "invalid_signature"
@@ -169,7 +169,7 @@ async def test_t12_an_issuer_that_was_removed_is_believed_no_more(store: Store, 
     token = provider.mint(ROOT_URL)
     await id_jag.verified(store, token)
     async with store.database.transaction() as transaction:
-        await trusted.remove(transaction, provider.issuer)
+        await trusted_issuers.remove(transaction, provider.issuer)
 
     assert await refused(store, token) == "invalid_issuer"
 
@@ -255,7 +255,7 @@ async def test_t17_an_assertion_for_another_client_is_refused(store: Store, prov
 
 async def test_t17_an_issuer_speaks_to_its_clients_alone(store: Store, provider: IdentityProvider) -> None:
     async with store.database.transaction() as transaction:
-        await trusted.remove(transaction, provider.issuer)
+        await trusted_issuers.remove(transaction, provider.issuer)
     await provider.trust(store, client_ids=["agent-1"])
 
     assert await id_jag.verified(store, provider.mint(ROOT_URL))
@@ -319,7 +319,7 @@ async def test_t19_without_an_address_there_is_none_to_rely_on(store: Store, pro
 
 async def test_t20_an_issuer_speaks_for_its_domains_alone(store: Store, provider: IdentityProvider) -> None:
     async with store.database.transaction() as transaction:
-        await trusted.remove(transaction, provider.issuer)
+        await trusted_issuers.remove(transaction, provider.issuer)
     await provider.trust(store, domains=["Example.com", "example.org"])
 
     for email in ("ann@example.com", "ANN@EXAMPLE.ORG"):

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from countersign.distribution import app as distribution
+from countersign.distribution.auth.identity_providers import id_jag
 from countersign.distribution.context import Store
-from countersign.distribution.issuers import id_jag
 from countersign.kernel import clock, safe_http_client
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.settings import Settings

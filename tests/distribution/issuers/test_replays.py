@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from countersign.distribution import app as distribution
+from countersign.distribution.auth.identity_providers import id_jag, security_events, trusted_issuers
+from countersign.distribution.auth.identity_providers.id_jag import Asserted, ReplayDetected
+from countersign.distribution.auth.identity_providers.security_events import SecurityEvent
 from countersign.distribution.context import Store
-from countersign.distribution.issuers import id_jag, queries, security_events
-from countersign.distribution.issuers.id_jag import Asserted, ReplayDetected
-from countersign.distribution.issuers.security_events import SecurityEvent
 from countersign.kernel import clock
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL
@@ -90,7 +90,7 @@ async def test_t14_what_was_used_is_remembered_until_nobody_would_accept_it(stor
     for later_s, forgotten in ((0, 0), (300 + 120, 0), (300 + 3_601, 1)):
         with clock.fixed(clock.later(clock.now(), seconds=later_s)):
             async with store.database.transaction() as transaction:
-                assert await queries.forget_old_tokens(transaction) == forgotten
+                assert await trusted_issuers.forget_old_tokens(transaction) == forgotten
 
 
 async def test_what_was_used_is_forgotten_by_the_upkeep(store: Store) -> None:

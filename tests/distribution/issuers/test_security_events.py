@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from countersign.distribution.auth import tokens
 from countersign.distribution.context import Store
-from countersign.distribution.identity import tokens
 from countersign.kernel import clock
 from tests.distribution.conftest import ROOT_URL
 from tests.peers import identity_provider

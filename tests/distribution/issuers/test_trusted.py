@@ -3,8 +3,8 @@
 import pytest
 
 from countersign.distribution import app as distribution
+from countersign.distribution.auth.identity_providers import trusted_issuers
 from countersign.distribution.context import Store
-from countersign.distribution.issuers import queries, trusted
 from countersign.kernel.errors import InvalidRequest
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL, with_settings
@@ -13,18 +13,18 @@ ISSUER = "https://id.example"
 USUAL = {"name": "Example ID", "jwks_uri": f"{ISSUER}/jwks.json"}
 
 
-async def add(store: Store, issuer: str = ISSUER, **members: object) -> queries.Issuer:
+async def add(store: Store, issuer: str = ISSUER, **members: object) -> trusted_issuers.Issuer:
     """Trust an issuer."""
     async with store.database.transaction() as transaction:
-        return await trusted.add(transaction, store, issuer, **{**USUAL, **members})
+        return await trusted_issuers.add(transaction, store, issuer, **{**USUAL, **members})
 
 
 async def test_an_issuer_is_kept_as_it_was_given(store: Store) -> None:
     made = await add(store, algorithms=["EdDSA"], client_ids=["a", "b"], domains=["Example.com "])
 
-    assert made == await queries.issuer(store.database, ISSUER)
+    assert made == await trusted_issuers.issuer(store.database, ISSUER)
     assert (made.algorithms, made.client_ids, made.domains) == ({"EdDSA"}, {"a", "b"}, {"example.com"})
-    assert await queries.issuers(store.database) == [made]
+    assert await trusted_issuers.issuers(store.database) == [made]
 
 
 async def test_without_algorithms_the_two_usual_ones_are_allowed(store: Store) -> None:
@@ -34,28 +34,28 @@ async def test_without_algorithms_the_two_usual_ones_are_allowed(store: Store) -
 async def test_an_issuer_is_added_once_and_stays_as_it_was(store: Store) -> None:
     made = await add(store)
 
-    with pytest.raises(trusted.IssuerExists):
+    with pytest.raises(trusted_issuers.IssuerExists):
         await add(store, name="Another")
 
-    assert await queries.issuer(store.database, ISSUER) == made
+    assert await trusted_issuers.issuer(store.database, ISSUER) == made
 
 
 async def test_an_issuer_is_removed_once(store: Store) -> None:
     await add(store)
     async with store.database.transaction() as transaction:
-        await trusted.remove(transaction, ISSUER)
+        await trusted_issuers.remove(transaction, ISSUER)
 
-    with pytest.raises(trusted.IssuerNotFound):
+    with pytest.raises(trusted_issuers.IssuerNotFound):
         async with store.database.transaction() as transaction:
-            await trusted.remove(transaction, ISSUER)
-    assert await queries.issuers(store.database) == []
+            await trusted_issuers.remove(transaction, ISSUER)
+    assert await trusted_issuers.issuers(store.database) == []
 
 
 async def test_t12_an_issuer_is_found_by_its_exact_name_alone(store: Store) -> None:
     await add(store)
 
     for other in (f"{ISSUER}/", ISSUER.upper(), ISSUER[:-1], f"{ISSUER}%", "", "%", "_" * len(ISSUER)):
-        assert await queries.issuer(store.database, other) is None
+        assert await trusted_issuers.issuer(store.database, other) is None
 
 
 SENSELESS: list[dict[str, object]] = [
@@ -73,7 +73,7 @@ async def test_what_makes_no_sense_of_an_issuer_is_refused(store: Store) -> None
         with pytest.raises(InvalidRequest):
             await add(store, **members)
 
-    assert await queries.issuers(store.database) == []
+    assert await trusted_issuers.issuers(store.database) == []
 
 
 async def test_plain_http_is_for_those_who_allow_it(store: Store, settings: Settings) -> None:

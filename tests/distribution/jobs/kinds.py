@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from countersign.distribution.auth.callers import Caller
+from countersign.distribution.auth.queries import organisation_called
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Caller
-from countersign.distribution.identity.queries import organisation_called
 from countersign.distribution.jobs.kinds import Admitted, AnyJobType, JobType, Outcome, Work
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.port import Database, Reader, Transaction

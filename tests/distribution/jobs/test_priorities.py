@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from countersign.distribution.identity.queries import organisation_called
+from countersign.distribution.auth.queries import organisation_called
 from countersign.distribution.jobs import claims, queue, worker
 from countersign.distribution.jobs.kinds import BACKGROUND, BUILD, REQUESTED, AnyJobType, JobType, Outcome, Work
 from countersign.distribution.processing.types import TYPES as PROCESSING

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution.identity import provisioned
+from countersign.distribution.auth import api_keys
 from countersign.kernel import clock
 from countersign.kernel.database.open import open_database
 from countersign.kernel.errors import Unavailable
@@ -194,9 +194,9 @@ async def test_a_mistyped_key_is_told_without_the_database(world: World, tmp_pat
     await away.close()
     store = replace(world.store, database=away)
 
-    assert await provisioned.known(store, known[:-1] + "!") is None
+    assert await api_keys.known(store, known[:-1] + "!") is None
     with pytest.raises(Unavailable):
-        await provisioned.known(store, known)
+        await api_keys.known(store, known)
 
 
 async def test_a_key_that_nobody_uses_dies_and_one_that_is_used_lives(world: World) -> None:

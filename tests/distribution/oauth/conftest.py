@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 import httpx
 import pytest
 
-from countersign.distribution.identity import clients, people, queries
+from countersign.distribution.auth import clients, people, queries
 from countersign.kernel.security import passwords
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.world import World

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from countersign.distribution.oauth import authorization_code
+from countersign.distribution.auth.oauth import authorization_code
 from countersign.kernel import clock
 from tests.distribution.oauth.conftest import VERIFIER, Browser, Known, code_for, exchange, new_client, refused
 from tests.distribution.world import World

@@ -1,8 +1,8 @@
 """The page of connected agents: what it lists, and what its buttons end."""
 
 from countersign.distribution import app
-from countersign.distribution.agents import registrations
-from countersign.distribution.agents.registrations import Applicant
+from countersign.distribution.auth.agents import registrations
+from countersign.distribution.auth.agents.registrations import Applicant
 from countersign.settings import Settings
 from tests.distribution.agents.people import Agent, Visitor
 from tests.distribution.conftest import ROOT_URL

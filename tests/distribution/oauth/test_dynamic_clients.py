@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
+from countersign.distribution.auth import queries, tokens
+from countersign.distribution.auth.oauth import dynamic_clients
+from countersign.distribution.auth.oauth.schemas import ClientMetadata
 from countersign.distribution.context import Store
-from countersign.distribution.identity import queries, tokens
-from countersign.distribution.oauth import dynamic_clients
-from countersign.distribution.oauth.schemas import ClientMetadata
 from countersign.kernel import clock
 from countersign.kernel.clock import SECOND
 from countersign.settings import Settings

@@ -4,8 +4,8 @@ import asyncio
 
 import httpx
 
-from countersign.distribution.identity import keys, tokens
-from countersign.distribution.identity.keys import KeysChanged
+from countersign.distribution.auth import token_keys, tokens
+from countersign.distribution.auth.token_keys import KeysChanged
 from countersign.kernel import clock
 from countersign.kernel.security.jose import MAX_LIFE_S, RETIREMENT_S, SKEW_S
 from tests.distribution.oauth.conftest import ORIGIN, Browser, Known, code_for, exchange
@@ -19,7 +19,7 @@ __all__ = ["other_worker"]
 async def rotate(world: World, *, drop_previous: bool = False) -> str:
     """Rotate as the command does, beside the running workers; the new key's id."""
     store = world.store
-    return (await keys.rotate(store.database, store.master, drop_previous=drop_previous)).kid
+    return (await token_keys.rotate(store.database, store.master, drop_previous=drop_previous)).kid
 
 
 async def shown(http: httpx.AsyncClient) -> list[str]:

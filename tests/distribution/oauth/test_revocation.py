@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution.identity import queries
+from countersign.distribution.auth import queries
 from countersign.kernel.clock import Instant
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL

@@ -5,9 +5,9 @@ import base64
 import msgspec
 import pytest
 
-from countersign.distribution.agents import assertions, registrations
-from countersign.distribution.agents.registrations import Applicant
-from countersign.distribution.identity import clients, queries
+from countersign.distribution.auth import clients, queries
+from countersign.distribution.auth.agents import registrations
+from countersign.distribution.auth.agents.registrations import Applicant
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.oauth.conftest import Known, new_client, refused
 from tests.distribution.world import World
@@ -23,11 +23,11 @@ async def assertion(world: World, **changes: object) -> str:
     applicant = Applicant("an agent", "192.0.2.1", queries.PRE_CLAIM)
     async with world.store.database.transaction() as transaction:
         made, _ = await registrations.add(transaction, "anonymous", applicant, claim_ttl_s=600, interval_s=5)
-    text, _ = assertions.issue(world.store, made, None)
+    text, _ = registrations.issue(world.store, made, None)
     if not changes:
         return text
-    claims = {**msgspec.json.decode(world.store.tokens.ring.open(text, assertions.TYP)), **changes}
-    return world.store.tokens.ring.sign(msgspec.json.encode(claims), assertions.TYP)
+    claims = {**msgspec.json.decode(world.store.tokens.ring.open(text, registrations.TYP)), **changes}
+    return world.store.tokens.ring.sign(msgspec.json.encode(claims), registrations.TYP)
 
 
 def forged(payload: bytes) -> str:

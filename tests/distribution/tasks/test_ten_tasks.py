@@ -11,9 +11,8 @@ from typing import Any
 import httpx
 
 from countersign.distribution import app as distribution
-from countersign.distribution import demo
+from countersign.distribution import demo, events
 from countersign.distribution.context import Store
-from countersign.distribution.webhooks import events
 from countersign.kernel.webhooks.sender import Sender
 from tests.distribution.agents.people import Visitor
 from tests.distribution.conftest import ROOT_URL

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from countersign.distribution.identity import people
+from countersign.distribution.auth import people
 from tests.distribution.agents.people import Agent, Visitor
 from tests.distribution.files import Shop, pattern
 from tests.distribution.oauth.conftest import (

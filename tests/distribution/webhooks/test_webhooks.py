@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook
 
-from countersign.distribution.agents import claim, registrations
-from countersign.distribution.agents.registrations import Applicant
+from countersign.distribution import events
 from countersign.distribution.app import tend
+from countersign.distribution.auth import queries
+from countersign.distribution.auth.agents import claim, registrations
+from countersign.distribution.auth.agents.registrations import Applicant
 from countersign.distribution.context import Store
-from countersign.distribution.identity import queries
-from countersign.distribution.webhooks import events
 from countersign.kernel import clock
 from countersign.kernel.webhooks.sender import Sender
 from countersign.settings import Settings

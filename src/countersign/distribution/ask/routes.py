@@ -12,11 +12,11 @@ import msgspec
 
 from countersign.distribution.ask import answers
 from countersign.distribution.ask.answers import Answered
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.catalog.filter import Filter, fault
 from countersign.distribution.catalog.filter_answers import Source, Status
 from countersign.distribution.catalog.filter_queries import Facts, facts
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import StoreRequest
 from countersign.kernel import clock, ids
 from countersign.kernel.errors import Refused, invalid_member
 from countersign.kernel.http import response as http_answer

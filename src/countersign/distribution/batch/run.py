@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.batch.nested_transaction import NestedTransaction
 from countersign.distribution.batch.schemas import BatchRequest
 from countersign.distribution.context import VERSIONS, Store
-from countersign.distribution.identity.callers import StoreRequest
 from countersign.kernel import clock
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.errors import Refused

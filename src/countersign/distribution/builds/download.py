@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from countersign.distribution.auth.authentication import Gate, InsufficientScope
+from countersign.distribution.auth.callers import Caller
 from countersign.distribution.builds import addresses
 from countersign.distribution.catalog import queries as catalog
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Caller
-from countersign.distribution.identity.gate import Gate, InsufficientScope
 from countersign.kernel import clock, ids, telemetry
 from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound, Refused, StorageFull, Unavailable

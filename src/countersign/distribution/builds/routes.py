@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+from countersign.distribution.auth.authentication import InsufficientScope
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.builds import addresses, artifacts, download
 from countersign.distribution.builds.addresses import AddressExpired, InvalidSignature
 from countersign.distribution.builds.artifacts import ARTIFACT, FilenameTaken
@@ -9,8 +11,6 @@ from countersign.distribution.builds.download import ArtifactNotFound, NotEntitl
 from countersign.distribution.builds.schemas import Announced, NewArtifact, SignedQuery
 from countersign.distribution.catalog.schemas import Artifact
 from countersign.distribution.catalog.visibility import ProductNotFound
-from countersign.distribution.identity.callers import StoreRequest
-from countersign.distribution.identity.gate import InsufficientScope
 from countersign.distribution.publishing.releases import Yanked
 from countersign.distribution.publishing.rules import NotYourOrganisation, ReleaseNotFound, owned_release
 from countersign.distribution.uploads import receive

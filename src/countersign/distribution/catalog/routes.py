@@ -8,6 +8,8 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from countersign import __version__
+from countersign.distribution.auth.authentication import InsufficientScope
+from countersign.distribution.auth.callers import Caller, StoreRequest
 from countersign.distribution.catalog import feed, queries, statements
 from countersign.distribution.catalog.queries import NEWEST_POSSIBLE, Position
 from countersign.distribution.catalog.schemas import (
@@ -27,8 +29,6 @@ from countersign.distribution.catalog.visibility import (
     visible_entry,
 )
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Caller, StoreRequest
-from countersign.distribution.identity.gate import InsufficientScope
 from countersign.kernel import clock
 from countersign.kernel.errors import invalid_parameter
 from countersign.kernel.http import cursor, response

@@ -1,9 +1,9 @@
 """Which product a caller may see: public ones, drafts of the caller's own organisations, archived ones it owns."""
 
+from countersign.distribution.auth.authentication import InsufficientScope
+from countersign.distribution.auth.callers import Caller
 from countersign.distribution.catalog import queries
 from countersign.distribution.catalog.queries import Entry
-from countersign.distribution.identity.callers import Caller
-from countersign.distribution.identity.gate import InsufficientScope
 from countersign.kernel import ids
 from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound

@@ -1,10 +1,10 @@
 """The build that a client asks for, once it may have it."""
 
+from countersign.distribution.auth.callers import Caller
 from countersign.distribution.builds import addresses, download
 from countersign.distribution.catalog.visibility import visible_entry
 from countersign.distribution.context import Store
 from countersign.distribution.delivery import queries
-from countersign.distribution.identity.callers import Caller
 from countersign.distribution.processing import queries as builds
 from countersign.distribution.processing.queries import Build
 from countersign.distribution.publishing.rules import ReleaseNotFound

@@ -5,6 +5,8 @@ from itertools import groupby
 
 import msgspec
 
+from countersign.distribution.auth.authentication import InsufficientScope
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.builds import download
 from countersign.distribution.builds.download import ArtifactNotFound, NotEntitled
 from countersign.distribution.catalog.visibility import ProductNotFound, visible_entry
@@ -12,8 +14,6 @@ from countersign.distribution.delivery import channels, finding
 from countersign.distribution.delivery.channels import NothingBuilt
 from countersign.distribution.delivery.finding import NotProcessed
 from countersign.distribution.delivery.schemas import BuildQuery, DeltaQuery
-from countersign.distribution.identity.callers import StoreRequest
-from countersign.distribution.identity.gate import InsufficientScope
 from countersign.distribution.processing import artifacts, pairs, queries
 from countersign.distribution.processing.sbom import Bill
 from countersign.distribution.publishing.rules import ReleaseNotFound

@@ -3,9 +3,9 @@
 import msgspec
 
 from countersign import __version__
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import serving
-from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.jobs import queries as jobs
 from countersign.kernel import clock
 from countersign.kernel.database import versions

@@ -2,11 +2,11 @@
 
 from html import escape
 
+from countersign.distribution.auth import sign_in_pages
+from countersign.distribution.auth.callers import StoreRequest
+from countersign.distribution.auth.sign_in_pages import Visitor
 from countersign.distribution.context import Store
 from countersign.distribution.documents import serving
-from countersign.distribution.identity import pages, visitors
-from countersign.distribution.identity.callers import StoreRequest
-from countersign.distribution.identity.visitors import Visitor
 from countersign.kernel.http import html
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
@@ -31,11 +31,11 @@ async def show_home(call: StoreRequest[Nothing, Nothing]) -> Response:
 
 
 async def _shown(call: StoreRequest[Nothing, Nothing]) -> Response:
-    visitor = await visitors.present(call.context, call.headers)
+    visitor = await sign_in_pages.present(call.context, call.headers)
     if visitor is not None:
         return _signed_in(call.context, visitor)
-    if pages.is_led_here(call.headers):
-        return pages.bounce("/")
+    if sign_in_pages.is_led_here(call.headers):
+        return sign_in_pages.bounce("/")
     links = (("Sign in", "/auth/signin"), ("Create an account", "/auth/signup"), *_FOR_PROGRAMS)
     return html.message_page(_name(call.context), "Games, apps and tools, for people and their agents.", links=links)
 

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from importlib import import_module
 
+from countersign.distribution import scopes
+from countersign.distribution.auth.callers import StoreRequest
+from countersign.distribution.auth.sessions import cookie_name
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import sections, serving, webhooks
 from countersign.distribution.documents.health import API_VERSION
@@ -17,9 +20,6 @@ from countersign.distribution.documents.operations import (
 )
 from countersign.distribution.documents.parameters import header_components
 from countersign.distribution.documents.schemas import ADDITION, Document, Schemas
-from countersign.distribution.identity import scopes
-from countersign.distribution.identity.callers import StoreRequest
-from countersign.distribution.identity.sessions import cookie_name
 from countersign.distribution.webhooks.schemas import WebhookEvent
 from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route

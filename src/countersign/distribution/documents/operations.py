@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
+from countersign.distribution.auth.authentication import SandboxOnly, is_document
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import example_values, links, parameters
 from countersign.distribution.documents.examples import Examples
 from countersign.distribution.documents.links import Key
 from countersign.distribution.documents.problems import EVERYWHERE
 from countersign.distribution.documents.schemas import ADDITION, Document, OAuthError, Problem, Schemas, is_documented
-from countersign.distribution.identity.gate import SandboxOnly, is_document
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import deprecation
 from countersign.kernel.http.decode import FORM, may_be_left_out

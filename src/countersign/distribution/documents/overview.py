@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import sections, serving
 from countersign.distribution.documents.operations import feature_of
-from countersign.distribution.identity.callers import StoreRequest
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Route, route
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from countersign.distribution.auth.callers import StoreRequest
+from countersign.distribution.auth.sessions import cookie_name
 from countersign.distribution.context import Store
 from countersign.distribution.documents import serving
 from countersign.distribution.documents.schemas import Document
-from countersign.distribution.identity.callers import StoreRequest
-from countersign.distribution.identity.sessions import cookie_name
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route

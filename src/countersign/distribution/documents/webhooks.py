@@ -4,7 +4,7 @@ from typing import get_args
 
 from countersign.distribution.documents.examples import Examples
 from countersign.distribution.documents.schemas import ADDITION, Document, Schemas
-from countersign.distribution.webhooks.events import EventType
+from countersign.distribution.events import EventType
 from countersign.distribution.webhooks.schemas import SUBJECTS, WebhookEvent
 from countersign.kernel.webhooks.outbox import PING
 

@@ -3,10 +3,10 @@
 import re
 from datetime import timedelta
 
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.context import Store
 from countersign.distribution.documents import serving
 from countersign.distribution.documents.serving import DocumentOptions
-from countersign.distribution.identity.callers import StoreRequest
 from countersign.kernel import clock
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http.response import JSON, Response, encode

@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 import msgspec
 
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.documents import openapi, problems, serving
 from countersign.distribution.documents.health import API_VERSION
 from countersign.distribution.documents.operations import address_of, feature_of
 from countersign.distribution.documents.schemas import ADDITION, Document
 from countersign.distribution.documents.webhooks import SIGNING
-from countersign.distribution.identity.callers import StoreRequest
 from countersign.kernel.http.deprecation import GRACE
 from countersign.kernel.http.idempotency import VALID_S
 from countersign.kernel.http.rate_limit import WINDOW_S

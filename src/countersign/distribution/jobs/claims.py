@@ -6,8 +6,8 @@ what such a worker still says changes nothing, since its word is no longer in th
 
 from typing import Literal, NamedTuple, TypeAlias
 
+from countersign.distribution import events
 from countersign.distribution.jobs.kinds import BACKGROUND
-from countersign.distribution.webhooks import events
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Dialect, Row, Transaction

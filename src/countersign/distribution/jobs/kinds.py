@@ -7,8 +7,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from countersign.distribution.auth.callers import Caller
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Caller
 from countersign.kernel.database.port import Reader, Transaction
 
 BUILD, REQUESTED, BACKGROUND = 0, 1, 2

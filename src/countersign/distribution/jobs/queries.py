@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from countersign.distribution import events
 from countersign.distribution.jobs.kinds import BACKGROUND
 from countersign.distribution.jobs.schemas import JobStatus, Status
-from countersign.distribution.webhooks import events
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from countersign.distribution.auth.authentication import InsufficientScope
+from countersign.distribution.auth.callers import Caller, StoreRequest
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Caller, StoreRequest
-from countersign.distribution.identity.gate import InsufficientScope
 from countersign.distribution.jobs import queries, queue, runner, waiting
 from countersign.distribution.jobs.events import events
 from countersign.distribution.jobs.kinds import AnyJobType

@@ -2,8 +2,8 @@
 
 import msgspec
 
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.catalog.schemas import Channel, Cursor, Described, Limit
-from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.library import queries
 from countersign.kernel import clock
 from countersign.kernel.database.port import Row

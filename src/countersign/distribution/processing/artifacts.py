@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
+from countersign.distribution.auth.authentication import InsufficientScope
+from countersign.distribution.auth.callers import Caller
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Caller
-from countersign.distribution.identity.gate import InsufficientScope
 from countersign.distribution.jobs.kinds import Admitted
 from countersign.distribution.processing import queries
 from countersign.distribution.processing.queries import Artifact, Build

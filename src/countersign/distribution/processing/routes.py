@@ -1,7 +1,7 @@
 """DELETE /products/{id}/releases/{version}: a draft that is not wanted any more."""
 
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.catalog.visibility import ProductNotFound
-from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.processing import removal
 from countersign.distribution.processing.removal import Built
 from countersign.distribution.publishing.releases import AlreadyPublished, JustChanged

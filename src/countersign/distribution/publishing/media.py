@@ -7,11 +7,11 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
+from countersign.distribution.auth.callers import Caller
 from countersign.distribution.catalog import projection
 from countersign.distribution.catalog import queries as catalog
 from countersign.distribution.catalog.schemas import Media, MediaKind
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.identity.callers import Caller
 from countersign.distribution.publishing.films import HEAD_BYTES, media_type
 from countersign.distribution.publishing.images import encode_anew
 from countersign.distribution.publishing.rules import OwnedProduct

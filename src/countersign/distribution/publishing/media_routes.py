@@ -1,8 +1,8 @@
 """POST and DELETE /products/{id}/media, /media/uploads/{token}, GET /media/{sha256}."""
 
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.catalog.schemas import Media
 from countersign.distribution.catalog.visibility import ProductNotFound
-from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.publishing import media
 from countersign.distribution.publishing.films import UnsupportedVideo
 from countersign.distribution.publishing.images import MEDIA_TYPES, UnsupportedImage

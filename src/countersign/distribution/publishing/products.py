@@ -1,7 +1,7 @@
 """Creating, replacing and archiving a product, each in the caller's transaction."""
 
+from countersign.distribution.auth.organisations import SlugTaken
 from countersign.distribution.catalog import projection
-from countersign.distribution.identity.organisations import SlugTaken
 from countersign.distribution.publishing import queries
 from countersign.distribution.publishing.rules import OwnedProduct
 from countersign.distribution.publishing.schemas import ProductWrite

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from countersign.distribution import events
 from countersign.distribution.catalog import projection
 from countersign.distribution.catalog.schemas import Draft, Release
 from countersign.distribution.catalog.versions import sort_key
@@ -11,7 +12,6 @@ from countersign.distribution.publishing import queries
 from countersign.distribution.publishing.queries import ReleaseFile
 from countersign.distribution.publishing.rules import OwnedProduct, OwnedRelease
 from countersign.distribution.publishing.schemas import NewRelease, ReleaseUpdate
-from countersign.distribution.webhooks import events
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import Refused

@@ -1,11 +1,10 @@
 """POST, PUT, DELETE /products…, and the life of a release below it."""
 
+from countersign.distribution.auth.callers import StoreRequest
+from countersign.distribution.auth.organisations import SlugTaken, organisation_of
 from countersign.distribution.catalog import queries as catalog
 from countersign.distribution.catalog.schemas import Draft, ProductDetail, Release
 from countersign.distribution.catalog.visibility import ProductNotFound
-from countersign.distribution.identity.callers import StoreRequest
-from countersign.distribution.identity.choice import organisation_of
-from countersign.distribution.identity.organisations import SlugTaken
 from countersign.distribution.publishing import products, releases
 from countersign.distribution.publishing.releases import (
     AlreadyPublished,

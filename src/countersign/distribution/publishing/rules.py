@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+from countersign.distribution.auth.authentication import InsufficientScope
+from countersign.distribution.auth.callers import Caller
 from countersign.distribution.catalog import queries as catalog
 from countersign.distribution.catalog.visibility import ProductNotFound
-from countersign.distribution.identity.callers import Caller
-from countersign.distribution.identity.gate import InsufficientScope
 from countersign.kernel import ids
 from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import msgspec
 
+from countersign.distribution.auth.schemas import OwnOrg, Slug
 from countersign.distribution.catalog.schemas import Access, ChannelName, Kind, Platform, Status
-from countersign.distribution.identity.schemas import OwnOrg, Slug
 
 Title = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S", extra={"needs": "must not be blank"})]
 Description = Annotated[str, msgspec.Meta(max_length=20_000)]

@@ -11,10 +11,10 @@ from typing import Literal
 
 import msgspec
 
+from countersign.distribution.auth.callers import Caller
+from countersign.distribution.auth.organisations import organisation_of
 from countersign.distribution.catalog import queries as catalog
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import Caller
-from countersign.distribution.identity.choice import organisation_of
 from countersign.distribution.redeem import codes, queries
 from countersign.distribution.redeem.schemas import NewBatch
 from countersign.kernel import clock, ids

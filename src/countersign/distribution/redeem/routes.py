@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from countersign.distribution.identity.callers import StoreRequest
-from countersign.distribution.identity.choice import organisation_of
+from countersign.distribution.auth.callers import StoreRequest
+from countersign.distribution.auth.organisations import organisation_of
 from countersign.distribution.library import queries as library
 from countersign.distribution.redeem import issue, queries
 from countersign.distribution.redeem.issue import Prepared

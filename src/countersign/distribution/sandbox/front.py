@@ -10,10 +10,10 @@ store.
 from collections.abc import Callable, Container
 from typing import Any, NamedTuple
 
+from countersign.distribution.auth import api_keys, authentication
+from countersign.distribution.auth.api_keys import Key
+from countersign.distribution.auth.authentication import InsufficientScope
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.identity import gate, provisioned
-from countersign.distribution.identity.gate import InsufficientScope
-from countersign.distribution.identity.provisioned import Key
 from countersign.distribution.sandbox import addresses
 from countersign.distribution.sandbox.data_sets import DataSets
 from countersign.distribution.sandbox.parts import ROOT, Parts, way_in
@@ -90,9 +90,9 @@ class Front:
         carrier, presented = _presented(headers)
         if presented is None:
             return Visitor(None, headers.get("authorization") is not None, sent)
-        key = await provisioned.known(self._store, presented)
+        key = await api_keys.known(self._store, presented)
         if key is None:
-            refused = gate.rejected(self._store, "the key is not known, or was not used for too long")
+            refused = authentication.rejected(self._store, "the key is not known, or was not used for too long")
             refused.remedy = way_in(self._store)
             raise refused
         self._store.uses.note(key.id)
@@ -141,7 +141,7 @@ class Front:
             return "a" + self._store.addresses.sign(b"sandbox\0" + address.encode()).hex()[:40]
         if key.tier == "community":
             raise InsufficientScope("this key is for public reads, not for the sandbox", resolution=way_in(self._store))
-        return "k" + key.id.removeprefix(provisioned.PREFIX)[:40]
+        return "k" + key.id.removeprefix(api_keys.PREFIX)[:40]
 
     async def _refuse(self, refused: Refused, exchange: Exchange) -> None:
         """Tell the refusal; it counts against the address, so that keys cannot be guessed without end."""
@@ -168,7 +168,7 @@ def _presented(headers: Headers) -> tuple[bytes, str | None]:
     if presented is not None:
         return b"x-api-key", presented
     kind, _, token = (headers.get("authorization") or "").partition(" ")
-    is_key = kind.lower() == "bearer" and provisioned.is_key(token.strip())
+    is_key = kind.lower() == "bearer" and api_keys.is_key(token.strip())
     return b"authorization", token.strip() if is_key else None
 
 

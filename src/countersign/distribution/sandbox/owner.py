@@ -1,7 +1,7 @@
 """Whoever has the key of a data set: a person who owns an organisation in it."""
 
+from countersign.distribution.auth import organisations, people, queries, tokens
 from countersign.distribution.context import Store
-from countersign.distribution.identity import organisations, people, queries, tokens
 from countersign.kernel import clock
 
 EMAIL = "owner@sandbox.example"

@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.sandbox import folders
 from countersign.distribution.sandbox.folders import SandboxesFull
 from countersign.distribution.sandbox.schemas import SandboxHealth, SandboxMetadata, SandboxTelemetry

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from countersign.distribution.webhooks import events
+from countersign.distribution import events
 from countersign.kernel import clock
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.reencryption import EncryptedColumn

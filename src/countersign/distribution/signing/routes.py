@@ -1,8 +1,8 @@
 """/org/signing-keys: the keys an organisation's builds are signed with, for admin:org."""
 
-from countersign.distribution.identity.callers import StoreRequest
-from countersign.distribution.identity.choice import organisation_of
-from countersign.distribution.identity.schemas import OrgQuery
+from countersign.distribution.auth.callers import StoreRequest
+from countersign.distribution.auth.organisations import organisation_of
+from countersign.distribution.auth.schemas import OrgQuery
 from countersign.distribution.signing import keys, queries
 from countersign.distribution.signing.keys import KeyJustRotated
 from countersign.kernel.http import response

@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
+from countersign.distribution.auth import authentication
+from countersign.distribution.auth.callers import Caller, StoreRequest
 from countersign.distribution.context import Store
-from countersign.distribution.identity import gate
-from countersign.distribution.identity.callers import Caller, StoreRequest
 from countersign.distribution.tools.operation import BadArgument, Operation, operation
 from countersign.kernel import json_reader
 from countersign.kernel.errors import Refused
@@ -83,7 +83,7 @@ class StoreTools:
         if not _may(context.caller, wanted.route):
             if context.caller.is_anonymous or context.caller.kind == "key":
                 detail = f"the tool {name} needs a token"
-                raise gate.unauthenticated(context.context, detail, scope=wanted.route.scope, resource=PATH)
+                raise authentication.unauthenticated(context.context, detail, scope=wanted.route.scope, resource=PATH)
             raise UnknownTool(name)
         try:
             json_reader.require_unique_keys(arguments)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.context import Store
-from countersign.distribution.identity.callers import StoreRequest
 from countersign.distribution.uploads import queries, rules
 from countersign.distribution.uploads.body import Body
 from countersign.distribution.uploads.finish import finish

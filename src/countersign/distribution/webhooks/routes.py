@@ -1,8 +1,8 @@
 """/org/webhooks: where an organisation's events are sent, for admin:org."""
 
-from countersign.distribution.identity.callers import StoreRequest
-from countersign.distribution.identity.choice import organisation_of
-from countersign.distribution.webhooks.events import outbox_of
+from countersign.distribution.auth.callers import StoreRequest
+from countersign.distribution.auth.organisations import organisation_of
+from countersign.distribution.events import outbox_of
 from countersign.distribution.webhooks.schemas import (
     DeliveriesQuery,
     Delivery,

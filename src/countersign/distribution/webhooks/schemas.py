@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from countersign.distribution.identity.schemas import OwnOrg
-from countersign.distribution.webhooks.events import EventType
+from countersign.distribution.auth.schemas import OwnOrg
+from countersign.distribution.events import EventType
 from countersign.kernel.http.response import CursorText, Moment, Uri, Uuid
 from countersign.kernel.webhooks.outbox import State
 

@@ -1,0 +1,1 @@
+"""Authentication and authorization: people, organisations, sessions, tokens, OAuth, agents and API keys."""

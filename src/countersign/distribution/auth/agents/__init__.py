@@ -1,0 +1,1 @@
+"""Agents: registration, the claim by a person, and the tokens they get."""

@@ -1,0 +1,1 @@
+"""Trusted identity providers: the list of issuers, their keys, and what they assert."""

@@ -1,0 +1,1 @@
+"""OAuth endpoints: tokens, authorization with consent, revocation, and metadata."""

@@ -1,1 +1,0 @@
-"""Who calls: organisations, people, OAuth clients, sessions and tokens."""

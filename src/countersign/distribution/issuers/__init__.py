@@ -1,1 +1,0 @@
-"""Identity providers that are trusted: which, their keys, and what they assert."""

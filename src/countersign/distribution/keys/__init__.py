@@ -1,1 +1,0 @@
-"""Self-serve keys: anybody may take one, and it opens nothing that is anybody's own."""

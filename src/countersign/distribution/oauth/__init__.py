@@ -1,1 +1,0 @@
-"""The OAuth endpoints: tokens, authorization with consent, revocation, and the metadata that leads to them."""
