@@ -34,7 +34,7 @@ FILL = """
 async def fill(data: Path, url: str, size_mib: int) -> None:
     """Make a store with so much in its database and its files."""
     from countersign.distribution import opening
-    from countersign.distribution.uploads import blobs
+    from countersign.distribution.releases import blobs
     from countersign.settings import Settings
 
     chance = random.Random(3)

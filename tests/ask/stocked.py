@@ -8,9 +8,9 @@ from typing import Any
 from countersign.distribution.auth import organisations
 from countersign.distribution.catalog import projection
 from countersign.distribution.context import Store
-from countersign.distribution.publishing import products, releases
-from countersign.distribution.publishing.rules import OwnedProduct
-from countersign.distribution.publishing.schemas import NewRelease, ProductWrite
+from countersign.distribution.releases import publishing
+from countersign.distribution.releases.permissions import OwnedProduct
+from countersign.distribution.releases.schemas import NewRelease, ProductWrite
 from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
 
@@ -36,7 +36,7 @@ async def _product(transaction: Transaction, org_id: str, product: dict[str, Any
     body = ProductWrite(**given)
     moments = [_moment(each["published_at"]) for each in product["releases"] if each.get("published_at")]
     with clock.fixed(min(moments, default=clock.now())):
-        product_id = await products.create(transaction, org_id, body)
+        product_id = await publishing.create(transaction, org_id, body)
     owned = OwnedProduct(product_id, org_id, product["org"], body.slug, "public", body.access, clock.now())
     for release in product["releases"]:
         await _release(transaction, owned, release)
@@ -47,9 +47,9 @@ async def _release(transaction: Transaction, product: OwnedProduct, release: dic
     is_draft = release["status"] == "draft"
     with clock.fixed(clock.now() if is_draft else _moment(release["published_at"])):
         drafted = NewRelease(release["version"], release["channel"], release.get("notes"))
-        release_id = await releases.draft(transaction, product, drafted)
+        release_id = await publishing.draft(transaction, product, drafted)
         if not is_draft:
-            await releases.mark_published(transaction, release_id)
+            await publishing.mark_published(transaction, release_id)
     if release["status"] == "yanked":
         await transaction.run(YANK, release_id)
 

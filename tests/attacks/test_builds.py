@@ -11,12 +11,11 @@ import msgspec
 import pytest
 from backports import zstd
 
-from countersign.distribution.builds import collector
-from countersign.distribution.processing import gc, queries, removal, sbom
-from countersign.distribution.processing.queries import Build
-from countersign.distribution.publishing.releases import JustChanged
-from countersign.distribution.publishing.rules import OwnedProduct, OwnedRelease
-from countersign.distribution.uploads import blobs
+from countersign.distribution.releases import blob_gc, blobs
+from countersign.distribution.releases.permissions import OwnedProduct, OwnedRelease
+from countersign.distribution.releases.processing import chunk_gc, draft_removal, queries, sbom
+from countersign.distribution.releases.processing.queries import Build
+from countersign.distribution.releases.publishing import JustChanged
 from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 from countersign.updates import chunks
@@ -223,7 +222,7 @@ async def test_what_builds_consist_of_is_never_collected(works: Works) -> None:
         await blobs.condemn(database, sha256, later)
     assert await blobs.condemned(database, 100) == []
     with clock.fixed(later):
-        await collector.collect(works.store)
+        await blob_gc.collect(works.store)
     assert len(digests) >= 5
     assert [await works.store.blobs.size(sha256) is None for sha256 in digests] == [False] * len(digests)
 
@@ -234,7 +233,7 @@ async def test_a_chunk_that_is_used_again_while_it_is_swept_stays(works: Works) 
     ((org_id, name),) = await works.store.database.fetch("SELECT org_id, id FROM chunk ORDER BY id LIMIT 1")
 
     async with works.store.database.transaction() as transaction:
-        assert await transaction.run(gc.FORGET_CHUNK, org_id, name) == 0
+        assert await transaction.run(chunk_gc.FORGET_CHUNK, org_id, name) == 0
 
 
 async def test_a_signed_manifest_of_another_build_is_not_believed(works: Works) -> None:
@@ -278,11 +277,11 @@ async def test_a_draft_that_is_processed_while_it_is_removed_is_not_removed_in_p
     assert artifact is not None
     product = OwnedProduct(artifact.product_id, artifact.org_id, artifact.org, artifact.product, "draft", "free", 0)
     owned = OwnedRelease(product, artifact.release_id, artifact.version, artifact.channel, "draft")
-    seen = await removal.built(works.store, artifact.release_id)
+    seen = await draft_removal.built(works.store, artifact.release_id)
     await works.done("build.process", artifact_id)
 
     with pytest.raises(JustChanged):
         async with works.store.database.transaction() as transaction:
-            await removal.remove(transaction, owned, seen)
+            await draft_removal.remove(transaction, owned, seen)
 
     assert (await works.done("artifact.verify", artifact_id))["ok"]

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from countersign.distribution.jobs import queries
-from countersign.distribution.processing import apart, delta, reader
-from countersign.distribution.processing.types import TYPES
+from countersign.distribution.releases.processing import deltas, sandboxed_process
+from countersign.distribution.releases.processing.types import TYPES
 from countersign.kernel import ids
 from countersign.updates.chunks import chunk_id
 from countersign.updates.deltas.messages import Order, Wanted, decode
@@ -58,7 +58,7 @@ async def test_updates_are_prepared_by_the_store_alone(works: Works) -> None:
     payload = {"from_artifact": ids.new_uuid(), "to_artifact": ids.new_uuid()}
 
     answer = await works.shop.world.call(
-        "POST", "/jobs", works.shop.token, json={"type": "delta.make", "payload": payload}
+        "POST", "/jobs", works.shop.token, json={"type": "deltas.make", "payload": payload}
     )
 
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_job_type")
@@ -127,10 +127,10 @@ async def test_strangers_bytes_are_read_by_a_process_without_rights(works: Works
     path = tmp_path / "game.tar"
     path.write_bytes(tar({"a": noise(9 << 20)}))
 
-    async with reader.reading(works.store.settings, path, "game.tar", chunks=True, plain=True) as reading:
+    async with sandboxed_process.reading(works.store.settings, path, "game.tar", chunks=True, plain=True) as reading:
         while not isinstance(await reading.next(), Asked):
             continue
-        assert [is_confined(each) for each in children(reader.PROGRAM)] == [True]
+        assert [is_confined(each) for each in children(sandboxed_process.PROGRAM)] == [True]
 
 
 async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() -> None:
@@ -138,10 +138,10 @@ async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() 
     side = [File("a", 0o644, 1, hashlib.sha256(b"a").hexdigest(), chunk_id(b"a"), [])]
     other = [File("a", 0o644, 1, hashlib.sha256(b"b").hexdigest(), chunk_id(b"b"), [])]
 
-    async with apart.started(delta.PROGRAM) as process:
+    async with sandboxed_process.started(deltas.PROGRAM) as process:
         await process.say(msgspec.msgpack.encode(Order(side, other, 1 << 20, 1 << 30, 60)))
         assert isinstance(decode(await process.hear()), Wanted)
-        assert [is_confined(each) for each in children(delta.PROGRAM)] == [True]
+        assert [is_confined(each) for each in children(deltas.PROGRAM)] == [True]
 
 
 async def test_a_process_that_reads_strangers_bytes_knows_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +149,7 @@ async def test_a_process_that_reads_strangers_bytes_knows_no_setting(monkeypatch
     monkeypatch.setenv("COUNTERSIGN_MASTER_KEY", "the-secret")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "the-secret")
 
-    async with apart.started("tests.attacks.telling"):
+    async with sandboxed_process.started("tests.attacks.telling"):
         while not (found := [int(each["Pid"]) for each in children("tests.attacks.telling")]):
             await asyncio.sleep(0.01)
         assert b"the-secret" not in Path(f"/proc/{found[0]}/environ").read_bytes()

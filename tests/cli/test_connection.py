@@ -9,8 +9,8 @@ import pytest
 from countersign.cli import output
 from countersign.cli.output import Exit
 from countersign.distribution import app as distribution
-from countersign.distribution.builds.download import NotEntitled
 from countersign.distribution.catalog.visibility import ProductNotFound
+from countersign.distribution.releases.download import NotEntitled
 from countersign.kernel.errors import NotFound, Refused, Unavailable
 from countersign.records import app as records
 from tests.cli.conftest import Run, Scripted

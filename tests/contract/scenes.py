@@ -5,7 +5,7 @@ from typing import Any
 
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import Store
-from countersign.distribution.publishing.schemas import ProductWrite
+from countersign.distribution.releases.schemas import ProductWrite
 from countersign.kernel import clock
 from countersign.kernel.http.routing import Route
 from tests.distribution.world import World

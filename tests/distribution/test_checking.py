@@ -5,13 +5,13 @@ import os
 from pathlib import Path
 
 from countersign.distribution import opening
-from countersign.distribution.uploads import blobs, checking
+from countersign.distribution.releases import blobs
 from countersign.kernel.blobs import layout
 from countersign.settings import Settings
 
 
 def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_path: Path) -> None:
-    async def run() -> tuple[dict[str, checking.What | None], list[str]]:
+    async def run() -> tuple[dict[str, blobs.What | None], list[str]]:
         settings = Settings(data=str(tmp_path), reserve_mib=0)
         async with opening.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
             made = [await store.blobs.put(text.encode()) for text in ("kept", "lost", "changed", "old", "new")]
@@ -23,7 +23,7 @@ def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_
             path.chmod(0o600)
             path.write_bytes(b"chanced")
             os.utime(tmp_path / "blobs" / layout.sealed_name(made[3]), (1, 1))
-            found = {each.sha256: each.what async for each in checking.looked_at(store.database, store.blobs)}
+            found = {each.sha256: each.what async for each in blobs.looked_at(store.database, store.blobs)}
         return found, made
 
     found, (kept, lost, changed, old, _) = asyncio.run(run())

@@ -16,8 +16,8 @@ from obstore.store import S3Store
 
 from countersign.distribution import app as distribution
 from countersign.distribution import opening
-from countersign.distribution.builds import collector
 from countersign.distribution.context import Store
+from countersign.distribution.releases import blob_gc
 from countersign.kernel import clock, connection_urls, ids, installation_id
 from countersign.kernel.blobs.open import read_address
 from countersign.kernel.blobs.port import BlobStore
@@ -92,7 +92,7 @@ def installation(request: pytest.FixtureRequest, settings: Settings, monkeypatch
         url = f"s3://{bucket.name}/store?endpoint={bucket.endpoint}&region=us-east-1&allow_http=true"
         settings = replace(settings, blobs_url=url)
     new: PostgresFactory | None = request.getfixturevalue("new_postgres_url") if settings.database_url else None
-    monkeypatch.setattr(collector, "SPARED_S", -7200)
+    monkeypatch.setattr(blob_gc, "SPARED_S", -7200)
     if not settings.database_url:
         begun(Path(settings.data))
     return Installation(settings, lambda template: new(template) if new else "")
@@ -125,7 +125,7 @@ async def begin(installation: Installation) -> str:
     """Serve the installation for the first time, and store a file; its id."""
     async with shop_at(installation) as shop:
         await shop.upload(OLD, "old")
-        assert await collector.collect(shop.store) == (0, 0, 0, "")
+        assert await blob_gc.collect(shop.store) == (0, 0, 0, "")
         return (await shop.store.database.fetch(installation_id.STORED))[0][0]
 
 
@@ -134,7 +134,7 @@ async def go_on(installation: Installation) -> None:
     async with shop_at(installation) as shop:
         await shop.upload(NEW, "new")
         await shop.put(await shop.address(1000, "half"), NEW[:500], "bytes 0-499/1000")
-        assert await collector.collect(shop.store) == (0, 0, 0, "")
+        assert await blob_gc.collect(shop.store) == (0, 0, 0, "")
 
 
 async def refusal(installation: Installation) -> InstallationMismatch:
@@ -221,17 +221,17 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
     older.put_back()
 
     async with opened(older.settings) as store:
-        stopped = (await collector.collect(store)).stopped
+        stopped = (await blob_gc.collect(store)).stopped
         assert "older state" in stopped
         assert await installation.stored() == before
-        report = await collector.report(store.database)
+        report = await blob_gc.report(store.database)
         assert report is not None
         assert "installation adopt" in report.stopped
 
         places = opening.places_of(older.settings, store.database, store.blobs)
         await installation_id.adopt(places, ids.new_uuid(), clock.now())
-        after = await collector.collect(store)
-        report = await collector.report(store.database)
+        after = await blob_gc.collect(store)
+        report = await blob_gc.report(store.database)
 
     assert report is not None
     assert (after.blobs, after.stopped) == (0, "")
@@ -251,7 +251,7 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
     files = installation.files
 
     async with opened(installation.settings) as one, opened_with(copy.settings, files) as two:
-        first, second, third = [await collector.collect(each) for each in (one, two, one)]
+        first, second, third = [await blob_gc.collect(each) for each in (one, two, one)]
 
     assert (first.stopped, third.stopped) == ("", "")
     assert "another copy" in second.stopped
@@ -365,7 +365,7 @@ async def test_the_collector_stops_where_the_blob_store_becomes_anothers(install
             await transaction.run("DELETE FROM artifact")
         await shop.store.blobs.mark(b'{"id": "another", "collected_at": 0}', is_new=False)
 
-        collected = await collector.collect(shop.store)
+        collected = await blob_gc.collect(shop.store)
 
         assert "another" in collected.stopped
         assert sha256_of(OLD) in await installation.stored()

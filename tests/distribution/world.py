@@ -9,8 +9,8 @@ from countersign.distribution.auth import clients, organisations, people, querie
 from countersign.distribution.catalog import projection
 from countersign.distribution.context import Store
 from countersign.distribution.library import queries as library
-from countersign.distribution.publishing import products
-from countersign.distribution.publishing.schemas import ProductWrite
+from countersign.distribution.releases import publishing
+from countersign.distribution.releases.schemas import ProductWrite
 from countersign.distribution.scopes import Role
 from countersign.kernel import clock
 
@@ -64,7 +64,7 @@ class World:
         for name, value in given.items():
             setattr(body, name, value)
         async with self.store.database.transaction() as transaction:
-            return await products.create(transaction, found.id, body)
+            return await publishing.create(transaction, found.id, body)
 
     async def grant(self, email: str, *product_ids: str) -> None:
         """Entitle a person to products."""

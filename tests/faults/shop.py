@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from countersign.distribution import app as distribution
 from countersign.distribution.auth import clients, organisations, people, tokens
 from countersign.distribution.context import Store
-from countersign.distribution.publishing import products
-from countersign.distribution.publishing.schemas import ProductWrite
 from countersign.distribution.redeem import codes, issue
+from countersign.distribution.releases import publishing
+from countersign.distribution.releases.schemas import ProductWrite
 from countersign.settings import Settings
 from tests.faults.lives import Lives
 from tests.servers.countersign import MASTER_KEY
@@ -57,7 +57,7 @@ async def product(store: Store, org_id: str, slug: str) -> str:
     body = ProductWrite(slug=slug, title=slug.title(), kind="game", platforms=["linux"])
     body.status = "public"
     async with store.database.transaction() as transaction:
-        return await products.create(transaction, org_id, body)
+        return await publishing.create(transaction, org_id, body)
 
 
 async def promo(store: Store, org_id: str, product_id: str, text: str, uses: int) -> None:

@@ -21,9 +21,9 @@ from countersign.archives.reading import read as read_archive
 from countersign.distribution.ask import conditions, items, lexicon
 from countersign.distribution.auth import clients
 from countersign.distribution.catalog import public, versions, words
-from countersign.distribution.processing import sbom
-from countersign.distribution.publishing.schemas import ProductWrite
 from countersign.distribution.redeem import codes
+from countersign.distribution.releases.processing import sbom
+from countersign.distribution.releases.schemas import ProductWrite
 from countersign.kernel import telemetry, tracing
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import decode, range_response, response

@@ -7,7 +7,7 @@ from countersign.backup.databases import PostgresDatabases, SqliteDatabases, fil
 from countersign.backup.making import Blobs
 from countersign.cli import output, progress
 from countersign.distribution import opening
-from countersign.distribution.uploads import blobs
+from countersign.distribution.releases import blobs
 from countersign.kernel import clock
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore

@@ -14,9 +14,9 @@ from countersign.cli import configuration, lock, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
-from countersign.distribution.builds import collector
-from countersign.distribution.builds.collector import Collected, Report
 from countersign.distribution.context import Store
+from countersign.distribution.releases import blob_gc
+from countersign.distribution.releases.blob_gc import Collected, Report
 from countersign.kernel import clock, ids, installation_id
 from countersign.kernel.database import migrate
 from countersign.kernel.database.port import Database
@@ -103,8 +103,8 @@ def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
     """
 
     async def work(opened: Store) -> tuple[Collected, Report | None]:
-        done = await collector.collect(opened, is_confirmed=yes, takes_unknown=unknown)
-        return done, await collector.report(opened.database)
+        done = await blob_gc.collect(opened, is_confirmed=yes, takes_unknown=unknown)
+        return done, await blob_gc.report(opened.database)
 
     done, report = store.run(data, COLLECTING, work)
     value: dict[str, object] = {"removed": done.blobs, "uploads": done.uploads + done.staged, "stopped": done.stopped}
@@ -170,7 +170,7 @@ async def _report(places: InstallationPlaces) -> tuple[Report | None, list[str]]
     database, blobs = places.database, places.blobs
     if database is None or blobs is None or await migrate.pending(database, opening.MIGRATIONS):
         return None, []
-    report = await collector.report(database)
+    report = await blob_gc.report(database)
     notes = report.notes if report else []
     try:
         await installation_id.require_latest(database, blobs, places.blobs_name)

@@ -18,8 +18,7 @@ from countersign.cli import installation_id as installations
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
-from countersign.distribution.uploads import blobs
-from countersign.distribution.uploads import queries as uploads
+from countersign.distribution.releases import blobs, uploads
 from countersign.kernel import clock, connection_urls, ids, installation_id
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore

@@ -15,7 +15,7 @@ from countersign.cli import audit, configuration, installation, keys, output, pa
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.distribution import opening
-from countersign.distribution.uploads import checking
+from countersign.distribution.releases import blobs
 from countersign.kernel.database import migrate, migration_marker
 from countersign.kernel.errors import Refused
 from countersign.kernel.reencryption import KeyUsage
@@ -39,7 +39,7 @@ OPEN_NOT = (
 Place: TypeAlias = tuple[int, int, str]
 """Where an archive is damaged: the first byte, the one after the last, and in words."""
 
-MEANINGS: dict[checking.What, str] = {
+MEANINGS: dict[blobs.What, str] = {
     "missing": "the database refers to it, and the blob store does not have it",
     "changed": "its bytes are not the ones that were stored",
     "surplus": "the database does not know it; the collector keeps it",
@@ -242,7 +242,7 @@ async def _blobs(settings: Settings) -> AsyncIterator[Finding]:
     told = installation.teller()
     done = 0
     async with store.TABLES.opened(settings) as database:
-        async for blob in checking.looked_at(database, installation.store(settings)):
+        async for blob in blobs.looked_at(database, installation.store(settings)):
             done += blob.size
             told("reading files", done)
             if blob.what is not None:

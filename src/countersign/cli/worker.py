@@ -13,7 +13,7 @@ from countersign.cli import configuration, lifecycle, store
 from countersign.distribution import app
 from countersign.distribution.context import Store
 from countersign.distribution.jobs import process
-from countersign.distribution.processing import apart, reader
+from countersign.distribution.releases.processing import sandboxed_process
 from countersign.kernel import telemetry
 from countersign.settings import Settings
 
@@ -68,7 +68,7 @@ async def _opened(settings: Settings, root_url: str, is_loopback: bool) -> Async
     """The store with fewer connections than a server needs: a job is alone in its process. The process that reads
     artifacts is kept ready, but for data sets of the sandbox, whose workers come and go."""
     few = replace(settings, database_pool=min(MAX_CONNECTIONS, settings.database_pool))
-    ready = nullcontext() if settings.storage_mib else apart.kept_ready(reader.PROGRAM)
+    ready = nullcontext() if settings.storage_mib else sandboxed_process.kept_ready(sandboxed_process.PROGRAM)
     async with app.opened(few, root_url, is_loopback=is_loopback) as opened, ready:
         yield opened
 

@@ -20,23 +20,22 @@ from countersign.distribution.auth.identity_providers import trusted_issuers as 
 from countersign.distribution.auth.oauth import authorization_code, consents, dynamic_clients
 from countersign.distribution.auth.oauth import routes as oauth
 from countersign.distribution.batch import routes as batch
-from countersign.distribution.builds import collector
-from countersign.distribution.builds import routes as builds
 from countersign.distribution.catalog import routes as catalog
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.delivery import routes as delivery
 from countersign.distribution.documents import health, home
 from countersign.distribution.documents import routes as documents
 from countersign.distribution.jobs import queries as job_table
 from countersign.distribution.jobs import routes as jobs
 from countersign.distribution.jobs.kinds import AnyJobType
 from countersign.distribution.library import routes as library
-from countersign.distribution.processing import gc, types
-from countersign.distribution.processing import routes as processing
-from countersign.distribution.publishing import media_routes
-from countersign.distribution.publishing import routes as publishing
 from countersign.distribution.redeem import issue
 from countersign.distribution.redeem import routes as redeem
+from countersign.distribution.releases import artifact_routes as builds
+from countersign.distribution.releases import blob_gc, media
+from countersign.distribution.releases import delivery_routes as delivery
+from countersign.distribution.releases import routes as publishing
+from countersign.distribution.releases.processing import chunk_gc, types
+from countersign.distribution.releases.processing import draft_removal as processing
 from countersign.distribution.sandbox import folders, original
 from countersign.distribution.sandbox import routes as sandbox
 from countersign.distribution.sandbox.front import Front
@@ -63,7 +62,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *home.ROUTES,
     *catalog.ROUTES,
     *publishing.ROUTES,
-    *media_routes.ROUTES,
+    *media.ROUTES,
     *builds.ROUTES,
     *processing.ROUTES,
     *delivery.ROUTES,
@@ -193,8 +192,8 @@ async def tend(store: Store) -> None:
     webhooks, data sets of the sandbox; and write down when agents and keys were last used."""
     # First, so that no key is forgotten that was just used.
     await _record_uses(store)
-    await gc.sweep(store)
-    await collector.collect(store)
+    await chunk_gc.sweep(store)
+    await blob_gc.collect(store)
     await issue.collect_abandoned(store)
     async with store.database.transaction() as transaction:
         await idempotency.forget_old(transaction)

@@ -13,18 +13,16 @@ import tarfile
 from typing import NamedTuple, get_args
 
 from countersign.distribution.auth import clients, organisations, people, queries
-from countersign.distribution.builds import artifacts
 from countersign.distribution.catalog import projection
 from countersign.distribution.catalog.schemas import ChannelName, Platform
 from countersign.distribution.context import Store
 from countersign.distribution.demo_texts import ALL
 from countersign.distribution.library import queries as library
-from countersign.distribution.publishing import products, releases
-from countersign.distribution.publishing.rules import OwnedProduct
-from countersign.distribution.publishing.schemas import NewRelease, ProductWrite
 from countersign.distribution.redeem import issue
-from countersign.distribution.uploads import blobs
-from countersign.distribution.uploads.purposes import Content
+from countersign.distribution.releases import artifacts, blobs, publishing
+from countersign.distribution.releases.permissions import OwnedProduct
+from countersign.distribution.releases.schemas import NewRelease, ProductWrite
+from countersign.distribution.releases.uploads import Content
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
@@ -180,15 +178,15 @@ async def _product(transaction: Transaction, org_id: str, org_slug: str, place: 
         status="public",
     )
     with clock.fixed(_day(place)):
-        product_id = await products.create(transaction, org_id, body)
+        product_id = await publishing.create(transaction, org_id, body)
     product = OwnedProduct(product_id, org_id, org_slug, body.slug, "public", body.access, _day(place))
     for each in plan:
         with clock.fixed(each.at):
             drafted = NewRelease(each.version, each.channel, f"What is new in {each.version} of {title.name}.")
-            release_id = await releases.draft(transaction, product, drafted)
+            release_id = await publishing.draft(transaction, product, drafted)
             content = Content(each.sha256, len(each.content))
             await artifacts.put_ready(transaction, release_id, each.filename, content, each.platform)
             # The catalog's view is written once, after the last release.
-            await releases.mark_published(transaction, release_id)
+            await publishing.mark_published(transaction, release_id)
     await projection.refresh(transaction, product_id, reindex=False)
     return product_id

@@ -5,7 +5,7 @@ from countersign.distribution.auth import queries as identity
 from countersign.distribution.auth import token_keys
 from countersign.distribution.auth.agents import registrations
 from countersign.distribution.auth.oauth import consents
-from countersign.distribution.uploads import queries as uploads
+from countersign.distribution.releases import uploads
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.security.masterkey import MasterKey
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from countersign.distribution import encrypted_columns, opening
 from countersign.distribution.auth import token_keys
-from countersign.distribution.builds import collector
 from countersign.distribution.context import Store
 from countersign.distribution.jobs import queries as jobs
-from countersign.distribution.uploads import blobs
+from countersign.distribution.releases import blob_gc, blobs
 from countersign.kernel import installation_id, metrics, reencryption
 from countersign.kernel.database import instrumentation, migrate, versions
 from countersign.kernel.errors import Unavailable
@@ -37,8 +36,8 @@ def watched(store: Store) -> ServiceChecks:
     """The store's checks and numbers."""
     # Reported as 0 until there is one.
     SIGN_INS_FAILED.of(NAME)
-    collector.REMOVED.of()
-    collector.REMOVED_BYTES.of()
+    blob_gc.REMOVED.of()
+    blob_gc.REMOVED_BYTES.of()
     checks = (
         Check(f"{NAME} database", partial(_writable, store)),
         Check(f"{NAME} migrations", partial(migrate.check_current, store.database, opening.MIGRATIONS)),
@@ -72,7 +71,7 @@ async def _installed(store: Store) -> str:
     """Fails where the blob store belongs to another installation; what the collector reports is told."""
     places = opening.places_of(store.settings, store.database, store.blobs)
     found = await installation_id.examine(places)
-    made = await collector.report(store.database)
+    made = await blob_gc.report(store.database)
     return "; ".join([f"id {found.known or 'not recorded yet'}", *(made.notes if made else ())])
 
 
@@ -81,7 +80,7 @@ async def _measured(store: Store) -> Iterable[Sample]:
     samples = [Sample(BLOBS, count), Sample(BLOB_BYTES, size)]
     samples += [Sample(JOBS, each, (status,)) for status, each in (await jobs.counts(store.database)).items()]
     samples += [Sample(OLDEST, each, (status,)) for status, each in (await jobs.oldest_s(store.database)).items()]
-    made = await collector.report(store.database)
+    made = await blob_gc.report(store.database)
     samples += [
         Sample(UNKNOWN, made.unknown if made else 0),
         Sample(UNKNOWN_BYTES, made.unknown_bytes if made else 0),

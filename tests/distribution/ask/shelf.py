@@ -10,9 +10,9 @@ from countersign.distribution.catalog import projection
 from countersign.distribution.catalog.schemas import Access, ChannelName, Kind, Platform, Status
 from countersign.distribution.catalog.versions import sort_key
 from countersign.distribution.context import Store
-from countersign.distribution.publishing import products, releases
-from countersign.distribution.publishing.rules import OwnedProduct
-from countersign.distribution.publishing.schemas import NewRelease, ProductWrite
+from countersign.distribution.releases import publishing
+from countersign.distribution.releases.permissions import OwnedProduct
+from countersign.distribution.releases.schemas import NewRelease, ProductWrite
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 
@@ -283,14 +283,14 @@ async def stocked(store: Store, items: Sequence[Item] = ITEMS, orgs: Sequence[tu
                 status=item.status,
                 description=item.description,
             )
-            product_id = await products.create(transaction, made[item.org], body)
+            product_id = await publishing.create(transaction, made[item.org], body)
             owned = OwnedProduct(product_id, made[item.org], item.org, item.slug, item.status, item.access, Instant(0))
             for each in item.versions:
                 with clock.fixed(at(each.day)):
                     drafted = NewRelease(each.version, each.channel, each.notes or None)
-                    release_id = await releases.draft(transaction, owned, drafted)
+                    release_id = await publishing.draft(transaction, owned, drafted)
                     if each.status != "draft":
-                        await releases.mark_published(transaction, release_id)
+                        await publishing.mark_published(transaction, release_id)
                     if each.status == "yanked":
                         await transaction.run(YANK, release_id)
             await projection.refresh(transaction, product_id)

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from countersign.distribution.builds import collector
-from countersign.distribution.builds.artifacts import ARTIFACT
-from countersign.distribution.builds.collector import Collected
-from countersign.distribution.uploads import blobs, queries
-from countersign.distribution.uploads.finish import finish
+from countersign.distribution.releases import blob_gc, blobs, uploads
+from countersign.distribution.releases.artifacts import ARTIFACT
+from countersign.distribution.releases.blob_gc import Collected
+from countersign.distribution.releases.receive_upload import finish
 from countersign.kernel import clock
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
@@ -30,7 +29,7 @@ DIGEST = sha256_of(DATA)
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the collector believe that it is two hours later."""
-    monkeypatch.setattr(collector, "SPARED_S", -7200)
+    monkeypatch.setattr(blob_gc, "SPARED_S", -7200)
 
 
 async def sealed(shop: Shop) -> list[str]:
@@ -60,7 +59,7 @@ async def test_an_expired_upload_goes_with_its_bytes_and_its_artifact(shop: Shop
     await shop.put(address, DATA[:500], "bytes 0-499/1000")
     await run(shop, "UPDATE upload SET expires_at = $1", clock.now())
 
-    collected = await collector.collect(shop.store)
+    collected = await blob_gc.collect(shop.store)
 
     assert collected == Collected(1, 0, 0)
     assert await staged(shop) == []
@@ -79,7 +78,7 @@ async def test_what_is_in_use_or_young_is_spared(shop: Shop) -> None:
     await shop.announce(1000, "again")
     await run(shop, "DELETE FROM blob WHERE sha256 = $1", sha256_of(pattern(50)))
 
-    assert await collector.collect(shop.store) == Collected(0, 0, 0)
+    assert await blob_gc.collect(shop.store) == Collected(0, 0, 0)
     assert len(await sealed(shop)) == 2
     assert len(await staged(shop)) == 2
     assert await shop.received(address) == [[0, 499]]
@@ -90,7 +89,7 @@ async def test_a_finished_upload_expires_without_its_artifact(shop: Shop) -> Non
     done = await shop.upload(DATA)
     await run(shop, "UPDATE upload SET expires_at = $1", clock.now())
 
-    assert await collector.collect(shop.store) == Collected(1, 0, 0)
+    assert await blob_gc.collect(shop.store) == Collected(1, 0, 0)
     assert (await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token)).content == DATA
 
 
@@ -99,7 +98,7 @@ async def test_bytes_that_nothing_refers_to_go(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
 
-    assert await collector.collect(shop.store) == Collected(0, 0, 1)
+    assert await blob_gc.collect(shop.store) == Collected(0, 0, 1)
     assert await sealed(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 
@@ -111,43 +110,43 @@ async def test_sealed_bytes_that_the_database_never_knew_are_kept_and_reported(s
     await run(shop, "DELETE FROM blob")
     await run(shop, "DELETE FROM idle_blob")
 
-    assert await collector.collect(shop.store) == Collected(0, 0, 0)
-    report = await collector.report(shop.store.database)
+    assert await blob_gc.collect(shop.store) == Collected(0, 0, 0)
+    report = await blob_gc.report(shop.store.database)
 
     assert report is not None
     assert report[1:] == (1, 0, 1, len(DATA), "")
     assert report.notes == ["1 stored files (1000 bytes) are unknown to the database: kept"]
     assert await sealed(shop) == [DIGEST]
     # An operator may have them removed, like any file from which the last reference went now.
-    assert (await collector.collect(shop.store, takes_unknown=True)).blobs == 0
-    assert (await collector.collect(shop.store)).blobs == 1
+    assert (await blob_gc.collect(shop.store, takes_unknown=True)).blobs == 0
+    assert (await blob_gc.collect(shop.store)).blobs == 1
 
 
 async def test_bytes_stay_for_a_day_after_the_last_reference_went(shop: Shop) -> None:
     await shop.upload(DATA)
     with clock.fixed(clock.later(clock.now(), seconds=7 * 86_400)):
         await orphan(shop)
-        assert (await collector.collect(shop.store)).blobs == 0
+        assert (await blob_gc.collect(shop.store)).blobs == 0
     with clock.fixed(clock.later(clock.now(), seconds=8 * 86_400 - 60)):
-        assert (await collector.collect(shop.store)).blobs == 0
+        assert (await blob_gc.collect(shop.store)).blobs == 0
     assert await sealed(shop) == [DIGEST]
 
     with clock.fixed(clock.later(clock.now(), seconds=8 * 86_400 + 60)):
-        assert (await collector.collect(shop.store)).blobs == 1
+        assert (await blob_gc.collect(shop.store)).blobs == 1
     assert await sealed(shop) == []
 
 
 async def test_bytes_that_are_referred_to_again_begin_their_day_anew(shop: Shop) -> None:
     await shop.upload(DATA)
     await orphan(shop)
-    await collector.collect(shop.store)
+    await blob_gc.collect(shop.store)
     with clock.fixed(clock.later(clock.now(), seconds=86_000)):
         await shop.upload(DATA, "again")
         await orphan(shop)
-        await collector.collect(shop.store)
+        await blob_gc.collect(shop.store)
 
     with clock.fixed(clock.later(clock.now(), seconds=100_000)):
-        assert (await collector.collect(shop.store)).blobs == 0
+        assert (await blob_gc.collect(shop.store)).blobs == 0
     assert await sealed(shop) == [DIGEST]
 
 
@@ -160,9 +159,9 @@ async def test_a_run_that_would_remove_more_than_a_tenth_removes_nothing(
     await run(shop, "DELETE FROM artifact WHERE filename IN ('file 0', 'file 1', 'file 2')")
 
     with capture_logs() as logged:
-        first = await collector.collect(shop.store)
-        again = await collector.collect(shop.store)
-    report = await collector.report(shop.store.database)
+        first = await blob_gc.collect(shop.store)
+        again = await blob_gc.collect(shop.store)
+    report = await blob_gc.report(shop.store.database)
 
     assert first.blobs == again.blobs == 0
     assert "3 of 20" in first.stopped
@@ -172,7 +171,7 @@ async def test_a_run_that_would_remove_more_than_a_tenth_removes_nothing(
     assert len(await sealed(shop)) == 20
     assert [each["log_level"] for each in logged] == ["error"]
 
-    assert (await collector.collect(shop.store, is_confirmed=True)).blobs == 3
+    assert (await blob_gc.collect(shop.store, is_confirmed=True)).blobs == 3
     assert len(await sealed(shop)) == 17
 
 
@@ -183,7 +182,7 @@ async def test_every_removal_is_logged_with_its_count(shop: Shop) -> None:
     await run(shop, "DELETE FROM artifact WHERE filename IN ('file 0', 'file 1')")
 
     with capture_logs() as logged:
-        await collector.collect(shop.store)
+        await blob_gc.collect(shop.store)
 
     assert [(each["log_level"], each["files"], each["bytes"]) for each in logged] == [("info", 2, 200)]
 
@@ -199,7 +198,7 @@ async def test_an_upload_of_unknown_bytes_that_fails_does_not_have_them_removed(
     assert (await shop.put(address, bytes(500), "bytes 500-999/1000")).status_code == 422
     await blobs.seal_whole(shop.store.database, shop.store.blobs, DATA)
 
-    assert (await collector.collect(shop.store)).blobs == 0
+    assert (await blob_gc.collect(shop.store)).blobs == 0
     assert await sealed(shop) == [DIGEST]
 
 
@@ -209,7 +208,7 @@ async def test_bytes_that_were_noted_and_never_referred_to_go(shop: Shop) -> Non
     await blobs.note_idle(shop.store.database, sha256_of(b"never sealed"))
     assert await sealed(shop) == [digest]
 
-    assert await collector.collect(shop.store) == Collected(0, 0, 1)
+    assert await blob_gc.collect(shop.store) == Collected(0, 0, 1)
     assert await sealed(shop) == []
     assert await shop.store.database.fetch("SELECT sha256 FROM idle_blob") == []
 
@@ -220,7 +219,7 @@ async def test_staged_bytes_without_an_open_upload_go(shop: Shop) -> None:
     await shop.put(first, DATA[:500], "bytes 0-499/1000")
     await shop.address(1000)
 
-    assert await collector.collect(shop.store) == Collected(0, 1, 0)
+    assert await blob_gc.collect(shop.store) == Collected(0, 1, 0)
     assert await staged(shop) == []
 
 
@@ -231,7 +230,7 @@ async def test_an_interrupted_removal_is_taken_up_again(shop: Shop) -> None:
     await blobs.condemn(shop.store.database, DIGEST, clock.later(clock.now(), seconds=7200))
     await shop.store.blobs.delete(DIGEST)
 
-    assert await collector.collect(shop.store) == Collected(0, 0, 1)
+    assert await blob_gc.collect(shop.store) == Collected(0, 0, 1)
     assert await shop.store.database.fetch("SELECT sha256 FROM blob") == []
 
 
@@ -241,15 +240,15 @@ async def test_a_stopped_run_counts_and_logs_the_removals_that_an_earlier_run_be
         await shop.upload(pattern(100, number + 10), f"file {number}")
     await orphan(shop)
     await blobs.condemn(shop.store.database, (await sealed(shop))[0], clock.later(clock.now(), seconds=7200))
-    files, size = collector.REMOVED.of().value, collector.REMOVED_BYTES.of().value
+    files, size = blob_gc.REMOVED.of().value, blob_gc.REMOVED_BYTES.of().value
 
     with capture_logs() as logged:
-        collected = await collector.collect(shop.store)
+        collected = await blob_gc.collect(shop.store)
 
     assert "3 of 3" in collected.stopped
     assert collected.blobs == 1
     assert len(await sealed(shop)) == 3
-    assert (collector.REMOVED.of().value - files, collector.REMOVED_BYTES.of().value - size) == (1, 100)
+    assert (blob_gc.REMOVED.of().value - files, blob_gc.REMOVED_BYTES.of().value - size) == (1, 100)
     assert [(each["files"], each["bytes"]) for each in logged if each["log_level"] == "info"] == [(1, 100)]
 
 
@@ -295,7 +294,7 @@ async def test_unknown_files_are_noted_in_pages(shop: Shop, monkeypatch: pytest.
         await run(shop, f"DELETE FROM {table}")
     counted: Any = Counted(shop.store.database)
 
-    await collector.collect(replace(shop.store, database=counted), takes_unknown=True)
+    await blob_gc.collect(replace(shop.store, database=counted), takes_unknown=True)
 
     assert counted.rows == [2, 2, 1]
     assert await shop.store.database.fetch("SELECT count(*) FROM idle_blob") == [(5,)]
@@ -307,7 +306,7 @@ async def test_two_collectors_at_once_do_not_disturb_each_other(shop: Shop) -> N
         await shop.upload(pattern(100, number + 10), f"file {number}")
     await orphan(shop)
 
-    both = await asyncio.gather(*(collector.collect(shop.store, is_confirmed=True) for _ in range(2)))
+    both = await asyncio.gather(*(blob_gc.collect(shop.store, is_confirmed=True) for _ in range(2)))
 
     # One may count what the other removed after it had seen it listed; nothing is left all the same.
     assert sum(each.blobs for each in both) >= 5
@@ -357,14 +356,14 @@ async def test_bytes_removed_between_sealing_and_referring_are_sealed_again(shop
     address = await shop.address(1000)
     await shop.put(address, DATA[:999], "bytes 0-998/1000")
     database = shop.store.database
-    upload = await queries.by_token(database, "artifact", address.rsplit("/", 1)[1])
+    upload = await uploads.by_token(database, "artifact", address.rsplit("/", 1)[1])
 
     async def last() -> Any:
         yield DATA[999:]
 
     part = await shop.store.blobs.stage(upload.id, 999, last())
     async with database.transaction() as transaction:
-        assert await queries.add_part(transaction, upload.id, part)
+        assert await uploads.add_part(transaction, upload.id, part)
     interrupted: Any = Interrupted(shop.store.blobs, shop)
 
     answer = await finish(replace(shop.store, blobs=interrupted), upload, ARTIFACT)
@@ -379,7 +378,7 @@ async def test_however_uploads_and_collections_meet_no_ready_artifact_lacks_its_
 
     async def collect() -> None:
         while not is_over:
-            await collector.collect(shop.store)
+            await blob_gc.collect(shop.store)
 
     collecting = asyncio.create_task(collect())
     for number in range(15):
@@ -405,8 +404,8 @@ async def test_a_store_that_is_away_leaves_the_row_for_the_next_collection(shop:
     folder.write_bytes(b"")
 
     with pytest.raises(Unavailable):
-        await collector.collect(shop.store)
+        await blob_gc.collect(shop.store)
 
     folder.unlink()
     os.rename(hidden, folder)
-    assert (await collector.collect(shop.store)).blobs == 1
+    assert (await blob_gc.collect(shop.store)).blobs == 1

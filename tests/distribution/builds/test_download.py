@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution.builds import addresses
 from countersign.distribution.context import Store
+from countersign.distribution.releases import download
 from countersign.kernel import clock
 from tests.distribution.files import Shop, pattern, product, release, sha256_of
 
@@ -237,9 +237,9 @@ async def test_forged_and_late_addresses_are_refused(shop: Shop) -> None:
     other = (await shop.upload(pattern(10), "other"))["sha256"]
     now_s = clock.now() // clock.SECOND
     signer = shop.store.addresses
-    good = addresses.signed_path(signer, digest, "a.zip", now_s + 60)
-    late = addresses.signed_path(signer, digest, "a.zip", now_s - 1)
-    gone = addresses.signed_path(signer, "0" * 64, "a.zip", now_s + 60)
+    good = download.signed_path(signer, digest, "a.zip", now_s + 60)
+    late = download.signed_path(signer, digest, "a.zip", now_s - 1)
+    gone = download.signed_path(signer, "0" * 64, "a.zip", now_s + 60)
 
     async def get(path: str) -> tuple[int, str]:
         answer = await shop.world.call("GET", path)

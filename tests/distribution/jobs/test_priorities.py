@@ -7,7 +7,7 @@ import pytest
 from countersign.distribution.auth.queries import organisation_called
 from countersign.distribution.jobs import claims, queue, worker
 from countersign.distribution.jobs.kinds import BACKGROUND, BUILD, REQUESTED, AnyJobType, JobType, Outcome, Work
-from countersign.distribution.processing.types import TYPES as PROCESSING
+from countersign.distribution.releases.processing.types import TYPES as PROCESSING
 from countersign.kernel import clock
 from tests.distribution.jobs.conftest import with_changes
 from tests.distribution.jobs.kinds import Done, Errand

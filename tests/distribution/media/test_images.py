@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageCms, PngImagePlugin
 
-from countersign.distribution.publishing.images import UnsupportedImage, encode_anew
+from countersign.distribution.releases.media_formats import UnsupportedImage, encode_anew
 
 
 def encoded(name: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **options: object) -> bytes:

@@ -7,8 +7,7 @@ import httpx
 import pytest
 from PIL import Image
 
-from countersign.distribution.builds import collector
-from countersign.distribution.publishing import media
+from countersign.distribution.releases import blob_gc, media
 from countersign.kernel import clock
 from tests.distribution.files import Shop, open_shop, product, sha256_of
 from tests.distribution.world import World
@@ -204,8 +203,8 @@ async def test_a_deleted_picture_is_gone_and_its_bytes_follow(shop: Shop, monkey
     assert (wrong.status_code, answer.status_code, again.status_code) == (404, 204, 404)
     assert await shown(shop) == []
     assert (await shop.world.http.get(body["url"])).status_code == 404
-    monkeypatch.setattr(collector, "SPARED_S", -7200)
-    assert (await collector.collect(shop.store)).blobs == 1
+    monkeypatch.setattr(blob_gc, "SPARED_S", -7200)
+    assert (await blob_gc.collect(shop.store)).blobs == 1
     assert await sealed(shop) == set()
 
 
@@ -213,10 +212,10 @@ async def test_the_same_picture_twice_is_stored_once_and_outlives_one_deletion(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (await send(shop, png())).json(), (await send(shop, png())).json()
-    monkeypatch.setattr(collector, "SPARED_S", -7200)
+    monkeypatch.setattr(blob_gc, "SPARED_S", -7200)
 
     await shop.world.call("DELETE", f"/products/{shop.product_id}/media/{first['id']}", shop.token)
-    await collector.collect(shop.store)
+    await blob_gc.collect(shop.store)
 
     assert first["url"] == second["url"]
     assert (await shop.world.http.get(second["url"])).status_code == 200
@@ -237,7 +236,7 @@ async def test_an_announced_picture_that_never_came_goes_when_its_time_is_over(s
     async with shop.store.database.transaction() as transaction:
         await transaction.run("UPDATE upload SET expires_at = $1", clock.now())
 
-    assert (await collector.collect(shop.store)).uploads == 1
+    assert (await blob_gc.collect(shop.store)).uploads == 1
     assert await shop.store.database.fetch("SELECT count(*) FROM media") == [(0,)]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from countersign.distribution.processing import artifacts, queries
+from countersign.distribution.releases.processing import artifacts, queries
 from countersign.updates.deltas.applying import contents
 from countersign.updates.deltas.reference import Held
 from countersign.updates.manifest import Manifest

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from countersign.distribution.builds import collector
-from countersign.distribution.processing import gc, queries
+from countersign.distribution.releases import blob_gc
+from countersign.distribution.releases.processing import chunk_gc, queries
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from tests.distribution.processing.works import Works, noise, tar
@@ -38,7 +38,7 @@ async def collect_from(works: Works, hours: float) -> None:
     """Have the collector run then, and once more when what it found unused has been so for a day."""
     for later in (hours, hours + 25):
         with clock.fixed(hours_later(later)):
-            await collector.collect(works.store, is_confirmed=True)
+            await blob_gc.collect(works.store, is_confirmed=True)
 
 
 async def test_a_removed_draft_lets_go_of_its_chunks_and_only_of_them(works: Works) -> None:
@@ -49,7 +49,7 @@ async def test_a_removed_draft_lets_go_of_its_chunks_and_only_of_them(works: Wor
     await remove(works, "2.0.0")
     assert await chunk_names(works) == before, "builds under way may be about to use them"
     with clock.fixed(hours_later(2)):
-        swept = await gc.sweep(works.store)
+        swept = await chunk_gc.sweep(works.store)
 
     assert swept.chunks == len(before) - len(await chunk_names(works)) > 0
     await assert_whole(works, kept["artifact_id"])
@@ -62,9 +62,9 @@ async def test_a_mostly_empty_pack_is_written_anew_and_its_bytes_are_freed(works
     await remove(works, "2.0.0")
 
     with clock.fixed(hours_later(2)):
-        first = await gc.sweep(works.store)
+        first = await chunk_gc.sweep(works.store)
     with clock.fixed(hours_later(4)):
-        second = await gc.sweep(works.store)
+        second = await chunk_gc.sweep(works.store)
     await collect_from(works, 4)
 
     assert (first.repacked, second.packs) == (1, 1)
@@ -80,8 +80,8 @@ async def test_when_the_last_build_is_gone_nothing_stays(works: Works) -> None:
     await remove(works, "2.0.0")
 
     with clock.fixed(hours_later(2)):
-        await gc.sweep(works.store)
-        await gc.sweep(works.store)
+        await chunk_gc.sweep(works.store)
+        await chunk_gc.sweep(works.store)
     await collect_from(works, 2)
 
     assert await chunk_names(works) == set()
@@ -97,7 +97,7 @@ async def test_a_build_that_counts_on_a_chunk_keeps_it_though_it_was_just_let_go
     await remove(works, "2.0.0")
     with clock.fixed(hours_later(2)):
         await works.keep(outcome)
-        await gc.sweep(works.store)
+        await chunk_gc.sweep(works.store)
 
     await assert_whole(works, other)
 
@@ -109,9 +109,9 @@ async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(wo
 
     await remove(works, "2.0.0")
     with clock.fixed(hours_later(2)):
-        await gc.sweep(works.store)
-        await gc.sweep(works.store)
-        await collector.collect(works.store)
+        await chunk_gc.sweep(works.store)
+        await chunk_gc.sweep(works.store)
+        await blob_gc.collect(works.store)
         with pytest.raises(Exception, match=r"(?i)foreign key|gone"):
             await works.keep(outcome)
     assert await queries.build(works.store.database, other) is None
@@ -129,7 +129,7 @@ async def test_sweeping_beside_builds_never_breaks_one(works: Works) -> None:
 
     async def sweep_again_and_again() -> None:
         for _ in range(6):
-            await gc.sweep(works.store, spared_s=0)
+            await chunk_gc.sweep(works.store, spared_s=0)
             await asyncio.sleep(0)
 
     async def build(artifact_id: str) -> None:

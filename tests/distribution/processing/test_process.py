@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from countersign.archives.refusals import ArchiveRefused
-from countersign.distribution.processing import artifacts, queries, reader
-from countersign.distribution.processing.artifacts import ArtifactGone
-from countersign.distribution.processing.ingest import ArtifactDamaged
+from countersign.distribution.releases.processing import artifacts, queries, sandboxed_process
+from countersign.distribution.releases.processing.artifacts import ArtifactGone
+from countersign.distribution.releases.processing.process import ArtifactDamaged
 from countersign.kernel.errors import Unavailable
 from countersign.updates import chunks
 from countersign.updates.ingest.records import Order
@@ -172,7 +172,7 @@ async def test_an_archive_that_takes_too_much_cpu_time_is_refused_and_not_tried_
         # The limit of time on the clock stays: the reader itself would refuse the archive by it.
         return Order(**{**members, "cpu_s": 1})
 
-    monkeypatch.setattr(reader, "Order", order)
+    monkeypatch.setattr(sandboxed_process, "Order", order)
     empty = b"".join(tars.file(f"{number:06}".encode(), b"") for number in range(100_000))
     artifact_id = await works.upload(gzip.compress(tars.archive(empty), 1), filename="game.tar.gz")
 

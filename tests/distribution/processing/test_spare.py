@@ -11,8 +11,8 @@ import pytest
 
 from countersign.cli import worker
 from countersign.distribution.jobs import process
-from countersign.distribution.processing import apart, reader
-from countersign.distribution.processing.reader import PROGRAM, Reading
+from countersign.distribution.releases.processing import sandboxed_process
+from countersign.distribution.releases.processing.sandboxed_process import PROGRAM, Reading
 from countersign.updates.ingest.records import Ended
 from tests.distribution.files import Shop
 from tests.distribution.processing.works import Works, tar
@@ -44,7 +44,7 @@ def has_ended(process: int) -> bool:
 
 def reading(works: Works, path: Path) -> AbstractAsyncContextManager[Reading]:
     """Read a file as jobs do."""
-    return reader.reading(works.store.settings, path, path.name, chunks=False, plain=True)
+    return sandboxed_process.reading(works.store.settings, path, path.name, chunks=False, plain=True)
 
 
 async def finish(under_way: Reading) -> None:
@@ -79,7 +79,7 @@ async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: 
     path = tmp_path / "game.tar"
     path.write_bytes(tar(SMALL))
 
-    async with apart.kept_ready(PROGRAM):
+    async with sandboxed_process.kept_ready(PROGRAM):
         first = await started_ahead()
         assert await readers_of(works, path, first) == {first}
         second = await started_ahead()
@@ -95,7 +95,7 @@ async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: W
     path = tmp_path / "game.tar"
     path.write_bytes(tar(SMALL))
 
-    async with apart.kept_ready(PROGRAM):
+    async with sandboxed_process.kept_ready(PROGRAM):
         first = await started_ahead()
         os.kill(first, signal.SIGKILL)
         while not has_ended(first):

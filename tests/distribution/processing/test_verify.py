@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from countersign.distribution.processing import queries
-from countersign.distribution.processing.queries import Build
+from countersign.distribution.releases.processing import queries
+from countersign.distribution.releases.processing.queries import Build
 from tests.distribution.processing.damage import flip, stored_file
 from tests.distribution.processing.works import Works, noise, tar
 

@@ -13,7 +13,7 @@ import msgspec
 
 from countersign.distribution.context import Store
 from countersign.distribution.jobs.kinds import AnyJobType, Outcome, Work
-from countersign.distribution.processing.types import TYPES
+from countersign.distribution.releases.processing.types import TYPES
 from countersign.kernel import ids
 from tests.distribution.files import Shop, release
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from countersign.distribution.catalog.versions import sort_key
-from countersign.distribution.publishing import queries
+from countersign.distribution.releases import queries
 from countersign.kernel.database.port import Reader
 from tests.distribution.world import World
 

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution.uploads import receive, rules
+from countersign.distribution.releases import receive_upload, uploads
 from countersign.kernel.blobs.local import LocalBlobs
 from tests.distribution.files import Shop, pattern, sha256_of
 
@@ -93,7 +93,7 @@ async def test_a_large_file_passes_in_constant_memory(shop: Shop) -> None:
 
 
 async def test_a_slow_or_long_body_is_counted_stretch_by_stretch(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(receive, "STRETCH_BYTES", 300)
+    monkeypatch.setattr(receive_upload, "STRETCH_BYTES", 300)
     data = pattern(1000)
     address = await shop.address(1001)
 
@@ -105,7 +105,7 @@ async def test_a_slow_or_long_body_is_counted_stretch_by_stretch(shop: Shop, mon
 
 
 async def test_a_file_does_not_come_in_countless_crumbs(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "MAX_PARTS", 3)
+    monkeypatch.setattr(uploads, "MAX_PARTS", 3)
     address = await shop.address(100)
     for at in (0, 10, 20):
         assert (await shop.put(address, b"x", f"bytes {at}-{at}/100")).status_code == 204

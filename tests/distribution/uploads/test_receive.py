@@ -7,7 +7,7 @@ from typing import NoReturn
 import httpx
 import pytest
 
-from countersign.distribution.uploads import finish, queries
+from countersign.distribution.releases import receive_upload, uploads
 from countersign.kernel import clock
 from countersign.kernel.blobs.port import Part
 from countersign.kernel.errors import Unavailable
@@ -189,7 +189,7 @@ async def test_many_who_complete_at_once_all_get_the_same_answer(shop: Shop) -> 
     assert {answer.status_code for answer in answers} == {201}
     assert len({answer.content for answer in answers}) == 1
     assert await count(shop, "SELECT count(*) FROM blob") == 1
-    assert await staged(shop) == [] or not await queries.is_open(shop.store.database, (await staged(shop))[0])
+    assert await staged(shop) == [] or not await uploads.is_open(shop.store.database, (await staged(shop))[0])
 
 
 class NoTurns(dict[str, asyncio.Lock]):
@@ -201,7 +201,7 @@ class NoTurns(dict[str, asyncio.Lock]):
 
 
 async def test_nodes_that_complete_at_once_all_get_the_same_answer(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(finish, "_turns", NoTurns())
+    monkeypatch.setattr(receive_upload, "_turns", NoTurns())
     address = await shop.address(1000)
 
     answers = await asyncio.gather(*(shop.put(address, DATA) for _ in range(6)))
@@ -215,7 +215,7 @@ async def test_nodes_that_complete_at_once_all_get_the_same_answer(shop: Shop, m
 async def test_a_node_whose_files_another_one_removes_as_it_finishes_gives_the_same_answer(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    monkeypatch.setattr(finish, "_turns", NoTurns())
+    monkeypatch.setattr(receive_upload, "_turns", NoTurns())
     address = await shop.address(1000)
     store = shop.world.store.blobs
     original, answers = getattr(store, step), list[httpx.Response]()
@@ -246,13 +246,13 @@ async def test_a_store_that_is_away_is_unavailable_while_nobody_has_finished(
 
 async def test_a_shorter_part_never_takes_a_longer_ones_place(shop: Shop) -> None:
     address = await shop.address(1000)
-    upload = await queries.by_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
+    upload = await uploads.by_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
 
     for length in (10, 5, 20, 15):
         async with shop.store.database.transaction() as transaction:
-            assert await queries.add_part(transaction, upload.id, Part(0, length, f"{length:064x}"))
+            assert await uploads.add_part(transaction, upload.id, Part(0, length, f"{length:064x}"))
 
-    assert await queries.parts(shop.store.database, upload.id) == [Part(0, 20, f"{20:064x}")]
+    assert await uploads.parts(shop.store.database, upload.id) == [Part(0, 20, f"{20:064x}")]
 
 
 async def test_clients_that_send_different_bytes_at_once_never_make_a_blob_lie(shop: Shop) -> None:

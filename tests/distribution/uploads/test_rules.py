@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.distribution.uploads import rules
+from countersign.distribution.releases import uploads
 from countersign.kernel.blobs.port import Part
 from countersign.kernel.errors import InvalidRequest
 from countersign.kernel.http.range_response import ByteRange
@@ -27,7 +27,7 @@ def places(stretches: list[ByteRange]) -> set[int]:
 
 @given(parts)
 def test_what_has_arrived_is_the_union_of_the_parts_in_order(known: list[Part]) -> None:
-    arrived = rules.arrived(known)
+    arrived = uploads.arrived(known)
 
     assert places(arrived) == {place for part in known for place in range(part.offset, part.offset + part.length)}
     assert all(before.stop < after.start for before, after in itertools.pairwise(arrived))
@@ -35,29 +35,29 @@ def test_what_has_arrived_is_the_union_of_the_parts_in_order(known: list[Part]) 
 
 @given(parts, spans)
 def test_what_is_missing_of_a_span_is_the_span_without_what_arrived(known: list[Part], span: ByteRange) -> None:
-    missing = rules.missing(known, span)
+    missing = uploads.missing(known, span)
 
-    assert places(missing) == places([span]) - places(rules.arrived(known))
+    assert places(missing) == places([span]) - places(uploads.arrived(known))
     assert missing == sorted(missing)
     assert all(gap.length > 0 for gap in missing)
 
 
 @given(parts)
 def test_a_file_is_whole_when_nothing_is_missing(known: list[Part]) -> None:
-    assert rules.is_whole(known, SIZE) == (rules.missing(known, ByteRange(0, SIZE)) == [])
+    assert uploads.is_whole(known, SIZE) == (uploads.missing(known, ByteRange(0, SIZE)) == [])
 
 
 def test_stretches_are_told_from_first_to_last_byte() -> None:
     known = [Part(0, 10, ""), Part(10, 5, ""), Part(20, 1, "")]
 
-    assert rules.pairs(known) == [(0, 14), (20, 20)]
-    assert rules.received_header(known) == "0-14,20-20"
+    assert uploads.pairs(known) == [(0, 14), (20, 20)]
+    assert uploads.received_header(known) == "0-14,20-20"
 
 
 def test_the_header_stays_short_however_many_crumbs_came() -> None:
     known = [Part(place * 2, 1, "") for place in range(5000)]
 
-    assert rules.received_header(known).count(",") == 99
+    assert uploads.received_header(known).count(",") == 99
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_header_stays_short_however_many_crumbs_came() -> None:
     ["game.zip", "a", "x" * 255, "ü" * 127, "spiel v1 (final).tar.gz", ".hidden", "...", "日本語.exe", "a\u00a0b"],
 )
 def test_an_ordinary_filename_is_taken(name: str) -> None:
-    rules.check_filename(name)
+    uploads.check_filename(name)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_an_ordinary_filename_is_taken(name: str) -> None:
 )
 def test_a_filename_that_fits_no_folder_is_refused(name: str) -> None:
     with pytest.raises(InvalidRequest) as refusal:
-        rules.check_filename(name)
+        uploads.check_filename(name)
 
     assert refusal.value.faults[0].place == "/filename"
 
@@ -82,7 +82,7 @@ def test_a_filename_that_fits_no_folder_is_refused(name: str) -> None:
 @given(st.text())
 def test_any_text_is_a_filename_or_refused(name: str) -> None:
     try:
-        rules.check_filename(name)
+        uploads.check_filename(name)
     except InvalidRequest:
         return
 
@@ -93,12 +93,12 @@ def test_any_text_is_a_filename_or_refused(name: str) -> None:
 
 
 def test_without_content_range_the_body_is_the_whole() -> None:
-    assert rules.span_of_request(None, None, 10) == ByteRange(0, 10)
-    assert rules.span_of_request(None, "10", 10) == ByteRange(0, 10)
-    assert rules.span_of_request("bytes 2-4/10", "3", 10) == ByteRange(2, 5)
+    assert uploads.span_of_request(None, None, 10) == ByteRange(0, 10)
+    assert uploads.span_of_request(None, "10", 10) == ByteRange(0, 10)
+    assert uploads.span_of_request("bytes 2-4/10", "3", 10) == ByteRange(2, 5)
 
 
 @pytest.mark.parametrize(("content_range", "length"), [(None, "9"), (None, "11"), ("bytes 2-4/10", "4"), (None, "x")])
 def test_a_body_of_another_length_is_refused(content_range: str | None, length: str) -> None:
     with pytest.raises(InvalidRequest):
-        rules.span_of_request(content_range, length, 10)
+        uploads.span_of_request(content_range, length, 10)

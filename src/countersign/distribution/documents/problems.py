@@ -12,7 +12,7 @@ from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.context import Store
 from countersign.distribution.documents import serving
 from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
-from countersign.distribution.processing.ingest import ArtifactDamaged
+from countersign.distribution.releases.processing.process import ArtifactDamaged
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable
 from countersign.kernel.http import html
 from countersign.kernel.http.decode import UnsupportedMediaType

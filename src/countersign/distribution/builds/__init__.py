@@ -1,1 +1,0 @@
-"""Artifacts of releases: announced, uploaded, downloaded by the entitled, collected when unused."""

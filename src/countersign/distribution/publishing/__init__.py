@@ -1,1 +1,0 @@
-"""Products, releases and media as their organisation edits them."""

@@ -1,0 +1,1 @@
+"""Products and releases: publishing, uploads, artifacts, downloads, channels and what updating clients read."""

@@ -1,0 +1,270 @@
+"""The table of blobs (live, idle, collected), and the check that stored bytes match their digests."""
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from countersign.kernel import clock
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database, Reader, Transaction
+from countersign.kernel.errors import NotFound, Unavailable
+
+KEEP = """
+    INSERT INTO blob (sha256, size, state, touched_at)
+    VALUES ($1, $2, 'live', $3)
+    ON CONFLICT (sha256) DO UPDATE SET touched_at = excluded.touched_at
+    WHERE blob.state = 'live'
+"""
+FORGET_IDLE = "DELETE FROM idle_blob WHERE sha256 = $1"
+NOTE_IDLE = """
+    INSERT INTO idle_blob (sha256, since) VALUES ($1, $2)
+    ON CONFLICT (sha256) DO UPDATE SET since = excluded.since
+"""
+FOUND_IDLE = "INSERT INTO idle_blob (sha256, since) VALUES ($1, $2) ON CONFLICT (sha256) DO NOTHING"
+LIVE = "SELECT sha256 FROM blob WHERE state = 'live' AND sha256 > $1 ORDER BY sha256 LIMIT $2"
+"""Blobs that are in use, or were until shortly, after a digest; for a backup, which reads past the port."""
+IS_LIVE = "SELECT 1 FROM blob WHERE sha256 = $1 AND state = 'live'"
+KNOWN = "SELECT 1 FROM blob WHERE sha256 = $1 UNION ALL SELECT 1 FROM idle_blob WHERE sha256 = $1"
+KNOWN_AFTER = """
+    SELECT sha256 FROM blob WHERE sha256 > $1
+    UNION
+    SELECT sha256 FROM idle_blob WHERE sha256 > $1
+    ORDER BY sha256
+    LIMIT $2
+"""
+# Every blob is looked at, used or not: so that one statement's work is bounded, however few are unused.
+USES = """
+    SELECT b.sha256,
+           CASE WHEN b.state = 'live' AND b.touched_at < $2
+                 AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.sha256 = b.sha256)
+                 AND NOT EXISTS (SELECT 1 FROM media m WHERE m.sha256 = b.sha256)
+                 AND NOT EXISTS (SELECT 1 FROM pack p WHERE p.sha256 = b.sha256)
+                 AND NOT EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = b.sha256)
+                 AND NOT EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = b.sha256)
+                THEN 1 ELSE 0 END AS is_unused
+    FROM blob b
+    WHERE b.sha256 > $1
+    ORDER BY b.sha256
+    LIMIT 1000
+"""
+TAKE = "UPDATE blob SET state = state WHERE sha256 = $1"
+CONDEMN = """
+    UPDATE blob SET state = 'condemned'
+    WHERE sha256 = $1 AND state = 'live' AND touched_at < $2
+      AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.sha256 = blob.sha256)
+      AND NOT EXISTS (SELECT 1 FROM media m WHERE m.sha256 = blob.sha256)
+      AND NOT EXISTS (SELECT 1 FROM pack p WHERE p.sha256 = blob.sha256)
+      AND NOT EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = blob.sha256)
+      AND NOT EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = blob.sha256)
+      AND EXISTS (SELECT 1 FROM idle_blob i WHERE i.sha256 = blob.sha256 AND i.since <= $2)
+"""
+CONDEMN_UNUSED = """
+    INSERT INTO blob (sha256, size, state, touched_at)
+    SELECT i.sha256, 0, 'condemned', CAST($3 AS BIGINT)
+    FROM idle_blob i
+    WHERE i.sha256 = $1 AND i.since <= $2
+    ON CONFLICT DO NOTHING
+"""
+FORGET_REFERRED = """
+    DELETE FROM idle_blob
+    WHERE EXISTS (SELECT 1 FROM artifact a WHERE a.sha256 = idle_blob.sha256)
+       OR EXISTS (SELECT 1 FROM media m WHERE m.sha256 = idle_blob.sha256)
+       OR EXISTS (SELECT 1 FROM pack p WHERE p.sha256 = idle_blob.sha256)
+       OR EXISTS (SELECT 1 FROM build m WHERE m.envelope_sha256 = idle_blob.sha256)
+       OR EXISTS (SELECT 1 FROM delta d WHERE d.sha256 = idle_blob.sha256)
+"""
+# What is due, known by a row of its own or only as idle; the collector looks whether it is still unused.
+DUE = """
+    SELECT i.sha256
+    FROM idle_blob i
+    LEFT JOIN blob b ON b.sha256 = i.sha256
+    WHERE i.sha256 > $1 AND i.since <= $2 AND coalesce(b.touched_at, 0) < $2
+    ORDER BY i.sha256
+    LIMIT $3
+"""
+CONDEMNED = "SELECT sha256, size FROM blob WHERE state = 'condemned' ORDER BY touched_at LIMIT $1"
+TAKE_CONDEMNED = "UPDATE blob SET state = 'condemned' WHERE sha256 = $1 AND state = 'condemned'"
+STORED = "SELECT count(*), coalesce(sum(size), 0) FROM blob WHERE state = 'live'"
+FORGET = "DELETE FROM blob WHERE sha256 = $1 AND state = 'condemned'"
+PAGE = 1000
+
+
+async def keep(transaction: Transaction, sha256: str, size: int) -> None:
+    """Hold on to a blob that the transaction is about to refer to.
+
+    Raises:
+        Unavailable: it is being removed at this moment; the staged bytes are still there, and the same call can be
+            made again.
+    """
+    if not await transaction.run(KEEP, sha256, size, clock.now()):
+        raise being_removed()
+    await transaction.run(FORGET_IDLE, sha256)
+
+
+def being_removed() -> Unavailable:
+    """The refusal when bytes that are no longer used are just being removed."""
+    return Unavailable("older bytes of the same content are just being removed", headers={"Retry-After": "1"})
+
+
+async def is_known(reader: Reader, sha256: str) -> bool:
+    """Whether the blob has a row."""
+    return await reader.fetch_one(KNOWN, sha256) is not None
+
+
+async def is_live(reader: Reader, sha256: str) -> bool:
+    """Whether the blob must be there."""
+    return await reader.fetch_one(IS_LIVE, sha256) is not None
+
+
+async def note_new(database: Database, store: BlobStore, sha256: str) -> None:
+    """Note bytes that are about to be sealed, so that the collector can tell them from bytes that the database never
+    knew. Bytes that are stored already and unknown stay so: an upload of the same bytes must not have them removed.
+    """
+    if await is_known(database, sha256) or await store.size(sha256) is None:
+        await note_idle(database, sha256)
+
+
+async def note_idle(database: Database, *digests: str) -> None:
+    """Note that the database knows these bytes, and that nothing refers to them from now on; each page of them in a
+    transaction of its own."""
+    await _note(database, NOTE_IDLE, digests, clock.now())
+
+
+async def seal_whole(database: Database, store: BlobStore, data: bytes) -> str:
+    """Make the bytes a blob that the database knows; its SHA-256.
+
+    Raises:
+        StorageFull, Unavailable: the store or the database does not take it.
+    """
+    await note_new(database, store, hashlib.sha256(data).hexdigest())
+    return await store.put(data)
+
+
+async def unused(database: Database, before: Instant) -> AsyncIterator[str]:
+    """Blobs that nothing refers to and nobody touched since `before`."""
+    rows = await database.scan(USES, "", before)
+    while rows:
+        for sha256, is_unused in rows:
+            if is_unused:
+                yield sha256
+        rows = await database.scan(USES, rows[-1][0], before)
+
+
+async def note_unused(database: Database) -> None:
+    """Note since when nothing refers to a blob: those that are found so for the first time, since now."""
+    now = clock.now()
+    async with database.transaction() as transaction:
+        await transaction.run(FORGET_REFERRED)
+    found = [sha256 async for sha256 in unused(database, now)]
+    await _note(database, FOUND_IDLE, found, now)
+
+
+async def _note(database: Database, statement: str, digests: Sequence[str], since: Instant) -> None:
+    for start in range(0, len(digests), PAGE):
+        async with database.transaction() as transaction:
+            await transaction.run_many(statement, [(sha256, since) for sha256 in digests[start : start + PAGE]])
+
+
+async def due(database: Database, before: Instant) -> set[str]:
+    """Blobs that nothing has referred to since `before` or longer."""
+    found: set[str] = set()
+    last = ""
+    while rows := await database.scan(DUE, last, before, PAGE):
+        found.update(sha256 for (sha256,) in rows)
+        last = rows[-1][0]
+    return found
+
+
+async def known(database: Database) -> AsyncIterator[str]:
+    """Every digest that the database knows, in order."""
+    last = ""
+    while rows := await database.scan(KNOWN_AFTER, last, PAGE):
+        for (sha256,) in rows:
+            yield sha256
+        last = rows[-1][0]
+
+
+async def condemned(reader: Reader, limit: int) -> list[tuple[str, int]]:
+    """Blobs whose removal was begun and not ended, with their bytes; 0 bytes where the size was never noted."""
+    return [(sha256, size) for sha256, size in await reader.fetch(CONDEMNED, limit)]
+
+
+async def condemn(database: Database, sha256: str, before: Instant) -> None:
+    """Begin to remove the blob, if it is noted as idle since `before`, and still nothing refers to it."""
+    async with database.transaction() as transaction:
+        # First the row: what was referred to while this waited for it is seen by the next statement, not by this one.
+        await transaction.run(TAKE, sha256)
+        if not await transaction.run(CONDEMN, sha256, before):
+            await transaction.run(CONDEMN_UNUSED, sha256, before, clock.now())
+
+
+async def remove_condemned(database: Database, store: BlobStore, sha256: str) -> bool:
+    """Delete a condemned blob's bytes, then its row; False when it is not condemned (any more)."""
+    async with database.transaction() as transaction:
+        if not await transaction.run(TAKE_CONDEMNED, sha256):
+            return False
+        await store.delete(sha256)
+        await transaction.run(FORGET, sha256)
+        await transaction.run(FORGET_IDLE, sha256)
+        return True
+
+
+async def remove_unused(database: Database, store: BlobStore, sha256: str, before: Instant) -> bool:
+    """Remove the blob unless something refers to it or somebody touched it since `before`; whether it is gone."""
+    await condemn(database, sha256, before)
+    return await remove_condemned(database, store, sha256)
+
+
+async def stored(database: Database) -> tuple[int, int]:
+    """How many blobs are in use, and their bytes."""
+    ((count, size),) = await database.scan(STORED)
+    return count, int(size)
+
+
+AT_ONCE = 1000
+SPARED_S = 3600
+
+What: TypeAlias = Literal["missing", "changed", "surplus"]
+"""The store does not have the blob; it has other bytes; or the database does not know it, and it is not new."""
+
+
+class Blob(NamedTuple):
+    """A blob that was looked at, its bytes, and what is wrong with it, if anything."""
+
+    sha256: str
+    size: int
+    what: What | None
+
+
+async def looked_at(reader: Reader, store: BlobStore) -> AsyncIterator[Blob]:
+    """Every blob that is in use, read from its first byte to its last; then those that nothing knows.
+
+    Raises:
+        Unavailable: database or store cannot be read.
+    """
+    last = ""
+    while rows := await reader.fetch(LIVE, last, AT_ONCE):
+        for (sha256,) in rows:
+            found = await _read(store, sha256)
+            # One that is not used any more may go at any time.
+            if found.what is None or await is_live(reader, sha256):
+                yield found
+        last = rows[-1][0]
+    before = clock.later(clock.now(), seconds=-SPARED_S)
+    async for sha256, changed_at, _ in store.sealed():
+        if changed_at < before and not await is_known(reader, sha256):
+            yield Blob(sha256, await store.size(sha256) or 0, "surplus")
+
+
+async def _read(store: BlobStore, sha256: str) -> Blob:
+    size = await store.size(sha256)
+    if size is None:
+        return Blob(sha256, 0, "missing")
+    digest = hashlib.sha256()
+    try:
+        async for piece in store.read(sha256, 0, size):
+            digest.update(piece)
+    except NotFound:
+        return Blob(sha256, 0, "missing")
+    return Blob(sha256, size, None if digest.hexdigest() == sha256 else "changed")

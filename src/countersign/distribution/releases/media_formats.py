@@ -1,0 +1,154 @@
+"""Uploaded images and videos: images are decoded and encoded anew, videos are recognised by their first bytes."""
+
+import asyncio
+import io
+import struct
+import zlib
+from typing import NamedTuple
+
+from PIL import Image, ImageCms, ImageMath, ImageOps, features
+
+from countersign.kernel.errors import Refused
+
+HEAD_BYTES = 4096
+_MP4_BRANDS = frozenset(
+    b"isom iso2 iso3 iso4 iso5 iso6 iso7 iso8 iso9 mp41 mp42 mp71 avc1 av01 dash msdh M4V  M4VH M4VP hvc1".split(b" ")
+) | {b"M4V "}
+_EBML = b"\x1a\x45\xdf\xa3"
+_DOCTYPE_WEBM = b"\x42\x82\x84webm"
+
+
+class UnsupportedVideo(Refused):
+    """The bytes are no film of a kind that browsers play."""
+
+    status = 422
+    code = "unsupported_video"
+    title = "Unsupported video"
+    resolution = "Send an MP4 or a WebM file."
+
+
+def media_type(head: bytes) -> str:
+    """The media type that the first 4096 bytes of a film tell.
+
+    Raises:
+        UnsupportedVideo: neither MP4 (ISO/IEC 14496-12 §4.3, ftyp) nor WebM (RFC 8794 §11.2, DocType webm).
+    """
+    if head[4:8] == b"ftyp" and head[8:12] in _MP4_BRANDS:
+        return "video/mp4"
+    if head.startswith(_EBML) and _DOCTYPE_WEBM in head[:128]:
+        return "video/webm"
+    raise UnsupportedVideo("the bytes are neither MP4 nor WebM")
+
+
+MAX_PIXELS_A_SIDE = 8192
+# Decoding and encoding AVIF takes some 36 bytes a pixel: this keeps one picture below 700 MB.
+MAX_PIXELS = 18_000_000
+FORMATS = ("PNG", "JPEG", "WEBP", "AVIF")
+MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "AVIF": "image/avif"}
+_LOSSY_QUALITY = 88
+# What Pillow raises for bytes that are no image, or a broken one; anything else is a bug worth a log line.
+_BROKEN = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    EOFError,
+    IndexError,
+    KeyError,
+    OverflowError,
+    MemoryError,
+    AttributeError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+    Image.DecompressionBombError,
+    Image.DecompressionBombWarning,
+)
+
+# Looked up by name, since Pillow's stub leaves the type of the result open.
+_SRGB = ImageCms.ImageCmsProfile(vars(ImageCms)["createProfile"]("sRGB"))
+
+_turn = asyncio.Semaphore(1)
+"""One picture at a time in a process: the largest allowed one takes some 512 MiB while it is worked on."""
+
+
+class UnsupportedImage(Refused):
+    """The bytes are no picture of a kind the store shows, or it is damaged or too large."""
+
+    status = 422
+    code = "unsupported_image"
+    title = "Unsupported image"
+    resolution = (
+        "Send a PNG, JPEG, WebP or AVIF image of at most 18 megapixels and 8192 pixels a side; others can be "
+        "converted to PNG."
+    )
+
+
+class Picture(NamedTuple):
+    """An encoded picture; width and height in pixels."""
+
+    data: bytes
+    media_type: str
+    width: int
+    height: int
+
+
+async def encode_anew(data: bytes) -> Picture:
+    """The picture in its own format, upright, in sRGB, without any metadata and without further frames.
+
+    Raises:
+        UnsupportedImage: it is no PNG, JPEG, WebP or AVIF, is damaged, or has more than 18 megapixels or 8192 a side.
+    """
+    async with _turn:
+        return await asyncio.to_thread(_encode_anew, data)
+
+
+def _encode_anew(data: bytes) -> Picture:
+    try:
+        with Image.open(io.BytesIO(data), formats=[name for name in FORMATS if _is_readable(name)]) as image:
+            name = image.format or ""
+            sides = image.size
+            if max(sides) > MAX_PIXELS_A_SIDE or min(sides) < 1 or sides[0] * sides[1] > MAX_PIXELS:
+                raise UnsupportedImage(f"the image has {image.width} × {image.height} pixels")
+            image.load()
+            plain = _plain(image, name)
+    except _BROKEN as error:
+        raise UnsupportedImage("the bytes are no image the store can show, or it is damaged") from error
+    out = io.BytesIO()
+    if name == "PNG":
+        plain.save(out, "PNG", optimize=False)
+    else:
+        plain.save(out, name, quality=_LOSSY_QUALITY)
+    return Picture(out.getvalue(), MEDIA_TYPES[name], plain.width, plain.height)
+
+
+def _is_readable(name: str) -> bool:
+    return name not in ("WEBP", "AVIF") or bool(features.check(name.lower()))
+
+
+def _plain(image: Image.Image, name: str) -> Image.Image:
+    """The pixels alone: turned as the camera meant them, in RGB or RGBA, in the colours of sRGB."""
+    upright = ImageOps.exif_transpose(image)
+    if upright.mode.startswith("I"):
+        # 16 bits of grey, of which `convert` would cut off the upper half.
+        shade: Image.Image = ImageMath.lambda_eval(lambda given: given["grey"] / 256, grey=upright.convert("I"))
+        upright = shade.convert("L")
+    is_see_through = upright.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in upright.info
+    mode = "RGBA" if is_see_through and name != "JPEG" else "RGB"
+    profile = upright.info.get("icc_profile")
+    converted = upright.convert(mode) if upright.mode != "CMYK" or not profile else upright
+    if profile:
+        converted = _in_srgb(converted, profile, mode)
+    bare = Image.new(mode, converted.size)
+    bare.paste(converted)
+    return bare
+
+
+def _in_srgb(image: Image.Image, profile: bytes, mode: str) -> Image.Image:
+    """The image in sRGB; a profile that cannot be read, or is of another kind of image, is left out of account."""
+    try:
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        turned = ImageCms.profileToProfile(image, source, _SRGB, outputMode=mode)
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        return image.convert(mode)
+    return image.convert(mode) if turned is None else turned

@@ -1,0 +1,1 @@
+"""Jobs on uploaded artifacts: file tree, chunks, signed manifest, and deltas from earlier builds."""

@@ -1,0 +1,259 @@
+"""Processes that read untrusted bytes: started without settings or secrets, limited, and ended with their parent."""
+
+import asyncio
+import fcntl
+import os
+import select
+import signal
+import socket
+import sys
+from asyncio import StreamWriter
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator, Generator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import asdict
+from io import FileIO
+from pathlib import Path
+
+import msgspec
+
+from countersign.archives.limits import limits_of
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.kernel.errors import Unavailable
+from countersign.settings import Settings
+from countersign.updates import framing
+from countersign.updates.ingest import records
+from countersign.updates.ingest.records import Failed, Order, Record
+
+F_SETPIPE_SZ = 1031
+PIPE_BYTES = 1 << 20
+_HANDED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ")
+
+
+class WorkerDied(Unavailable):
+    """A process that worked on an artifact ended without a word, as it does when it takes too much memory."""
+
+
+class CpuTimeExceeded(WorkerDied):
+    """A process that worked on an artifact reached its limit of CPU time."""
+
+
+class Apart:
+    """A running process, and the messages that go to and fro."""
+
+    def __init__(self, process: Process, told: FileIO, asked: StreamWriter, handing: socket.socket | None) -> None:
+        self._process = process
+        self._told = told
+        self._asked = asked
+        self._handing = handing
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process still has its end of the pipe open."""
+        looking = select.poll()
+        looking.register(self._told, 0)
+        return not looking.poll(0)
+
+    def hand_over(self, fd: int) -> None:
+        """Give the process an open file, and no further one; see `framing.handed_over`."""
+        if self._handing is None:
+            raise LookupError("the process was started to take no file")
+        with suppress(OSError), self._handing:
+            socket.send_fds(self._handing, [b"f"], [fd])
+
+    async def hear(self) -> bytes | bytearray:
+        """The next message's payload.
+
+        Raises:
+            CpuTimeExceeded: the process reached its limit of CPU time.
+            WorkerDied: the process ended too early.
+        """
+        try:
+            return await asyncio.to_thread(framing.read_raw, self._told)
+        except EOFError as error:
+            code = await self._process.wait()
+            if code == -signal.SIGXCPU:
+                raise CpuTimeExceeded("a process that worked on the artifact reached its limit of CPU time") from error
+            raise WorkerDied(f"a process that worked on the artifact ended with {code} and no result") from error
+
+    async def say(self, payload: bytes) -> None:
+        """Send a message; nobody there to hear it is told by the next `hear`."""
+        with suppress(ConnectionError):
+            self._asked.write(framing.framed(payload))
+            await self._asked.drain()
+
+    async def end(self) -> None:
+        """End what is left of the process."""
+        if self._handing is not None:
+            self._handing.close()
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+        self._told.close()
+
+
+async def begun(program: str, *, takes_file: bool) -> Apart:
+    """A process that runs the module with none of our files open. One that takes a file is told, as its argument, the
+    descriptor of the socket through which it comes."""
+    # Read by a thread from a pipe of our own: a stream of the event loop would copy a gigabyte several times.
+    reading, writing = os.pipe()
+    told = os.fdopen(reading, "rb", buffering=0)
+    with ExitStack() as unless_begun, ExitStack() as handed_on:
+        unless_begun.callback(told.close)
+        handed_on.callback(os.close, writing)
+        handing, fds = None, ()
+        if takes_file:
+            handing, taking = socket.socketpair()
+            unless_begun.callback(handing.close)
+            handed_on.callback(taking.close)
+            fds = (taking.fileno(),)
+        # A bigger pipe only saves time: Linux limits the memory of a user's pipes, and other systems have no such call.
+        with suppress(OSError):
+            fcntl.fcntl(writing, F_SETPIPE_SZ, PIPE_BYTES)
+        command = (sys.executable, "-m", program, *map(str, fds))
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=PIPE, stdout=writing, pass_fds=fds, env=_environment(), cwd="/"
+        )
+        if process.stdin is None:
+            raise LookupError("a process was started without its pipe")
+        unless_begun.pop_all()
+        return Apart(process, told, process.stdin, handing)
+
+
+@asynccontextmanager
+async def started(program: str, *, takes_file: bool = False) -> AsyncGenerator[Apart]:
+    """While the block lasts, the module runs in a process; what is left of it is ended."""
+    spare = _spare.get()
+    if spare is not None and not (takes_file and spare.program == program):
+        spare = None
+    process = await (begun(program, takes_file=takes_file) if spare is None else spare.take())
+    try:
+        yield process
+    finally:
+        await process.end()
+        if spare is not None:
+            spare.prepare()
+
+
+class Spare:
+    """A process that takes a file, started before it is needed: starting one takes longer than a small job."""
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+        self._starting: asyncio.Task[Apart] | None = None
+
+    def prepare(self) -> None:
+        """Start it, unless it is started already."""
+        if self._starting is None:
+            self._starting = asyncio.create_task(begun(self.program, takes_file=True))
+
+    async def take(self) -> Apart:
+        """The process, now the caller's to end; another one where it has died meanwhile or could not be started."""
+        process = await self._removed()
+        if process is not None:
+            if process.is_running:
+                return process
+            await process.end()
+        return await begun(self.program, takes_file=True)
+
+    async def close(self) -> None:
+        """End it."""
+        process = await self._removed()
+        if process is not None:
+            await process.end()
+
+    async def _removed(self) -> Apart | None:
+        """The process, which is then not kept here. None: there is none. An error of its start may be hours old, and
+        says nothing about a start now."""
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            with suppress(OSError):
+                return await starting
+        return None
+
+
+_spare: ContextVar[Spare | None] = ContextVar("spare", default=None)
+
+
+@asynccontextmanager
+async def kept_ready(program: str) -> AsyncGenerator[None]:
+    """While the block lasts, a process of the program waits for the next use of `started` in it."""
+    spare = Spare(program)
+    spare.prepare()
+    token = _spare.set(spare)
+    try:
+        yield
+    finally:
+        _spare.reset(token)
+        await spare.close()
+
+
+def _environment() -> dict[str, str]:
+    """What the process may know: where its code is."""
+    kept = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+    return {**kept, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+PROGRAM = "countersign.updates.ingest.main"
+MEBIBYTE = 1 << 20
+
+
+class Reading:
+    """An artifact that is being read: its records one by one, and the answers to what it asks."""
+
+    def __init__(self, process: Apart, cpu_s: int) -> None:
+        self._process = process
+        self._cpu_s = cpu_s
+
+    async def next(self) -> Record:
+        """The next record.
+
+        Raises:
+            ArchiveRefused, ArchiveUnknown: the artifact was refused.
+            WorkerDied: the process ended too early.
+        """
+        try:
+            record = records.decode(await self._process.hear())
+        except CpuTimeExceeded as error:
+            # The same bytes would take as long again.
+            raise ArchiveRefused("too-slow", f"reading takes more than {self._cpu_s} seconds of CPU time") from error
+        if isinstance(record, Failed):
+            if record.kind == "unknown":
+                raise ArchiveUnknown(record.detail)
+            raise ArchiveRefused(record.rule, record.detail, entry=record.entry, is_printable=True)
+        return record
+
+    async def answer(self, wanted: bytes) -> None:
+        """Say which of the chunks that were asked for are wanted: a byte for each, 1 where they are."""
+        await self._process.say(wanted)
+
+
+@asynccontextmanager
+async def reading(settings: Settings, path: Path, name: str, *, chunks: bool, plain: bool) -> AsyncGenerator[Reading]:
+    """While the block lasts, the file is read; whatever is left of the process is ended with the block.
+
+    `name` is what the artifact is called, a hint at its format; `plain` takes a file that is no archive as it is.
+    """
+    with _opened(path) as fd:
+        async with started(PROGRAM, takes_file=True) as process:
+            process.hand_over(fd)
+            order = Order(
+                name=name,
+                limits=asdict(limits_of(settings)),
+                chunks=chunks,
+                plain=plain,
+                memory_bytes=settings.archive_memory_mib * MEBIBYTE,
+                cpu_s=settings.archive_seconds,
+            )
+            await process.say(msgspec.msgpack.encode(order))
+            yield Reading(process, order.cpu_s)
+
+
+@contextmanager
+def _opened(path: Path) -> Generator[int]:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
