@@ -12,10 +12,10 @@ import msgspec
 
 from countersign.archives.rules import RULES
 from countersign.cli import distribution, operating, records
+from countersign.distribution.apidocs import problems
+from countersign.distribution.apidocs import routes as documents
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import problems
-from countersign.distribution.documents import routes as documents
 from countersign.kernel import metrics
 from countersign.kernel.http.routing import Nothing, OneOf, Route
 from countersign.kernel.http.routing import shapes as shapes_of

@@ -1,6 +1,6 @@
 """The page of a problem type explains what every answer of that type means."""
 
-from countersign.distribution.documents.problems import EVERYWHERE, ProblemTypeNotFound, types
+from countersign.distribution.apidocs.problems import EVERYWHERE, ProblemTypeNotFound, types
 from countersign.kernel.errors import NotFound
 from tools.reference import EVERY_ROUTE
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from countersign.distribution.documents.examples import Examples
+from countersign.distribution.apidocs.examples import Examples
 from tests.contract.described import DESCRIPTION
 from tests.distribution.world import World
 from tests.records.office import Office

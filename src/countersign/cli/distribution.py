@@ -7,9 +7,9 @@ from countersign.cli import worker
 from countersign.cli.place import Place
 from countersign.cli.starting import Service
 from countersign.distribution import app, demo, opening, watching
+from countersign.distribution.apidocs.health import DOCUMENT_LINKS
 from countersign.distribution.auth import people, queries, sessions
 from countersign.distribution.context import Store
-from countersign.distribution.documents.home import DOCUMENT_LINKS
 from countersign.kernel.http.server import ASGIApp
 from countersign.settings import BadSetting, Settings
 from countersign.web import store as pages

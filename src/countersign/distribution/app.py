@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from countersign.distribution import events, opening
+from countersign.distribution.apidocs import health
+from countersign.distribution.apidocs import routes as documents
 from countersign.distribution.ask import routes as ask
 from countersign.distribution.auth import api_keys, org_routes, queries
 from countersign.distribution.auth import api_keys as key_routes
@@ -22,8 +24,6 @@ from countersign.distribution.auth.oauth import routes as oauth
 from countersign.distribution.batch import routes as batch
 from countersign.distribution.catalog import routes as catalog
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import health, home
-from countersign.distribution.documents import routes as documents
 from countersign.distribution.jobs import queries as job_table
 from countersign.distribution.jobs import routes as jobs
 from countersign.distribution.jobs.kinds import AnyJobType
@@ -59,7 +59,7 @@ JOB_TYPES: tuple[AnyJobType, ...] = types.TYPES
 
 _FEATURES: tuple[Route[Store], ...] = (
     *health.ROUTES,
-    *home.ROUTES,
+    *health.HOME_ROUTES,
     *catalog.ROUTES,
     *publishing.ROUTES,
     *media.ROUTES,

@@ -11,9 +11,9 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from countersign.distribution import app as distribution
+from countersign.distribution.apidocs.operations import address_of
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents.operations import address_of
 from countersign.kernel.http.routing import Route
 from tests.contract.scenes import BODIES
 from tests.distribution.world import World

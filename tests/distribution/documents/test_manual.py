@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
+from countersign.distribution.apidocs import manual, problems, serving
+from countersign.distribution.apidocs.operations import address_of
 from countersign.distribution.context import Store
-from countersign.distribution.documents import overview, problems, serving
-from countersign.distribution.documents.operations import address_of
 from countersign.kernel import clock
 from countersign.settings import Settings
 from tests.distribution.world import World
@@ -113,7 +113,7 @@ async def test_the_overview_is_short_and_names_every_document_and_every_section(
 
 @pytest.mark.parametrize("root_url", [ROOT, "https://downloads.a-rather-long-name.example-company.com"])
 def test_the_overview_is_at_most_3_kb(root_url: str) -> None:
-    assert len(overview.overview(EVERY_ROUTE, root_url, "Countersign").encode()) <= overview.MAX_BYTES
+    assert len(manual.overview(EVERY_ROUTE, root_url, "Countersign").encode()) <= manual.MAX_BYTES
 
 
 def test_the_recipes_of_the_overview_run(tmp_path: Path) -> None:

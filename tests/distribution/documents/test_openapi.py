@@ -13,8 +13,8 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from countersign import distribution
+from countersign.distribution.apidocs import openapi, operations, problems
 from countersign.distribution.auth import authentication
-from countersign.distribution.documents import openapi, operations, parameters, problems, sections
 from countersign.distribution.events import EventType
 from countersign.kernel.clock import Instant
 from countersign.kernel.http.deprecation import Deprecation, deprecated
@@ -153,7 +153,7 @@ def test_the_webhooks_are_described_with_every_event_and_how_to_check_it() -> No
 
 @pytest.mark.parametrize("name", [each["name"] for each in DESCRIPTION["tags"]])
 def test_each_section_is_a_small_description_by_itself(name: str) -> None:
-    section = sections.of(DESCRIPTION, name)
+    section = openapi.of(DESCRIPTION, name)
 
     OpenAPIV31SpecValidator(section).validate()
     assert len(openapi.encode(section)) < len(openapi.encode(DESCRIPTION)) / 8
@@ -239,7 +239,7 @@ def test_every_parameter_is_described(method: str, path: str, operation: dict[st
 def test_every_parameter_of_a_path_is_explained() -> None:
     names = {name for each in EVERY_ROUTE for name in re.findall(r"\{(\w+)\}", each.path)}
 
-    assert names <= set(parameters.IN_PATH), "say in documents/parameters.py what it is"
+    assert names <= set(operations.IN_PATH), "say in documents/parameters.py what it is"
 
 
 def test_every_header_that_the_code_looks_at_is_described() -> None:

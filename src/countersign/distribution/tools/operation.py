@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from countersign.distribution.apidocs.operations import IN_PATH
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents.parameters import IN_PATH
 from countersign.distribution.tools import schema
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import decode

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import msgspec
 
+from countersign.distribution.apidocs.schemas import Schemas
 from countersign.distribution.context import Store
-from countersign.distribution.documents.schemas import Schemas
 from countersign.kernel.http.routing import Route
 
 _REFERENCE = "#/components/schemas/{name}"

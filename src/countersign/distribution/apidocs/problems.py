@@ -7,10 +7,10 @@ from html import escape
 import msgspec
 
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.distribution.apidocs import serving
 from countersign.distribution.auth.authentication import InsufficientScope, SandboxOnly, Unauthenticated
 from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.context import Store
-from countersign.distribution.documents import serving
 from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
 from countersign.distribution.releases.processing.process import ArtifactDamaged
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable

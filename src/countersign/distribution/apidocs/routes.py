@@ -1,16 +1,17 @@
-"""ROOT/.well-known/api-catalog (RFC 9727) and ROOT/.well-known/security.txt (RFC 9116)."""
+"""Routes of the documents about the API, with ROOT/.well-known/api-catalog (RFC 9727) and security.txt (RFC 9116)."""
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 
+from countersign.distribution.apidocs import manual, openapi, problems, serving
+from countersign.distribution.apidocs.serving import DocumentOptions
 from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.context import Store
-from countersign.distribution.documents import serving
-from countersign.distribution.documents.serving import DocumentOptions
 from countersign.kernel import clock
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http.response import JSON, Response, encode
-from countersign.kernel.http.routing import Nothing, route
+from countersign.kernel.http.routing import Nothing, Route, route
 
 LINKSET = "application/linkset+json"
 PROFILE = "https://www.rfc-editor.org/info/rfc9727"
@@ -102,3 +103,17 @@ ROUTES = (
         **serving.OPTIONS,
     ),
 )
+
+
+def routes(described: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
+    """The routes of the documents that describe these routes, and themselves."""
+    every = [*described]
+    own = (
+        *openapi.routes(every),
+        *problems.routes(every),
+        *manual.wiki_routes(every),
+        *manual.llms_routes(every),
+        *ROUTES,
+    )
+    every += own
+    return own

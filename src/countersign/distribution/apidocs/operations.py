@@ -1,26 +1,224 @@
-"""One route as an operation of the description: parameters, body, answers, who may, and what follows."""
+"""A route as an OpenAPI operation: parameters, body, responses, security and links to other operations."""
 
 import inspect
 import re
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from countersign.distribution.apidocs import examples, schemas
+from countersign.distribution.apidocs.examples import Examples
+from countersign.distribution.apidocs.problems import EVERYWHERE
+from countersign.distribution.apidocs.schemas import ADDITION, Document, OAuthError, Problem, Schemas, is_documented
+from countersign.distribution.apidocs.schemas import parameters as query_parameters
 from countersign.distribution.auth.authentication import SandboxOnly, is_document
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.documents import example_values, links, parameters
-from countersign.distribution.documents.examples import Examples
-from countersign.distribution.documents.links import Key
-from countersign.distribution.documents.problems import EVERYWHERE
-from countersign.distribution.documents.schemas import ADDITION, Document, OAuthError, Problem, Schemas, is_documented
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import deprecation
 from countersign.kernel.http.decode import FORM, may_be_left_out
 from countersign.kernel.http.problems import PROBLEM_JSON
 from countersign.kernel.http.response import JSON
 from countersign.kernel.http.routing import OneOf, Route
+
+_UUID: Document = {"type": "string", "format": "uuid"}
+_TEXT: Document = {"type": "string"}
+_NUMBER: Document = {"type": "integer", "minimum": 0}
+
+IN_PATH: Mapping[str, tuple[Document, str]] = {
+    "id": ({"type": "string", "minLength": 1, "examples": ["star-harbour"]}, "A product's id or slug."),
+    "job_id": (_UUID, "The job's id."),
+    "version": ({"type": "string", "minLength": 1}, "The release's version."),
+    "channel": ({"type": "string", "enum": ["stable", "beta", "nightly", "alpha"]}, "The channel."),
+    "media_id": (_UUID, "The id of a picture or film."),
+    "artifact_id": (_UUID, "The artifact's id."),
+    "webhook_id": (_UUID, "The id of a webhook."),
+    "event_id": (_UUID, "The id of an event."),
+    "batch_id": (_UUID, "The id of a batch of codes."),
+    "sha256": ({"type": "string", "pattern": "^[0-9a-f]{64}$"}, "The SHA-256 of the bytes, in hexadecimal."),
+    "token": ({"type": "string", "minLength": 1}, "The secret part of the address."),
+    "section": ({"type": "string", "minLength": 1, "examples": ["catalog"]}, "The name of a tag."),
+    "type": (
+        {"type": "string", "minLength": 1, "examples": ["invalid-cursor"]},
+        "The problem's code with dashes, as at the end of its `type`.",
+    ),
+}
+"""Parameters of paths by name: each names the same thing everywhere."""
+
+OF_REQUESTS: Mapping[str, tuple[Document, str]] = {
+    "Idempotency-Key": (_UUID, "A UUID of the caller's choice; the same request again is answered as the first time."),
+    "If-None-Match": (_TEXT, "An ETag that the caller has; 304 when it still holds."),
+    "If-Match": (_TEXT, "The ETag that the change is based on; 412 when it no longer holds."),
+    "If-Range": (_TEXT, "The ETag that Range is meant for; the whole when it no longer holds."),
+    "Range": (_TEXT, "The bytes to send, as bytes=FIRST-LAST; in another form the whole is sent."),
+    "Content-Range": ({"type": "string", "pattern": r"^bytes [0-9]+-[0-9]+/[0-9]+$"}, "Which part the body is."),
+    "Last-Event-ID": (_TEXT, "Which event was the last to arrive; a stream is not taken up again: 204."),
+    "Download-Begins": ({"type": "string", "enum": ["1"]}, "The client begins to install the build: it is counted."),
+    "Prefer": (_TEXT, "`respond-async`, or `wait=SECONDS` up to 30 (RFC 7240)."),
+}
+OF_ANSWERS: Mapping[str, tuple[Document, str]] = {
+    "RateLimit-Limit": (_NUMBER, "Quota in the current window."),
+    "RateLimit-Remaining": (_NUMBER, "Requests left."),
+    "RateLimit-Reset": (_NUMBER, "Seconds until the window ends."),
+    "Retry-After": (_NUMBER, "Seconds to wait."),
+    "WWW-Authenticate": (_TEXT, "How to come in: where the metadata is, and which scope is needed."),
+    "X-Request-Id": (_TEXT, "The request's id in the service's log."),
+    "Idempotency-Replayed": ({"type": "string", "enum": ["true"]}, "The answer is that of the first request."),
+    "ETag": (_TEXT, "The entity tag of what is sent."),
+    "Cache-Control": (_TEXT, "How long the answer may be kept, and by whom."),
+    "Vary": (_TEXT, "The request headers that the answer depends on."),
+    "Content-Encoding": ({"type": "string", "enum": ["zstd", "gzip"]}, "How the body is compressed."),
+    "Link": (_TEXT, 'The next page with rel="next", a deprecation notice with rel="deprecation".'),
+    "Location": ({"type": "string", "format": "uri-reference"}, "Where it goes on."),
+    "Deprecation": (_TEXT, "When what was used became deprecated (RFC 9745)."),
+    "Sunset": (_TEXT, "When it ends (RFC 8594)."),
+    "Preference-Applied": (_TEXT, "Which preference was followed (RFC 7240)."),
+    "Upload-Received": (_TEXT, "The stretches that have arrived: FIRST-LAST,FIRST-LAST,…"),
+    "Content-Range": (_TEXT, "Which part of the whole is sent."),
+    "Accept-Ranges": (_TEXT, "Ranges of bytes may be asked for."),
+    "Content-Disposition": (_TEXT, "The name to save it under."),
+    "Repr-Digest": (_TEXT, "The SHA-256 of the whole (RFC 9530)."),
+    "Release-Status": ({"type": "string", "enum": ["yanked"]}, "The release was yanked."),
+    "Already-Redeemed": ({"type": "string", "enum": ["true"]}, "The caller redeemed this code before."),
+    "Batch-Id": (_UUID, "The id of the batch."),
+    "Set-Cookie": (_TEXT, "The session."),
+}
+_ALWAYS = frozenset({"X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"})
+
+
+def header_components() -> Document:
+    """Every header of answers, for others to refer to."""
+    found: Document = {}
+    for name, (schema, meaning) in OF_ANSWERS.items():
+        found[name] = {"description": meaning, "required": name in _ALWAYS, "schema": schema}
+        if name not in schemas.HEADERS:
+            found[name][ADDITION] = True
+    return found
+
+
+def of_request(route: Route[Store], examples: Examples) -> list[Document]:
+    """The parameters of a route: of its path, its query, and the headers it looks at."""
+    known = schemas.ENDPOINTS.get((route.method, route.path), schemas.UNSAID).parameters
+    listed = [*_of_path(route, examples), *_of_query(route, examples), *_of_header(route, examples)]
+    for each in listed:
+        if each["name"] not in known:
+            each[ADDITION] = True
+    return listed
+
+
+def _of_path(route: Route[Store], examples: Examples) -> list[Document]:
+    listed: list[Document] = []
+    for name in re.findall(r"\{(\w+)\}", route.path):
+        schema, meaning = IN_PATH.get(name, (_TEXT, ""))
+        listed.append({"name": name, "in": "path", "required": True, "description": meaning, "schema": schema})
+        listed[-1]["example"] = examples.of(schema, name)
+    return listed
+
+
+def _of_query(route: Route[Store], examples: Examples) -> list[Document]:
+    listed: list[Document] = []
+    schemas, required = query_parameters(route.query)
+    for name, schema in schemas.items():
+        words = schema.pop("description", "")
+        listed.append(
+            {"name": name, "in": "query", "required": name in required, "description": words, "schema": schema}
+        )
+        listed[-1]["example"] = examples.of(schema, name)
+        if schema.get("deprecated"):
+            listed[-1]["deprecated"] = True
+    return listed
+
+
+def headers_read(route: Route[Store]) -> tuple[str, ...]:
+    """The headers of a request that change what a route does, but those that OpenAPI has other words for."""
+    implied = ("Idempotency-Key",) if route.writes else ()
+    return (*implied, *(("If-None-Match",) if route.cached else ()), *route.reads)
+
+
+def _of_header(route: Route[Store], examples: Examples) -> list[Document]:
+    listed: list[Document] = []
+    for name in headers_read(route):
+        schema, meaning = OF_REQUESTS[name]
+        listed.append({"name": name, "in": "header", "required": False, "description": meaning, "schema": schema})
+        listed[-1]["example"] = examples.of(schema, name)
+    return listed
+
+
+Key: TypeAlias = tuple[str, str]
+
+
+class Link(NamedTuple):
+    """From an answer with this status: the operation that goes on, and what its parameters take from the answer
+    (runtime expressions)."""
+
+    source: Key
+    status: int
+    target: Key
+    parameters: Mapping[str, str]
+
+
+_PRODUCT = {"id": "$response.body#/id"}
+_LISTED = {"id": "$response.body#/items/0/id"}
+_JOB = {"job_id": "$response.body#/job_id"}
+_RELEASE = {"id": "$request.path.id", "version": "$response.body#/version"}
+_SAME_RELEASE = {"id": "$request.path.id", "version": "$request.path.version"}
+_NEW_PRODUCT, _NEW_RELEASE = ("POST", "/products"), ("POST", "/products/{id}/releases")
+_OF_RELEASE = "/products/{id}/releases/{version}"
+_ARTIFACTS = ("POST", _OF_RELEASE + "/artifacts")
+
+LINKS = (
+    *(
+        Link(_NEW_PRODUCT, 201, target, _PRODUCT)
+        for target in (
+            ("GET", "/products/{id}"),
+            ("PUT", "/products/{id}"),
+            ("DELETE", "/products/{id}"),
+            ("GET", "/products/{id}/releases"),
+            ("POST", "/products/{id}/media"),
+            _NEW_RELEASE,
+        )
+    ),
+    Link(("GET", "/products"), 200, ("GET", "/products/{id}"), _LISTED),
+    Link(("GET", "/products"), 200, ("GET", "/products/{id}/releases"), _LISTED),
+    Link(("GET", "/products"), 200, ("GET", "/products"), {"cursor": "$response.body#/next_cursor"}),
+    Link(("GET", "/catalog"), 200, ("GET", "/catalog"), {"cursor": "$response.body#/next_cursor"}),
+    *(
+        Link(_NEW_RELEASE, 201, target, _RELEASE)
+        for target in (
+            ("PUT", _OF_RELEASE),
+            ("DELETE", _OF_RELEASE),
+            ("POST", _OF_RELEASE + "/publish"),
+            ("POST", _OF_RELEASE + "/promote"),
+            _ARTIFACTS,
+        )
+    ),
+    Link(("POST", _OF_RELEASE + "/publish"), 200, ("POST", _OF_RELEASE + "/yank"), _SAME_RELEASE),
+    Link(("POST", _OF_RELEASE + "/publish"), 200, ("POST", _OF_RELEASE + "/promote"), _SAME_RELEASE),
+    Link(_ARTIFACTS, 201, ("GET", "/artifacts/{artifact_id}"), {"artifact_id": "$response.body#/artifact_id"}),
+    *(
+        Link(("POST", "/jobs"), status, target, _JOB)
+        for status in (200, 202)
+        for target in (("GET", "/jobs/{job_id}"), ("DELETE", "/jobs/{job_id}"), ("GET", "/jobs/{job_id}/events"))
+    ),
+    Link(("POST", "/codes"), 201, ("POST", "/codes/{batch_id}/revoke"), {"batch_id": "$response.body#/batch_id"}),
+)
+
+
+def of_answer(source: Key, status: int, ids: Mapping[Key, str]) -> Document:
+    """The links from an answer, by the operation each leads to; `ids` are the operations there are, by method and
+    whole path."""
+    found: Document = {}
+    for each in LINKS:
+        to = ids.get(_whole(each.target))
+        if (_whole(each.source), each.status) == (source, status) and to is not None:
+            found[to] = {"operationId": to, "parameters": {**each.parameters}}
+    return found
+
+
+def _whole(key: Key) -> Key:
+    return key[0], PREFIX + key[1]
+
 
 _LIMITS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 BEFORE_ROUTES = {
@@ -80,7 +278,7 @@ class Operations:
             "tags": [feature_of(route)],
             "summary": route.summary,
             "description": words_of(route),
-            "parameters": parameters.of_request(route, self._examples),
+            "parameters": of_request(route, self._examples),
             "responses": self._responses(route),
             "security": security_of(route),
         }
@@ -108,9 +306,9 @@ class Operations:
         for status, shape in route.answers.items():
             found[status] = {"description": HTTPStatus(status).phrase, "headers": _headers(route, status)}
             found[status] |= self._content(route, shape)
-            if following := links.of_answer((route.method, address_of(route)), status, self._ids):
+            if following := of_answer((route.method, address_of(route)), status, self._ids):
                 found[status]["links"] = following
-        if "If-None-Match" in parameters.headers_read(route):
+        if "If-None-Match" in headers_read(route):
             found[304] = {"description": "The ETag still holds.", "headers": _headers(route, 304)}
         for refusal in refusals_of(route):
             self._add_refusal(route, refusal, found)
@@ -139,7 +337,7 @@ class Operations:
         if schema.get("type") == "string" or not schema:
             return {"schema": schema}
         if kind == _EVENTS:
-            return {"schema": schema, "example": example_values.EVENTS[feature_of(route)]}
+            return {"schema": schema, "example": examples.EVENTS[feature_of(route)]}
         if shape is dict:
             return {"schema": schema, "example": _open_example(route.path)}
         return {"schema": schema, "example": self._examples.of(schema)}
@@ -169,7 +367,7 @@ class Operations:
 def _open_example(path: str) -> Mapping[str, object]:
     """An object that the address answers with, whose members no schema names."""
     nothing: Mapping[str, object] = {}
-    return next((each for place, each in example_values.OPEN.items() if path.startswith(place)), nothing)
+    return next((each for place, each in examples.OPEN.items() if path.startswith(place)), nothing)
 
 
 def security_of(route: Route[Store]) -> list[Document]:

@@ -1,0 +1,1 @@
+"""What the store publishes about itself: health, API description, manual, pages of problem types."""
