@@ -58,7 +58,7 @@ async def test_updates_are_prepared_by_the_store_alone(works: Works) -> None:
     payload = {"from_artifact": ids.new_uuid(), "to_artifact": ids.new_uuid()}
 
     answer = await works.shop.world.call(
-        "POST", "/jobs", works.shop.token, json={"type": "deltas.make", "payload": payload}
+        "POST", "/jobs", works.shop.token, json={"type": "delta.make", "payload": payload}
     )
 
     assert (answer.status_code, answer.json()["code"]) == (400, "unknown_job_type")
