@@ -22,7 +22,7 @@ import seed
 from processes import Cluster, Cores, postgres
 
 from countersign.distribution.app import create, opened
-from countersign.distribution.opening import MIGRATIONS
+from countersign.distribution.lifespan import MIGRATIONS
 from countersign.kernel.database.port import Database
 from tests.ask import gauge
 

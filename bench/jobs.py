@@ -23,8 +23,8 @@ from processes import ROOT
 from countersign.distribution import app
 from countersign.distribution.auth import organisations
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import process, queue
-from countersign.distribution.jobs.kinds import JobType, Outcome, Work
+from countersign.distribution.jobs import queries, worker_process
+from countersign.distribution.jobs.job_types import JobType, Outcome, Work
 from countersign.settings import Settings
 
 COMMAND = (sys.executable, str(Path(__file__).resolve()), "--work")
@@ -46,7 +46,7 @@ async def nothing(store: Store, work: Work[Nothing]) -> Outcome:
 
 def main() -> None:
     """Work until told to stop."""
-    process.work_as_told(
+    worker_process.work_as_told(
         lambda settings, root_url, is_loopback: app.opened(settings, root_url, is_loopback=is_loopback),
         (JobType("nothing", Nothing, nothing),),
     )
@@ -78,7 +78,7 @@ async def ask(store: Store, orgs: Sequence[str], count: int) -> None:
     async with store.database.transaction() as transaction:
         for number in range(count):
             org_id = orgs[number % len(orgs)]
-            await queue.enqueue(transaction, store, "nothing", Nothing(), org_id=org_id, created_by="bench")
+            await queries.enqueue(transaction, store, "nothing", Nothing(), org_id=org_id, created_by="bench")
 
 
 async def done(store: Store, count: int) -> None:
@@ -100,7 +100,7 @@ async def ours(chosen: Settings, *, is_quick: bool) -> tuple[float, list[float]]
                 (await organisations.create_organisation(transaction, f"o{number}", "O")).id
                 for number in range(ORGANISATIONS)
             ]
-        async with process.kept(store, COMMAND, WORKERS):
+        async with worker_process.kept(store, COMMAND, WORKERS):
             await seen(store, WORKERS)
             # The first job of a process imports and prepares what the others find.
             await ask(store, orgs, 2 * WORKERS)

@@ -33,13 +33,13 @@ FILL = """
 
 async def fill(data: Path, url: str, size_mib: int) -> None:
     """Make a store with so much in its database and its files."""
-    from countersign.distribution import opening
+    from countersign.distribution import lifespan
     from countersign.distribution.releases import blobs
     from countersign.settings import Settings
 
     chance = random.Random(3)
     settings = Settings(data=str(data), database_url=url, master_key=seed.MASTER_KEY if url else "")
-    async with opening.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
+    async with lifespan.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
         for _ in range(size_mib // 2 // BLOB_MIB):
             sha256 = await blobs.seal_whole(store.database, store.blobs, chance.randbytes(BLOB_MIB * MIB))
             async with store.database.transaction() as transaction:

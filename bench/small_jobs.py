@@ -18,7 +18,7 @@ from harness import Bench
 
 from countersign.cli import worker
 from countersign.distribution import app
-from countersign.distribution.jobs import process
+from countersign.distribution.jobs import worker_process
 from countersign.settings import Settings
 
 ROOT_URL = "http://127.0.0.1:8480"
@@ -47,7 +47,7 @@ async def ask(settings: Settings, rounds: int) -> dict[str, list[tuple[int, floa
         transport = httpx.ASGITransport(app.create(store))
         async with (
             httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client,
-            process.kept(store, worker.COMMAND, 1),
+            worker_process.kept(store, worker.COMMAND, 1),
         ):
             world = World(store, client)
             await world.org("north")

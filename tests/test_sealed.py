@@ -13,9 +13,9 @@ from countersign.backup import table_checksum
 from countersign.distribution import app as store_app
 from countersign.distribution import encrypted_columns as store_sealed
 from countersign.distribution import events as store_events
+from countersign.distribution import signing_keys as signing
 from countersign.distribution.auth import organisations, people
 from countersign.distribution.context import Store
-from countersign.distribution.signing import keys as signing
 from countersign.kernel import reencryption
 from countersign.kernel.database.port import Database
 from countersign.kernel.reencryption import EncryptedColumn, KeyUsage

@@ -11,7 +11,7 @@ import pytest
 from countersign.backup import foreign
 from countersign.backup.foreign import ForeignParts
 from countersign.cli.databases import SERVICES
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.kernel.database import migrate
 from countersign.kernel.database.sqlite import open_sqlite
 from countersign.kernel.security.masterkey import master_key
@@ -41,7 +41,7 @@ async def prepare(made: Mapping[str, Path]) -> None:
             continue
         database = await open_sqlite(path, reserve_bytes=0)
         if name == "distribution":
-            await migrate.upgrade(database, opening.MIGRATIONS)
+            await migrate.upgrade(database, lifespan.MIGRATIONS)
         else:
             master = master_key(Settings(master_key=MASTER_KEY))
             await install.upgrade(database, modules.found(["party", "crm"]), master)

@@ -12,7 +12,7 @@ import pytest
 
 from countersign.cli.databases import SERVICES
 from countersign.cli.output import Exit
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.kernel.database import migrate
 from countersign.kernel.database.sqlite import open_sqlite
 from countersign.records.schema import install
@@ -79,7 +79,7 @@ def test_a_first_installation_that_was_cut_off_is_ended_by_an_upgrade_alone(run:
 def test_migrations_that_are_to_come_are_left_to_an_upgrade(run: Run, data: Path) -> None:
     assert run("org", "create", "acme", "--name", "Acme", "--data", data).returncode == Exit.OK
     assert run("user", "create", "bob", "--data", data).returncode == Exit.OK
-    for service, package in (("distribution", opening.MIGRATIONS), ("records", install.MIGRATIONS)):
+    for service, package in (("distribution", lifespan.MIGRATIONS), ("records", install.MIGRATIONS)):
         (data / f"{service}.sqlite").unlink()
         (data / "installation.json").unlink(missing_ok=True)
         (data / "blobs" / "installation.json").unlink(missing_ok=True)
@@ -174,7 +174,7 @@ def _applied(data: Path, service: str) -> list[str]:
 @pytest.mark.parametrize(
     ("file", "migrations", "command"),
     [
-        ("distribution.sqlite", opening.MIGRATIONS, ["org", "create", "acme", "--name", "Acme"]),
+        ("distribution.sqlite", lifespan.MIGRATIONS, ["org", "create", "acme", "--name", "Acme"]),
         ("records.sqlite", install.MIGRATIONS, ["user", "create", "eve", "--role", "administrator"]),
     ],
 )

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from countersign.cli.main import commands
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.kernel import installation_id
 from countersign.kernel.blobs.local import LocalBlobs
 from countersign.kernel.installation_id import DirectoryId, InstallationMismatch
@@ -129,7 +129,7 @@ def test_a_lost_database_of_one_service_is_not_begun_anew(command: Command, data
 
 
 def test_a_place_for_files_is_claimed_by_one_installation(tmp_path: Path) -> None:
-    files = LocalBlobs(tmp_path / opening.BLOBS_FOLDER, reserve_bytes=0)
+    files = LocalBlobs(tmp_path / lifespan.BLOBS_FOLDER, reserve_bytes=0)
 
     async def claim() -> None:
         await installation_id.claim(files, "one", "the files")

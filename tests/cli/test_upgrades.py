@@ -11,7 +11,7 @@ import pytest
 from countersign.backup import foreign, sqlite_snapshot
 from countersign.cli import record_store, store
 from countersign.cli.databases import SERVICES
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.kernel.database import migrate
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.sqlite import open_sqlite
@@ -19,7 +19,7 @@ from countersign.records.schema import install
 from countersign.settings import Settings
 from tests.servers.countersign import served
 
-PACKAGES = {"distribution": opening.MIGRATIONS, "records": install.MIGRATIONS}
+PACKAGES = {"distribution": lifespan.MIGRATIONS, "records": install.MIGRATIONS}
 EARLIER = [
     (service, number)
     for service, package in PACKAGES.items()

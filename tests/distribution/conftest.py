@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution import demo, opening
+from countersign.distribution import demo, lifespan
 from countersign.distribution.context import Store
 from countersign.kernel.database.migrate import upgrade
 from countersign.kernel.database.open import open_database
@@ -56,7 +56,7 @@ def migrated(cluster: Cluster) -> str:
 def migrated_file() -> bytes:
     """The same as a file of SQLite's."""
     with TemporaryDirectory() as folder, ThreadPoolExecutor(1) as thread:
-        file = Path(folder, opening.DATABASE_FILE)
+        file = Path(folder, lifespan.DATABASE_FILE)
         # Who asks may be on an event loop, which nothing may block with another one.
         thread.submit(asyncio.run, migrate(f"sqlite:///{file}")).result()
         return file.read_bytes()
@@ -64,16 +64,16 @@ def migrated_file() -> bytes:
 
 async def migrate(url: str) -> None:
     """Make the store's tables in an empty database."""
-    database = await open_database(url, schema=opening.SCHEMA, pool=1)
-    await upgrade(database, opening.MIGRATIONS)
-    await open_engine("auto", database, url, opening.SCHEMA, lease_s=15)
+    database = await open_database(url, schema=lifespan.SCHEMA, pool=1)
+    await upgrade(database, lifespan.MIGRATIONS)
+    await open_engine("auto", database, url, lifespan.SCHEMA, lease_s=15)
     await database.close()
 
 
 def begun(data: Path) -> None:
     """Have a store on SQLite begin with its tables there."""
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = data / opening.DATABASE_FILE
+    file = data / lifespan.DATABASE_FILE
     if not file.exists():
         file.touch(mode=0o600)
         file.write_bytes(migrated_file())

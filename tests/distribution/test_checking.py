@@ -4,7 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.distribution.releases import blobs
 from countersign.kernel.blobs import layout
 from countersign.settings import Settings
@@ -13,7 +13,7 @@ from countersign.settings import Settings
 def test_missing_changed_and_surplus_files_are_named_and_the_others_are_not(tmp_path: Path) -> None:
     async def run() -> tuple[dict[str, blobs.What | None], list[str]]:
         settings = Settings(data=str(tmp_path), reserve_mib=0)
-        async with opening.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
+        async with lifespan.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
             made = [await store.blobs.put(text.encode()) for text in ("kept", "lost", "changed", "old", "new")]
             async with store.database.transaction() as transaction:
                 for sha256 in made[:3]:

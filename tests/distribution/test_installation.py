@@ -15,7 +15,7 @@ import pytest
 from obstore.store import S3Store
 
 from countersign.distribution import app as distribution
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.distribution.context import Store
 from countersign.distribution.releases import blob_gc
 from countersign.kernel import clock, connection_urls, ids, installation_id
@@ -53,7 +53,7 @@ class Installation:
     @property
     def files(self) -> BlobStore:
         """Its blob store."""
-        return opening.files_of(self.settings)
+        return lifespan.files_of(self.settings)
 
     async def stored(self) -> set[str]:
         """All that is in the blob store, sealed or staged."""
@@ -66,19 +66,19 @@ class Installation:
             name = self.settings.database_url.rsplit("/", 1)[1]
             return replace(self, settings=replace(self.settings, database_url=self.new_database(name)))
         kept = self.folder.with_name("kept.sqlite")
-        shutil.copyfile(self.folder / opening.DATABASE_FILE, kept)
+        shutil.copyfile(self.folder / lifespan.DATABASE_FILE, kept)
         return self
 
     def put_back(self) -> None:
         """Put the copy of a SQLite database into its place; one of PostgreSQL is named by its settings."""
         if not self.settings.database_url:
-            shutil.copyfile(self.folder.with_name("kept.sqlite"), self.folder / opening.DATABASE_FILE)
+            shutil.copyfile(self.folder.with_name("kept.sqlite"), self.folder / lifespan.DATABASE_FILE)
 
     def emptied(self) -> "Installation":
         """The same places with an empty database."""
         if self.settings.database_url:
             return replace(self, settings=replace(self.settings, database_url=self.new_database("template0")))
-        (self.folder / opening.DATABASE_FILE).unlink()
+        (self.folder / lifespan.DATABASE_FILE).unlink()
         return self
 
 
@@ -163,7 +163,7 @@ async def test_no_tables_are_made_in_a_database_that_is_refused(installation: In
     wrong = installation.emptied()
 
     await refusal(wrong)
-    database = await opening.open_database(_url(wrong), schema=opening.SCHEMA)
+    database = await lifespan.open_database(_url(wrong), schema=lifespan.SCHEMA)
     try:
         assert await database.fetch_one(TABLE[database.dialect]) is None
     finally:
@@ -183,7 +183,7 @@ async def test_the_database_of_another_installation_is_refused_with_both_ids(
     if installation.settings.database_url:
         wrong = replace(installation.settings, database_url=other.settings.database_url)
     else:
-        shutil.copyfile(other.folder / opening.DATABASE_FILE, installation.folder / opening.DATABASE_FILE)
+        shutil.copyfile(other.folder / lifespan.DATABASE_FILE, installation.folder / lifespan.DATABASE_FILE)
         wrong = installation.settings
     refused = await refusal(replace(installation, settings=wrong))
 
@@ -228,7 +228,7 @@ async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it
         assert report is not None
         assert "installation adopt" in report.stopped
 
-        places = opening.places_of(older.settings, store.database, store.blobs)
+        places = lifespan.places_of(older.settings, store.database, store.blobs)
         await installation_id.adopt(places, ids.new_uuid(), clock.now())
         after = await blob_gc.collect(store)
         report = await blob_gc.report(store.database)
@@ -246,7 +246,7 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
     if not installation.settings.database_url:
         folder = installation.folder.with_name("copy")
         folder.mkdir()
-        shutil.copyfile(installation.folder.with_name("kept.sqlite"), folder / opening.DATABASE_FILE)
+        shutil.copyfile(installation.folder.with_name("kept.sqlite"), folder / lifespan.DATABASE_FILE)
         copy = replace(copy, settings=replace(copy.settings, data=str(folder)))
     files = installation.files
 
@@ -261,7 +261,7 @@ async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installati
 async def opened_with(settings: Settings, files: BlobStore) -> AsyncGenerator[Store]:
     """A store that uses these files, whatever its settings say."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "files_of", lambda _: files)
+        patch.setattr(lifespan, "files_of", lambda _: files)
         async with opened(settings) as store:
             yield store
 
@@ -292,7 +292,7 @@ async def forget(installation: Installation) -> None:
         await installation_id.forget(transaction)
     (installation.folder / installation_id.FILE_NAME).unlink()
     if not installation.settings.blobs_url:
-        (installation.folder / opening.BLOBS_FOLDER / installation_id.FILE_NAME).unlink()
+        (installation.folder / lifespan.BLOBS_FOLDER / installation_id.FILE_NAME).unlink()
         return
     await delete_marker(installation)
 
@@ -378,4 +378,4 @@ TABLE = {
 
 
 def _url(installation: Installation) -> str:
-    return installation.settings.database_url or f"sqlite:///{installation.folder / opening.DATABASE_FILE}"
+    return installation.settings.database_url or f"sqlite:///{installation.folder / lifespan.DATABASE_FILE}"

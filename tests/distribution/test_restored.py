@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.distribution import opening, restored
+from countersign.distribution import after_restore, lifespan
 from countersign.distribution.auth import people, tokens
 from countersign.kernel.database.port import Reader
 from countersign.kernel.security.jose import InvalidToken
@@ -49,7 +49,7 @@ def test_whatever_gave_access_has_ended_and_tokens_too(database_url: str, tmp_pa
     async def run() -> None:
         url = database_url if database_url.startswith("postgres") else ""
         settings = Settings(data=str(tmp_path), database_url=url, master_key=MASTER_KEY, reserve_mib=0)
-        async with opening.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
+        async with lifespan.opened(settings, "http://127.0.0.1:8480", is_loopback=True) as store:
             async with store.database.transaction() as transaction:
                 person = await people.add_person(transaction, "a@example.com", None)
                 await transaction.run(GRANTED)
@@ -58,8 +58,8 @@ def test_whatever_gave_access_has_ended_and_tokens_too(database_url: str, tmp_pa
             assert store.tokens.verify(token).sub == person.id
 
             async with store.database.transaction() as transaction:
-                await restored.settle(transaction)
-                await restored.end_access(transaction, store.master)
+                await after_restore.settle(transaction)
+                await after_restore.end_access(transaction, store.master)
 
             await store.versions()
             with pytest.raises(InvalidToken):

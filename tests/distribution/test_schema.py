@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from countersign.backup.schema_description import describe_schema
-from countersign.distribution.opening import MIGRATIONS
+from countersign.distribution.lifespan import MIGRATIONS
 from countersign.kernel.database.migrate import in_dialect, upgrade
 from countersign.kernel.database.open import open_database
 from tools import schema

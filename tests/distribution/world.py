@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import httpx
 
+from countersign.distribution import library
 from countersign.distribution.auth import clients, organisations, people, queries, tokens
 from countersign.distribution.catalog import projection
 from countersign.distribution.context import Store
-from countersign.distribution.library import queries as library
 from countersign.distribution.releases import publishing
 from countersign.distribution.releases.schemas import ProductWrite
 from countersign.distribution.scopes import Role

@@ -16,7 +16,7 @@ from pathlib import Path
 from countersign.distribution import app as distribution
 from countersign.distribution.auth import clients, organisations, people
 from countersign.distribution.demo import CLIENT_ID, CLIENT_SCOPES, CLIENT_SECRET, PLAYER, PUBLISHER
-from countersign.distribution.opening import SCHEMA as DISTRIBUTION
+from countersign.distribution.lifespan import SCHEMA as DISTRIBUTION
 from countersign.kernel.database.open import open_database
 from countersign.records import demo
 from countersign.records.app import SCHEMA as RECORDS

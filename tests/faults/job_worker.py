@@ -12,8 +12,8 @@ import msgspec
 
 from countersign.distribution import app
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import process
-from countersign.distribution.jobs.kinds import JobType, Outcome, Work
+from countersign.distribution.jobs import worker_process
+from countersign.distribution.jobs.job_types import JobType, Outcome, Work
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.port import Database, Transaction
 from countersign.settings import Settings
@@ -70,7 +70,7 @@ async def opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncI
 
 def main() -> None:
     """Work on chores until killed."""
-    process.work_as_told(opened, (JobType("chore", Chore, run),))
+    worker_process.work_as_told(opened, (JobType("chore", Chore, run),))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 from countersign.distribution import app
 from countersign.distribution.auth import organisations
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import process, queue
+from countersign.distribution.jobs import queries, worker_process
 from countersign.kernel.jobs import processes
 from countersign.settings import Settings
 from tests.faults import job_worker
@@ -37,7 +37,7 @@ async def working(machine: Machine, store: Store, data: Path, url: str) -> Async
     worker = await asyncio.create_subprocess_exec(*map(str, words), stdin=PIPE)
     try:
         assert worker.stdin is not None
-        worker.stdin.write(process.orders(replace(store, settings=there)) + b"\n")
+        worker.stdin.write(worker_process.orders(replace(store, settings=there)) + b"\n")
         before = await number(store, "SELECT count(*) FROM awake")
         await until(store, "SELECT count(*) FROM awake", before + 1)
         yield worker
@@ -64,7 +64,7 @@ async def until(store: Store, statement: str, wanted: int, *values: str) -> None
 async def asked(store: Store, org_id: str) -> str:
     """One more job."""
     async with store.database.transaction() as transaction:
-        return await queue.enqueue(transaction, store, "chore", Chore(AT_WORK_S), org_id=org_id, created_by="x")
+        return await queries.enqueue(transaction, store, "chore", Chore(AT_WORK_S), org_id=org_id, created_by="x")
 
 
 BEGUN = "SELECT count(*) FROM begun WHERE job_id = $1"

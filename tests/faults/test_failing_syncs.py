@@ -12,7 +12,7 @@ import pytest
 from countersign.cli.output import Exit
 from countersign.distribution import app
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import process
+from countersign.distribution.jobs import worker_process
 from countersign.settings import Settings
 from tests.faults import frail_worker, job_worker, places
 from tests.faults.crowd import Crowd
@@ -112,7 +112,7 @@ async def worked(store: Store, until: Callable[[], Awaitable[bool]], **variables
     """Have a process work on jobs until then, or until it ends by itself; its exit code."""
     worker = await asyncio.create_subprocess_exec(*job_worker.COMMAND, stdin=PIPE, env=environment(**variables))
     assert worker.stdin is not None
-    worker.stdin.write(process.orders(store) + b"\n")
+    worker.stdin.write(worker_process.orders(store) + b"\n")
     async with asyncio.timeout(60):
         while worker.returncode is None and not await until():
             await asyncio.sleep(0.05)

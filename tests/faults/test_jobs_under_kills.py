@@ -18,7 +18,7 @@ import pytest
 from countersign.distribution import app
 from countersign.distribution.auth import organisations
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import process, queue
+from countersign.distribution.jobs import queries, worker_process
 from countersign.kernel.database.port import Transaction
 from countersign.settings import Settings
 from tests.faults import job_worker
@@ -83,7 +83,7 @@ class Nemesis:
             worker = await asyncio.create_subprocess_exec(*job_worker.COMMAND, stdin=PIPE)
             try:
                 assert worker.stdin is not None
-                worker.stdin.write(process.orders(self.store) + b"\n")
+                worker.stdin.write(worker_process.orders(self.store) + b"\n")
                 await self._seen(worker.pid)
                 await asyncio.sleep(self.chance.uniform(*LIVES_S))
                 if self.is_over:
@@ -129,7 +129,7 @@ async def seeded(store: Store, count: int, chance: random.Random) -> list[str]:
 async def asked(transaction: Transaction, store: Store, org_id: str, chance: random.Random) -> str:
     """One job of the organisation's."""
     chore = Chore(chance.uniform(0, 0.2))
-    return await queue.enqueue(transaction, store, "chore", chore, org_id=org_id, created_by="x")
+    return await queries.enqueue(transaction, store, "chore", chore, org_id=org_id, created_by="x")
 
 
 async def left(store: Store) -> int:

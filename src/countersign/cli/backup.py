@@ -19,7 +19,7 @@ from countersign.cli import configuration, installation, installation_id, output
 from countersign.cli.administration import data_option
 from countersign.cli.databases import SERVICES
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.migrate import SchemaMismatch
@@ -213,7 +213,7 @@ class Way(NamedTuple):
 
 
 async def _written(databases: Databases[SnapshotT], archive: Writing, files: dict[str, bytes], way: Way) -> Made:
-    has_blobs = opening.SCHEMA in databases.schemas
+    has_blobs = lifespan.SCHEMA in databases.schemas
     blobs = installation.referred(way.settings) if has_blobs else None
     under_way = Backup(archive, databases, blobs, installation.teller())
     await under_way.begin(files)

@@ -9,7 +9,7 @@ import click
 from countersign.cli import configuration, lock, moving, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.tables import Tables
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.kernel.database.postgres_admin import privileges_at
 from countersign.records import app
 from countersign.settings import Settings
@@ -24,7 +24,7 @@ class Kept(NamedTuple):
 
 
 SERVICES = {
-    opening.SCHEMA: Kept(store.TABLES, store.pending, store.upgrade),
+    lifespan.SCHEMA: Kept(store.TABLES, store.pending, store.upgrade),
     app.SCHEMA: Kept(record_store.TABLES, record_store.pending, record_store.upgrade),
 }
 

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from countersign.cli import worker
 from countersign.cli.place import Place
 from countersign.cli.starting import Service
-from countersign.distribution import app, demo, opening, watching
+from countersign.distribution import app, demo, health_checks, lifespan
 from countersign.distribution.apidocs.health import DOCUMENT_LINKS
 from countersign.distribution.auth import people, queries, sessions
 from countersign.distribution.context import Store
@@ -40,7 +40,7 @@ async def serving(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
     """
     async with AsyncExitStack() as stack:
         if tends:
-            await stack.enter_async_context(opening.sole_node(store.settings))
+            await stack.enter_async_context(lifespan.sole_node(store.settings))
             await stack.enter_async_context(app.tended(store))
             await stack.enter_async_context(worker.beside(store))
         workers = worker.COMMAND if store.settings.job_workers else ()
@@ -95,5 +95,5 @@ SERVICE = Service(
     database=lambda store: store.database,
     prepare=prepare,
     serving=serving,
-    watched=watching.watched,
+    watched=health_checks.watched,
 )

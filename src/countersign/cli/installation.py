@@ -6,7 +6,7 @@ from pathlib import Path
 from countersign.backup.databases import PostgresDatabases, SqliteDatabases, file_name
 from countersign.backup.making import Blobs
 from countersign.cli import output, progress
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.distribution.releases import blobs
 from countersign.kernel import clock
 from countersign.kernel.blobs.open import open_blobs
@@ -14,7 +14,7 @@ from countersign.kernel.blobs.port import BlobStore
 from countersign.records import app
 from countersign.settings import Settings
 
-SCHEMAS = (opening.SCHEMA, app.SCHEMA)
+SCHEMAS = (lifespan.SCHEMA, app.SCHEMA)
 TOLD_EVERY_S = 5.0
 
 
@@ -35,13 +35,13 @@ def files(settings: Settings) -> dict[str, Path]:
 def store(settings: Settings) -> BlobStore:
     """The blobs."""
     return open_blobs(
-        settings.blobs_url, Path(settings.data) / opening.BLOBS_FOLDER, beneath=settings.blobs_beneath, reserve_bytes=0
+        settings.blobs_url, Path(settings.data) / lifespan.BLOBS_FOLDER, beneath=settings.blobs_beneath, reserve_bytes=0
     )
 
 
 def referred(settings: Settings) -> Blobs:
     """The blobs, and which of them the store refers to."""
-    return Blobs(store(settings), opening.SCHEMA, blobs.LIVE)
+    return Blobs(store(settings), lifespan.SCHEMA, blobs.LIVE)
 
 
 def teller() -> Callable[[str, int], None]:

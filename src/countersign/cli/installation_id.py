@@ -13,7 +13,7 @@ import click
 from countersign.cli import configuration, lock, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.distribution.context import Store
 from countersign.distribution.releases import blob_gc
 from countersign.distribution.releases.blob_gc import Collected, Report
@@ -135,7 +135,7 @@ async def _places(settings: Settings) -> AsyncGenerator[list[InstallationPlaces]
         own = await stack.enter_async_context(store.TABLES.kept(settings))
         other = await stack.enter_async_context(record_store.TABLES.kept(settings))
         yield [
-            replace(opening.places_of(settings, own, opening.files_of(settings)), sibling=await _id(other)),
+            replace(lifespan.places_of(settings, own, lifespan.files_of(settings)), sibling=await _id(other)),
             replace(app.places_of(settings, other), sibling=await _id(own)),
         ]
 
@@ -168,7 +168,7 @@ async def shown(settings: Settings) -> Shown:
 
 async def _report(places: InstallationPlaces) -> tuple[Report | None, list[str]]:
     database, blobs = places.database, places.blobs
-    if database is None or blobs is None or await migrate.pending(database, opening.MIGRATIONS):
+    if database is None or blobs is None or await migrate.pending(database, lifespan.MIGRATIONS):
         return None, []
     report = await blob_gc.report(database)
     notes = report.notes if report else []
@@ -183,9 +183,9 @@ async def _report(places: InstallationPlaces) -> tuple[Report | None, list[str]]
 
 
 async def _blobs(settings: Settings) -> Place:
-    name = opening.files_name(settings)
+    name = lifespan.files_name(settings)
     try:
-        marker = await installation_id.blobs_marker(opening.files_of(settings), name)
+        marker = await installation_id.blobs_marker(lifespan.files_of(settings), name)
     except Refused as refused:
         return Place(name, None, refused.detail)
     return Place(name, marker and marker.id)
@@ -247,7 +247,7 @@ async def _adopted(settings: Settings, *, is_new: bool) -> str:
 
 
 async def _require_upgraded(places: InstallationPlaces) -> None:
-    tables = store.TABLES if places.service.schema == opening.SCHEMA else record_store.TABLES
+    tables = store.TABLES if places.service.schema == lifespan.SCHEMA else record_store.TABLES
     if places.database is not None and await migrate.pending(places.database, tables.migrations):
         why = f"migrations of {places.service.schema} are pending"
         raise Failure(ADOPTING, why=why, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)

@@ -14,7 +14,7 @@ from countersign.cli import configuration, lock, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.cli.tables import Tables
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.distribution.auth import token_keys
 from countersign.kernel import clock, reencryption
 from countersign.kernel.database import migrate
@@ -159,7 +159,7 @@ def standings_of(master: MasterKey, lots: Sequence[KeyUsage]) -> Iterator[Standi
 async def _rotated(settings: Settings, *, drop_previous: bool) -> KeyRing:
     async with opened(settings) as parts:
         await require_ready(settings, parts, ROTATING)
-        found = next((part for part in parts if part.tables.schema == opening.SCHEMA), None)
+        found = next((part for part in parts if part.tables.schema == lifespan.SCHEMA), None)
         if found is None:
             why = f"{settings.data} has no store, whose tokens are signed"
             remedy = "Say --data with the directory of a store; `keys reencrypt` is for the records service too."

@@ -17,7 +17,7 @@ from countersign.cli import configuration, installation, lock, output, progress,
 from countersign.cli import installation_id as installations
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.distribution.releases import blobs, uploads
 from countersign.kernel import clock, connection_urls, ids, installation_id
 from countersign.kernel.blobs.open import open_blobs
@@ -170,7 +170,7 @@ async def _planned(move: Move) -> Moved:
     async with move.databases.taken() as snapshot:
         for schema in snapshot.schemas:
             found |= {f"{schema}.{each.table}": each for each in await moving.examine(snapshot.of(schema), told)}
-        if not move.blobs_to or opening.SCHEMA not in snapshot.schemas:
+        if not move.blobs_to or lifespan.SCHEMA not in snapshot.schemas:
             return Moved(found)
         referred = installation.referred(move.settings)
         return Moved(found, *await moving.sizes(referred.store, snapshot, referred))
@@ -269,7 +269,7 @@ async def _require_empty(move: Move) -> None:
 
 
 def _moving_blobs(move: Move) -> MovingBlobs | None:
-    if not move.blobs_to or opening.SCHEMA not in move.databases.schemas:
+    if not move.blobs_to or lifespan.SCHEMA not in move.databases.schemas:
         return None
     referred = installation.referred(move.settings)
     return MovingBlobs(move.databases, referred, _blobs_target(move), installation.teller())
@@ -320,7 +320,7 @@ async def _installed(move: Move) -> install.Snapshot:
     """
     settings = move.settings
     waiting: list[str] = []
-    if opening.SCHEMA in move.databases.schemas:
+    if lifespan.SCHEMA in move.databases.schemas:
         waiting += await store.pending(settings)
     found = install.EMPTY
     async with record_store.TABLES.kept(settings) as database:
@@ -340,16 +340,16 @@ async def _installed(move: Move) -> install.Snapshot:
 async def _services(move: Move) -> Services:
     found: dict[str, Service] = {}
     installed = await _installed(move)
-    if opening.SCHEMA in move.databases.schemas:
+    if lifespan.SCHEMA in move.databases.schemas:
 
         async def make_store(transaction: Transaction) -> None:
-            await migrations.create_within(transaction, opening.MIGRATIONS, "postgres")
+            await migrations.create_within(transaction, lifespan.MIGRATIONS, "postgres")
 
         async def settle_store(transaction: Transaction) -> None:
             if move.blobs_to:
                 await uploads.forget_every_part(transaction)
 
-        found[opening.SCHEMA] = Service(make_store, settle_store)
+        found[lifespan.SCHEMA] = Service(make_store, settle_store)
     async with record_store.TABLES.kept(move.settings) as database:
         if database is not None:
             secret = await key.secret(database, masterkey.master_key(move.settings))

@@ -15,8 +15,8 @@ from countersign.backup.databases import file_name
 from countersign.cli import configuration, installation, lock, output, record_store, reset_owner
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import opening
-from countersign.distribution.jobs import scratch
+from countersign.distribution import lifespan
+from countersign.distribution.jobs import runner
 from countersign.distribution.sandbox import folders
 from countersign.kernel import connection_urls, installation_id
 from countersign.kernel.blobs import layout
@@ -34,8 +34,8 @@ _SQLITE_ENDINGS = ("", "-wal", "-shm", "-journal")
 # In this order: the databases first, so that no database is left that refers to files that are gone; the key last.
 _OWN = (
     *(file_name(schema) + ending for schema in installation.SCHEMAS for ending in _SQLITE_ENDINGS),
-    opening.BLOBS_FOLDER,
-    scratch.FOLDER,
+    lifespan.BLOBS_FOLDER,
+    runner.FOLDER,
     folders.FOLDER,
     transports.OUTBOX_FOLDER,
     rate_limit.COUNTERS_FILE,
@@ -230,7 +230,7 @@ def _files_store(settings: Settings, folder: Path, links: Mapping[Path, Path]) -
     """The bucket, or the folder of files in the data directory; None: there is none, or it is another place."""
     if settings.blobs_url:
         return open_blobs(settings.blobs_url, folder, reserve_bytes=0)
-    path = folder / opening.BLOBS_FOLDER
+    path = folder / lifespan.BLOBS_FOLDER
     return open_blobs(None, path, reserve_bytes=0) if path.is_dir() and path not in links else None
 
 
@@ -250,7 +250,7 @@ def _require_own_database(settings: Settings, folder: Path) -> None:
 def _links(folder: Path, own: list[Path]) -> dict[Path, Path]:
     """The symbolic links that are removed, with their targets, which are left; a folder of files that is a link to
     another place in the data directory is emptied instead."""
-    blobs = folder / opening.BLOBS_FOLDER
+    blobs = folder / lifespan.BLOBS_FOLDER
     found = {path: path.resolve() for path in own if path.is_symlink()}
     if found.get(blobs, Path("/")).is_relative_to(folder.resolve()):
         del found[blobs]
@@ -281,7 +281,7 @@ async def _remove(settings: Settings, folder: Path, contents: Contents) -> None:
         await open_blobs(settings.blobs_url, folder, reserve_bytes=0).clear()
     for path in contents.files:
         with unfinished.refusals(path):
-            if path.name == opening.BLOBS_FOLDER and path not in contents.links:
+            if path.name == lifespan.BLOBS_FOLDER and path not in contents.links:
                 for link in (path / name for name in layout.FOLDERS):
                     if link in contents.links:
                         link.unlink(missing_ok=True)
@@ -314,7 +314,7 @@ def _remove_path(path: Path) -> None:
     """Remove the file or folder; of a link the link alone, and a folder of files that has more than these stays."""
     if path.is_symlink() or not path.is_dir():
         path.unlink(missing_ok=True)
-    elif path.name == opening.BLOBS_FOLDER:
+    elif path.name == lifespan.BLOBS_FOLDER:
         if not any(path.iterdir()):
             path.rmdir()
     else:

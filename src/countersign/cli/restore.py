@@ -16,7 +16,7 @@ from countersign.backup.reading import Reading
 from countersign.backup.restoring import Ending, PostgresTarget, Restore, SqliteTarget, Target
 from countersign.cli import configuration, installation, output, passphrase, record_store, store
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import opening, restored
+from countersign.distribution import after_restore, lifespan
 from countersign.kernel import ids, installation_id
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
@@ -145,7 +145,7 @@ async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manife
                 master = _master_key(folder.path, into.settings)
                 await target.finish(manifest, _endings(master, into, own))
                 if kept.store is not None:
-                    await installation_id.claim(kept.store, own, opening.files_name(into.settings))
+                    await installation_id.claim(kept.store, own, lifespan.files_name(into.settings))
                 installation_id.write_directory(folder.path, own, reading.about.schemas)
                 if into.settings.master_key or into.settings.master_key_file:
                     (folder.path / KEY).unlink()
@@ -192,10 +192,10 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
 def _endings(master: MasterKey, into: Into, own: str) -> dict[str, Ending]:
     async def end_store(transaction: Transaction) -> None:
         await installation_id.replace(transaction, own)
-        await restored.settle(transaction)
+        await after_restore.settle(transaction)
         await hold(transaction)
         if not into.keeps_sessions:
-            await restored.end_access(transaction, master)
+            await after_restore.end_access(transaction, master)
 
     async def end_records(transaction: Transaction) -> None:
         await installation_id.replace(transaction, own)
@@ -240,7 +240,7 @@ async def _blobs(settings: Settings) -> AsyncGenerator[Kept]:
         return
     store = installation.store(settings)
     await restoring.require_empty(store)
-    name = opening.files_name(settings)
+    name = lifespan.files_name(settings)
     marker = await installation_id.blobs_marker(store, name)
     if marker is not None:
         remedy = "Set COUNTERSIGN_BLOBS_URL to another prefix, or remove the object installation.json there."

@@ -11,7 +11,7 @@ from countersign.cli import configuration, lock, output
 from countersign.cli.output import Exit, Failure
 from countersign.cli.tables import Tables, made_ready, require_in_use
 from countersign.cli.target import DEFAULT_SERVER
-from countersign.distribution import encrypted_columns, opening
+from countersign.distribution import encrypted_columns, lifespan
 from countersign.distribution.auth import token_keys
 from countersign.distribution.context import Store
 from countersign.kernel.database import migrate, migration_marker
@@ -30,11 +30,11 @@ async def _no_tables(_: Reader) -> frozenset[str]:
 
 
 async def _unmade(database: Database) -> list[str]:
-    return await migrate.pending(database, opening.MIGRATIONS)
+    return await migrate.pending(database, lifespan.MIGRATIONS)
 
 
 TABLES = Tables(
-    opening.SCHEMA, opening.MIGRATIONS, _no_tables, encrypted_columns.COLUMNS, token_keys.stored_keys, _unmade
+    lifespan.SCHEMA, lifespan.MIGRATIONS, _no_tables, encrypted_columns.COLUMNS, token_keys.stored_keys, _unmade
 )
 
 
@@ -68,7 +68,7 @@ def run(
         elif new is not None:
             await TABLES.others_done(settings)
         alters = upgrades or not is_there
-        async with opening.opened(settings, root_url(settings), is_loopback=True, upgrades=alters) as store:
+        async with lifespan.opened(settings, root_url(settings), is_loopback=True, upgrades=alters) as store:
             return await work(store)
 
     return settled(open_and_work(), doing)
@@ -135,8 +135,8 @@ async def pending(settings: Settings) -> list[str]:
     """
     async with TABLES.kept(settings) as database:
         if database is None:
-            return _called(migration.name for migration in migrate.migrations(opening.MIGRATIONS))
-        return _called(await migrate.pending(database, opening.MIGRATIONS))
+            return _called(migration.name for migration in migrate.migrations(lifespan.MIGRATIONS))
+        return _called(await migrate.pending(database, lifespan.MIGRATIONS))
 
 
 async def upgrade(settings: Settings) -> list[str]:
@@ -149,8 +149,8 @@ async def upgrade(settings: Settings) -> list[str]:
     """
     await made_ready(settings)
     async with TABLES.opened(settings) as database:
-        return _called(await migrate.upgrade(database, opening.MIGRATIONS))
+        return _called(await migrate.upgrade(database, lifespan.MIGRATIONS))
 
 
 def _called(names: Iterable[str]) -> list[str]:
-    return [f"{opening.SCHEMA}: {name}" for name in names]
+    return [f"{lifespan.SCHEMA}: {name}" for name in names]

@@ -14,7 +14,7 @@ from countersign.backup.table_checksum import TableChecksum
 from countersign.cli import audit, configuration, installation, keys, output, passphrase, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.distribution.releases import blobs
 from countersign.kernel.database import migrate, migration_marker
 from countersign.kernel.errors import Refused
@@ -169,7 +169,9 @@ async def _digests(settings: Settings) -> dict[str, TableChecksum]:
     found: dict[str, TableChecksum] = {}
     async with store.TABLES.kept(settings) as database:
         if database is not None:
-            found |= {f"{opening.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)}
+            found |= {
+                f"{lifespan.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)
+            }
     async with record_store.TABLES.kept(settings) as database:
         if database is not None:
             found |= {f"{app.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)}

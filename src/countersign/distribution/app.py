@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 
-from countersign.distribution import events, opening
+from countersign.distribution import batch, events, library, lifespan, webhooks
+from countersign.distribution import signing_keys as signing
 from countersign.distribution.apidocs import health
 from countersign.distribution.apidocs import routes as documents
 from countersign.distribution.ask import routes as ask
@@ -21,13 +22,11 @@ from countersign.distribution.auth.authentication import Gate
 from countersign.distribution.auth.identity_providers import trusted_issuers as issuers
 from countersign.distribution.auth.oauth import authorization_code, consents, dynamic_clients
 from countersign.distribution.auth.oauth import routes as oauth
-from countersign.distribution.batch import routes as batch
 from countersign.distribution.catalog import routes as catalog
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.jobs import queries as job_table
 from countersign.distribution.jobs import routes as jobs
-from countersign.distribution.jobs.kinds import AnyJobType
-from countersign.distribution.library import routes as library
+from countersign.distribution.jobs.job_types import AnyJobType
 from countersign.distribution.redeem import issue
 from countersign.distribution.redeem import routes as redeem
 from countersign.distribution.releases import artifact_routes as builds
@@ -36,13 +35,11 @@ from countersign.distribution.releases import delivery_routes as delivery
 from countersign.distribution.releases import routes as publishing
 from countersign.distribution.releases.processing import chunk_gc, types
 from countersign.distribution.releases.processing import draft_removal as processing
-from countersign.distribution.sandbox import folders, original
+from countersign.distribution.sandbox import folders, template
 from countersign.distribution.sandbox import routes as sandbox
-from countersign.distribution.sandbox.front import Front
-from countersign.distribution.sandbox.parts import Parts
-from countersign.distribution.signing import routes as signing
+from countersign.distribution.sandbox.dependencies import Parts
+from countersign.distribution.sandbox.router import Front
 from countersign.distribution.tools import routes as tools
-from countersign.distribution.webhooks import routes as webhooks
 from countersign.kernel import telemetry
 from countersign.kernel.concurrency import periodic
 from countersign.kernel.errors import Refused
@@ -92,7 +89,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
     Raises:
         BadSetting, Unavailable: as there.
     """
-    async with opening.opened(settings, root_url, is_loopback=is_loopback) as store:
+    async with lifespan.opened(settings, root_url, is_loopback=is_loopback) as store:
         try:
             yield store
         finally:
@@ -109,7 +106,7 @@ def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Seque
     put_together = Parts(
         opening=lambda settings, root_url, is_loopback: opened(settings, root_url, is_loopback=is_loopback),
         application=lambda data_set: _application(data_set, routes, store.root_url, "sandbox"),
-        template=original.template(opening.MIGRATIONS),
+        template=template.template(lifespan.MIGRATIONS),
         workers=workers,
     )
     app = _application(store, routes, store.root_url)

@@ -1,10 +1,11 @@
-"""What every handler of the store may reach: database, blobs, keys, limits and the operator's settings."""
+"""What every handler of the store can use: database, blobs, keys, limits, settings, and the last use of grants."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from countersign.distribution.uses import Uses
+from countersign.kernel import clock
 from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database
 from countersign.kernel.http.rate_limit import Counters
 from countersign.kernel.jobs.engine import Engine
@@ -14,6 +15,31 @@ from countersign.kernel.security.external_jwt import JwksCache
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.settings import Settings
+
+MAX_KEPT = 100_000
+
+
+class Uses:
+    """The last use of each grant since they were last taken, in one worker. What a kill loses is no more than the
+    time between two writings: the moment is for a person to look at, not to decide by."""
+
+    def __init__(self) -> None:
+        self._uses: dict[str, Instant] = {}
+
+    def note(self, grant_id: str) -> None:
+        """The grant is used now."""
+        if grant_id in self._uses or len(self._uses) < MAX_KEPT:
+            self._uses[grant_id] = clock.now()
+
+    def last(self, grant_id: str) -> Instant | None:
+        """The last use that is not written down yet, if this worker saw one."""
+        return self._uses.get(grant_id)
+
+    def taken(self) -> dict[str, Instant]:
+        """What was noted since the last call, to be written down."""
+        found, self._uses = self._uses, {}
+        return found
+
 
 PREFIX = "/api/v1"
 VERSIONS = ("catalog", "identity")

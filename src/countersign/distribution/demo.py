@@ -12,12 +12,12 @@ import re
 import tarfile
 from typing import NamedTuple, get_args
 
+from countersign.distribution import library
 from countersign.distribution.auth import clients, organisations, people, queries
 from countersign.distribution.catalog import projection
 from countersign.distribution.catalog.schemas import ChannelName, Platform
 from countersign.distribution.context import Store
 from countersign.distribution.demo_texts import ALL
-from countersign.distribution.library import queries as library
 from countersign.distribution.redeem import issue
 from countersign.distribution.releases import artifacts, blobs, publishing
 from countersign.distribution.releases.permissions import OwnedProduct

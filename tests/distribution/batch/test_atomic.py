@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution.batch import run
-from countersign.distribution.batch.nested_transaction import NestedTransaction
+from countersign.distribution import batch
+from countersign.distribution.batch import NestedTransaction
 from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.app import App
@@ -87,7 +87,7 @@ async def test_no_route_writes_for_nobody() -> None:
 async def pausing(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asyncio.Event, asyncio.Event]]:
     """Two events: the batch has done all its operations, and it may commit."""
     done, may_commit = asyncio.Event(), asyncio.Event()
-    in_order = run.in_order
+    in_order = batch.in_order
 
     async def paused(*given: Any) -> Any:
         found = await in_order(*given)
@@ -95,7 +95,7 @@ async def pausing(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asynci
         await may_commit.wait()
         return found
 
-    monkeypatch.setattr(run, "in_order", paused)
+    monkeypatch.setattr(batch, "in_order", paused)
     yield done, may_commit
     may_commit.set()
 
@@ -160,7 +160,7 @@ async def test_a_batch_that_takes_too_long_is_undone(batches: Batches, monkeypat
     """On SQLite everybody who writes waits for it."""
     await batches.world.product("north", "one")
     before = await batches.everything()
-    monkeypatch.setattr(run, "ATOMIC_S", 0.25)
+    monkeypatch.setattr(batch, "ATOMIC_S", 0.25)
     many = post("/codes", {"kind": "license", "products": ["one"], "count": 1_000_000})
 
     results = await batches.results([post("/products", product("two")), *[many] * 49], mode="atomic")

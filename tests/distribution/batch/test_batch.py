@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution.batch.schemas import MAX_OPERATIONS
+from countersign.distribution.batch import MAX_OPERATIONS
 from countersign.kernel import clock
 from countersign.settings import Settings
 from tests.distribution.batch.conftest import Batches, codes, get, post, product, statuses

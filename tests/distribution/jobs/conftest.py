@@ -11,8 +11,8 @@ import pytest
 
 from countersign.distribution import app as distribution
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import routes, worker
-from countersign.distribution.jobs.kinds import AnyJobType
+from countersign.distribution.jobs import routes, worker_process
+from countersign.distribution.jobs.job_types import AnyJobType
 from countersign.kernel.http.routing import Route
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL
@@ -74,7 +74,7 @@ def working(store: Store) -> Working:
 async def working_on(store: Store) -> AsyncIterator[None]:
     """A worker of the store in this process, told to stop at the end of the block."""
     stopping = asyncio.Event()
-    task = asyncio.create_task(worker.work(store, TYPES, stopping))
+    task = asyncio.create_task(worker_process.work(store, TYPES, stopping))
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ import msgspec
 from countersign.distribution.auth.callers import Caller
 from countersign.distribution.auth.queries import organisation_called
 from countersign.distribution.context import Store
-from countersign.distribution.jobs.kinds import Admitted, AnyJobType, JobType, Outcome, Work
+from countersign.distribution.jobs.job_types import Admitted, AnyJobType, JobType, Outcome, Work
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused

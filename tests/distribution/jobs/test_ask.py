@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 
-from countersign.distribution.jobs import waiting
-from countersign.distribution.jobs.waiting import Preference
+from countersign.distribution.jobs import routes
+from countersign.distribution.jobs.routes import Preference
 from tests.distribution.jobs.conftest import Working
 from tests.distribution.jobs.kinds import effects, ended, errand
 from tests.distribution.world import World
@@ -66,7 +66,7 @@ async def test_who_prefers_not_to_wait_is_answered_at_once(world: World, owner: 
     ],
 )
 def test_the_wait_is_what_was_preferred_within_its_bounds(prefer: str | None, size: int, wanted: Preference) -> None:
-    assert waiting.preference(prefer, size) == wanted
+    assert routes.wait_preference(prefer, size) == wanted
 
 
 async def test_a_repeated_call_is_told_what_the_first_was_told_in_the_end(

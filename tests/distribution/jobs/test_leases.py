@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import claims, runner
-from countersign.distribution.jobs.claims import Claimed, LeaseLost
+from countersign.distribution.jobs import leases, runner
+from countersign.distribution.jobs.leases import Claimed, LeaseLost
 from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
 from tests.distribution.jobs.conftest import Working
@@ -20,7 +20,7 @@ KNOWN = {kind.name: kind for kind in TYPES}
 
 async def claim(store: Store, lease_s: float = 60, running: int = 4) -> Claimed:
     """Claim the job whose turn it is."""
-    claimed = await claims.claim(store.database, running=running, lease_s=lease_s, lane="requested")
+    claimed = await leases.claim(store.database, running=running, lease_s=lease_s, lane="requested")
     assert claimed is not None
     return claimed
 
@@ -29,7 +29,7 @@ async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
     made = {await ask(world, owner) for _ in range(4)}
 
     claimed = await asyncio.gather(
-        *(claims.claim(world.store.database, running=10, lease_s=60, lane="requested") for _ in range(12))
+        *(leases.claim(world.store.database, running=10, lease_s=60, lane="requested") for _ in range(12))
     )
 
     found = [each for each in claimed if each is not None]
@@ -37,7 +37,7 @@ async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
         found.append(await claim(world.store, running=10))
     assert {each.id for each in found} == made
     assert len({each.lease for each in found}) == 4
-    assert await claims.claim(world.store.database, running=10, lease_s=60, lane="requested") is None
+    assert await leases.claim(world.store.database, running=10, lease_s=60, lane="requested") is None
 
 
 async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World, owner: str) -> None:
@@ -51,12 +51,12 @@ async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World,
                 await change(transaction)
 
     assert (stale.id, fresh.id, fresh.attempts, fresh.losses) == (job_id, job_id, 2, 1)
-    await refused(lambda transaction: claims.complete(transaction, stale, "{}"))
-    await refused(lambda transaction: claims.fail(transaction, stale, "{}"))
-    await refused(lambda transaction: claims.try_again(transaction, stale, clock.now()))
-    await refused(lambda transaction: claims.give_back(transaction, stale))
+    await refused(lambda transaction: leases.complete(transaction, stale, "{}"))
+    await refused(lambda transaction: leases.fail(transaction, stale, "{}"))
+    await refused(lambda transaction: leases.try_again(transaction, stale, clock.now()))
+    await refused(lambda transaction: leases.give_back(transaction, stale))
     with pytest.raises(LeaseLost):
-        await claims.beat(world.store.database, stale, 0.9, 60)
+        await leases.beat(world.store.database, stale, 0.9, 60)
     shown = (await world.call("GET", f"/jobs/{job_id}", owner)).json()
     assert (shown["status"], shown["progress"], shown["error"]) == ("running", 0, None)
 
@@ -109,7 +109,7 @@ async def test_the_job_of_a_silent_worker_is_done_by_another(world: World, owner
 async def keep_to_time(store: Store, lease_s: float = 60) -> None:
     """What every worker does every few seconds."""
     async with store.database.transaction() as transaction:
-        await claims.keep_to_time(transaction, lease_s=lease_s, wait_s=runner.MAX_PAUSE_S)
+        await leases.keep_to_time(transaction, lease_s=lease_s, wait_s=runner.MAX_PAUSE_S)
 
 
 @pytest.mark.parametrize("back_s", [7200, 3 * 86_400])
@@ -119,7 +119,7 @@ async def test_no_job_waits_until_a_clock_that_went_back_is_there_again(world: W
     now = clock.later(clock.now(), seconds=-back_s)
 
     with clock.fixed(now):
-        assert await claims.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+        assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
         await keep_to_time(world.store)
         assert (await claim(world.store, lease_s=600)).id == waiting
     with clock.fixed(clock.later(now, seconds=61)):
@@ -134,21 +134,21 @@ async def test_a_worker_that_lives_keeps_its_job_when_the_clock_goes_back(world:
 
     with clock.fixed(now):
         await keep_to_time(world.store)
-        assert await claims.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+        assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(now, seconds=50)):
-        assert await claims.beat(world.store.database, kept, 0.5, 60) is False
+        assert await leases.beat(world.store.database, kept, 0.5, 60) is False
     with clock.fixed(clock.later(now, seconds=70)):
-        assert await claims.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+        assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
 
 
 async def test_what_is_put_off_as_far_as_it_may_be_is_left_there(world: World, owner: str) -> None:
     await ask(world, owner)
     claimed = await claim(world.store)
     async with world.store.database.transaction() as transaction:
-        await claims.try_again(transaction, claimed, clock.later(clock.now(), seconds=runner.MAX_PAUSE_S))
+        await leases.try_again(transaction, claimed, clock.later(clock.now(), seconds=runner.MAX_PAUSE_S))
 
     await keep_to_time(world.store)
-    assert await claims.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+    assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
 
 
 async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner: str) -> None:
@@ -158,9 +158,9 @@ async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner
     of_south = await ask(world, south, org="south")
 
     claimed = await asyncio.gather(
-        *(claims.claim(world.store.database, running=2, lease_s=60, lane="requested") for _ in range(20))
+        *(leases.claim(world.store.database, running=2, lease_s=60, lane="requested") for _ in range(20))
     )
-    while (another := await claims.claim(world.store.database, running=2, lease_s=60, lane="requested")) is not None:
+    while (another := await leases.claim(world.store.database, running=2, lease_s=60, lane="requested")) is not None:
         claimed.append(another)
 
     running = Counter(each.org_id for each in claimed if each is not None)
@@ -175,7 +175,7 @@ async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> 
 
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
-            await transaction.fetch(claims.ONE_AT_A_TIME)
+            await transaction.fetch(leases.ONE_AT_A_TIME)
         second = asyncio.create_task(claim(world.store))
         done, _ = await asyncio.wait({second}, timeout=0.3)
 
@@ -191,7 +191,7 @@ async def test_a_worker_in_the_middle_of_its_commit_holds_nobody_up(world: World
     other = await ask(world, owner)
 
     async with world.store.database.transaction() as transaction:
-        await claims.complete(transaction, late, "{}")
+        await leases.complete(transaction, late, "{}")
         async with asyncio.timeout(5):
             claimed = await claim(world.store)
 
@@ -216,12 +216,12 @@ async def test_a_job_that_is_to_wait_waits(world: World, owner: str) -> None:
     claimed = await claim(world.store)
 
     async def again(transaction: Transaction) -> None:
-        await claims.try_again(transaction, claimed, clock.later(clock.now(), seconds=5))
+        await leases.try_again(transaction, claimed, clock.later(clock.now(), seconds=5))
 
     async with world.store.database.transaction() as transaction:
         await again(transaction)
 
-    assert await claims.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+    assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(clock.now(), seconds=6)):
         assert (await claim(world.store)).attempts == 2
 
@@ -235,8 +235,8 @@ async def test_progress_never_falls_within_an_attempt(world: World, owner: str) 
         assert isinstance(progress, float | int)
         return progress
 
-    await claims.beat(world.store.database, claimed, 0.5, 60)
-    await claims.beat(world.store.database, claimed, 0.3, -1)
+    await leases.beat(world.store.database, claimed, 0.5, 60)
+    await leases.beat(world.store.database, claimed, 0.3, -1)
     assert await told() == 0.5
     await claim(world.store)
     assert await told() == 0

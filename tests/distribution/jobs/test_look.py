@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from countersign.distribution import app
-from countersign.distribution.jobs import queries, runner, waiting
-from countersign.distribution.jobs.events import events
+from countersign.distribution.jobs import queries, routes, runner
+from countersign.distribution.jobs.routes import events
 from countersign.kernel import clock
 from tests.distribution.jobs.conftest import Working
 from tests.distribution.jobs.kinds import ask, effects, ended
@@ -167,7 +167,7 @@ async def test_events_and_waits_end_when_the_server_stops(world: World, owner: s
         async for event in events(world.store.database, found, stopping):
             told.append(event)
             stopping.set()
-        waited = await waiting.ended(world.store.database, job_id, 30, stopping)
+        waited = await routes.ended(world.store.database, job_id, 30, stopping)
 
     assert [event.split(b"\n")[0] for event in told] == [b"event: status"]
     assert waited == found

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from countersign.distribution.auth.queries import organisation_called
-from countersign.distribution.jobs import claims, queue, worker
-from countersign.distribution.jobs.kinds import BACKGROUND, BUILD, REQUESTED, AnyJobType, JobType, Outcome, Work
+from countersign.distribution.jobs import leases, queries, worker_process
+from countersign.distribution.jobs.job_types import BACKGROUND, BUILD, REQUESTED, AnyJobType, JobType, Outcome, Work
 from countersign.distribution.releases.processing.types import TYPES as PROCESSING
 from countersign.kernel import clock
 from tests.distribution.jobs.conftest import with_changes
@@ -24,16 +24,16 @@ async def put(world: World, priority: int, count: int = 1, org: str = "north") -
     async with world.store.database.transaction() as transaction:
         for _ in range(count):
             body, name = Errand(org), NAMES[priority]
-            await queue.enqueue(
+            await queries.enqueue(
                 transaction, world.store, name, body, org_id=found.id, created_by="x", priority=priority
             )
 
 
-async def turns(world: World, count: int, running: int = 4, lane: claims.Lanes = "requested") -> list[str]:
+async def turns(world: World, count: int, running: int = 4, lane: leases.Lanes = "requested") -> list[str]:
     """The types of the next jobs, in the order in which workers get them."""
     found: list[str] = []
     for _ in range(count):
-        claimed = await claims.claim(world.store.database, running=running, lease_s=60, lane=lane)
+        claimed = await leases.claim(world.store.database, running=running, lease_s=60, lane=lane)
         found.append("" if claimed is None else claimed.type)
     return found
 
@@ -68,7 +68,7 @@ async def test_builds_of_one_organisation_do_not_delay_another(world: World) -> 
 
 async def test_a_delta_of_a_dead_worker_waits_for_builds_too(world: World) -> None:
     await put(world, BACKGROUND)
-    assert await claims.claim(world.store.database, running=4, lease_s=-1, lane="background") is not None
+    assert await leases.claim(world.store.database, running=4, lease_s=-1, lane="background") is not None
     await put(world, BUILD)
 
     assert await turns(world, 2) == ["build", ""]
@@ -82,7 +82,7 @@ async def test_waiting_deltas_refuse_no_push(world: World) -> None:
     await put(world, BACKGROUND, 10)
 
     async with store.database.transaction() as transaction:
-        await queue.require_room(transaction, store, found.id)
+        await queries.require_room(transaction, store, found.id)
 
 
 async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
@@ -104,7 +104,7 @@ async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
         JobType("build", Errand, build, priority=BUILD),
     )
     await put(world, BACKGROUND, 2)
-    working = asyncio.create_task(worker.work(world.store, types, stopping))
+    working = asyncio.create_task(worker_process.work(world.store, types, stopping))
     async with asyncio.timeout(60):
         while begun != ["delta"]:
             await asyncio.sleep(0.01)
@@ -139,7 +139,7 @@ async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> No
     )
     await put(world, BUILD)
     await put(world, BACKGROUND)
-    working = asyncio.create_task(worker.work(world.store, types, stopping))
+    working = asyncio.create_task(worker_process.work(world.store, types, stopping))
     async with asyncio.timeout(60):
         await is_made.wait()
         stopping.set()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from countersign.distribution import app
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import process
+from countersign.distribution.jobs import worker_process
 from countersign.settings import Settings
 from tests.distribution.jobs.kinds import TYPES
 
@@ -26,7 +26,7 @@ def main() -> None:
     def opened(settings: Settings, root_url: str, is_loopback: bool) -> AbstractAsyncContextManager[Store]:
         return app.opened(settings, root_url, is_loopback=is_loopback)
 
-    process.work_as_told(opened, TYPES)
+    worker_process.work_as_told(opened, TYPES)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from countersign.distribution.context import Store
-from countersign.distribution.jobs.kinds import AnyJobType, Outcome, Work
+from countersign.distribution.jobs.job_types import AnyJobType, Outcome, Work
 from countersign.distribution.releases.processing.types import TYPES
 from countersign.kernel import ids
 from tests.distribution.files import Shop, release

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.distribution.context import Store
-from countersign.distribution.sandbox import folders, original
-from countersign.distribution.sandbox.front import Front
+from countersign.distribution.sandbox import folders, template
+from countersign.distribution.sandbox.router import Front
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.sandbox.data import Sandbox
@@ -24,13 +24,13 @@ from tests.distribution.world import World
 def original_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The original, made by the process that makes it."""
     folder = tmp_path_factory.mktemp("original")
-    original.template(opening.MIGRATIONS).fill(folder)
+    template.template(lifespan.MIGRATIONS).fill(folder)
     return folder
 
 
 def given_original(data: Path, made: Path) -> None:
     """Have a store begin with an original that is there."""
-    target = folders.original(data, original.template(opening.MIGRATIONS))
+    target = folders.original(data, template.template(lifespan.MIGRATIONS))
     target.mkdir(parents=True)
     for path in made.rglob("*"):
         copy = target / path.relative_to(made)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from countersign.distribution.sandbox import folders
-from countersign.distribution.sandbox.front import Front
+from countersign.distribution.sandbox.router import Front
 from countersign.kernel.security.secrets import digest
 from tests.contract.scenes import everything
 from tests.distribution.world import World

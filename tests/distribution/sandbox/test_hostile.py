@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution.sandbox.front import Front
+from countersign.distribution.sandbox.router import Front
 from countersign.kernel.security import secrets
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.sandbox.data import PRODUCT, Sandbox, all_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from countersign.distribution.sandbox.front import Front
+from countersign.distribution.sandbox.router import Front
 from tests.conftest import database_url  # noqa: F401
 from tests.contract.scenes import BODIES, BY_KEY, QUERIES, key, staged
 from tests.distribution.sandbox.data import PRODUCT, Sandbox, all_of

@@ -12,7 +12,7 @@ from countersign.cli import worker
 from countersign.distribution import app as distribution
 from countersign.distribution.context import Store
 from countersign.distribution.demo import archive
-from countersign.distribution.sandbox.front import Front
+from countersign.distribution.sandbox.router import Front
 from tests.distribution.sandbox.conftest import given_original
 from tests.distribution.sandbox.data import PRODUCT, Sandbox, all_of
 from tests.distribution.world import World

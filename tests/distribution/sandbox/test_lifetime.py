@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from countersign.distribution import app as distribution
-from countersign.distribution import opening
-from countersign.distribution.sandbox import folders, original
-from countersign.distribution.sandbox.front import Front
+from countersign.distribution import lifespan
+from countersign.distribution.sandbox import folders, template
+from countersign.distribution.sandbox.router import Front
 from countersign.kernel import clock
 from tests.distribution.conftest import ROOT_URL
 from tests.distribution.sandbox.conftest import given_original
@@ -23,7 +23,7 @@ from tests.faults.lives import Lives
 from tests.servers.countersign import served
 
 HOUR_S = 3_600
-TEMPLATE = original.template(opening.MIGRATIONS)
+TEMPLATE = template.template(lifespan.MIGRATIONS)
 
 
 def data_of(world: World) -> Path:

@@ -10,8 +10,8 @@ import msgspec
 from countersign.distribution import demo
 from countersign.distribution.app import ROUTES
 from countersign.distribution.context import Store
-from countersign.distribution.sandbox import owner
-from countersign.distribution.sandbox.front import Front
+from countersign.distribution.sandbox import data_sets
+from countersign.distribution.sandbox.router import Front
 from countersign.kernel import clock
 from countersign.kernel.http.routing import Route
 from tests.contract.scenes import BODIES, QUERIES, key
@@ -104,8 +104,8 @@ APART = "content-security-policy"
 
 async def owner_outside(world: World) -> str:
     """A token of somebody who is outside what the key's owner is inside."""
-    await world.org(owner.ORGANISATION[0])
-    return await world.person(owner.EMAIL, sandbox="owner")
+    await world.org(data_sets.ORGANISATION[0])
+    return await world.person(data_sets.EMAIL, sandbox="owner")
 
 
 async def test_random_calls_are_answered_alike_inside_and_outside(

@@ -9,7 +9,7 @@ import pytest
 
 from countersign.distribution import app as distribution
 from countersign.distribution.sandbox import folders
-from countersign.distribution.sandbox.front import Front
+from countersign.distribution.sandbox.router import Front
 from countersign.kernel import clock
 from tests.distribution.sandbox.data import PRODUCT, Sandbox, files
 from tests.distribution.world import World

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from countersign.distribution.sandbox.front import Front
+from countersign.distribution.sandbox.router import Front
 from tests.distribution.sandbox.data import PRODUCT, Sandbox, all_of
 from tests.distribution.world import World
 from tests.records.mcp.desk import initialize, request, tool

@@ -9,7 +9,7 @@ import pytest
 from countersign.cli import worker
 from countersign.distribution import app as distribution
 from countersign.distribution.context import Store
-from countersign.distribution.sandbox.front import Front
+from countersign.distribution.sandbox.router import Front
 from countersign.settings import Settings
 from tests.distribution.conftest import ROOT_URL, with_settings
 from tests.distribution.conftest import settings as settings_of_the_store  # noqa: F401

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from countersign.distribution.app import ROUTES
-from countersign.distribution.tools.offered import NAMES
+from countersign.distribution.tools.routes import NAMES
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.response import JSON
 from tests.contract.scenes import everything

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.kernel.database.postgres_admin import advisory_lock
 from countersign.kernel.errors import Unavailable
 from countersign.settings import BadSetting, Settings
@@ -38,17 +38,17 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
 async def test_a_second_node_without_shared_counters_and_files_is_refused(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "NODE_PATIENCE_S", 0)
+    monkeypatch.setattr(lifespan, "NODE_PATIENCE_S", 0)
     settings = Settings(data=str(tmp_path), database_url=postgres_url)
     counting = Settings(data=str(tmp_path), database_url=postgres_url, counters_url="redis://127.0.0.1:1")
     shared = replace(counting, blobs_url="s3://files")
 
-    async with opening.sole_node(settings):
+    async with lifespan.sole_node(settings):
         with pytest.raises(BadSetting, match="COUNTERSIGN_COUNTERS_URL"):
-            async with opening.sole_node(settings):
+            async with lifespan.sole_node(settings):
                 raise AssertionError("two nodes count by themselves")
         with pytest.raises(BadSetting, match="COUNTERSIGN_BLOBS_URL"):
-            async with opening.sole_node(counting):
+            async with lifespan.sole_node(counting):
                 raise AssertionError("two nodes keep files by themselves")
-        async with opening.sole_node(shared):
+        async with lifespan.sole_node(shared):
             pass

@@ -12,7 +12,7 @@ from countersign.cli.doctor import machine, supplies
 from countersign.cli.doctor.finding import Finding
 from countersign.cli.output import Exit, Failure
 from countersign.cli.serve import PORTS, port_type
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.kernel.http import exchange
 from countersign.settings import BadSetting, Settings
 
@@ -79,7 +79,7 @@ def _supplied(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]
     yield supplies.master_key(settings)
     for service in ports:
         yield asyncio.run(supplies.database(settings, service))
-    if opening.SCHEMA in ports:
+    if lifespan.SCHEMA in ports:
         yield asyncio.run(supplies.blobs(settings))
         yield asyncio.run(supplies.counters(settings))
     yield asyncio.run(supplies.installed(settings))

@@ -9,7 +9,7 @@ from countersign.cli import databases, installation, installation_id
 from countersign.cli.doctor.finding import Finding, failed
 from countersign.cli.tables import Tables
 from countersign.declare import DeclarationError
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database.migrate import SchemaMismatch
@@ -127,7 +127,7 @@ async def _restorable(settings: Settings, tables: Tables, found: Finding) -> Fin
 
 async def blobs(settings: Settings) -> Finding:
     """Whether files can be written, read and removed where the store keeps them."""
-    name, folder = "blob store", Path(settings.data) / opening.BLOBS_FOLDER
+    name, folder = "blob store", Path(settings.data) / lifespan.BLOBS_FOLDER
     if not settings.blobs_url and not folder.exists():
         return Finding(name, "ok", f"{folder} will be made at the first start")
     try:

@@ -24,7 +24,7 @@ from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.auth.sessions import cookie_name
 from countersign.distribution.context import PREFIX, Store
 from countersign.distribution.events import EventType
-from countersign.distribution.webhooks.schemas import SUBJECTS, WebhookEvent
+from countersign.distribution.webhooks import SUBJECTS, WebhookEvent
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route

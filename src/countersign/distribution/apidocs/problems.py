@@ -11,7 +11,7 @@ from countersign.distribution.apidocs import serving
 from countersign.distribution.auth.authentication import InsufficientScope, SandboxOnly, Unauthenticated
 from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.context import Store
-from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
+from countersign.distribution.jobs.job_types import JobCancelled, JobFailed
 from countersign.distribution.releases.processing.process import ArtifactDamaged
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable
 from countersign.kernel.http import html

@@ -1,15 +1,17 @@
-"""What is asked of the job table by those who do not work on it: adding, looking, cancelling, forgetting."""
+"""The job table as seen by those who request jobs: adding, reading, cancelling, removing."""
 
 from typing import Any, NamedTuple
 
 import msgspec
 
 from countersign.distribution import events
-from countersign.distribution.jobs.kinds import BACKGROUND
+from countersign.distribution.context import Store
+from countersign.distribution.jobs.job_types import BACKGROUND, REQUESTED, TooManyJobs
 from countersign.distribution.jobs.schemas import JobStatus, Status
-from countersign.kernel import clock
+from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
+from countersign.kernel.http.rate_limit import used_up
 
 COLUMNS = """id, org_id, type, status, progress, attempts, cancelled, result, error, created_at, started_at,
     finished_at"""
@@ -188,3 +190,35 @@ async def oldest_s(database: Database) -> dict[Status, float]:
     now = clock.now()
     none: dict[Status, float] = {"queued": 0.0, "running": 0.0}
     return none | {status: max(0.0, (now - since) / clock.SECOND) for status, since in await database.scan(OLDEST)}
+
+
+TRY_AGAIN_S = 10
+
+
+async def enqueue(
+    transaction: Transaction,
+    store: Store,
+    type: str,
+    payload: msgspec.Struct,
+    *,
+    org_id: str,
+    created_by: str,
+    priority: int = REQUESTED,
+) -> str:
+    """Have the job done once the transaction is durable; its id. `created_by` is a caller's key."""
+    job_id = ids.new_uuid()
+    text = msgspec.json.encode(payload).decode()
+    await add(transaction, job_id, org_id=org_id, created_by=created_by, kind=type, payload=text, priority=priority)
+    await store.jobs.defer(transaction)
+    return job_id
+
+
+async def require_room(transaction: Transaction, store: Store, org_id: str) -> None:
+    """Let the organisation ask for one more job.
+
+    Raises:
+        TooManyJobs: `jobs_queued` of its jobs wait already.
+    """
+    most = store.settings.jobs_queued
+    if await waiting(transaction, store.database.dialect, org_id, most) >= most:
+        raise TooManyJobs(f"{most} jobs of the organisation wait already", headers=used_up(most, TRY_AGAIN_S))

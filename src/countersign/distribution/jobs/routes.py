@@ -1,22 +1,22 @@
-"""POST and GET /jobs, GET and DELETE /jobs/{job_id}, GET /jobs/{job_id}/events (API document; decisions 9)."""
+"""POST and GET /jobs, GET and DELETE /jobs/{job_id}, GET /jobs/{job_id}/events (API document)."""
 
+import asyncio
 import heapq
+import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from countersign.distribution.auth.authentication import InsufficientScope
 from countersign.distribution.auth.callers import Caller, StoreRequest
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import queries, queue, runner, waiting
-from countersign.distribution.jobs.events import events
-from countersign.distribution.jobs.kinds import AnyJobType
-from countersign.distribution.jobs.queries import Job
-from countersign.distribution.jobs.refusals import (
+from countersign.distribution.jobs import queries, runner
+from countersign.distribution.jobs.job_types import (
+    AnyJobType,
     JobCancelled,
     JobEnded,
     JobNotFound,
@@ -24,17 +24,96 @@ from countersign.distribution.jobs.refusals import (
     TooManyJobs,
     UnknownJobType,
 )
+from countersign.distribution.jobs.queries import Job
 from countersign.distribution.jobs.schemas import JobList, JobsQuery, JobStatus, NewJob
-from countersign.distribution.jobs.waiting import Preference
-from countersign.kernel import ids
+from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader
-from countersign.kernel.errors import NotFound
+from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http import cursor, decode, response
 from countersign.kernel.http.cursor import InvalidCursor
 from countersign.kernel.http.rate_limit import used_up
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Route, route
+
+MAX_WAIT_S = 30
+USUAL_S = 0.25
+SMALL_BYTES = 1 << 20
+FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.25
+
+_WAIT = re.compile(r'wait="?(\d{1,9})"?')
+
+
+class Preference(NamedTuple):
+    """How long to wait, and what of the Prefer header that follows (RFC 7240 §3); empty when nothing of it."""
+
+    wait_s: float
+    applied: str = ""
+
+
+def wait_preference(prefer: str | None, size: int) -> Preference:
+    """How long to wait for a job about so many bytes. `wait` counts before `respond-async`, which only says what to do
+    when the wait is over; preferences that are not understood are passed over (RFC 7240 §2)."""
+    wished = [part.strip().lower() for part in (prefer or "").split(",")]
+    for wish in wished:
+        if (found := _WAIT.fullmatch(wish.replace(" ", ""))) is not None:
+            wait_s = min(MAX_WAIT_S, int(found[1]))
+            return Preference(wait_s, f"wait={wait_s}")
+    if "respond-async" in wished:
+        return Preference(0, "respond-async")
+    return Preference(USUAL_S if size <= SMALL_BYTES else 0)
+
+
+async def ended(reader: Reader, job_id: str, within_s: float, stopping: asyncio.Event | None = None) -> Job | None:
+    """The job once it has ended, or as it is when the time has passed or the server stops; None when it is no more."""
+    until_s = clock.monotonic_s() + within_s
+    pause_s = FIRST_LOOK_S
+    while True:
+        found = await queries.job(reader, job_id)
+        left_s = until_s - clock.monotonic_s()
+        is_stopping = stopping is not None and stopping.is_set()
+        if found is None or found.has_ended or left_s <= 0 or is_stopping:
+            return found
+        await asyncio.sleep(min(pause_s, left_s))
+        pause_s = min(pause_s * 1.2, LAST_LOOK_S)
+
+
+LOOK_EVERY_S = 0.25
+ALIVE_EVERY_S = 15.0
+MAX_STREAM_S = 300.0
+"""A client that wants to know more asks again; the first event tells how the job is by then."""
+
+
+async def events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncGenerator[bytes]:
+    """`status` with the JobStatus now and whenever it changes, `done` with the last one; the stream ends then,
+    after five minutes, or when the server stops. A comment now and then tells that somebody is still there."""
+    began_s = told_s = clock.monotonic_s()
+    seen: Job | None = None
+    found: Job | None = job
+    while found is not None:
+        if found != seen:
+            seen, told_s = found, clock.monotonic_s()
+            yield _event("status", found)
+        if found.has_ended:
+            yield _event("done", found)
+            return
+        now_s = clock.monotonic_s()
+        if now_s - began_s > MAX_STREAM_S or (stopping is not None and stopping.is_set()):
+            return
+        if now_s - told_s > ALIVE_EVERY_S:
+            told_s = now_s
+            yield b": still here\n\n"
+        await asyncio.sleep(LOOK_EVERY_S)
+        try:
+            found = await queries.job(reader, job.id)
+        except Refused:
+            # The head is out: an end without `done` has the client ask again.
+            return
+
+
+def _event(name: str, job: Job) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), response.encode(job.shown()))
+
 
 WRITE_RELEASES = "write:releases"
 SEEN_WITH = ("read:releases", WRITE_RELEASES)
@@ -66,9 +145,9 @@ class Asking:
         """
         store, transaction = call.context, call.transaction
         payload, size, org_id = await self._admitted(transaction, call.caller, call.body)
-        await queue.require_room(transaction, store, org_id)
+        await queries.require_room(transaction, store, org_id)
         kind = self._types[call.body.type]
-        job_id = await queue.enqueue(
+        job_id = await queries.enqueue(
             transaction,
             store,
             kind.name,
@@ -77,7 +156,7 @@ class Asking:
             created_by=call.caller.key,
             priority=kind.priority,
         )
-        preference = waiting.preference(call.headers.get("prefer"), size)
+        preference = wait_preference(call.headers.get("prefer"), size)
         call.prepared = _Asked(job_id, preference)
         return _told(store, await _known(transaction, job_id), preference)
 
@@ -98,7 +177,7 @@ class Asking:
         asked = msgspec.convert(call.prepared, _Asked)
         if asked.preference.wait_s <= 0:
             return first
-        found = await waiting.ended(call.context.database, asked.job_id, asked.preference.wait_s, call.stopping)
+        found = await ended(call.context.database, asked.job_id, asked.preference.wait_s, call.stopping)
         return first if found is None else _told(call.context, found, asked.preference)
 
 

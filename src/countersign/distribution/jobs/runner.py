@@ -1,22 +1,79 @@
-"""One attempt at a claimed job: the work beside its heartbeat, and what becomes of the job when the attempt ends."""
+"""One attempt at a claimed job: its scratch folder, the work beside its heartbeat, and the result."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import os
+import shutil
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import claims
-from countersign.distribution.jobs.claims import Claimed, LeaseLost
-from countersign.distribution.jobs.kinds import AnyJobType, Outcome, Stopped, Work
-from countersign.distribution.jobs.refusals import JobCancelled, JobFailed
-from countersign.distribution.jobs.scratch import scratch
+from countersign.distribution.jobs import leases
+from countersign.distribution.jobs.job_types import AnyJobType, JobCancelled, JobFailed, Outcome, Stopped, Work
+from countersign.distribution.jobs.leases import Claimed, LeaseLost
 from countersign.kernel import clock, ids, telemetry
-from countersign.kernel.database.port import Transaction
+from countersign.kernel.database.port import Database, Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.http.problems import problem
+
+FOLDER = "work"
+IS_RUNNING = "SELECT 1 FROM job WHERE id = $1 AND attempts = $2 AND status = 'running'"
+
+
+@asynccontextmanager
+async def scratch(data: Path, job_id: str, attempt: int) -> AsyncGenerator[Path]:
+    """An empty folder of this attempt's own below the data directory, until the block is left."""
+    folder = data / FOLDER / f"{job_id}-{attempt}"
+    _make(folder)
+    try:
+        yield folder
+    finally:
+        # Most jobs leave it empty; what is left may be a whole build.
+        if not _is_removed(folder):
+            await asyncio.shield(asyncio.to_thread(_remove, folder))
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700)
+    except FileNotFoundError:
+        folder.mkdir(mode=0o700, parents=True)
+    except FileExistsError:
+        # Of an attempt with the same number, which was given back.
+        _remove(folder)
+        folder.mkdir(mode=0o700)
+
+
+def _is_removed(folder: Path) -> bool:
+    try:
+        os.rmdir(folder)
+    except OSError:
+        return False
+    return True
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+async def sweep(data: Path, database: Database) -> int:
+    """Remove the folders of attempts that run no longer; how many there were. What is in one that another process is
+    just about to make, or to remove, is left alone."""
+    removed = 0
+    for folder in await asyncio.to_thread(_folders, data / FOLDER):
+        job_id, _, attempt = folder.name.rpartition("-")
+        if attempt.isdigit() and await database.fetch_one(IS_RUNNING, job_id, int(attempt)) is None:
+            await asyncio.to_thread(_remove, folder)
+            removed += 1
+    return removed
+
+
+def _folders(parent: Path) -> list[Path]:
+    return [folder for folder in parent.iterdir() if folder.is_dir()] if parent.is_dir() else []
+
 
 BEATS = 5
 """How often a worker is heard of while a lease lasts."""
@@ -66,7 +123,7 @@ class Attempt:
         async with self._beating:
             told, at_s = self._progress, clock.monotonic_s()
             try:
-                is_cancelled = await claims.beat(self.store.database, self.claimed, told, lease_s)
+                is_cancelled = await leases.beat(self.store.database, self.claimed, told, lease_s)
             except LeaseLost:
                 self.reason = "lost"
                 return
@@ -120,7 +177,7 @@ async def perform(store: Store, types: Mapping[str, AnyJobType], claimed: Claime
     attempt = Attempt(store, claimed)
     refused = _hopeless(store, types, claimed)
     if refused is not None:
-        await _kept(store, lambda transaction: claims.fail(transaction, claimed, _problem(store, claimed, refused)))
+        await _kept(store, lambda transaction: leases.fail(transaction, claimed, _problem(store, claimed, refused)))
         return True
     async with scratch(Path(store.settings.data), claimed.id, claimed.attempts) as folder:
         work = asyncio.create_task(_run(store, types[claimed.type], attempt, folder))
@@ -172,7 +229,7 @@ async def _completed(store: Store, attempt: Attempt, outcome: Outcome) -> BaseEx
         async with store.database.transaction() as transaction:
             result = msgspec.json.encode(outcome.result).decode()
             # First, so that of two workers one waits here and then finds the lease gone.
-            await claims.complete(transaction, attempt.claimed, result)
+            await leases.complete(transaction, attempt.claimed, result)
             if outcome.commit is not None:
                 await outcome.commit(transaction)
 
@@ -213,7 +270,7 @@ async def _retried(store: Store, claimed: Claimed, error: BaseException | None) 
     run_after = clock.later(clock.now(), seconds=back_off_s(counted))
 
     async def again(transaction: Transaction) -> None:
-        await claims.try_again(transaction, claimed, run_after)
+        await leases.try_again(transaction, claimed, run_after)
         await store.jobs.defer(transaction, run_after)
 
     await _kept(store, again)
@@ -227,12 +284,12 @@ def back_off_s(attempt: int) -> float:
 
 
 async def _give_back(store: Store, transaction: Transaction, claimed: Claimed) -> None:
-    await claims.give_back(transaction, claimed)
+    await leases.give_back(transaction, claimed)
     await store.jobs.defer(transaction)
 
 
 async def _fail(store: Store, claimed: Claimed, refused: Refused) -> None:
-    await _kept(store, lambda transaction: claims.fail(transaction, claimed, _problem(store, claimed, refused)))
+    await _kept(store, lambda transaction: leases.fail(transaction, claimed, _problem(store, claimed, refused)))
 
 
 def _problem(store: Store, claimed: Claimed, refused: Refused) -> str:

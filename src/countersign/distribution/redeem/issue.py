@@ -15,7 +15,7 @@ from countersign.distribution.auth.callers import Caller
 from countersign.distribution.auth.organisations import organisation_of
 from countersign.distribution.catalog import queries as catalog
 from countersign.distribution.context import Store
-from countersign.distribution.redeem import codes, queries
+from countersign.distribution.redeem import codes
 from countersign.distribution.redeem.schemas import NewBatch
 from countersign.kernel import clock, ids
 from countersign.kernel.database.port import Database, Transaction
@@ -53,13 +53,13 @@ async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewB
     batch_id = ids.new_uuid()
     members = (batch_id, org.id, body.kind, msgspec.json.encode(products).decode(), body.count, uses, starts, ends)
     async with store.database.transaction() as transaction:
-        await transaction.run(queries.INSERT_BATCH, *members, caller.key, clock.now())
+        await transaction.run(codes.INSERT_BATCH, *members, caller.key, clock.now())
     seed = ids.random_bytes(codes.SEED_BYTES)
     for start in range(0, body.count, AT_ONCE):
         stop = min(start + AT_ONCE, body.count)
         rows = await asyncio.to_thread(_rows, seed, batch_id, start, stop)
         async with store.database.transaction() as transaction:
-            await transaction.run_many(queries.INSERT_CODE, rows)
+            await transaction.run_many(codes.INSERT_CODE, rows)
     return Prepared(batch_id, seed, body.count)
 
 
@@ -75,9 +75,9 @@ async def add_known(
     batch_id = ids.new_uuid()
     encoded = msgspec.json.encode(products).decode()
     members = (batch_id, org_id, kind, encoded, len(known), uses, None, None, "demo", clock.now())
-    await transaction.run(queries.INSERT_BATCH, *members)
-    await transaction.run_many(queries.INSERT_CODE, [(codes.digest(code), batch_id) for code in known])
-    await transaction.run(queries.ACTIVATE_BATCH, batch_id, None)
+    await transaction.run(codes.INSERT_BATCH, *members)
+    await transaction.run_many(codes.INSERT_CODE, [(codes.digest(code), batch_id) for code in known])
+    await transaction.run(codes.ACTIVATE_BATCH, batch_id, None)
 
 
 def _rows(seed: bytes, batch_id: str, start: int, stop: int) -> list[tuple[bytes, str]]:
@@ -130,8 +130,8 @@ def _lines(seed: bytes, start: int, stop: int) -> bytes:
 async def collect_abandoned(store: Store) -> int:
     """Remove batches whose issuing was cut off more than an hour ago; how many there were."""
     oldest = clock.later(clock.now(), seconds=-ABANDONED_AFTER_S)
-    rows = await store.database.fetch(queries.ABANDONED, oldest)
+    rows = await store.database.fetch(codes.ABANDONED, oldest)
     for (batch_id,) in rows:
         async with store.database.transaction() as transaction:
-            await queries.delete_batch(transaction, batch_id)
+            await codes.delete_batch(transaction, batch_id)
     return len(rows)

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+from countersign.distribution import library
 from countersign.distribution.context import Store
-from countersign.distribution.library import queries as library
-from countersign.distribution.redeem import codes, queries
-from countersign.distribution.redeem.queries import Code
+from countersign.distribution.redeem import codes
+from countersign.distribution.redeem.codes import Code
 from countersign.distribution.redeem.schemas import RedeemResult
 from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
@@ -69,7 +69,7 @@ async def redeem(store: Store, transaction: Transaction, owner: str, address: st
         RateLimited: too many unknown codes from this owner or address lately.
     """
     code_hash = codes.digest(typed)
-    found = await queries.code(transaction, code_hash, owner)
+    found = await codes.code(transaction, code_hash, owner)
     if found is None or not codes.is_full_length(typed):
         await _require_patience(store, owner, address)
     if found is None:
@@ -82,12 +82,12 @@ async def redeem(store: Store, transaction: Transaction, owner: str, address: st
     granted = await library.grant(transaction, owner, found.products, f"batch:{found.batch_id}", now)
     if not granted:
         # Owned by other means, or by this very code in a call that committed while this one waited for it.
-        again = await queries.code(transaction, code_hash, owner)
+        again = await codes.code(transaction, code_hash, owner)
         is_repeated = again is not None and again.is_redeemed
         return Redemption(_result(found, already_owned=not is_repeated), is_repeated)
-    if not await transaction.run(queries.REMEMBER_REDEMPTION, code_hash, owner, now):
+    if not await transaction.run(codes.REMEMBER_REDEMPTION, code_hash, owner, now):
         return Redemption(_result(found, already_owned=False), is_repeated=True)
-    if not await transaction.run(queries.USE_CODE, code_hash, found.max_uses):
+    if not await transaction.run(codes.USE_CODE, code_hash, found.max_uses):
         raise CodeAlreadyRedeemed("every use of this code is taken")
     return Redemption(_result(found, already_owned=False), is_repeated=False)
 

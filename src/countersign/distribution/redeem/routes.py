@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
+from countersign.distribution import library
 from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.auth.organisations import organisation_of
-from countersign.distribution.library import queries as library
-from countersign.distribution.redeem import issue, queries
+from countersign.distribution.redeem import codes, issue
 from countersign.distribution.redeem.issue import Prepared
 from countersign.distribution.redeem.redeem import (
     CodeAlreadyRedeemed,
@@ -71,7 +71,7 @@ async def issue_codes(call: StoreRequest[OrgQuery, NewBatch]) -> Response:
     key = call.headers.get(HEADER)
     # Only whoever knows the Idempotency-Key can have the codes told again; without one the seed is forgotten.
     sealed = None if key is None else encrypt_with_secret(_key(key), prepared.batch_id.encode(), prepared.seed)
-    await call.transaction.run(queries.ACTIVATE_BATCH, prepared.batch_id, sealed)
+    await call.transaction.run(codes.ACTIVATE_BATCH, prepared.batch_id, sealed)
     return _issued(prepared, "text/csv" in (call.headers.get("accept") or ""))
 
 
@@ -87,7 +87,7 @@ def _issued(prepared: Prepared, as_csv: bool) -> Response:
 async def tell_again(call: StoreRequest[OrgQuery, NewBatch], replayed: Response) -> Response:
     """The codes of a batch once more, for whoever has the Idempotency-Key they were issued under."""
     batch_id = dict(replayed.headers)["Batch-Id"]
-    row = await call.context.database.fetch_one(queries.SEALED_SEED, batch_id)
+    row = await call.context.database.fetch_one(codes.SEALED_SEED, batch_id)
     if row is None or row[0] is None:
         raise BatchNotFound("the batch is no more")
     seed = decrypt_with_secret(_key(call.headers.get(HEADER) or ""), batch_id.encode(), bytes(row[0]))
@@ -121,7 +121,7 @@ async def list_batches(call: StoreRequest[BatchQuery, Nothing]) -> Response:
         if position.filter != [org.id]:
             raise InvalidCursor("made for another organisation")
         after = (int(position.after[0]), str(position.after[1]))
-    rows = await queries.batches(store.database, org.id, after, query.limit + 1)
+    rows = await codes.batches(store.database, org.id, after, query.limit + 1)
     headers: tuple[tuple[str, str], ...] = ()
     if len(rows) > query.limit:
         rows.pop()
@@ -155,7 +155,7 @@ async def revoke_batch(call: StoreRequest[OrgQuery, Revocation]) -> Response:
     """Revoke a batch: its codes redeem no more, and with `entitlements` what they gave is taken back."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     batch_id = call.path["batch_id"]
-    if not await call.transaction.run(queries.REVOKE_BATCH, batch_id, org.id):
+    if not await call.transaction.run(codes.REVOKE_BATCH, batch_id, org.id):
         raise BatchNotFound("the organisation has no such batch")
     taken = 0
     if call.body.entitlements:

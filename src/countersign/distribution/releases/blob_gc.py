@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from countersign.distribution import opening
+from countersign.distribution import lifespan
 from countersign.distribution.context import Store
 from countersign.distribution.releases import artifacts, blobs, media, uploads
 from countersign.distribution.releases.uploads import Upload
@@ -117,7 +117,7 @@ async def _require_own(store: Store) -> None:
         InstallationMismatch, DatabaseOutdated: it is not.
         Unavailable: database or blob store are away.
     """
-    places = opening.places_of(store.settings, store.database, store.blobs)
+    places = lifespan.places_of(store.settings, store.database, store.blobs)
     await installation_id.register(places, await installation_id.examine(places))
     await installation_id.advance(store.database, store.blobs, places.blobs_name)
 

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from countersign.distribution import signing_keys
+from countersign.distribution import signing_keys as signing
 from countersign.distribution.context import Store
 from countersign.distribution.releases.processing import queries as builds
-from countersign.distribution.signing import keys
-from countersign.distribution.signing import queries as signing
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
@@ -146,12 +146,12 @@ async def _is_outdated(store: Store, product: Product, known: Said) -> bool:
     """Whether half of its life is over, or another key signs by now."""
     if known.expires_at < clock.later(clock.now(), seconds=store.settings.statement_ttl_s / 2):
         return True
-    key = await keys.current(store, product.org_id)
+    key = await signing_keys.current(store, product.org_id)
     return msgspec.json.decode(known.envelope, type=Envelope).signatures[0].keyid != key.public.keyid
 
 
 async def _say(store: Store, product: Product, channel: str) -> Said:
-    await keys.current(store, product.org_id)
+    await signing_keys.current(store, product.org_id)
     now = clock.now()
     expires_at = clock.later(now, seconds=store.settings.statement_ttl_s)
     async with store.database.transaction() as transaction:

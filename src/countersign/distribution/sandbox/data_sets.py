@@ -1,4 +1,4 @@
-"""The data sets that this process has open: each a store of its own, opened when it is asked for, closed when idle."""
+"""The data sets that this process has open: each a store of its own, opened on demand, with an owner."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -9,16 +9,50 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
+from countersign.distribution.auth import organisations, people, queries, tokens
 from countersign.distribution.context import Store
-from countersign.distribution.sandbox import addresses, folders, owner, queries
-from countersign.distribution.sandbox.owner import Pass
-from countersign.distribution.sandbox.parts import ROOT, Parts, settings_of, way_in
+from countersign.distribution.sandbox import dependencies, folders, workers
+from countersign.distribution.sandbox.dependencies import ROOT, Parts, settings_of, way_in
 from countersign.distribution.sandbox.workers import Waking, Workers
 from countersign.kernel import clock
 from countersign.kernel.blobs.disk import Descriptor
 from countersign.kernel.concurrency import periodic
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.request import ASGIApp
+
+EMAIL = "owner@sandbox.example"
+ORGANISATION = ("sandbox", "Sandbox")
+
+
+async def ensured(store: Store) -> str:
+    """The id of the owner, who is made together with the organisation where the data set is new."""
+    async with store.database.transaction() as transaction:
+        known = await queries.person_with_email(transaction, EMAIL)
+        if known is None:
+            org = await organisations.create_organisation(transaction, *ORGANISATION)
+            known = await people.add_person(transaction, EMAIL, None)
+            await people.set_role(transaction, org.id, EMAIL, "owner")
+        return known.id
+
+
+class Pass:
+    """The owner's token for one data set, made anew before it ends. It never leaves the server."""
+
+    def __init__(self, store: Store, person_id: str) -> None:
+        self._store = store
+        self._person_id = person_id
+        self._token = ""
+        self._renewed_s = float("-inf")
+
+    async def token(self) -> str:
+        """A token with every scope that the owner holds now."""
+        now_s = clock.monotonic_s()
+        if now_s - self._renewed_s > self._store.settings.token_ttl_s / 2:
+            held = await tokens.held_by_person(self._store.database, self._person_id)
+            self._token = tokens.issue(self._store, self._person_id, tokens.FIRST_PARTY, held)
+            self._renewed_s = now_s
+        return self._token
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -119,7 +153,7 @@ class DataSets:
             found = await self._put_together(name, folder, store)
             found.stack = stack.pop_all()
         self._open[name] = found
-        if await queries.has_jobs(store.database):
+        if await workers.has_jobs(store.database):
             self._workers.wake(name, found.store, found.touched)
         return found
 
@@ -128,10 +162,10 @@ class DataSets:
             store,
             way_in=way_in(self._store),
             problems_url=self._store.root_url,
-            capability_url=self._store.root_url + addresses.root(self._store, name),
+            capability_url=self._store.root_url + dependencies.root(self._store, name),
             jobs=Waking(store.jobs, lambda: self._workers.wake(name, woken, self._open[name].touched)),
         )
-        person_id = await owner.ensured(woken)
+        person_id = await ensured(woken)
         return DataSet(name, folder, woken, self._parts.application(woken), Pass(woken, person_id), AsyncExitStack())
 
     async def _held(self, name: str) -> Descriptor:

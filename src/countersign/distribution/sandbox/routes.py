@@ -1,16 +1,42 @@
-"""GET /sandbox, /sandbox/api/v1/health and /sandbox/api/v1/telemetry, below the versioned address and at the root."""
+"""GET /sandbox, /sandbox/api/v1/health and /sandbox/api/v1/telemetry."""
 
 import asyncio
 from pathlib import Path
+
+import msgspec
 
 from countersign.distribution.auth.callers import StoreRequest
 from countersign.distribution.context import Store
 from countersign.distribution.sandbox import folders
 from countersign.distribution.sandbox.folders import SandboxesFull
-from countersign.distribution.sandbox.schemas import SandboxHealth, SandboxMetadata, SandboxTelemetry
 from countersign.kernel.http.html import FORMATS, FormatQuery, render_format
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Route, route
+
+
+class SandboxMetadata(msgspec.Struct):
+    """The sandbox metadata of the API document."""
+
+    sandbox: bool
+    status: str
+    environment: str
+    free_tier: bool
+    self_serve_keys: bool
+
+
+class SandboxHealth(msgspec.Struct):
+    """The sandbox health of the API document."""
+
+    status: str
+    environment: str
+
+
+class SandboxTelemetry(msgspec.Struct):
+    """The sandbox telemetry of the API document; `active_agents` are the callers of the last 15 minutes."""
+
+    status: str
+    active_agents: int
+
 
 ENVIRONMENT = "sandbox"
 ACTIVE_S = 900

@@ -1,4 +1,4 @@
-"""Processes that work on the jobs of data sets: few for the whole node, each for one data set at a time."""
+"""Worker processes for the jobs of data sets: few for the whole node, each for one data set at a time."""
 
 import asyncio
 import fcntl
@@ -8,14 +8,21 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import process
-from countersign.distribution.sandbox import queries
+from countersign.distribution.jobs import worker_process
 from countersign.distribution.sandbox.folders import FOLDER
 from countersign.kernel import clock
 from countersign.kernel.blobs.disk import Descriptor
 from countersign.kernel.clock import Instant
-from countersign.kernel.database.port import Transaction
+from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.jobs.engine import Engine, TakeJob
+
+HAS_JOBS = "SELECT 1 FROM job WHERE status IN ('queued', 'running') LIMIT 1"
+
+
+async def has_jobs(reader: Reader) -> bool:
+    """Whether any job waits or is worked on."""
+    return await reader.fetch_one(HAS_JOBS) is not None
+
 
 MAX_WORKERS = 2
 IDLE_S = 10.0
@@ -70,8 +77,8 @@ class Workers:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _work(self, store: Store, kept: Callable[[], Awaitable[None]]) -> None:
-        while await queries.has_jobs(store.database):
-            async with self._place(), process.kept(store, self._command, 1):
+        while await has_jobs(store.database):
+            async with self._place(), worker_process.kept(store, self._command, 1):
                 await self._turn(store, kept)
 
     async def _turn(self, store: Store, kept: Callable[[], Awaitable[None]]) -> None:
@@ -82,7 +89,7 @@ class Workers:
                 await asyncio.sleep(LOOK_EVERY_S)
                 await kept()
                 now_s = clock.monotonic_s()
-                if await queries.has_jobs(store.database):
+                if await has_jobs(store.database):
                     busy_s = now_s
                 others_wait = len(self._tasks) > self._working
                 if now_s - busy_s > IDLE_S or (others_wait and now_s - min(began_s, busy_s) > TURN_S):

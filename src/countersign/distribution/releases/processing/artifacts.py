@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
+from countersign.distribution import signing_keys as signing
 from countersign.distribution.auth.authentication import InsufficientScope
 from countersign.distribution.auth.callers import Caller
 from countersign.distribution.context import Store
-from countersign.distribution.jobs.kinds import Admitted
+from countersign.distribution.jobs.job_types import Admitted
 from countersign.distribution.releases.processing import queries
 from countersign.distribution.releases.processing.queries import Artifact, Build
 from countersign.distribution.releases.processing.schemas import ExtractPayload, ProcessPayload, VerifyPayload
-from countersign.distribution.signing import queries as signing
 from countersign.kernel import ids
 from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound

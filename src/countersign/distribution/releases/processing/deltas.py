@@ -5,8 +5,8 @@ from typing import NamedTuple
 import msgspec
 
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import queue
-from countersign.distribution.jobs.kinds import BACKGROUND, Outcome, Work
+from countersign.distribution.jobs import queries as job_queries
+from countersign.distribution.jobs.job_types import BACKGROUND, Outcome, Work
 from countersign.distribution.releases import blobs
 from countersign.distribution.releases.processing import artifacts, queries, sandboxed_process
 from countersign.distribution.releases.processing.queries import Artifact, Located
@@ -63,7 +63,7 @@ async def want_pair(
     """Have the update from one build to another prepared, unless that was asked for before."""
     if await transaction.run(WANT, from_artifact, to_artifact, clock.now()):
         payload = DeltaPayload(from_artifact, to_artifact)
-        await queue.enqueue(
+        await job_queries.enqueue(
             transaction, store, DELTA_JOB, payload, org_id=org_id, created_by=created_by, priority=BACKGROUND
         )
 

@@ -13,7 +13,7 @@ import msgspec
 
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.distribution.context import Store
-from countersign.distribution.jobs.kinds import Outcome, Work
+from countersign.distribution.jobs.job_types import Outcome, Work
 from countersign.distribution.releases.processing import artifacts, queries, sandboxed_process
 from countersign.distribution.releases.processing.queries import Artifact, Build, Located
 from countersign.distribution.releases.processing.schemas import (

@@ -9,15 +9,15 @@ from typing import TypeAlias
 import msgspec
 
 from countersign.archives.limits import Limits, limits_of
+from countersign.distribution import signing_keys
 from countersign.distribution.context import Store
-from countersign.distribution.jobs.kinds import Outcome, Work
+from countersign.distribution.jobs.job_types import Outcome, Work
 from countersign.distribution.releases import blobs
 from countersign.distribution.releases.processing import artifacts, deltas, queries, sandboxed_process, sbom
 from countersign.distribution.releases.processing.chunk_gc import Pack, Packing
 from countersign.distribution.releases.processing.queries import Artifact, Build, Place
 from countersign.distribution.releases.processing.sandboxed_process import Reading
 from countersign.distribution.releases.processing.schemas import Processed, ProcessPayload
-from countersign.distribution.signing import keys
 from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotFound, Refused, Unavailable
@@ -145,7 +145,7 @@ async def _kept(
 ) -> Outcome:
     # In threads: a manifest of many files takes seconds, in which the leases of other jobs are renewed.
     described, payload = await asyncio.to_thread(_described, artifact, contents, limits_of(store.settings))
-    said = await asyncio.to_thread(_signed, payload, await keys.current(store, artifact.org_id))
+    said = await asyncio.to_thread(_signed, payload, await signing_keys.current(store, artifact.org_id))
     envelope_sha256 = await blobs.seal_whole(store.database, store.blobs, said)
     bill = await asyncio.to_thread(sbom.document, artifact.product, artifact.version, contents.notes)
     summary = _summary(artifact, described, payload, contents, 0 if bill is None else bill[1])

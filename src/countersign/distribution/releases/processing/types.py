@@ -1,6 +1,6 @@
 """The types of jobs on artifacts, for the app to hand to those who run jobs."""
 
-from countersign.distribution.jobs.kinds import BACKGROUND, BUILD, AnyJobType, JobType
+from countersign.distribution.jobs.job_types import BACKGROUND, BUILD, AnyJobType, JobType
 from countersign.distribution.releases.processing import artifacts, deltas
 from countersign.distribution.releases.processing.deltas import make
 from countersign.distribution.releases.processing.inspection import extract, verify

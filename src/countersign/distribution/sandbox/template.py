@@ -12,7 +12,7 @@ from countersign.kernel import telemetry
 from countersign.kernel.database.migrate import migrations
 from countersign.kernel.errors import Unavailable
 
-COMMAND = (sys.executable, "-m", "countersign.distribution.template")
+COMMAND = (sys.executable, "-m", "countersign.distribution.build_template")
 MAX_BUILD_S = 120
 
 

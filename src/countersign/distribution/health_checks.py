@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from countersign.distribution import encrypted_columns, opening
+from countersign.distribution import encrypted_columns, lifespan
 from countersign.distribution.auth import token_keys
 from countersign.distribution.context import Store
 from countersign.distribution.jobs import queries as jobs
@@ -40,7 +40,7 @@ def watched(store: Store) -> ServiceChecks:
     blob_gc.REMOVED_BYTES.of()
     checks = (
         Check(f"{NAME} database", partial(_writable, store)),
-        Check(f"{NAME} migrations", partial(migrate.check_current, store.database, opening.MIGRATIONS)),
+        Check(f"{NAME} migrations", partial(migrate.check_current, store.database, lifespan.MIGRATIONS)),
         Check(f"{NAME} master key", partial(_opened, store)),
         Check(f"{NAME} deliveries", partial(outbox.describe_pause, store.database)),
         Check("blob store", partial(_stored, store)),
@@ -69,7 +69,7 @@ async def _stored(store: Store) -> str:
 
 async def _installed(store: Store) -> str:
     """Fails where the blob store belongs to another installation; what the collector reports is told."""
-    places = opening.places_of(store.settings, store.database, store.blobs)
+    places = lifespan.places_of(store.settings, store.database, store.blobs)
     found = await installation_id.examine(places)
     made = await blob_gc.report(store.database)
     return "; ".join([f"id {found.known or 'not recorded yet'}", *(made.notes if made else ())])
@@ -88,7 +88,7 @@ async def _measured(store: Store) -> Iterable[Sample]:
     ]
     data = Path(store.settings.data)
     if store.database.dialect == "sqlite":
-        samples.append(Sample(instrumentation.WAL, instrumentation.wal_bytes(data / opening.DATABASE_FILE), (NAME,)))
+        samples.append(Sample(instrumentation.WAL, instrumentation.wal_bytes(data / lifespan.DATABASE_FILE), (NAME,)))
     if not store.settings.smtp_url:
         samples.append(Sample(OUTBOX, len(transports.messages(data / transports.OUTBOX_FOLDER))))
     return samples

@@ -7,12 +7,12 @@ import asyncio
 import sys
 from pathlib import Path
 
-from countersign.distribution import app, demo, opening
+from countersign.distribution import app, demo, lifespan
 from countersign.distribution.auth import token_keys
 from countersign.kernel import installation_id
 from countersign.settings import Settings
 
-KEPT = (opening.DATABASE_FILE, opening.BLOBS_FOLDER)
+KEPT = (lifespan.DATABASE_FILE, lifespan.BLOBS_FOLDER)
 ROOT_URL = "http://template.invalid"
 
 

@@ -14,9 +14,9 @@ from countersign.distribution.auth import api_keys, authentication
 from countersign.distribution.auth.api_keys import Key
 from countersign.distribution.auth.authentication import InsufficientScope
 from countersign.distribution.context import PREFIX, Store
-from countersign.distribution.sandbox import addresses
+from countersign.distribution.sandbox import dependencies
 from countersign.distribution.sandbox.data_sets import DataSets
-from countersign.distribution.sandbox.parts import ROOT, Parts, way_in
+from countersign.distribution.sandbox.dependencies import ROOT, Parts, way_in
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http.app import ANONYMOUS, App
 from countersign.kernel.http.exchange import Exchange, Scope
@@ -61,7 +61,7 @@ class Front:
             return
         exchange = Exchange(scope, receive, send, self._proxies)
         try:
-            named = addresses.named(self._store, path)
+            named = dependencies.named(self._store, path)
             if named is not None:
                 await self._inside(*named, exchange, scope, self._without_key(exchange.headers, scope))
                 return

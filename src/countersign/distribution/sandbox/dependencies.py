@@ -1,5 +1,6 @@
-"""What the sandbox is handed by the application that it is a part of."""
+"""What the application passes to the sandbox, and the capability addresses of a data set."""
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
@@ -74,3 +75,24 @@ def way_in(store: Store) -> str:
         f"Get a key with GET {store.root_url}/api/keys?tier=sandbox, then send it as X-API-Key to "
         f"{store.root_url}{ROOT}{PREFIX}: it is an owner there."
     )
+
+
+_SIGNED = b"sandbox address\0"
+_FORM = re.compile(
+    rb"%s/(?P<name>[0-9A-Za-z_-]{1,64})\.(?P<signature>[0-9a-f]{32})(?=/api/v1/(artifacts/uploads|media/uploads|blobs)/)"
+    % ROOT.encode()
+)
+
+
+def root(store: Store, name: str) -> str:
+    """The path below which the data set of this name is reached without its key."""
+    return f"{ROOT}/{name}.{store.addresses.sign(_SIGNED + name.encode()).hex()}"
+
+
+def named(store: Store, path: bytes) -> tuple[str, str] | None:
+    """The name of the data set and the root, where the path is an upload or a signed download of a data set; else
+    None, also where the signature is wrong."""
+    found = _FORM.match(path)
+    if found is None or not store.addresses.verify(_SIGNED + found["name"], bytes.fromhex(found["signature"].decode())):
+        return None
+    return found["name"].decode(), found[0].decode()

@@ -7,7 +7,7 @@ what such a worker still says changes nothing, since its word is no longer in th
 from typing import Literal, NamedTuple, TypeAlias
 
 from countersign.distribution import events
-from countersign.distribution.jobs.kinds import BACKGROUND
+from countersign.distribution.jobs.job_types import BACKGROUND
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Database, Dialect, Row, Transaction

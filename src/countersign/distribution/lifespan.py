@@ -9,8 +9,7 @@ from countersign.distribution.auth import token_keys
 from countersign.distribution.auth.identity_providers import trusted_issuers as issuer_keys
 from countersign.distribution.auth.people import ANY_PERSON
 from countersign.distribution.catalog import public
-from countersign.distribution.context import VERSIONS, Store
-from countersign.distribution.uses import Uses
+from countersign.distribution.context import VERSIONS, Store, Uses
 from countersign.kernel import installation_id, telemetry
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore

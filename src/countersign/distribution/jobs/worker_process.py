@@ -1,18 +1,28 @@
-"""A process that works on jobs until it is told to stop: one that was requested, and one of the background."""
+"""A worker process: its orders on standard input, and the loop that works on jobs until it is stopped."""
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import uvloop
 
 from countersign.distribution.context import Store
-from countersign.distribution.jobs import claims, queries, runner, scratch
-from countersign.distribution.jobs.claims import Claimed
-from countersign.distribution.jobs.kinds import AnyJobType
-from countersign.kernel import ids
+from countersign.distribution.jobs import leases, queries, runner
+from countersign.distribution.jobs.job_types import AnyJobType
+from countersign.distribution.jobs.leases import Claimed
+from countersign.kernel import ids, telemetry
 from countersign.kernel.concurrency import background
 from countersign.kernel.errors import Refused
+from countersign.kernel.jobs import processes
 from countersign.kernel.telemetry import ThrottledErrorLog
+from countersign.settings import Settings
 
 SEEN_EVERY_S = 10
 SWEEP_EVERY = 6
@@ -78,9 +88,9 @@ class Lanes:
             await self._perform(claimed)
             claimed = None if self._stopping.is_set() else await self._claim("background")
 
-    async def _claim(self, lane: claims.Lanes) -> Claimed | None:
+    async def _claim(self, lane: leases.Lanes) -> Claimed | None:
         settings = self._store.settings
-        return await claims.claim(
+        return await leases.claim(
             self._store.database, running=settings.jobs_running, lease_s=settings.job_lease_s, lane=lane
         )
 
@@ -100,11 +110,11 @@ async def _seen(store: Store) -> None:
             try:
                 async with store.database.transaction() as transaction:
                     await queries.note_worker(transaction, worker_id)
-                    await claims.keep_to_time(
+                    await leases.keep_to_time(
                         transaction, lease_s=store.settings.job_lease_s, wait_s=runner.MAX_PAUSE_S
                     )
                 if times % SWEEP_EVERY == 0:
-                    await scratch.sweep(Path(store.settings.data), store.database)
+                    await runner.sweep(Path(store.settings.data), store.database)
             except Refused as refused:
                 trouble.failed(refused)
             else:
@@ -115,3 +125,64 @@ async def _seen(store: Store) -> None:
         with suppress(Refused):
             async with store.database.transaction() as transaction:
                 await queries.forget_worker(transaction, worker_id)
+
+
+Opening: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManager[Store]]
+"""Opens a store, given its settings, its root address, and whether it is reached from this machine alone."""
+
+
+class Orders(msgspec.Struct):
+    """What a worker process is told: whose jobs it works on."""
+
+    settings: Settings
+    root_url: str
+    is_loopback: bool
+    problems_url: str = ""
+
+
+@asynccontextmanager
+async def kept(store: Store, command: Sequence[str], count: int) -> AsyncGenerator[None]:
+    """`count` processes of the command work on the store's jobs while the block lasts; see `work_as_told`."""
+    async with processes.supervise(command, orders(store), count, grace_s=store.settings.grace_s):
+        yield
+
+
+def orders(store: Store) -> bytes:
+    """What a worker process of the store is told, on one line. Settings hold secrets: they go through a pipe, where no
+    list of processes shows them."""
+    return msgspec.json.encode(Orders(store.settings, store.root_url, store.is_loopback, store.problems_url))
+
+
+def work_as_told(opened: Opening, types: Sequence[AnyJobType]) -> None:
+    """The whole life of a worker process, from its orders on standard input to its end.
+
+    Raises:
+        Refused, BadSetting: the store cannot be opened, or its engine not be reached; the parent starts another.
+    """
+    told = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    settings = told.settings
+    telemetry.configure(settings.log_level)
+    processes.limit_process(nice=settings.job_nice, memory_mib=settings.job_memory_mib)
+    processes.die_with_parent(sys.stdin.fileno())
+    uvloop.run(_work(opened(settings, told.root_url, told.is_loopback), told.problems_url, types))
+
+
+async def _work(opening: AbstractAsyncContextManager[Store], problems_url: str, types: Sequence[AnyJobType]) -> None:
+    stopping = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
+    async with opening as store, _stopped_when_broken(store, stopping):
+        if not await work(replace(store, problems_url=problems_url), types, stopping):
+            # Threads of a job that was left behind would hold up every other way out.
+            os._exit(processes.RESTART_CODE)
+
+
+@asynccontextmanager
+async def _stopped_when_broken(store: Store, stopping: asyncio.Event) -> AsyncGenerator[None]:
+    """While the block lasts: when the database can write no more, this process ends, and the parent starts another."""
+
+    async def watch() -> None:
+        await store.database.broken.wait()
+        stopping.set()
+
+    async with background(watch()):
+        yield

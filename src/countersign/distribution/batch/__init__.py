@@ -1,1 +1,0 @@
-"""Several calls in one request: independent of each other, or all of them or none."""

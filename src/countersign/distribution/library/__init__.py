@@ -1,1 +1,0 @@
-"""Entitlements: who owns what; granting, revoking, listing."""

@@ -1,1 +1,0 @@
-"""The keys that organisations sign builds and channels with."""

@@ -1,1 +1,0 @@
-"""Webhooks of an organisation: which addresses are told of what happens to its things, and what came of it."""
