@@ -68,7 +68,7 @@ docs: setup ## Write the generated pages of docs/reference anew
 	$(BIN)/python tools/reference.py
 	$(BIN)/python tools/checklists.py
 
-schema: setup ## Write distribution/schema.sql anew from the migrations
+schema: setup ## Write store/schema.sql anew from the migrations
 	$(BIN)/python tools/schema.py
 
 measures: ## Print the figures of how the code reads

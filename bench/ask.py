@@ -21,9 +21,9 @@ import httpx
 import seed
 from processes import Cluster, Cores, postgres
 
-from countersign.distribution.app import create, opened
-from countersign.distribution.lifespan import MIGRATIONS
 from countersign.kernel.database.port import Database
+from countersign.store.app import create, opened
+from countersign.store.lifespan import MIGRATIONS
 from tests.ask import gauge
 
 PRODUCTS = 100_000

@@ -20,12 +20,12 @@ import seed
 from harness import Bench
 from processes import ROOT
 
-from countersign.distribution import app
-from countersign.distribution.auth import organisations
-from countersign.distribution.context import Store
-from countersign.distribution.jobs import queries, worker_process
-from countersign.distribution.jobs.job_types import JobType, Outcome, Work
 from countersign.settings import Settings
+from countersign.store import app
+from countersign.store.auth import organisations
+from countersign.store.context import Store
+from countersign.store.jobs import queries, worker_process
+from countersign.store.jobs.job_types import JobType, Outcome, Work
 
 COMMAND = (sys.executable, str(Path(__file__).resolve()), "--work")
 PEER = (sys.executable, str(ROOT / "bench/contenders/procrastinate_alone.py"))

@@ -33,9 +33,9 @@ FILL = """
 
 async def fill(data: Path, url: str, size_mib: int) -> None:
     """Make a store with so much in its database and its files."""
-    from countersign.distribution import lifespan
-    from countersign.distribution.releases import blobs
     from countersign.settings import Settings
+    from countersign.store import lifespan
+    from countersign.store.releases import blobs
 
     chance = random.Random(3)
     settings = Settings(data=str(data), database_url=url, master_key=seed.MASTER_KEY if url else "")

@@ -13,17 +13,17 @@ import asyncpg
 import msgspec
 from processes import Cluster
 
-from countersign.distribution.app import opened
-from countersign.distribution.auth import tokens
-from countersign.distribution.catalog.projection import weights
-from countersign.distribution.catalog.schemas import Channel, Product, ProductDetail, Release
-from countersign.distribution.catalog.words import shortened
-from countersign.distribution.context import Store
-from countersign.distribution.redeem import codes
 from countersign.kernel import clock, ids
 from countersign.kernel.http import cursor
 from countersign.kernel.http.response import encode, etag_of
 from countersign.settings import Settings
+from countersign.store.app import opened
+from countersign.store.auth import tokens
+from countersign.store.catalog.projection import weights
+from countersign.store.catalog.schemas import Channel, Product, ProductDetail, Release
+from countersign.store.catalog.words import shortened
+from countersign.store.context import Store
+from countersign.store.redeem import codes
 
 ROOT_URL = "http://store.bench"
 MASTER_KEY = "YmVuY2gtYmVuY2gtYmVuY2gtYmVuY2gtYmVuY2gtYmU="

@@ -17,9 +17,9 @@ import seed
 from harness import Bench
 
 from countersign.cli import worker
-from countersign.distribution import app
-from countersign.distribution.jobs import worker_process
 from countersign.settings import Settings
+from countersign.store import app
+from countersign.store.jobs import worker_process
 
 ROOT_URL = "http://127.0.0.1:8480"
 ROUNDS, ROUNDS_QUICK, PAUSE_S = 20, 3, 0.5
@@ -39,8 +39,8 @@ def archive(number: int) -> bytes:
 
 async def ask(settings: Settings, rounds: int) -> dict[str, list[tuple[int, float]]]:
     """Status and milliseconds of each answer, by type."""
-    from tests.distribution.files import open_shop
-    from tests.distribution.world import World
+    from tests.store.files import open_shop
+    from tests.store.world import World
 
     found: dict[str, list[tuple[int, float]]] = {}
     async with app.opened(settings, ROOT_URL, is_loopback=True) as store:

@@ -13,13 +13,13 @@ from harness import Bench
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from countersign.distribution import app
-from countersign.distribution.auth import clients, organisations, tokens
-from countersign.distribution.auth.authentication import Gate
-from countersign.distribution.context import Store
 from countersign.kernel.http.request import Headers
 from countersign.kernel.security import secrets
 from countersign.settings import Settings
+from countersign.store import app
+from countersign.store.auth import clients, organisations, tokens
+from countersign.store.auth.authentication import Gate
+from countersign.store.context import Store
 
 LIMIT_US = 30
 TURNS = 2_000

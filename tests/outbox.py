@@ -11,7 +11,7 @@ MIGRATIONS = ("0007_webhooks.sql", "0009_delivery_hold.sql")
 
 async def begin(database: Database, *more: str) -> None:
     """Make the tables of an outbox in an empty database, and more by the statements that are given."""
-    folder = resources.files("countersign.distribution.migrations")
+    folder = resources.files("countersign.store.migrations")
     async with database.transaction() as transaction:
         for text in (*(folder.joinpath(name).read_text() for name in MIGRATIONS), *more):
             await transaction.run(in_dialect(text, database.dialect))

@@ -53,9 +53,9 @@ EXCEPTIONS: dict[Rule, dict[str, str]] = {
         "src/countersign/records/edge.py": "the edge of a request: logged once, answered 500",
     },
     house.statements_without_values: {
-        "src/countersign/distribution/catalog/filter_queries.py": "a filter is put together from constant fragments; "
+        "src/countersign/store/catalog/filter_queries.py": "a filter is put together from constant fragments; "
         "every value goes through Statement.value, which answers $1, $2, …",
-        "src/countersign/distribution/catalog/statements.py": "a search is put together from constant fragments; "
+        "src/countersign/store/catalog/statements.py": "a search is put together from constant fragments; "
         "every value goes through Statement.value, which answers $1, $2, …",
         **dict.fromkeys((f"src/countersign/records/{name}.py" for name in OF_DECLARED_MODELS), DECLARED),
     },
@@ -193,7 +193,7 @@ PLANTED: list[tuple[Rule, str, str]] = [
 HARMLESS: list[tuple[Rule, str, str]] = [
     (house.short_functions, "x.py", "def f(self, a, b, c, d, e, f, *, g): ..."),
     (house.kernel_without_domain, "countersign/kernel/x.py", "lock.release()\na = 'RELEASE a; pg_catalog.b'"),
-    (house.kernel_without_domain, "countersign/distribution/x.py", "def product_page(): ..."),
+    (house.kernel_without_domain, "countersign/store/x.py", "def product_page(): ..."),
     (house.columns_listed, "x.py", "'''Never select * here.'''\na = 'SELECT count(*) FROM t'"),
     (house.statements_without_values, "x.py", "a = f'SELECT {COLUMNS} FROM t' + ' WHERE b = $1'"),
     (house.statements_without_values, "x.py", "a = f'Select a file, {name}'"),
@@ -251,10 +251,10 @@ def test_the_import_contracts_are_kept() -> None:
     [
         ("kernel/clock.py", "countersign.kernel.database.port"),
         ("kernel/database/port.py", "countersign.kernel.http.routing"),
-        ("kernel/errors.py", "countersign.distribution"),
-        ("distribution/__init__.py", "countersign.cli"),
+        ("kernel/errors.py", "countersign.store"),
+        ("store/__init__.py", "countersign.cli"),
         ("settings.py", "countersign.kernel.clock"),
-        ("distribution/__init__.py", "asyncpg"),
+        ("store/__init__.py", "asyncpg"),
     ],
 )
 def test_a_planted_import_breaks_a_contract(tmp_path: Path, importer: str, imported: str) -> None:

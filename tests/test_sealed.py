@@ -10,12 +10,6 @@ from pathlib import Path
 import pytest
 
 from countersign.backup import table_checksum
-from countersign.distribution import app as store_app
-from countersign.distribution import encrypted_columns as store_sealed
-from countersign.distribution import events as store_events
-from countersign.distribution import signing_keys as signing
-from countersign.distribution.auth import organisations, people
-from countersign.distribution.context import Store
 from countersign.kernel import reencryption
 from countersign.kernel.database.port import Database
 from countersign.kernel.reencryption import EncryptedColumn, KeyUsage
@@ -27,6 +21,12 @@ from countersign.records import app as records_app
 from countersign.records import encrypted_columns as records_sealed
 from countersign.records.approvals import events as record_events
 from countersign.settings import Settings
+from countersign.store import app as store_app
+from countersign.store import encrypted_columns as store_sealed
+from countersign.store import events as store_events
+from countersign.store import signing_keys as signing
+from countersign.store.auth import organisations, people
+from countersign.store.context import Store
 
 ROOT_URL = "http://127.0.0.1:8480"
 SOURCES = Path(__file__).parents[1] / "src"

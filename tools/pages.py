@@ -32,9 +32,9 @@ class CannotBuild(Exception):
 
 def declarations() -> dict[str, str]:
     """What the types of the API are made from, by file name: the store's OpenAPI document."""
-    from countersign.distribution.apidocs import openapi
-    from countersign.distribution.apidocs import routes as documents
-    from countersign.distribution.app import ROUTES
+    from countersign.store.apidocs import openapi
+    from countersign.store.apidocs import routes as documents
+    from countersign.store.app import ROUTES
 
     document = openapi.document((*ROUTES, *documents.routes(ROUTES)), PLACEHOLDER, "countersign")
     return {"store.json": json.dumps(document, indent=1, sort_keys=True)}

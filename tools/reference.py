@@ -12,15 +12,15 @@ import msgspec
 
 from countersign.archives.rules import RULES
 from countersign.cli import distribution, operating, records
-from countersign.distribution.apidocs import problems
-from countersign.distribution.apidocs import routes as documents
-from countersign.distribution.app import ROUTES
-from countersign.distribution.context import PREFIX, Store
 from countersign.kernel import metrics
 from countersign.kernel.http.routing import Nothing, OneOf, Route
 from countersign.kernel.http.routing import shapes as shapes_of
 from countersign.settings import PREFIX as VARIABLE
 from countersign.settings import Settings
+from countersign.store.apidocs import problems
+from countersign.store.apidocs import routes as documents
+from countersign.store.app import ROUTES
+from countersign.store.context import PREFIX, Store
 
 FOLDER = Path(__file__).parents[1] / "docs/reference"
 NOTE = "<!-- Written by `make docs`; change the declarations instead. -->\n"

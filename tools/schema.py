@@ -1,4 +1,4 @@
-"""Writes src/countersign/distribution/schema.sql: the whole current schema, as the migrations leave it.
+"""Writes src/countersign/store/schema.sql: the whole current schema, as the migrations leave it.
 
 The migrations are applied in order to an empty SQLite, which keeps each table's text as it was written and changes it
 with every ALTER TABLE; the comments above the statements are put back.
@@ -9,8 +9,8 @@ import sqlite3
 from importlib import resources
 from pathlib import Path
 
-MIGRATIONS = "countersign.distribution.migrations"
-TARGET = Path(__file__).parents[1] / "src/countersign/distribution/schema.sql"
+MIGRATIONS = "countersign.store.migrations"
+TARGET = Path(__file__).parents[1] / "src/countersign/store/schema.sql"
 HEAD = "-- The whole current schema, to read. `make schema` writes it from migrations/; only those are ever applied.\n"
 
 _COMMENTED = re.compile(

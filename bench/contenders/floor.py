@@ -17,10 +17,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from contenders.wanted import Wanted
-from countersign.distribution.redeem import codes
 from countersign.kernel import clock
 from countersign.kernel.database.open import open_database
 from countersign.kernel.http.server import ASGIApp
+from countersign.store.redeem import codes
 
 PAGE = """
     SELECT id, slug, title, description, kind, platforms

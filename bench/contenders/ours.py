@@ -8,8 +8,8 @@ import seed
 
 from contenders.wanted import Wanted
 from countersign.cli import distribution
-from countersign.distribution import app
 from countersign.kernel.http.server import ASGIApp
+from countersign.store import app
 
 
 @asynccontextmanager

@@ -30,7 +30,7 @@ from contenders.peer_models import (
     Redemption,
 )
 from contenders.wanted import Wanted
-from countersign.distribution.redeem import codes
+from countersign.store.redeem import codes
 
 SECRET = OctKey.import_key("bench-bench-bench-bench-bench-bench")
 

@@ -7,8 +7,8 @@ import pytest
 from countersign.kernel import clock
 from tests.ask.gauge import NOON
 from tests.ask.stocked import stock
-from tests.distribution.conftest import http, postgres_url, settings, store, world  # noqa: F401
-from tests.distribution.world import World
+from tests.store.conftest import http, postgres_url, settings, store, world  # noqa: F401
+from tests.store.world import World
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from countersign.distribution import app as distribution
-from countersign.distribution.context import Store
 from countersign.kernel import clock
 from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store.context import Store
 from tests.ask import judging
 from tests.ask.stocked import stock
 from tests.servers.countersign import MASTER_KEY

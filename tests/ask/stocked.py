@@ -5,14 +5,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from countersign.distribution.auth import organisations
-from countersign.distribution.catalog import projection
-from countersign.distribution.context import Store
-from countersign.distribution.releases import publishing
-from countersign.distribution.releases.permissions import OwnedProduct
-from countersign.distribution.releases.schemas import NewRelease, ProductWrite
 from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
+from countersign.store.auth import organisations
+from countersign.store.catalog import projection
+from countersign.store.context import Store
+from countersign.store.releases import publishing
+from countersign.store.releases.permissions import OwnedProduct
+from countersign.store.releases.schemas import NewRelease, ProductWrite
 
 FILE = Path(__file__).with_name("catalog.json")
 MEMBERS = ("slug", "title", "description", "kind", "platforms", "tags", "license", "access", "status", "homepage")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.ask import gauge, judging
-from tests.distribution.world import World
 from tests.figures import Figures
+from tests.store.world import World
 
 FLOORS = {
     "practice.jsonl": (89, 89, 6),

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from countersign.distribution.catalog.filter import Filter, fault
+from countersign.store.catalog.filter import Filter, fault
 from tests.ask import gauge
-from tests.distribution.world import World
+from tests.store.world import World
 
 DOCS = Path(__file__).parents[2] / "docs"
 HOW_TO, EXPLANATION = DOCS / "how-to" / "ask.md", DOCS / "explanation" / "ask.md"

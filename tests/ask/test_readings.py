@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.ask import gauge
-from tests.distribution.world import World
+from tests.store.world import World
 
 ASIDE = "Our hosts are not new and legal only waves MIT through since May. "
 FREE_LINUX_TOOLS = {"where": {

@@ -1,6 +1,6 @@
 """What attacks are made on: the stores and clients of the store's own tests."""
 
-from tests.distribution.conftest import (
+from tests.store.conftest import (
     demo_world,
     http,
     postgres_url,

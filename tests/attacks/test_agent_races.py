@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from countersign.distribution.auth import email_verification, queries
-from countersign.distribution.auth import email_verification as links
-from countersign.distribution.auth.agents import register, registrations
-from countersign.distribution.auth.agents.register import Waiting
-from countersign.distribution.auth.agents.registrations import Applicant, Origin
-from countersign.distribution.auth.email_verification import Link
-from countersign.distribution.auth.identity_providers import id_jag
 from countersign.kernel.security import secrets
 from countersign.settings import Settings
-from tests.distribution.conftest import ROOT_URL
-from tests.distribution.world import World
+from countersign.store.auth import email_verification, queries
+from countersign.store.auth import email_verification as links
+from countersign.store.auth.agents import register, registrations
+from countersign.store.auth.agents.register import Waiting
+from countersign.store.auth.agents.registrations import Applicant, Origin
+from countersign.store.auth.email_verification import Link
+from countersign.store.auth.identity_providers import id_jag
 from tests.peers.identity_provider import IdentityProvider
+from tests.store.conftest import ROOT_URL
+from tests.store.world import World
 
 FUTURE = "future@example.com"
 READING = frozenset({"read:library"})

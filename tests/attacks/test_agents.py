@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from countersign.distribution.auth import clients, people, queries
-from countersign.distribution.auth.agents import claim
-from countersign.distribution.auth.agents import routes as agents
 from countersign.kernel.mail import queue, transports
 from countersign.settings import Settings
-from tests.distribution.accounts.conftest import Visitor as Mailed
-from tests.distribution.agents import asserting
-from tests.distribution.agents.asserting import ANN, confidential, exchange, register
-from tests.distribution.agents.people import Agent, Visitor, csrf_of
-from tests.distribution.conftest import ROOT_URL
-from tests.distribution.world import World
+from countersign.store.auth import clients, people, queries
+from countersign.store.auth.agents import claim
+from countersign.store.auth.agents import routes as agents
 from tests.peers.identity_provider import IdentityProvider
+from tests.store.accounts.conftest import Visitor as Mailed
+from tests.store.agents import asserting
+from tests.store.agents.asserting import ANN, confidential, exchange, register
+from tests.store.agents.people import Agent, Visitor, csrf_of
+from tests.store.conftest import ROOT_URL
+from tests.store.world import World
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Questions that are to break what answers them, or to learn from it what is not public."""
 
-from tests.distribution.world import World
+from tests.store.world import World
 
 
 async def test_a_question_of_many_different_words_is_answered(world: World) -> None:

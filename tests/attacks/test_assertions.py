@@ -5,12 +5,12 @@ import time
 import pytest
 
 from countersign.settings import Settings
-from tests.distribution.agents import asserting
-from tests.distribution.agents.asserting import ANN, confidential, exchange, register
-from tests.distribution.agents.people import Agent, Visitor
-from tests.distribution.conftest import ROOT_URL
-from tests.distribution.world import World
 from tests.peers.identity_provider import IdentityProvider
+from tests.store.agents import asserting
+from tests.store.agents.asserting import ANN, confidential, exchange, register
+from tests.store.agents.people import Agent, Visitor
+from tests.store.conftest import ROOT_URL
+from tests.store.world import World
 
 
 @pytest.fixture

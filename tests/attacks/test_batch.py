@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from countersign.distribution import app as distribution
-from countersign.distribution.auth import queries
-from countersign.distribution.auth.callers import Caller
 from countersign.settings import Settings
-from tests.distribution.ask.test_model import STRANGE, Stub, stub
-from tests.distribution.batch.conftest import Batches, batches, codes, get, post, product
-from tests.distribution.batch.test_atomic import pausing
+from countersign.store import app as distribution
+from countersign.store.auth import queries
+from countersign.store.auth.callers import Caller
+from tests.store.ask.test_model import STRANGE, Stub, stub
+from tests.store.batch.conftest import Batches, batches, codes, get, post, product
+from tests.store.batch.test_atomic import pausing
 
 BATCHED = [each for each in distribution.ROUTES if not (each.at_root or each.streams or each.own_credentials)]
 __all__ = ["batches", "pausing", "stub"]

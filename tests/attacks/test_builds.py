@@ -11,22 +11,22 @@ import msgspec
 import pytest
 from backports import zstd
 
-from countersign.distribution.releases import blob_gc, blobs
-from countersign.distribution.releases.permissions import OwnedProduct, OwnedRelease
-from countersign.distribution.releases.processing import chunk_gc, draft_removal, queries, sbom
-from countersign.distribution.releases.processing.queries import Build
-from countersign.distribution.releases.publishing import JustChanged
 from countersign.kernel import clock
 from countersign.kernel.errors import Unavailable
+from countersign.store.releases import blob_gc, blobs
+from countersign.store.releases.permissions import OwnedProduct, OwnedRelease
+from countersign.store.releases.processing import chunk_gc, draft_removal, queries, sbom
+from countersign.store.releases.processing.queries import Build
+from countersign.store.releases.publishing import JustChanged
 from countersign.updates import chunks
 from countersign.updates.ingest.contents import MAX_NOTED_BYTES
 from countersign.updates.ingest.records import Noted
 from countersign.updates.install.admission import ManifestRefused
 from countersign.updates.wire import ChunkPlaces
-from tests.distribution.files import Shop, open_shop
-from tests.distribution.processing.damage import stored_file
-from tests.distribution.processing.works import Works, noise, tar, zipped
-from tests.distribution.world import World
+from tests.store.files import Shop, open_shop
+from tests.store.processing.damage import stored_file
+from tests.store.processing.works import Works, noise, tar, zipped
+from tests.store.world import World
 
 SHARED, SECRET = noise(900_000, 1), b"the whole plot of the sequel " * 3000
 

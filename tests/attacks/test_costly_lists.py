@@ -4,8 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from countersign.distribution.catalog import statements
-from countersign.distribution.context import Store
+from countersign.store.catalog import statements
+from countersign.store.context import Store
 
 FACETS = ("org:north", "tag:new", "kind:game", "platform:linux", "channel:stable", "access:free")
 COMBINED = [chosen for count in range(1, len(FACETS) + 1) for chosen in combinations(FACETS, count)]

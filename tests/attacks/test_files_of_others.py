@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from countersign.distribution import app as distribution
-from countersign.distribution import demo
 from countersign.settings import Settings
-from tests.distribution.conftest import ROOT_URL
+from countersign.store import app as distribution
+from countersign.store import demo
+from tests.store.conftest import ROOT_URL
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

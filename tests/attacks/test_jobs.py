@@ -9,17 +9,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from countersign.distribution.jobs import queries
-from countersign.distribution.releases.processing import deltas, sandboxed_process
-from countersign.distribution.releases.processing.types import TYPES
 from countersign.kernel import ids
+from countersign.store.jobs import queries
+from countersign.store.releases.processing import deltas, sandboxed_process
+from countersign.store.releases.processing.types import TYPES
 from countersign.updates.chunks import chunk_id
 from countersign.updates.deltas.messages import Order, Wanted, decode
 from countersign.updates.ingest.records import Asked
 from countersign.updates.manifest import File
-from tests.distribution.files import Shop, open_shop
-from tests.distribution.processing.works import Works, noise, tar
-from tests.distribution.world import World
+from tests.store.files import Shop, open_shop
+from tests.store.processing.works import Works, noise, tar
+from tests.store.world import World
 
 ASKED_FOR = [kind.name for kind in TYPES if kind.admit is not None]
 

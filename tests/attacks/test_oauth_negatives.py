@@ -6,11 +6,11 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from countersign.distribution.app import ROUTES
+from countersign.store.app import ROUTES
 from tests.contract.scenes import everything
-from tests.distribution.agents.people import Agent, Visitor, csrf_of
-from tests.distribution.conftest import ROOT_URL
-from tests.distribution.oauth.conftest import (
+from tests.store.agents.people import Agent, Visitor, csrf_of
+from tests.store.conftest import ROOT_URL
+from tests.store.oauth.conftest import (
     BACK,
     ORIGIN,
     Browser,
@@ -21,8 +21,8 @@ from tests.distribution.oauth.conftest import (
     new_client,
     new_person,
 )
-from tests.distribution.oauth.conftest import told as sent_back
-from tests.distribution.world import World
+from tests.store.oauth.conftest import told as sent_back
+from tests.store.world import World
 
 PAT = "pat@example.com"
 ASK, CLAIM, AGENTS = "/auth/authorize", "/auth/claim", "/auth/agents"

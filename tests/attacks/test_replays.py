@@ -1,7 +1,7 @@
 """Attacks with an Idempotency-Key: answers that belong to another request."""
 
-from countersign.distribution.auth import people, queries
-from tests.distribution.world import World
+from countersign.store.auth import people, queries
+from tests.store.world import World
 
 KEY = {"Idempotency-Key": "0192f0c1-2b7e-7c3e-8d57-0a4f6f1f0b11"}
 BODY = {"name": "deploy", "scopes": ["read:products"]}

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from countersign.settings import Settings
-from tests.distribution.ask.test_model import STRANGE, Stub, stub
-from tests.distribution.sandbox.conftest import database_url, front, http, original_folder, sandbox
-from tests.distribution.sandbox.data import Sandbox
+from tests.store.ask.test_model import STRANGE, Stub, stub
+from tests.store.sandbox.conftest import database_url, front, http, original_folder, sandbox
+from tests.store.sandbox.data import Sandbox
 
 __all__ = ["database_url", "front", "http", "original_folder", "sandbox", "stub"]
 

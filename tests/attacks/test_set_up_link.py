@@ -3,9 +3,9 @@
 import pytest
 from httpx import AsyncClient
 
-from countersign.distribution.auth import people
-from countersign.distribution.context import Store
-from tests.distribution.world import World
+from countersign.store.auth import people
+from countersign.store.context import Store
+from tests.store.world import World
 
 OWN_PAGE = {"Origin": "http://127.0.0.1:8480"}
 

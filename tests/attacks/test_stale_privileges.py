@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from countersign.distribution.auth import people, queries
 from countersign.kernel import clock
 from countersign.kernel.security import passwords
-from tests.distribution.world import World
+from countersign.store.auth import people, queries
+from tests.store.world import World
 
 OWN_PAGE = {"Origin": "http://127.0.0.1:8480"}
 EMAIL, PASSWORD = "owner@north.example", "a long password"

@@ -6,7 +6,7 @@ import pytest
 
 from countersign.kernel.database import sqlite
 from countersign.settings import Settings
-from tests.distribution.world import World
+from tests.store.world import World
 
 
 @pytest.fixture

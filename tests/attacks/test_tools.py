@@ -3,8 +3,8 @@
 import pytest
 
 from countersign.kernel.mcp import server
-from tests.distribution.tools.conftest import desk, world_of
 from tests.records.mcp.desk import REVISIONS, Desk, tool
+from tests.store.tools.conftest import desk, world_of
 
 __all__ = ["desk"]
 

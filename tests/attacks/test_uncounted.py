@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from countersign.settings import Settings
-from tests.distribution.world import World
+from tests.store.world import World
 
 
 @pytest.fixture

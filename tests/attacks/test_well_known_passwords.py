@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from countersign.cli import distribution
-from countersign.distribution import demo
-from countersign.distribution.auth import clients, people, queries
 from countersign.kernel.security import passwords
 from countersign.settings import BadSetting
-from tests.distribution.world import World
+from countersign.store import demo
+from countersign.store.auth import clients, people, queries
+from tests.store.world import World
 
 
 async def test_a_seeded_store_is_not_served_to_other_machines_later(demo_world: World) -> None:

@@ -11,13 +11,13 @@ import pytest
 from countersign.backup import foreign
 from countersign.backup.foreign import ForeignParts
 from countersign.cli.databases import SERVICES
-from countersign.distribution import lifespan
 from countersign.kernel.database import migrate
 from countersign.kernel.database.sqlite import open_sqlite
 from countersign.kernel.security.masterkey import master_key
 from countersign.records import modules
 from countersign.records.schema import install
 from countersign.settings import Settings
+from countersign.store import lifespan
 from tests.servers.countersign import MASTER_KEY
 
 OWN = {name: (each.tables.migrations, each.tables.own) for name, each in SERVICES.items()}

@@ -12,11 +12,11 @@ import pytest
 
 from countersign.cli.databases import SERVICES
 from countersign.cli.output import Exit
-from countersign.distribution import lifespan
 from countersign.kernel.database import migrate
 from countersign.kernel.database.sqlite import open_sqlite
 from countersign.records.schema import install
 from countersign.settings import load
+from countersign.store import lifespan
 from tests.cli.conftest import Run, Settings
 from tests.cli.test_serve import wait_until
 from tests.servers.countersign import COMMAND, MASTER_KEY, environment, served

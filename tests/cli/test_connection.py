@@ -8,11 +8,11 @@ import pytest
 
 from countersign.cli import output
 from countersign.cli.output import Exit
-from countersign.distribution import app as distribution
-from countersign.distribution.catalog.visibility import ProductNotFound
-from countersign.distribution.releases.download import NotEntitled
 from countersign.kernel.errors import NotFound, Refused, Unavailable
 from countersign.records import app as records
+from countersign.store import app as distribution
+from countersign.store.catalog.visibility import ProductNotFound
+from countersign.store.releases.download import NotEntitled
 from tests.cli.conftest import Run, Scripted
 from tests.servers.countersign import Running
 

@@ -10,10 +10,10 @@ from click.testing import CliRunner, Result
 
 from countersign.cli.main import commands
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import lifespan
 from countersign.kernel import installation_id
 from countersign.kernel.blobs.local import LocalBlobs
 from countersign.kernel.installation_id import DirectoryId, InstallationMismatch
+from countersign.store import lifespan
 from tests.cli.conftest import Run
 from tests.servers.countersign import MASTER_KEY
 from tests.servers.postgres import PostgresFactory

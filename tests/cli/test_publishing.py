@@ -14,7 +14,7 @@ from countersign.cli.names import Product
 from countersign.cli.output import Exit, Failure
 from countersign.cli.push import Target
 from countersign.cli.upload import Content
-from countersign.distribution.catalog.versions import is_lower
+from countersign.store.catalog.versions import is_lower
 from tests.cli.conftest import Scripted
 
 PRODUCT: dict[str, Any] = {

@@ -11,12 +11,12 @@ import pytest
 from countersign.backup import foreign, sqlite_snapshot
 from countersign.cli import record_store, store
 from countersign.cli.databases import SERVICES
-from countersign.distribution import lifespan
 from countersign.kernel.database import migrate
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.sqlite import open_sqlite
 from countersign.records.schema import install
 from countersign.settings import Settings
+from countersign.store import lifespan
 from tests.servers.countersign import served
 
 PACKAGES = {"distribution": lifespan.MIGRATIONS, "records": install.MIGRATIONS}

@@ -64,7 +64,7 @@ def test_help_imports_neither_the_server_nor_rich(run: Run) -> None:
     done = run("--help", PYTHONPROFILEIMPORTTIME="1")
 
     assert done.returncode == Exit.OK
-    for name in ("countersign.distribution", "asyncio", "httpx", "apsw", "asyncpg", "rich", "msgspec"):
+    for name in ("countersign.store", "asyncio", "httpx", "apsw", "asyncpg", "rich", "msgspec"):
         assert f" {name}\n" not in done.stderr, name
 
 
@@ -73,5 +73,5 @@ def test_client_commands_import_no_server(run: Run, command: str) -> None:
     done = run(command, "--help", PYTHONPROFILEIMPORTTIME="1")
 
     assert done.returncode == Exit.OK
-    for name in ("countersign.distribution", "asyncio", "apsw", "asyncpg", "rich"):
+    for name in ("countersign.store", "asyncio", "apsw", "asyncpg", "rich"):
         assert f" {name}\n" not in done.stderr, name

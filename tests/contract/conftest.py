@@ -10,11 +10,12 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from countersign.distribution import app as distribution
-from countersign.distribution.context import Store
 from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store.context import Store
 from tests.contract.scenes import Scene, staged
-from tests.distribution.conftest import (  # noqa: F401
+from tests.servers.postgres import Cluster, PostgresFactory
+from tests.store.conftest import (  # noqa: F401
     ROOT_URL,
     begun,
     http,
@@ -24,8 +25,7 @@ from tests.distribution.conftest import (  # noqa: F401
     settings_of,
     world,
 )
-from tests.distribution.world import World
-from tests.servers.postgres import Cluster, PostgresFactory
+from tests.store.world import World
 
 TOKENS_LAST_S = 86_400
 """Longer than a run."""

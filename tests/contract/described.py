@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from countersign.distribution.apidocs import openapi
+from countersign.store.apidocs import openapi
 from tools.reference import EVERY_ROUTE
 
 DESCRIPTION: dict[str, Any] = json.loads(

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 from PIL import Image
 
-from countersign.distribution import demo
+from countersign.store import demo
 from tests.servers.countersign import Running, environment, served
 
 ROOT = Path(__file__).parents[2]

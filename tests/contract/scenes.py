@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from countersign.distribution.app import ROUTES
-from countersign.distribution.context import Store
-from countersign.distribution.releases.schemas import ProductWrite
 from countersign.kernel import clock
 from countersign.kernel.http.routing import Route
-from tests.distribution.world import World
+from countersign.store.app import ROUTES
+from countersign.store.context import Store
+from countersign.store.releases.schemas import ProductWrite
+from tests.store.world import World
 
 SCOPES = ("read:products", "write:products", "read:releases", "write:releases", "read:library", "admin:org")
 OBJECTS = ("own draft", "own public", "other draft", "other public", "missing")

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from countersign.distribution.context import PREFIX
+from countersign.store.context import PREFIX
 from tests.contract import documented
 from tests.contract.documented import Member, Row
 from tests.contract.scenes import BY_KEY, Scene

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from countersign.distribution.context import PREFIX
+from countersign.store.context import PREFIX
 from tests.contract import documented
 from tests.contract.described import DESCRIPTION, resolved
 from tests.contract.documented import Form, Member, Row

@@ -10,19 +10,19 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from countersign.distribution import app as distribution
-from countersign.distribution.app import ROUTES
-from countersign.distribution.context import Store
 from countersign.kernel.http import cursor
 from countersign.kernel.http.cursor import Position
 from countersign.kernel.http.routing import Route
 from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store.app import ROUTES
+from countersign.store.context import Store
 from tests.contract.conftest import stage
 from tests.contract.error_texts import complaint
 from tests.contract.scenes import BODIES, BY_KEY, QUERIES, Scene, everything, key
-from tests.distribution.conftest import ROOT_URL, settings_of
-from tests.distribution.world import World
 from tests.servers.postgres import Cluster
+from tests.store.conftest import ROOT_URL, settings_of
+from tests.store.world import World
 
 ADMINISTRATOR = "owner of north"
 JSON_BODIES = sorted(

@@ -11,14 +11,14 @@ import httpx
 import pytest
 from backports import zstd
 
-from countersign.distribution import app as distribution
 from countersign.kernel.http import response_cache
 from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.response_cache import EncodingCache
+from countersign.store import app as distribution
 from tests.contract.scenes import BY_KEY, QUERIES, Scene
-from tests.distribution.conftest import ROOT_URL
-from tests.distribution.world import World
+from tests.store.conftest import ROOT_URL
+from tests.store.world import World
 
 DOCUMENTS = ("/openapi.json", "/wiki.json", "/llms.txt")
 CATALOG = ("/api/v1/products?limit=100", "/api/v1/products/big", "/api/v1/products/big/releases")

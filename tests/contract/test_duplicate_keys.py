@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from countersign.distribution.app import ROUTES
+from countersign.store.app import ROUTES
 from tests.contract.scenes import BODIES, BY_KEY, Scene, key
 
 BODY_ROUTES = [key(each) for each in ROUTES if each.body is not None]

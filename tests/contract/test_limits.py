@@ -8,13 +8,13 @@ from typing import Any
 import httpx
 import pytest
 
-from countersign.distribution import app as distribution
-from countersign.distribution.context import Store
 from countersign.kernel import clock
 from countersign.settings import Settings, load
+from countersign.store import app as distribution
+from countersign.store.context import Store
 from tests.contract.scenes import everything
-from tests.distribution.conftest import ROOT_URL
-from tests.distribution.world import World
+from tests.store.conftest import ROOT_URL
+from tests.store.world import World
 
 LIMITS = ("ratelimit-limit", "ratelimit-remaining", "ratelimit-reset")
 PRODUCT = {"slug": "made", "title": "Made", "kind": "tool", "platforms": ["linux"]}

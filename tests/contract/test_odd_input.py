@@ -7,7 +7,7 @@ import pytest
 from countersign.kernel.http import cursor
 from countersign.kernel.http.cursor import Position
 from tests.contract.scenes import PRODUCT, everything
-from tests.distribution.world import World
+from tests.store.world import World
 
 JSON = {"Content-Type": "application/json"}
 

@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from countersign.distribution import app as distribution
-from countersign.distribution.app import ROUTES
+from countersign.store import app as distribution
+from countersign.store.app import ROUTES
 from tests.contract.scenes import BY_KEY, OBJECTS, QUERIES, SCOPES, SLUGS, Scene, everything, key
 
 SANDBOX = ("", "/api/v1/health", "/api/v1/telemetry")

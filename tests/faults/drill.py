@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from countersign.distribution import app as distribution
-from countersign.distribution.auth import clients, organisations, people
-from countersign.distribution.demo import CLIENT_ID, CLIENT_SCOPES, CLIENT_SECRET, PLAYER, PUBLISHER
-from countersign.distribution.lifespan import SCHEMA as DISTRIBUTION
 from countersign.kernel.database.open import open_database
 from countersign.records import demo
 from countersign.records.app import SCHEMA as RECORDS
+from countersign.store import app as distribution
+from countersign.store.auth import clients, organisations, people
+from countersign.store.demo import CLIENT_ID, CLIENT_SCOPES, CLIENT_SECRET, PLAYER, PUBLISHER
+from countersign.store.lifespan import SCHEMA as DISTRIBUTION
 from tests.faults import frail_worker, wire
 from tests.servers.countersign import (
     COMMAND,

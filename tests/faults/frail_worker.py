@@ -18,9 +18,9 @@ from typing import Any
 
 import httpx
 
-from countersign.distribution import app as distribution
 from countersign.records import app as records
 from countersign.settings import Settings
+from countersign.store import app as distribution
 from tests.faults import office_errand, store_errand
 from tests.faults.errands import Hand, Heard, Ledger, Request, Say, Turned
 from tests.faults.office_errand import Desk

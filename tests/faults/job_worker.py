@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 
-from countersign.distribution import app
-from countersign.distribution.context import Store
-from countersign.distribution.jobs import worker_process
-from countersign.distribution.jobs.job_types import JobType, Outcome, Work
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.port import Database, Transaction
 from countersign.settings import Settings
+from countersign.store import app
+from countersign.store.context import Store
+from countersign.store.jobs import worker_process
+from countersign.store.jobs.job_types import JobType, Outcome, Work
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ("env", f"PYTHONPATH={ROOT / 'src'}:{ROOT}", sys.executable, "-m", "tests.faults.job_worker")

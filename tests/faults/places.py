@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import apsw
 
-from countersign.distribution import app as distribution
 from countersign.records import app as records
+from countersign.store import app as distribution
 from tests.faults import frail_worker, office_errand, store_errand
 from tests.faults.errands import Ledger, Lost
 from tests.faults.frail import Errands

@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from countersign.distribution import app as distribution
-from countersign.distribution.auth import clients, organisations, people, tokens
-from countersign.distribution.context import Store
-from countersign.distribution.redeem import codes, issue
-from countersign.distribution.releases import publishing
-from countersign.distribution.releases.schemas import ProductWrite
 from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store.auth import clients, organisations, people, tokens
+from countersign.store.context import Store
+from countersign.store.redeem import codes, issue
+from countersign.store.releases import publishing
+from countersign.store.releases.schemas import ProductWrite
 from tests.faults.lives import Lives
 from tests.servers.countersign import MASTER_KEY
 

@@ -7,7 +7,7 @@ import uuid
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from countersign.distribution.context import Store
+from countersign.store.context import Store
 from tests.faults import shop
 from tests.faults.errands import Doubled, Hand, Lost, Request
 

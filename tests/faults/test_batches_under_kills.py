@@ -7,7 +7,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from countersign.distribution.context import Store
+from countersign.store.context import Store
 from tests.faults import shop, wire
 from tests.faults.lives import Lives
 from tests.faults.nemesis import Nemesis

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from countersign.distribution import app
-from countersign.distribution.auth import organisations
-from countersign.distribution.context import Store
-from countersign.distribution.jobs import queries, worker_process
 from countersign.kernel.jobs import processes
 from countersign.settings import Settings
+from countersign.store import app
+from countersign.store.auth import organisations
+from countersign.store.context import Store
+from countersign.store.jobs import queries, worker_process
 from tests.faults import job_worker
 from tests.faults.job_worker import Chore
 from tests.figures import Figures

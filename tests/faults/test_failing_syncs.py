@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from countersign.cli.output import Exit
-from countersign.distribution import app
-from countersign.distribution.context import Store
-from countersign.distribution.jobs import worker_process
 from countersign.settings import Settings
+from countersign.store import app
+from countersign.store.context import Store
+from countersign.store.jobs import worker_process
 from tests.faults import frail_worker, job_worker, places
 from tests.faults.crowd import Crowd
 from tests.faults.frail import Frail, frail

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from countersign.distribution.context import Store
+from countersign.store.context import Store
 from tests.faults import shop, wire
 from tests.faults.lives import Lives
 from tests.faults.nemesis import Nemesis

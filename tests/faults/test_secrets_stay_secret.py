@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from tests.distribution.agents.people import csrf_of
-from tests.distribution.oauth.conftest import hidden_fields
 from tests.faults.lives import Lives
 from tests.figures import Figures
 from tests.servers.countersign import MASTER_KEY
+from tests.store.agents.people import csrf_of
+from tests.store.oauth.conftest import hidden_fields
 
 OWNER_PASSWORD = "marker-owner-password-7Hq2"
 WRONG_PASSWORD = "marker-wrong-password-9Kd4"

@@ -7,16 +7,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from countersign.distribution import app as distribution
 from countersign.records import app as records
 from countersign.settings import Settings
-from tests.distribution.conftest import ROOT_URL, begun
-from tests.distribution.world import World
+from countersign.store import app as distribution
 from tests.records.conftest import Furnished, sqlite_office
 from tests.records.office import ROOT_URL as OFFICE_URL
 from tests.records.office import Office
 from tests.records.office import settings as office_settings
 from tests.servers.countersign import MASTER_KEY
+from tests.store.conftest import ROOT_URL, begun
+from tests.store.world import World
 
 __all__ = ["office", "sqlite_office", "world"]
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from countersign.distribution.app import ROUTES
-from countersign.distribution.context import PREFIX
 from countersign.kernel.http.deadlines import MAX_HEADER_BYTES
 from countersign.kernel.http.routing import Route
+from countersign.store.app import ROUTES
+from countersign.store.context import PREFIX
 
 
 class Text(NamedTuple):

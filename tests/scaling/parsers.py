@@ -18,12 +18,6 @@ from countersign.archives.gauge import Gauge
 from countersign.archives.limits import Limits
 from countersign.archives.links import check_links, check_target
 from countersign.archives.reading import read as read_archive
-from countersign.distribution.ask import conditions, items, lexicon
-from countersign.distribution.auth import clients
-from countersign.distribution.catalog import public, versions, words
-from countersign.distribution.redeem import codes
-from countersign.distribution.releases.processing import sbom
-from countersign.distribution.releases.schemas import ProductWrite
 from countersign.kernel import telemetry, tracing
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import decode, range_response, response
@@ -33,6 +27,12 @@ from countersign.kernel.normalization import normalized
 from countersign.kernel.security import external_jwt, passwords
 from countersign.records.access import folding, scopes
 from countersign.records.masking.grammar import Grammar
+from countersign.store.ask import conditions, items, lexicon
+from countersign.store.auth import clients
+from countersign.store.catalog import public, versions, words
+from countersign.store.redeem import codes
+from countersign.store.releases.processing import sbom
+from countersign.store.releases.schemas import ProductWrite
 from countersign.updates import manifest
 from countersign.updates.ingest.records import Noted
 from tests.scaling.texts import TEXTS, repeated

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from countersign.distribution.apidocs.examples import Examples
+from countersign.store.apidocs.examples import Examples
 from tests.contract.described import DESCRIPTION
-from tests.distribution.world import World
 from tests.records.office import Office
 from tests.scaling import endpoints, limits
 from tests.scaling.endpoints import Text
 from tests.scaling.measuring import TIMES, Growth
 from tests.scaling.texts import TEXTS
+from tests.store.world import World
 
 SAMPLE = 20_000
 FULL = pytest.param(1_000_000, list(TEXTS), marks=pytest.mark.full)

@@ -12,7 +12,7 @@ from tests.scaling.measuring import growth
 LONGEST = 4_000
 SHORTER = {
     # Titles have 200 characters at most.
-    "countersign.distribution.catalog.names": 200,
+    "countersign.store.catalog.names": 200,
     # Whoever writes a module writes these names.
     "countersign.declare.rules.fields": 200,
     # Statements of the source itself.

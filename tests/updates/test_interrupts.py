@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.distribution.releases.processing.sandboxed_process import PROGRAM
+from countersign.store.releases.processing.sandboxed_process import PROGRAM
 from tests.kernel.http.served import wait_until
 
 pytestmark = pytest.mark.process

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.distribution.apidocs import routes as documents
-from countersign.distribution.app import ROUTES
+from countersign.store.apidocs import routes as documents
+from countersign.store.app import ROUTES
 from countersign.web.assets import Assets
 from tools import pages
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from countersign.distribution.auth import sign_in_pages as accounts
-from countersign.distribution.auth import sign_in_pages as identity
 from countersign.kernel.http import html
 from countersign.kernel.http.response import Response
+from countersign.store.auth import sign_in_pages as accounts
+from countersign.store.auth import sign_in_pages as identity
 
 EMAIL = "ann@example.com"
 PAGES: dict[str, Callable[[], Response]] = {

@@ -16,10 +16,10 @@ SHELLS = ("bash", "zsh", "fish")
 def version() -> None:
     """Tell the versions of the program, of the databases it makes, and of Python and SQLite."""
     # These load both services, which no other question about the program should wait for.
-    from countersign.distribution import lifespan
     from countersign.kernel.database import migrate, sqlite_connection
     from countersign.records import app
     from countersign.records.schema import install
+    from countersign.store import lifespan
 
     packages = {lifespan.SCHEMA: lifespan.MIGRATIONS, app.SCHEMA: install.MIGRATIONS}
     schemas = {schema: migrate.migrations(package)[-1].name for schema, package in packages.items()}

@@ -7,10 +7,10 @@ import click
 
 from countersign.cli import output, store
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import scopes
-from countersign.distribution.auth import clients, organisations, people, queries, sessions, tokens
-from countersign.distribution.context import Store
 from countersign.kernel.database.port import Reader
+from countersign.store import scopes
+from countersign.store.auth import clients, organisations, people, queries, sessions, tokens
+from countersign.store.context import Store
 
 MAX_PASSWORD_LENGTH = 4096
 

@@ -19,7 +19,6 @@ from countersign.cli import configuration, installation, installation_id, output
 from countersign.cli.administration import data_option
 from countersign.cli.databases import SERVICES
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import lifespan
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.migrate import SchemaMismatch
@@ -28,6 +27,7 @@ from countersign.kernel.errors import Refused, Unavailable, disk_full, is_disk_f
 from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import AgeEncryptor
 from countersign.settings import Settings
+from countersign.store import lifespan
 
 DOING = "cannot make the backup"
 STDOUT = "-"

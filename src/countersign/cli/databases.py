@@ -9,10 +9,10 @@ import click
 from countersign.cli import configuration, lock, moving, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.tables import Tables
-from countersign.distribution import lifespan
 from countersign.kernel.database.postgres_admin import privileges_at
 from countersign.records import app
 from countersign.settings import Settings
+from countersign.store import lifespan
 
 
 class Kept(NamedTuple):

@@ -6,12 +6,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from countersign.cli import worker
 from countersign.cli.place import Place
 from countersign.cli.starting import Service
-from countersign.distribution import app, demo, health_checks, lifespan
-from countersign.distribution.apidocs.health import DOCUMENT_LINKS
-from countersign.distribution.auth import people, queries, sessions
-from countersign.distribution.context import Store
 from countersign.kernel.http.server import ASGIApp
 from countersign.settings import BadSetting, Settings
+from countersign.store import app, demo, health_checks, lifespan
+from countersign.store.apidocs.health import DOCUMENT_LINKS
+from countersign.store.auth import people, queries, sessions
+from countersign.store.context import Store
 from countersign.web import store as pages
 from countersign.web.assets import Assets
 from countersign.web.origin import Home

@@ -6,13 +6,13 @@ from pathlib import Path
 from countersign.backup.databases import PostgresDatabases, SqliteDatabases, file_name
 from countersign.backup.making import Blobs
 from countersign.cli import output, progress
-from countersign.distribution import lifespan
-from countersign.distribution.releases import blobs
 from countersign.kernel import clock
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
 from countersign.records import app
 from countersign.settings import Settings
+from countersign.store import lifespan
+from countersign.store.releases import blobs
 
 SCHEMAS = (lifespan.SCHEMA, app.SCHEMA)
 TOLD_EVERY_S = 5.0

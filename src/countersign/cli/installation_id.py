@@ -13,10 +13,6 @@ import click
 from countersign.cli import configuration, lock, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import lifespan
-from countersign.distribution.context import Store
-from countersign.distribution.releases import blob_gc
-from countersign.distribution.releases.blob_gc import Collected, Report
 from countersign.kernel import clock, ids, installation_id
 from countersign.kernel.database import migrate
 from countersign.kernel.database.port import Database
@@ -24,6 +20,10 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.installation_id import DatabaseOutdated, InstallationMismatch, InstallationPlaces
 from countersign.records import app
 from countersign.settings import Settings
+from countersign.store import lifespan
+from countersign.store.context import Store
+from countersign.store.releases import blob_gc
+from countersign.store.releases.blob_gc import Collected, Report
 
 SHOWING, ADOPTING, COLLECTING = "cannot show the installation", "cannot adopt the places", "cannot collect"
 

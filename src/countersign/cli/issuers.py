@@ -4,11 +4,11 @@ import click
 
 from countersign.cli import output, store
 from countersign.cli.administration import data_option
-from countersign.distribution.auth.agents import registrations
-from countersign.distribution.auth.identity_providers import trusted_issuers
-from countersign.distribution.auth.identity_providers.trusted_issuers import Issuer
-from countersign.distribution.context import Store
 from countersign.kernel.security import external_jwt
+from countersign.store.auth.agents import registrations
+from countersign.store.auth.identity_providers import trusted_issuers
+from countersign.store.auth.identity_providers.trusted_issuers import Issuer
+from countersign.store.context import Store
 
 
 @click.group()

@@ -14,8 +14,6 @@ from countersign.cli import configuration, lock, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
 from countersign.cli.tables import Tables
-from countersign.distribution import lifespan
-from countersign.distribution.auth import token_keys
 from countersign.kernel import clock, reencryption
 from countersign.kernel.database import migrate
 from countersign.kernel.database.port import Database
@@ -23,6 +21,8 @@ from countersign.kernel.reencryption import KeyUsage
 from countersign.kernel.security.jose import KeyRing
 from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.settings import Settings
+from countersign.store import lifespan
+from countersign.store.auth import token_keys
 
 ROTATING = "cannot rotate the signing key"
 REENCRYPTING = "cannot re-encrypt the stored secrets"

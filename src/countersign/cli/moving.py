@@ -17,8 +17,6 @@ from countersign.cli import configuration, installation, lock, output, progress,
 from countersign.cli import installation_id as installations
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import lifespan
-from countersign.distribution.releases import blobs, uploads
 from countersign.kernel import clock, connection_urls, ids, installation_id
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
@@ -33,6 +31,8 @@ from countersign.records import app, key, modules
 from countersign.records.schema import install
 from countersign.records.schema import moving as tables
 from countersign.settings import Settings, explain
+from countersign.store import lifespan
+from countersign.store.releases import blobs, uploads
 
 AWS_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 DOING = "cannot move the installation"

@@ -283,7 +283,7 @@ def _require_platform(to: Target, found: wire.Artifact) -> None:
 def _release(to: Target) -> wire.Release | None:
     """The draft of the version; else the release, where it is published already. Where there is neither, a version
     that reads almost the same is mentioned."""
-    from countersign.distribution.catalog.versions import without_zeros
+    from countersign.store.catalog.versions import without_zeros
 
     product, twin = f"/products/{segment(to.product.slug)}", ""
     for place in ("drafts", "releases"):

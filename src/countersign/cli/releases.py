@@ -26,7 +26,7 @@ def require_newest(channels: Sequence[wire.Channel], channel: str, version: str,
     Raises:
         Failure: the newest release of the channel has a higher version.
     """
-    from countersign.distribution.catalog.versions import is_lower
+    from countersign.store.catalog.versions import is_lower
 
     current = next((each.version for each in channels if each.channel == channel), None)
     if current is None or not is_lower(version, current):

@@ -15,9 +15,6 @@ from countersign.backup.databases import file_name
 from countersign.cli import configuration, installation, lock, output, record_store, reset_owner
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import lifespan
-from countersign.distribution.jobs import runner
-from countersign.distribution.sandbox import folders
 from countersign.kernel import connection_urls, installation_id
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
@@ -27,6 +24,9 @@ from countersign.kernel.http import rate_limit
 from countersign.kernel.mail import transports
 from countersign.kernel.security import masterkey
 from countersign.settings import Settings
+from countersign.store import lifespan
+from countersign.store.jobs import runner
+from countersign.store.sandbox import folders
 
 DOING = reset_owner.DOING
 KEPT = "countersign.toml"

@@ -16,7 +16,6 @@ from countersign.backup.reading import Reading
 from countersign.backup.restoring import Ending, PostgresTarget, Restore, SqliteTarget, Target
 from countersign.cli import configuration, installation, output, passphrase, record_store, store
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import after_restore, lifespan
 from countersign.kernel import ids, installation_id
 from countersign.kernel.blobs.port import BlobStore
 from countersign.kernel.clock import Instant
@@ -29,6 +28,7 @@ from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.webhooks import outbox
 from countersign.records.access import revoke
 from countersign.settings import Settings
+from countersign.store import after_restore, lifespan
 
 DOING = "cannot restore the backup"
 STDIN = "-"

@@ -11,15 +11,15 @@ from countersign.cli import configuration, lock, output
 from countersign.cli.output import Exit, Failure
 from countersign.cli.tables import Tables, made_ready, require_in_use
 from countersign.cli.target import DEFAULT_SERVER
-from countersign.distribution import encrypted_columns, lifespan
-from countersign.distribution.auth import token_keys
-from countersign.distribution.context import Store
 from countersign.kernel.database import migrate, migration_marker
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database, Reader
 from countersign.kernel.errors import Refused, StorageFull, is_disk_full
 from countersign.reach import denied
 from countersign.settings import BadSetting, Settings
+from countersign.store import encrypted_columns, lifespan
+from countersign.store.auth import token_keys
+from countersign.store.context import Store
 
 ResultT = TypeVar("ResultT")
 

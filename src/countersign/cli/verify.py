@@ -14,8 +14,6 @@ from countersign.backup.table_checksum import TableChecksum
 from countersign.cli import audit, configuration, installation, keys, output, passphrase, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import lifespan
-from countersign.distribution.releases import blobs
 from countersign.kernel.database import migrate, migration_marker
 from countersign.kernel.errors import Refused
 from countersign.kernel.reencryption import KeyUsage
@@ -26,6 +24,8 @@ from countersign.records import app, key
 from countersign.records.audit import verify as chains
 from countersign.records.schema import install
 from countersign.settings import Settings
+from countersign.store import lifespan
+from countersign.store.releases import blobs
 
 DOING = "cannot verify"
 STDIN = "-"

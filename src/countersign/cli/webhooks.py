@@ -10,9 +10,6 @@ import click
 from countersign.cli import configuration, keys, names, output, record_store, store
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
-from countersign.distribution import events as store_events
-from countersign.distribution.auth import queries
-from countersign.distribution.context import Store
 from countersign.kernel import clock, safe_http_client
 from countersign.kernel.clock import Instant
 from countersign.kernel.webhooks import outbox, receivers
@@ -21,6 +18,9 @@ from countersign.kernel.webhooks.receivers import Receiver, WebhookNotFound
 from countersign.records import app
 from countersign.records.approvals import events as record_events
 from countersign.settings import Settings
+from countersign.store import events as store_events
+from countersign.store.auth import queries
+from countersign.store.context import Store
 
 ResultT = TypeVar("ResultT")
 

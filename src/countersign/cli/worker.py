@@ -10,12 +10,12 @@ from dataclasses import replace
 import click
 
 from countersign.cli import configuration, lifecycle, store
-from countersign.distribution import app
-from countersign.distribution.context import Store
-from countersign.distribution.jobs import worker_process
-from countersign.distribution.releases.processing import sandboxed_process
 from countersign.kernel import telemetry
 from countersign.settings import Settings
+from countersign.store import app
+from countersign.store.context import Store
+from countersign.store.jobs import worker_process
+from countersign.store.releases.processing import sandboxed_process
 
 COMMAND = (sys.executable, "-m", "countersign.cli.worker")
 PART, DOING = "worker", "cannot work on jobs"

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.async_api import Browser
 
-from countersign.distribution.app import ROUTES
+from countersign.store.app import ROUTES
 from tests.browser import shop
 from tests.browser.store.people import PASSWORD, sign_in
 from tests.browser.store.places import FORM_VISITORS, FORMS, READABLE, STORE, STORE_VISITORS

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from countersign.distribution import lifespan
 from countersign.kernel.database.postgres_admin import advisory_lock
 from countersign.kernel.errors import Unavailable
 from countersign.settings import BadSetting, Settings
+from countersign.store import lifespan
 
 
 async def test_a_lock_is_held_by_one_and_free_again_afterwards(postgres_url: str) -> None:

@@ -12,7 +12,7 @@ from countersign.kernel.database.postgres_privileges import PrivilegeMissing, Pr
 from countersign.kernel.errors import NotEmpty, Unavailable
 from tests.servers.postgres import Cluster
 
-MIGRATIONS = "countersign.distribution.migrations"
+MIGRATIONS = "countersign.store.migrations"
 _numbers = count(1)
 
 

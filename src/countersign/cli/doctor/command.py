@@ -12,9 +12,9 @@ from countersign.cli.doctor import machine, supplies
 from countersign.cli.doctor.finding import Finding
 from countersign.cli.output import Exit, Failure
 from countersign.cli.serve import PORTS, port_type
-from countersign.distribution import lifespan
 from countersign.kernel.http import exchange
 from countersign.settings import BadSetting, Settings
+from countersign.store import lifespan
 
 
 @click.command()

@@ -9,7 +9,6 @@ from countersign.cli import databases, installation, installation_id
 from countersign.cli.doctor.finding import Finding, failed
 from countersign.cli.tables import Tables
 from countersign.declare import DeclarationError
-from countersign.distribution import lifespan
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.database.migrate import SchemaMismatch
@@ -28,6 +27,7 @@ from countersign.kernel.security.masterkey import (
 )
 from countersign.kernel.webhooks import outbox
 from countersign.settings import BadSetting, Settings
+from countersign.store import lifespan
 
 SLOTS = 8
 """Of counters that nothing is counted in."""

@@ -1,0 +1,489 @@
+"""Examples that match their schemas: values by the name of the member or parameter, or made from the schema."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from countersign.store.apidocs.schemas import Document
+
+ID = "01890a5d-ac96-774b-bcce-b302099a8057"
+DIGEST = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+JWT = "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln"
+ROOT = "https://store.example"
+BASE = f"{ROOT}/api/v1"
+SIGNATURE = "gDaYvhWjPqH4rQdnYd0XmVf0W2mS0d0m3bYxk0JmB4Cqv3o1qg5b6e7v8w9x0y1z2A3B4C5D6E7F8G9H0I1J2A=="
+PUBLIC_KEY = "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="
+KEY = "csk_agent_4s5vB8mQk2TzYw7xN1rPf6Hc3JdLgA9e"
+CLAIM_TOKEN, REGISTRATION = "clm_Zr3x8vK1mQ5tYw7N2bPf6Hc4JdLgA9eS", "reg_01890a5dac96774bbcceb302099a8057"
+ATTEMPT_PAGE = f"{ROOT}/auth/claim?claim_attempt_token=cat_Wm4k9pT2vX6sQ8yN"
+CURSOR = "eyJ2IjoxfQ.c2lnbmF0dXJl"
+
+LEFT_OUT = object()
+"""Of a member that is not in the example of its object."""
+
+NAMED: Mapping[str, object] = {
+    "id": ID,
+    "slug": "star-harbour",
+    "title": "Star Harbour",
+    "description": "Trade, drift and repair at the edge of the map.",
+    "name": "Northwind Games",
+    "org": "northwind-games",
+    "version": "1.4.0",
+    "from": "1.3.0",
+    "from_version": "1.3.0",
+    "to_version": "1.4.0",
+    "notes": "Fixes a crash at the start.",
+    "tags": ["strategy", "space"],
+    "tag": "strategy",
+    "q": "harbour",
+    "query": "Which games run on Linux?",
+    "answer": "Star Harbour runs on Linux.",
+    "query_id": "question-1",
+    "site": "store.example",
+    "prev": "Which games are there?",
+    "decontextualized_query": "Which games run on Linux?",
+    "mode": "list",
+    "generate_mode": "list",
+    "platforms": ["windows", "linux"],
+    "platform": "linux",
+    "kind": "game",
+    "channel": "stable",
+    "status": "public",
+    "homepage": "https://northwind-games.example/star-harbour",
+    "license": "proprietary",
+    "reason": "It loses saved games.",
+    "email": "player@example.com",
+    "login_hint": "player@example.com",
+    "password": "a long sentence of your own",
+    "filename": "star-harbour-1.4.0.zip",
+    "alt": "The harbour at dawn",
+    "size": 1048576,
+    "width": 1280,
+    "height": 720,
+    "sha256": DIGEST,
+    "manifest_sha256": DIGEST,
+    "keyid": DIGEST,
+    "code": "7K3M9-QX2WD-F4TBN-8HZRC",
+    "codes": ["7K3M9-QX2WD-F4TBN-8HZRC"],
+    "products": ["star-harbour"],
+    "count": 1,
+    "limit": 20,
+    "cursor": CURSOR,
+    "next_cursor": None,
+    "type": "artifact.verify",
+    "payload": {"artifact_id": ID},
+    "scope": "read:library",
+    "scopes": ["read:library"],
+    "role": "publisher",
+    "access_token": JWT,
+    "token_type": "Bearer",
+    "expires_in": 86400,
+    "grant_type": "client_credentials",
+    "client_id": "demo-publisher",
+    "client_secret": "a-secret",
+    "redirect_uri": "https://app.example/callback",
+    "redirect_uris": ["https://app.example/callback"],
+    "response_type": "code",
+    "state": "af0ifjsldkj",
+    "code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM",
+    "code_challenge_method": "S256",
+    "resource": ROOT,
+    "assertion": JWT,
+    "identity_assertion": JWT,
+    "claim_token": CLAIM_TOKEN,
+    "claim_attempt_token": "cat_Wm4k9pT2vX6sQ8yN",
+    "csrf": "Zr3x8vK1mQ5tYw7N",
+    "shown": "b2pTq7Lx0VnK4sRd",
+    "token": "Wm4k9pT2vX6sQ8yNZr3x8vK1mQ5tYw7N",
+    "signature": "c2lnbmF0dXJlb2Z0aGlzYWRkcmVzcw",
+    "expires": 1772366400,
+    "return_to": "/",
+    "progress": 1,
+    "sort": "title",
+    "access": "free",
+    "format": "json",
+    "tier": "agent",
+    "detail": "no product has this id or slug",
+    "url": BASE + "/products/star-harbour",
+    "uri": "https://store.example/api/v1/products",
+    "service": "Countersign",
+    "Idempotency-Key": "5f0c1b52-3c8e-4c4a-9f1e-2d9a3c1b7e60",
+    "If-None-Match": '"9f86d081884c7d659a2feaa0"',
+    "If-Match": '"9f86d081884c7d659a2feaa0"',
+    "If-Range": '"9f86d081884c7d659a2feaa0"',
+    "Last-Event-ID": "7",
+    "Range": "bytes=0-1023",
+    "Content-Range": "bytes 0-1023/4096",
+    "Prefer": "wait=5",
+}
+"""By the name of a member or parameter, where the schema there allows it."""
+
+_CEREMONY = {"user_code": "WDJB-MJHT", "verification_uri": ATTEMPT_PAGE, "expires_in": 600, "interval": 5}
+_SIGNED = {
+    "payloadType": "application/vnd.countersign.manifest+json",
+    "payload": "eyJ2ZXJzaW9uIjoiMS40LjAifQ==",
+    "signatures": [{"keyid": DIGEST, "sig": SIGNATURE}],
+}
+
+SHAPES: Mapping[str, Mapping[str, object]] = {
+    "Index": {
+        "service": "Countersign",
+        "version": "1.0.0",
+        "links": {"openapi": f"{ROOT}/openapi.json", "products": f"{BASE}/products", "keys": f"{ROOT}/api/keys"},
+    },
+    "Health": {"status": "ok", "version": "1.0.0"},
+    "Info": {"service": "countersign distribution 1.1.0", "version": "1.0.0", "storage": "sqlite, local"},
+    "Product": {"status": LEFT_OUT},
+    "Catalog": {"service": "Countersign", "version": "1.0.0"},
+    "Release": {"status": LEFT_OUT, "yank_reason": LEFT_OUT},
+    "Artifact": {"status": "ready"},
+    "Media": {"url": f"/api/v1/media/{DIGEST}"},
+    "NewMedia": {"filename": "cover.png"},
+    "AnnouncedMedia": {
+        "media_id": ID,
+        "upload_url": f"{BASE}/media/uploads/Wm4k9pT2vX6sQ8yN",
+        "expires_at": "2026-03-02T12:00:00Z",
+    },
+    "Announced": {"upload_url": f"{BASE}/artifacts/uploads/Wm4k9pT2vX6sQ8yN", "expires_at": "2026-03-02T12:00:00Z"},
+    "Progress": {"received": [[0, 524287]]},
+    "Envelope": _SIGNED,
+    "ChannelState": {
+        "statement": {**_SIGNED, "payloadType": "application/vnd.countersign.channel+json"},
+        "root": {"keyid": DIGEST, "public": PUBLIC_KEY},
+        "rotations": [],
+    },
+    "PublicKey": {"public": PUBLIC_KEY},
+    "SigningKey": {"public": PUBLIC_KEY},
+    "Pack": {
+        "url": f"{BASE}/blobs/{DIGEST}?expires=1772366400&filename=pack&signature=c2ln",
+        "chunks": [[0, 65536, 1]],
+    },
+    "ChunkPlaces": {
+        "artifact_url": f"{BASE}/artifacts/{ID}",
+        "artifact_size": 1048576,
+        "artifact_sha256": DIGEST,
+    },
+    "Delta": {
+        "url": f"{BASE}/blobs/{DIGEST}?expires=1772366400&filename=delta&signature=c2ln",
+        "size": 337,
+        "old": [[0, 1]],
+        "files": [[0, 1]],
+        "memory": 1048576,
+    },
+    "DeltaOffer": {"status": "ready", "from_manifest": DIGEST, "to_manifest": DIGEST},
+    "Bill": {"bomFormat": "CycloneDX", "specVersion": "1.6"},
+    "Metadata": {
+        "component": {
+            "name": "Star Harbour",
+            "version": "1.4.0",
+            "type": "application",
+            "purl": "pkg:generic/star-harbour@1.4.0",
+        }
+    },
+    "Component": {"name": "zlib", "version": "1.3.1", "type": "library", "purl": "pkg:generic/zlib@1.3.1"},
+    "RedeemResult": {"already_owned": False},
+    "NewBatch": {"count": 10},
+    "Batch": {
+        "kind": "license",
+        "count": 10,
+        "valid_from": None,
+        "expires_at": "2026-12-31T23:59:59Z",
+        "status": "active",
+        "uses": 3,
+        "created_at": "2026-03-01T12:00:00Z",
+    },
+    "RevokedBatch": {"status": "revoked", "revoked_entitlements": 0},
+    "Operation": {"body": LEFT_OUT, "headers": LEFT_OUT},
+    "BatchRequest": {"mode": "parallel"},
+    "BatchResult": {"body": {"items": [], "next_cursor": None}, "headers": LEFT_OUT},
+    "JobStatus": {
+        "status": "completed",
+        "finished_at": "2026-03-01T12:00:01Z",
+        "result": {"artifact_id": ID, "ok": True, "checked": ["artifact"], "findings": [], "wounds": 0},
+        "error": None,
+    },
+    "Nested": {"text": "Which games run on Linux?"},
+    "Preferred": {"mode": "list"},
+    "AskAnswer": {
+        "query": {"where": {"kind": {"any": ["game"]}, "platform": {"any": ["linux"]}}},
+        "confidence": 1.0,
+        "suggestions": [],
+        "unused": [],
+    },
+    "Source": {"product": "star-harbour", "release": "1.4.0", "url": f"{BASE}/products/star-harbour"},
+    "Result": {
+        "url": f"{BASE}/products/star-harbour",
+        "name": "Star Harbour",
+        "site": "store.example",
+        "score": 100,
+        "schema_object": {"@type": "VideoGame", "name": "Star Harbour"},
+    },
+    "NlwebAnswer": {"elicitation": LEFT_OUT, "error": LEFT_OUT},
+    "AnswerMeta": {"version": "0.54"},
+    "AuthorizeForm": {"decision": "allow"},
+    "ClaimForm": {"confirm": "yes", "decline": LEFT_OUT, "user_code": "WDJB-MJHT"},
+    "RegisterRequest": {
+        "type": "service_auth",
+        "grant_type": LEFT_OUT,
+        "assertion": LEFT_OUT,
+        "email": LEFT_OUT,
+    },
+    "ClaimRequest": {"type": LEFT_OUT, "email": LEFT_OUT, "login_hint": LEFT_OUT, "assertion": LEFT_OUT},
+    "CompleteRequest": {"user_code": "284913"},
+    "Registered": {
+        "registration_id": REGISTRATION,
+        "id": REGISTRATION,
+        "registration_type": "service_auth",
+        "type": "service_auth",
+        "scopes": {"post_claim": ["read:library"]},
+        "identity_assertion": LEFT_OUT,
+        "assertion_expires": LEFT_OUT,
+        "identity": LEFT_OUT,
+        "pre_claim_scopes": LEFT_OUT,
+        "post_claim_scopes": ["read:library"],
+        "claim_url": f"{BASE}/auth/me",
+    },
+    "Ceremony": {**_CEREMONY, "token": CLAIM_TOKEN, "url": f"{BASE}/auth/me"},
+    "TypedCode": _CEREMONY,
+    "AttemptLink": {"verification_uri": ATTEMPT_PAGE},
+    "Me": {
+        "sub": ID,
+        "client_id": REGISTRATION,
+        "roles": {"northwind-games": "publisher"},
+        "registration_id": REGISTRATION,
+        "registration_type": "service_auth",
+    },
+    "Claimed": {"status": "claimed", "registration_id": REGISTRATION, "id": REGISTRATION},
+    "Pending": {
+        "status": "pending",
+        "registration_id": REGISTRATION,
+        "interval": 5,
+        "expires_in": 412,
+        "error": "authorization_pending",
+    },
+    "Initiated": {
+        "registration_id": REGISTRATION,
+        "id": REGISTRATION,
+        "type": "service_auth",
+        "claim_attempt_id": "cat_Wm4k9pT2vX6sQ8yN",
+        "status": "initiated",
+    },
+    "ClientRegistered": {
+        "client_id_issued_at": 1772366400,
+        "client_secret_expires_at": 0,
+        "client_name": "Example",
+        "redirect_uris": ["http://127.0.0.1:3030/callback"],
+        "grant_types": ["authorization_code"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "client_secret_basic",
+    },
+    "Organisation": {"slug": "northwind-games"},
+    "Usage": {"codes": 10, "stored_bytes": 1048576, "downloads": 42},
+    "Downloaded": {"product": "star-harbour", "downloads": 42},
+    "NewClient": {"name": "Build server", "implicit": False},
+    "Client": {"name": "Build server", "implicit": False},
+    "NewWebhook": {"url": "https://hooks.example/countersign", "types": ["release.published", "job.ended"]},
+    "Webhook": {
+        "url": "https://hooks.example/countersign",
+        "types": ["release.published", "job.ended"],
+        "failures": 0,
+        "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
+    },
+    "Delivery": {
+        "type": "release.published",
+        "subject": f"products/{ID}/releases/1.4.0",
+        "state": "delivered",
+        "due_at": None,
+        "answer": 204,
+        "fault": None,
+    },
+    "WebhookEvent": {
+        "specversion": "1.0",
+        "source": BASE,
+        "type": "release.published",
+        "subject": f"products/{ID}/releases/1.4.0",
+    },
+    "Replayed": {"next_since": None},
+    "EventError": {"err": "invalid_issuer", "description": "the issuer is not trusted here"},
+    "ProvisionedKey": {"status": "provisioned", "api_key": KEY},
+    "SandboxMetadata": {"status": "ok", "environment": "sandbox"},
+    "SandboxHealth": {"status": "ok", "environment": "sandbox"},
+    "SandboxTelemetry": {"status": "ok", "active_agents": 3},
+    "RpcAnswer": {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "isError": False}, "error": LEFT_OUT},
+    "RpcError": {"code": -32602, "message": "Unknown tool: fly", "data": LEFT_OUT},
+    "ProblemType": {
+        "code": "resource_not_found",
+        "title": "Not found",
+        "status": 404,
+        "meaning": "Nothing has this name, or the caller may not see it.",
+        "resolution": "Look at the list of products.",
+    },
+    "Wiki": {"title": "Countersign distribution", "version": "1.0.0", "base_url": BASE},
+    "Section": {"id": "catalog", "text": "Products and releases.", "endpoints": ["GET /api/v1/products"]},
+    "Page": {
+        "endpoint": "GET /api/v1/products",
+        "operation_id": "get_products",
+        "section": "catalog",
+        "text": "List products.",
+        "needs": "nothing",
+        "parameters": {"limit": "query"},
+        "answers": {"200": "application/json"},
+        "errors": ["invalid_cursor"],
+        "addition": False,
+    },
+    "Sample": {
+        "request": "GET /api/v1/products?limit=20",
+        "body": LEFT_OUT,
+        "status": 200,
+        "answer": {"items": [], "next_cursor": None},
+    },
+}
+"""By the name of an object's schema: its members, where those by name alone would not be true of it."""
+
+EVENTS: Mapping[str, Mapping[str, object]] = {
+    "ask": {"event": "delta", "data": '{"text":"Star Harbour runs on Linux."}'},
+    "jobs": {"event": "status", "data": f'{{"job_id":"{ID}","status":"running","progress":0.5}}'},
+    "tools": {"event": "message", "data": '{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'},
+}
+"""An event of a stream, by the feature that sends it."""
+
+OPEN: Mapping[str, Mapping[str, object]] = {
+    "/openapi.json": {"openapi": "3.1.0", "info": {"title": "Countersign distribution", "version": "1.0.0"}},
+    "/openapi/": {"openapi": "3.1.0", "info": {"title": "Countersign distribution", "version": "1.0.0"}},
+    "/.well-known/api-catalog": {
+        "linkset": [{"anchor": BASE, "service-desc": [{"href": f"{ROOT}/openapi.json", "type": "application/json"}]}]
+    },
+    "/.well-known/jwks.json": {"keys": [{"kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": DIGEST}]},
+    "/.well-known/oauth-authorization-server": {"issuer": ROOT, "token_endpoint": f"{BASE}/auth/login"},
+    "/.well-known/oauth-protected-resource": {"resource": ROOT, "authorization_servers": [ROOT]},
+    "/auth/revoke": {},
+}
+"""What addresses answer with whose answer is an object of any members; one below another is like it."""
+
+
+_FORMATS: Mapping[str, str] = {
+    "uuid": ID,
+    "uri": "https://store.example/api/v1/products",
+    "uri-reference": "/api/v1/products",
+    "date-time": "2026-03-01T12:00:00Z",
+    "date": "2026-03-01",
+}
+_FORM_OF: Mapping[str, re.Pattern[str]] = {
+    "uuid": re.compile(r"[0-9a-f]{8}-"),
+    "uri": re.compile(r"https?://"),
+    "uri-reference": re.compile(r"https?://|/"),
+    "date-time": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T"),
+    "date": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}$"),
+}
+_KINDS: Mapping[type, str] = {str: "string", list: "array", int: "integer", dict: "object", type(None): "null"}
+_MAX_DEPTH = 12
+
+
+class Examples:
+    """Makes examples of schemas, which may refer to these components."""
+
+    def __init__(self, components: Mapping[str, Document]) -> None:
+        self._components = components
+
+    def of(self, schema: Document, name: str = "", depth: int = 0) -> Any:
+        """A value that the schema allows, as what is called `name` would be. `allOf`, `not` and conditions are not
+        looked at; the documents have none."""
+        if "$ref" in schema:
+            component = str(schema["$ref"]).rpartition("/")[2]
+            referred = self._components[component]
+            if referred.get("type") == "object":
+                return self._object(referred, depth + 1, SHAPES.get(component, {}))
+            return self.of(referred, name, depth + 1)
+        known = _known(schema, name)
+        if known:
+            return known[0]
+        if "anyOf" in schema:
+            parts = cast("list[Document]", schema["anyOf"])
+            return self.of(next((part for part in parts if part.get("type") != "null"), parts[0]), name, depth + 1)
+        return self._of_type(schema, name, depth)
+
+    def _of_type(self, schema: Document, name: str, depth: int) -> Any:
+        kind = schema.get("type")
+        if kind == "object":
+            return self._object(schema, depth, {})
+        if kind == "array":
+            return self._array(schema, name, depth)
+        if kind == "string":
+            return _text(schema)
+        if name == "status" and kind == "integer":
+            return 200
+        if kind in ("integer", "number"):
+            return schema.get("minimum", min(1, schema.get("maximum", 1)))
+        return kind == "boolean"
+
+    def _object(self, schema: Document, depth: int, known: Mapping[str, object]) -> Document:
+        """An object of the known members and those that the schema describes; what may be left out and has no value of
+        its own is left out."""
+        members: Mapping[str, Document] = schema.get("properties", {})
+        required = schema.get("required", ())
+        made: Document = {}
+        for each, member in members.items():
+            # What refers to itself ends at some depth.
+            if each in known:
+                made[each] = known[each]
+            elif each in required or (depth < _MAX_DEPTH and not _is_unsaid(each, member)):
+                made[each] = self.of(member, each, depth + 1)
+        return {each: value for each, value in made.items() if value is not LEFT_OUT}
+
+    def _array(self, schema: Document, name: str, depth: int) -> list[Any]:
+        items = schema.get("items")
+        if not isinstance(items, dict) or depth >= _MAX_DEPTH:
+            return []
+        held = cast("Document", items)
+        return [self.of(held, name.removesuffix("s"), depth + 1) for _ in range(max(1, schema.get("minItems", 1)))]
+
+
+def _known(schema: Document, name: str) -> Sequence[Any]:
+    """The values that the schema shows or allows, or the one by this name; the first is the example."""
+    if said := schema.get("examples"):
+        return cast("list[Any]", said)
+    if name in NAMED and _fits(NAMED[name], schema):
+        return [NAMED[name]]
+    if "enum" in schema:
+        return cast("list[Any]", schema["enum"])
+    return [schema["default"]] if "default" in schema else []
+
+
+def _is_unsaid(name: str, schema: Document) -> bool:
+    """Whether a member is null where it is not sent, and there is no value to show."""
+    return "default" in schema and schema["default"] is None and not (name in NAMED and _fits(NAMED[name], schema))
+
+
+def _fits(value: object, schema: Document) -> bool:
+    """Whether a known value is one for this schema, as far as the names in use need telling apart."""
+    if "anyOf" in schema:
+        return any(_fits(value, part) for part in schema["anyOf"])
+    if "enum" in schema:
+        return value in schema["enum"]
+    kind = _KINDS[type(value)]
+    if schema.get("type") not in (kind, "number" if kind == "integer" else kind):
+        return False
+    if isinstance(value, str):
+        return _is_text_for(value, schema)
+    if isinstance(value, list):
+        return all(_fits(each, schema.get("items", {})) for each in cast("list[object]", value))
+    if isinstance(value, int):
+        return schema.get("minimum", value) <= value <= schema.get("maximum", value)
+    return True
+
+
+def _is_text_for(value: str, schema: Document) -> bool:
+    if schema.get("format") in _FORMATS and _FORM_OF[schema["format"]].match(value) is None:
+        return False
+    if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
+        return False
+    return re.search(schema.get("pattern", ""), value) is not None
+
+
+def _text(schema: Document) -> str:
+    if schema.get("format") in _FORMATS:
+        return _FORMATS[schema["format"]]
+    for candidate in ("text", "a", DIGEST, "a@example.com", "https://store.example/", "1.0.0"):
+        if _is_text_for(candidate, schema):
+            return candidate
+    return "x" * schema.get("minLength", 1)

@@ -1,0 +1,266 @@
+"""ROOT/llms.txt and ROOT/wiki.json: the manual for language models and programs."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from countersign.kernel.http.deprecation import GRACE
+from countersign.kernel.http.idempotency import VALID_S
+from countersign.kernel.http.rate_limit import WINDOW_S
+from countersign.kernel.http.response import JSON, Response, encode
+from countersign.kernel.http.routing import Nothing, Route, route
+from countersign.store.apidocs import openapi, problems, serving
+from countersign.store.apidocs.health import API_VERSION
+from countersign.store.apidocs.openapi import SIGNING
+from countersign.store.apidocs.operations import address_of, feature_of
+from countersign.store.apidocs.schemas import ADDITION, Document
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.context import PREFIX, Store
+
+LLMS_PATH = "/llms.txt"
+MAX_BYTES = 3 << 10
+_PLAIN = "text/plain; charset=utf-8"
+_TEXT = """# {name}
+
+> A store of games, apps and tools: catalog, releases, files, a library per person, codes, jobs on builds.
+> Public reads need no credential.
+
+- Agents of a person: {root}/auth.md. A 401 links to it; a 403 names the missing scope.
+- Errors: `code` is stable, `resolution` is the next step, `type` a page about it.
+- Limits: RateLimit-* headers; after a 429 wait for Retry-After. A key (recipe 2) raises the anonymous limit.
+- MCP: /mcp, in the sandbox /sandbox/mcp.
+
+## Recipes
+
+All need curl 7.82 or newer (`--json`) and begin with:
+```sh
+R={root}; B=$R{prefix}
+get() {{ grep -o '"'$1'":"[^"]*' | head -1 | cut -d'"' -f4; }}
+```
+1. Linux tools with a beta, newest first:
+```sh
+curl -s "$B/products?kind=tool&platform=linux&channel=beta&sort=-published_at"
+```
+2. Take a key, read up to 50 things in one request:
+```sh
+K=$(curl -s "$R/api/keys?tier=agent" | get api_key)
+curl -s $B/batch -H "X-API-Key: $K" --json '{{"operations": [
+ {{"method": "GET", "path": "/products?limit=2"}}, {{"method": "GET", "path": "/info"}}]}}'
+```
+3. Download a free file, compare its SHA-256:
+```sh
+P=$(curl -s "$B/products?access=free&limit=1" | get slug)
+F=$(curl -s "$B/products/$P/releases?limit=1" | grep -o '"artifacts":.*')
+echo "$F" | get sha256; curl -s $B/artifacts/$(echo "$F" | get id) | sha256sum
+```
+4. Create, upload, process, publish in the sandbox, where nothing is real:
+```sh
+K=$(curl -s "$R/api/keys?tier=sandbox" | get api_key)
+S=$R/sandbox{prefix}; V=$S/products/my-tool/releases; C="curl -s -H X-API-Key:$K"
+$C $S/products --json '{{"slug": "my-tool", "title": "My tool", "kind": "tool", "platforms": ["linux"]}}'
+$C $V --json '{{"version": "1.0", "channel": "beta"}}'
+A=$($C $V/1.0/artifacts --json '{{"filename": "tool.sh", "size": 5}}')
+printf hello | curl -s -T - $(echo $A | get upload_url)
+$C -H Prefer:wait=30 $S/jobs --json '{{"type": "build.process",
+ "payload": {{"artifact_id": "'$(echo $A | get artifact_id)'"}}}}'
+$C -X POST $V/1.0/publish
+```
+5. Act for a person: show them user_code and verification_uri, then poll (auth.md, 4):
+```sh
+curl -s $B/auth/register --json '{{"method": "service_auth", "email": "you@example.com", "scope": "read:library"}}'
+```
+
+## Documents
+
+{documents}
+"""
+_MEANINGS = {
+    "openapi": "every endpoint",
+    "wiki": "rules, endpoints, errors, examples",
+    "agents": "registration to revocation",
+    "api-catalog": "links to all of these",
+}
+
+
+def llms_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+    """The route of the overview of these routes; the sequence may still grow."""
+
+    @lru_cache(maxsize=4)
+    def encoded(root_url: str, name: str) -> bytes:
+        return overview(described, root_url, name).encode()
+
+    async def show_overview(call: StoreRequest[Nothing, Nothing]) -> Response:
+        """Give an overview for language models: the documents and endpoints there are."""
+        return serving.answer(encoded(call.context.root_url, call.context.settings.resource_name), _PLAIN)
+
+    produces = (_PLAIN, "text/plain", "text/markdown")
+    return (route("GET", LLMS_PATH, show_overview, answers={200: str}, produces=produces, **serving.OPTIONS),)
+
+
+def overview(described: Sequence[Route[Store]], root_url: str, name: str) -> str:
+    """The overview, in Markdown."""
+    documents = [f"- [{each}]({root_url}{serving.DOCUMENTS[each]}): {meaning}" for each, meaning in _MEANINGS.items()]
+    features = ", ".join(dict.fromkeys(feature_of(each) for each in described))
+    documents.append(f"- {openapi.address(root_url, 'SECTION')}: one section of openapi: {features}")
+    return _TEXT.format(name=name, root=root_url, prefix=PREFIX, documents="\n".join(documents))
+
+
+WIKI_PATH = "/wiki.json"
+
+
+class Section(msgspec.Struct):
+    """A subject: what it is about, and its endpoints."""
+
+    id: str
+    text: str
+    endpoints: list[str]
+
+
+class Sample(msgspec.Struct, omit_defaults=True):
+    """A request that could be sent, and what its answer would look like."""
+
+    request: str
+    body: Any = None
+    status: int | None = None
+    answer: Any = None
+
+
+class Page(msgspec.Struct):
+    """An endpoint: who may call it, what it takes, what it answers with, and which errors. `addition` tells that the
+    API document does not have it."""
+
+    endpoint: str
+    operation_id: str
+    section: str
+    text: str
+    needs: str
+    parameters: dict[str, str]
+    answers: dict[str, str]
+    errors: list[str]
+    addition: bool
+    example: Sample
+
+
+class Wiki(msgspec.Struct):
+    """The manual. Endpoints are named by method and path, errors by their code."""
+
+    title: str
+    version: str
+    base_url: str
+    sections: list[Section]
+    endpoints: list[Page]
+    errors: list[problems.ProblemType]
+    documents: dict[str, str]
+
+
+def wiki_routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+    """The route of the manual of these routes; the sequence may still grow."""
+
+    @lru_cache(maxsize=4)
+    def encoded(root_url: str) -> bytes:
+        return encode(wiki(described, root_url))
+
+    async def show_wiki(call: StoreRequest[Nothing, Nothing]) -> Response:
+        """Give the manual as a program reads it: sections, endpoints, error codes, examples."""
+        return serving.answer(encoded(call.context.root_url))
+
+    return (route("GET", WIKI_PATH, show_wiki, answers={200: Wiki}, **serving.OPTIONS),)
+
+
+def wiki(described: Sequence[Route[Store]], root_url: str) -> Wiki:
+    """The manual of these routes of a store at this address."""
+    document = openapi.document(described, root_url, "")
+    pages = [_page(each, document["paths"][address_of(each)][each.method.lower()], document) for each in described]
+    features = dict.fromkeys(feature_of(each) for each in described)
+    return Wiki(
+        title="Countersign distribution",
+        version=API_VERSION,
+        base_url=root_url + PREFIX,
+        sections=[
+            *(Section(name, text, []) for name, text in shared_words(root_url).items()),
+            *(Section(name, openapi.about(name), _of_section(pages, name)) for name in features),
+        ],
+        endpoints=pages,
+        errors=[problems.page_of(each) for _, each in sorted(problems.types(described).items())],
+        documents={name: root_url + path for name, path in serving.DOCUMENTS.items()},
+    )
+
+
+def shared_words(root_url: str) -> Mapping[str, str]:
+    """What many endpoints share, by subject."""
+    return {
+        "authentication": (
+            "Send Authorization: Bearer TOKEN. A client gets one from POST "
+            f"{root_url}{PREFIX}/auth/token by its secret, an agent as {root_url}/auth.md says. A 401 names the "
+            "metadata that leads there, a 403 the scope that is missing. What needs nothing is called without."
+        ),
+        "trying": (
+            f"GET {root_url}/api/keys?tier=sandbox gives anybody a key, at once. Send it as X-API-Key to "
+            f"{root_url}/sandbox{PREFIX}: there it owns an organisation in a data set of its own, to create, "
+            f"publish, upload and redeem in; nothing outside sees it. {root_url}/mcp offers operations as tools, "
+            f"{root_url}/sandbox/mcp the same in the sandbox."
+        ),
+        "errors": (
+            "Errors are application/problem+json (RFC 9457). `code` says what is wrong, `resolution` what to do, "
+            "`errors` which parameter or member of the body. `type` is the address of a page about the code."
+        ),
+        "rate-limits": (
+            f"Requests are counted in windows of {WINDOW_S} seconds. RateLimit-Limit, RateLimit-Remaining and "
+            "RateLimit-Reset (seconds) tell where the caller stands. After a 429 wait for Retry-After seconds."
+        ),
+        "idempotency": (
+            f"Writes take Idempotency-Key, a UUID. Sent again within {VALID_S // 3600} hours, the same request is "
+            "answered as the first time, with Idempotency-Replayed: true, and does nothing again."
+        ),
+        "pages": (
+            "Lists come a page at a time. Send `next_cursor`, or follow the Link header with rel=next, until there is "
+            "none. A cursor belongs to the filters it was made for."
+        ),
+        "webhook-signatures": (
+            f"POST {PREFIX}/org/webhooks (scope admin:org) has events sent to an address; its answer has the secret, "
+            f"once. {SIGNING}"
+        ),
+        "versions": (
+            f"The version is in the path: {PREFIX}. What is deprecated says so in the Deprecation and Sunset headers "
+            f"at least {GRACE.days} days before it ends; after that it is 410."
+        ),
+    }
+
+
+def _of_section(pages: Sequence[Page], name: str) -> list[str]:
+    return [page.endpoint for page in pages if page.section == name]
+
+
+def _page(each: Route[Store], operation: Document, document: Document) -> Page:
+    return Page(
+        endpoint=f"{each.method} {address_of(each)}",
+        operation_id=operation["operationId"],
+        section=feature_of(each),
+        text=" ".join(operation["description"].split()),
+        needs=each.scope or ("a token" if each.signed_in else "nothing"),
+        parameters={parameter["name"]: parameter["in"] for parameter in operation["parameters"]},
+        answers={str(status): ", ".join(dict.fromkeys(each.produces)) for status in each.answers},
+        errors=sorted({refusal.code for refusal in each.refusals}),
+        addition=ADDITION in operation,
+        example=_sample(each, operation, document),
+    )
+
+
+def _sample(each: Route[Store], operation: Document, document: Document) -> Sample:
+    """The request and the answer that the description has as examples."""
+    path = address_of(each)
+    asked: list[str] = []
+    for parameter in operation["parameters"]:
+        if parameter["in"] == "path":
+            path = path.replace("{" + parameter["name"] + "}", str(parameter["example"]))
+        elif parameter["in"] == "query" and parameter["required"]:
+            asked.append(f"{parameter['name']}={quote(str(parameter['example']))}")
+    body = next((kind.get("example") for kind in operation.get("requestBody", {}).get("content", {}).values()), None)
+    status = min(each.answers)
+    content = openapi.response(document, operation, str(status)).get("content", {}).get(JSON, {})
+    answer = content.get("example", next((each["value"] for each in content.get("examples", {}).values()), None))
+    query = "?" + "&".join(asked) if asked else ""
+    return Sample(f"{each.method} {path}{query}", body, status, answer)

@@ -1,0 +1,286 @@
+"""ROOT/openapi.json and its sections: the API description (OpenAPI 3.1), made from the declared routes."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, TypeAlias, get_args
+
+from countersign.kernel.errors import NotFound
+from countersign.kernel.http.response import Response, encode
+from countersign.kernel.http.routing import Nothing, Route, route
+from countersign.kernel.webhooks.outbox import PING
+from countersign.store import scopes
+from countersign.store.apidocs import serving
+from countersign.store.apidocs.examples import Examples
+from countersign.store.apidocs.health import API_VERSION
+from countersign.store.apidocs.operations import (
+    Operations,
+    address_of,
+    example_components,
+    feature_of,
+    header_components,
+    operation_ids,
+)
+from countersign.store.apidocs.schemas import ADDITION, Document, Schemas
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.auth.sessions import cookie_name
+from countersign.store.context import PREFIX, Store
+from countersign.store.events import EventType
+from countersign.store.webhooks import SUBJECTS, WebhookEvent
+
+FOLDER = "/openapi"
+Whole: TypeAlias = Callable[[str, str], Document]
+"""Makes the whole description, given the root address and the name of the session's cookie."""
+
+_REFERENCE = re.compile(r'"#/components/([a-zA-Z]+)/([^"]+)"')
+
+
+class SectionNotFound(NotFound):
+    """The description has no section of this name."""
+
+    resolution = "Use a section that a tag of /openapi.json names under externalDocs."
+
+
+def address(root_url: str, section: str) -> str:
+    """Where a section is served."""
+    return f"{root_url}{FOLDER}/{section}"
+
+
+def section_routes(whole: Whole) -> tuple[Route[Store], ...]:
+    """The route of the sections of a description."""
+
+    @lru_cache(maxsize=4)
+    def encoded(root_url: str, cookie: str) -> dict[str, bytes]:
+        found = whole(root_url, cookie)
+        return {tag["name"]: encode(of(found, tag["name"])) for tag in found["tags"]}
+
+    async def show_section(call: StoreRequest[Nothing, Nothing]) -> Response:
+        """Describe one section of the API."""
+        sections = encoded(call.context.root_url, cookie_name(call.context))
+        found = sections.get(call.path["section"])
+        if found is None:
+            raise SectionNotFound(
+                "the description has no such section", resolution=f"Use one of: {', '.join(sections)}."
+            )
+        return serving.answer(found)
+
+    return (
+        route(
+            "GET",
+            f"{FOLDER}/{{section}}",
+            show_section,
+            answers={200: dict},
+            refusals=(SectionNotFound,),
+            **serving.OPTIONS,
+        ),
+    )
+
+
+def of(whole: Document, section: str) -> Document:
+    """The description of one section: its operations, and the components that these refer to."""
+    paths = {path: _operations(whole, item, section) for path, item in whole["paths"].items()}
+    webhooks = {name: item for name, item in whole["webhooks"].items() if section in item["post"]["tags"]}
+    made: Document = {**whole, "components": {}, "webhooks": webhooks}
+    made["tags"] = [tag for tag in whole["tags"] if tag["name"] == section]
+    made["paths"] = {path: item for path, item in paths.items() if item}
+    if not webhooks:
+        del made["webhooks"]
+    made["components"] = {**_components(whole, made), "securitySchemes": whole["components"]["securitySchemes"]}
+    return made
+
+
+def _operations(whole: Document, item: Document, section: str) -> Document:
+    return {method: _slim(whole, each) for method, each in item.items() if section in each["tags"]}
+
+
+def _slim(whole: Document, operation: Document) -> Document:
+    responses = {status: _answer(whole, status, each) for status, each in operation["responses"].items()}
+    return {**operation, "responses": {status: each for status, each in responses.items() if each}}
+
+
+def _answer(whole: Document, status: str, answer: Document) -> Document:
+    """An answer without headers; of a refusal, the codes. What the server refuses before any route has none."""
+    if "$ref" in answer:
+        answer = whole["components"]["responses"][str(answer["$ref"]).rpartition("/")[2]]
+    if int(status) < 400:
+        return {name: value for name, value in answer.items() if name not in ("headers", "links")}
+    if "x-codes" not in answer:
+        return {}
+    return {"description": answer["description"], "x-codes": answer["x-codes"]}
+
+
+def _components(whole: Document, made: Document) -> Document:
+    """The components that the document refers to, and those that these refer to."""
+    found: dict[str, dict[str, Any]] = {}
+    waiting = _references(made)
+    while waiting:
+        kind, name = waiting.pop()
+        if name not in found.setdefault(kind, {}):
+            found[kind][name] = whole["components"][kind][name]
+            waiting |= _references(found[kind][name])
+    return {kind: dict(sorted(named.items())) for kind, named in sorted(found.items())}
+
+
+def _references(part: object) -> set[tuple[str, str]]:
+    pairs: Iterable[tuple[str, str]] = _REFERENCE.findall(encode(part).decode())
+    return set(pairs)
+
+
+SIGNING = (
+    "Each message is signed as Standard Webhooks 1.0.0 says: the text to sign is the header `webhook-id`, a full stop, "
+    "the header `webhook-timestamp` (seconds since 1970), a full stop, and the body byte for byte. The key is the "
+    "base64-decoded part of the secret after `whsec_`. `webhook-signature` holds one or more signatures, separated by "
+    "spaces, each `v1,` and the base64 of the HMAC-SHA256. Accept the message when one of them is equal, compared in "
+    "constant time, and the timestamp is at most 5 minutes old or ahead. `webhook-id` stays the same when a message is "
+    "sent again: handle each id once. Answer 2xx within 10 seconds."
+)
+_HEADERS = {
+    "webhook-id": ("The id of the event; the same in every attempt.", "01890a5d-ac96-774b-bcce-b302099a8057"),
+    "webhook-timestamp": ("When this attempt was sent, in seconds since 1970.", "1772366400"),
+    "webhook-signature": (
+        "Signatures of id, timestamp and body, separated by spaces.",
+        "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
+    ),
+}
+
+
+def describe_webhooks(schemas: Schemas, examples: Examples) -> Document:
+    """The webhooks of the description, by the type of their event."""
+    return {kind: {"post": _message(kind, schemas, examples)} for kind in (*get_args(EventType), PING)}
+
+
+def _message(kind: str, schemas: Schemas, examples: Examples) -> Document:
+    meaning, subject = SUBJECTS[kind]
+    schema = schemas.of(WebhookEvent)
+    shown = {"schema": schema, "example": {**examples.of(schema), "type": kind, "subject": subject}}
+    return {
+        "operationId": f"webhook_{kind.replace('.', '_')}",
+        "tags": ["webhooks"],
+        "summary": meaning,
+        "description": f"{meaning} {SIGNING}",
+        "parameters": [
+            {
+                "name": name,
+                "in": "header",
+                "required": True,
+                "description": words,
+                "schema": {"type": "string"},
+                "example": example,
+            }
+            for name, (words, example) in _HEADERS.items()
+        ],
+        "requestBody": {"required": True, "content": {"application/json": shown}},
+        "responses": {"2XX": {"description": "The message was received. Any other answer is a failed attempt."}},
+        "security": [],
+        ADDITION: True,
+    }
+
+
+PATH = "/openapi.json"
+_ABOUT = (
+    "The store: catalog, releases, library, codes, jobs. Each tag names the address of its section, which is a small "
+    "description by itself. What is marked x-addition goes beyond the API document. "
+    "Parameters and members of bodies that are not described are refused, but at the OAuth endpoints. HEAD is "
+    "answered wherever GET is. Errors are problem details (RFC 9457); x-codes lists the codes of a status."
+)
+
+
+def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+    """The route that serves the description of these routes; the sequence may still grow."""
+
+    @lru_cache(maxsize=4)
+    def encoded(root_url: str, cookie: str) -> bytes:
+        return encode(document(described, root_url, cookie))
+
+    async def show_openapi(call: StoreRequest[Nothing, Nothing]) -> Response:
+        """Describe the API."""
+        return serving.answer(encoded(call.context.root_url, cookie_name(call.context)))
+
+    return (
+        route("GET", PATH, show_openapi, answers={200: dict}, **serving.OPTIONS),
+        *section_routes(lambda root_url, cookie: document(described, root_url, cookie)),
+    )
+
+
+def document(described: Iterable[Route[Store]], root_url: str, cookie: str) -> Document:
+    """The OpenAPI document of the routes of a store at this address, with sessions in this cookie."""
+    listed = tuple(described)
+    schemas = Schemas(listed, (WebhookEvent,))
+    operations = Operations(schemas, operation_ids(listed))
+    paths: dict[str, Document] = {}
+    for each in listed:
+        paths.setdefault(address_of(each), {})[each.method.lower()] = operations.describe(each)
+    repeated = _repeated(paths)
+    features = dict.fromkeys(feature_of(each) for each in listed)
+    return {
+        "openapi": "3.1.0",
+        "jsonSchemaDialect": "https://spec.openapis.org/oas/3.1/dialect/base",
+        "info": {"title": "Countersign distribution", "version": API_VERSION, "description": _ABOUT},
+        "servers": [{"url": root_url}],
+        "tags": [_tag(name, root_url) for name in features],
+        "paths": dict(sorted(paths.items())),
+        "webhooks": describe_webhooks(schemas, operations.examples),
+        "components": {
+            "schemas": schemas.components,
+            "responses": repeated,
+            "headers": header_components(),
+            "examples": example_components(listed, root_url),
+            "securitySchemes": _schemes(root_url, cookie),
+        },
+    }
+
+
+def _tag(feature: str, root_url: str) -> Document:
+    """A section of the description, and where it is by itself."""
+    words = {
+        "description": "This section alone, without what others have in common.",
+        "url": address(root_url, feature),
+    }
+    return {"name": feature, "description": about(feature), "externalDocs": words}
+
+
+def response(whole: Document, operation: Document, status: str) -> Document:
+    """The answer of an operation of the document with this status, which others may share."""
+    found: Document = operation["responses"][status]
+    if "$ref" not in found:
+        return found
+    return whole["components"]["responses"][str(found["$ref"]).rpartition("/")[2]]
+
+
+def _repeated(paths: Document) -> Document:
+    """Give every answer that several operations share a name, and let them refer to it."""
+    uses: dict[bytes, list[tuple[Document, str]]] = {}
+    for item in paths.values():
+        for operation in item.values():
+            for status, entry in operation["responses"].items():
+                uses.setdefault(encode(entry), []).append((operation["responses"], status))
+    components: Document = {}
+    numbers: Counter[str] = Counter()
+    for places in uses.values():
+        if len(places) > 1:
+            status = places[0][1]
+            numbers[status] += 1
+            name = f"{status}-{numbers[status]}"
+            components[name] = places[0][0][status]
+            for responses, _ in places:
+                responses[status] = {"$ref": f"#/components/responses/{name}"}
+    return components
+
+
+def about(feature: str) -> str:
+    """What a feature is, in the words of its folder."""
+    return (import_module(f"countersign.store.{feature}").__doc__ or feature).strip()
+
+
+def _schemes(root_url: str, cookie: str) -> Document:
+    known = {scope: scope.replace(":", " ") for scope in scopes.ALL}
+    flow = {"tokenUrl": f"{root_url}{PREFIX}/auth/token", "scopes": known}
+    return {
+        "OAuth2": {"type": "oauth2", "flows": {"clientCredentials": flow}},
+        "BearerAuth": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+        "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", ADDITION: True},
+        "ClientSecret": {"type": "http", "scheme": "basic", ADDITION: True},
+        "Session": {"type": "apiKey", "in": "cookie", "name": cookie, ADDITION: True},
+    }

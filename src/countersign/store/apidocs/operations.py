@@ -1,0 +1,475 @@
+"""A route as an OpenAPI operation: parameters, body, responses, security and links to other operations."""
+
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from countersign.kernel.errors import Refused
+from countersign.kernel.http import deprecation
+from countersign.kernel.http.decode import FORM, may_be_left_out
+from countersign.kernel.http.problems import PROBLEM_JSON
+from countersign.kernel.http.response import JSON
+from countersign.kernel.http.routing import OneOf, Route
+from countersign.store.apidocs import examples, schemas
+from countersign.store.apidocs.examples import Examples
+from countersign.store.apidocs.problems import EVERYWHERE
+from countersign.store.apidocs.schemas import ADDITION, Document, OAuthError, Problem, Schemas, is_documented
+from countersign.store.apidocs.schemas import parameters as query_parameters
+from countersign.store.auth.authentication import SandboxOnly, is_document
+from countersign.store.context import PREFIX, Store
+
+_UUID: Document = {"type": "string", "format": "uuid"}
+_TEXT: Document = {"type": "string"}
+_NUMBER: Document = {"type": "integer", "minimum": 0}
+
+IN_PATH: Mapping[str, tuple[Document, str]] = {
+    "id": ({"type": "string", "minLength": 1, "examples": ["star-harbour"]}, "A product's id or slug."),
+    "job_id": (_UUID, "The job's id."),
+    "version": ({"type": "string", "minLength": 1}, "The release's version."),
+    "channel": ({"type": "string", "enum": ["stable", "beta", "nightly", "alpha"]}, "The channel."),
+    "media_id": (_UUID, "The id of a picture or film."),
+    "artifact_id": (_UUID, "The artifact's id."),
+    "webhook_id": (_UUID, "The id of a webhook."),
+    "event_id": (_UUID, "The id of an event."),
+    "batch_id": (_UUID, "The id of a batch of codes."),
+    "sha256": ({"type": "string", "pattern": "^[0-9a-f]{64}$"}, "The SHA-256 of the bytes, in hexadecimal."),
+    "token": ({"type": "string", "minLength": 1}, "The secret part of the address."),
+    "section": ({"type": "string", "minLength": 1, "examples": ["catalog"]}, "The name of a tag."),
+    "type": (
+        {"type": "string", "minLength": 1, "examples": ["invalid-cursor"]},
+        "The problem's code with dashes, as at the end of its `type`.",
+    ),
+}
+"""Parameters of paths by name: each names the same thing everywhere."""
+
+OF_REQUESTS: Mapping[str, tuple[Document, str]] = {
+    "Idempotency-Key": (_UUID, "A UUID of the caller's choice; the same request again is answered as the first time."),
+    "If-None-Match": (_TEXT, "An ETag that the caller has; 304 when it still holds."),
+    "If-Match": (_TEXT, "The ETag that the change is based on; 412 when it no longer holds."),
+    "If-Range": (_TEXT, "The ETag that Range is meant for; the whole when it no longer holds."),
+    "Range": (_TEXT, "The bytes to send, as bytes=FIRST-LAST; in another form the whole is sent."),
+    "Content-Range": ({"type": "string", "pattern": r"^bytes [0-9]+-[0-9]+/[0-9]+$"}, "Which part the body is."),
+    "Last-Event-ID": (_TEXT, "Which event was the last to arrive; a stream is not taken up again: 204."),
+    "Download-Begins": ({"type": "string", "enum": ["1"]}, "The client begins to install the build: it is counted."),
+    "Prefer": (_TEXT, "`respond-async`, or `wait=SECONDS` up to 30 (RFC 7240)."),
+}
+OF_ANSWERS: Mapping[str, tuple[Document, str]] = {
+    "RateLimit-Limit": (_NUMBER, "Quota in the current window."),
+    "RateLimit-Remaining": (_NUMBER, "Requests left."),
+    "RateLimit-Reset": (_NUMBER, "Seconds until the window ends."),
+    "Retry-After": (_NUMBER, "Seconds to wait."),
+    "WWW-Authenticate": (_TEXT, "How to come in: where the metadata is, and which scope is needed."),
+    "X-Request-Id": (_TEXT, "The request's id in the service's log."),
+    "Idempotency-Replayed": ({"type": "string", "enum": ["true"]}, "The answer is that of the first request."),
+    "ETag": (_TEXT, "The entity tag of what is sent."),
+    "Cache-Control": (_TEXT, "How long the answer may be kept, and by whom."),
+    "Vary": (_TEXT, "The request headers that the answer depends on."),
+    "Content-Encoding": ({"type": "string", "enum": ["zstd", "gzip"]}, "How the body is compressed."),
+    "Link": (_TEXT, 'The next page with rel="next", a deprecation notice with rel="deprecation".'),
+    "Location": ({"type": "string", "format": "uri-reference"}, "Where it goes on."),
+    "Deprecation": (_TEXT, "When what was used became deprecated (RFC 9745)."),
+    "Sunset": (_TEXT, "When it ends (RFC 8594)."),
+    "Preference-Applied": (_TEXT, "Which preference was followed (RFC 7240)."),
+    "Upload-Received": (_TEXT, "The stretches that have arrived: FIRST-LAST,FIRST-LAST,…"),
+    "Content-Range": (_TEXT, "Which part of the whole is sent."),
+    "Accept-Ranges": (_TEXT, "Ranges of bytes may be asked for."),
+    "Content-Disposition": (_TEXT, "The name to save it under."),
+    "Repr-Digest": (_TEXT, "The SHA-256 of the whole (RFC 9530)."),
+    "Release-Status": ({"type": "string", "enum": ["yanked"]}, "The release was yanked."),
+    "Already-Redeemed": ({"type": "string", "enum": ["true"]}, "The caller redeemed this code before."),
+    "Batch-Id": (_UUID, "The id of the batch."),
+    "Set-Cookie": (_TEXT, "The session."),
+}
+_ALWAYS = frozenset({"X-Request-Id", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"})
+
+
+def header_components() -> Document:
+    """Every header of answers, for others to refer to."""
+    found: Document = {}
+    for name, (schema, meaning) in OF_ANSWERS.items():
+        found[name] = {"description": meaning, "required": name in _ALWAYS, "schema": schema}
+        if name not in schemas.HEADERS:
+            found[name][ADDITION] = True
+    return found
+
+
+def of_request(route: Route[Store], examples: Examples) -> list[Document]:
+    """The parameters of a route: of its path, its query, and the headers it looks at."""
+    known = schemas.ENDPOINTS.get((route.method, route.path), schemas.UNSAID).parameters
+    listed = [*_of_path(route, examples), *_of_query(route, examples), *_of_header(route, examples)]
+    for each in listed:
+        if each["name"] not in known:
+            each[ADDITION] = True
+    return listed
+
+
+def _of_path(route: Route[Store], examples: Examples) -> list[Document]:
+    listed: list[Document] = []
+    for name in re.findall(r"\{(\w+)\}", route.path):
+        schema, meaning = IN_PATH.get(name, (_TEXT, ""))
+        listed.append({"name": name, "in": "path", "required": True, "description": meaning, "schema": schema})
+        listed[-1]["example"] = examples.of(schema, name)
+    return listed
+
+
+def _of_query(route: Route[Store], examples: Examples) -> list[Document]:
+    listed: list[Document] = []
+    schemas, required = query_parameters(route.query)
+    for name, schema in schemas.items():
+        words = schema.pop("description", "")
+        listed.append(
+            {"name": name, "in": "query", "required": name in required, "description": words, "schema": schema}
+        )
+        listed[-1]["example"] = examples.of(schema, name)
+        if schema.get("deprecated"):
+            listed[-1]["deprecated"] = True
+    return listed
+
+
+def headers_read(route: Route[Store]) -> tuple[str, ...]:
+    """The headers of a request that change what a route does, but those that OpenAPI has other words for."""
+    implied = ("Idempotency-Key",) if route.writes else ()
+    return (*implied, *(("If-None-Match",) if route.cached else ()), *route.reads)
+
+
+def _of_header(route: Route[Store], examples: Examples) -> list[Document]:
+    listed: list[Document] = []
+    for name in headers_read(route):
+        schema, meaning = OF_REQUESTS[name]
+        listed.append({"name": name, "in": "header", "required": False, "description": meaning, "schema": schema})
+        listed[-1]["example"] = examples.of(schema, name)
+    return listed
+
+
+Key: TypeAlias = tuple[str, str]
+
+
+class Link(NamedTuple):
+    """From an answer with this status: the operation that goes on, and what its parameters take from the answer
+    (runtime expressions)."""
+
+    source: Key
+    status: int
+    target: Key
+    parameters: Mapping[str, str]
+
+
+_PRODUCT = {"id": "$response.body#/id"}
+_LISTED = {"id": "$response.body#/items/0/id"}
+_JOB = {"job_id": "$response.body#/job_id"}
+_RELEASE = {"id": "$request.path.id", "version": "$response.body#/version"}
+_SAME_RELEASE = {"id": "$request.path.id", "version": "$request.path.version"}
+_NEW_PRODUCT, _NEW_RELEASE = ("POST", "/products"), ("POST", "/products/{id}/releases")
+_OF_RELEASE = "/products/{id}/releases/{version}"
+_ARTIFACTS = ("POST", _OF_RELEASE + "/artifacts")
+
+LINKS = (
+    *(
+        Link(_NEW_PRODUCT, 201, target, _PRODUCT)
+        for target in (
+            ("GET", "/products/{id}"),
+            ("PUT", "/products/{id}"),
+            ("DELETE", "/products/{id}"),
+            ("GET", "/products/{id}/releases"),
+            ("POST", "/products/{id}/media"),
+            _NEW_RELEASE,
+        )
+    ),
+    Link(("GET", "/products"), 200, ("GET", "/products/{id}"), _LISTED),
+    Link(("GET", "/products"), 200, ("GET", "/products/{id}/releases"), _LISTED),
+    Link(("GET", "/products"), 200, ("GET", "/products"), {"cursor": "$response.body#/next_cursor"}),
+    Link(("GET", "/catalog"), 200, ("GET", "/catalog"), {"cursor": "$response.body#/next_cursor"}),
+    *(
+        Link(_NEW_RELEASE, 201, target, _RELEASE)
+        for target in (
+            ("PUT", _OF_RELEASE),
+            ("DELETE", _OF_RELEASE),
+            ("POST", _OF_RELEASE + "/publish"),
+            ("POST", _OF_RELEASE + "/promote"),
+            _ARTIFACTS,
+        )
+    ),
+    Link(("POST", _OF_RELEASE + "/publish"), 200, ("POST", _OF_RELEASE + "/yank"), _SAME_RELEASE),
+    Link(("POST", _OF_RELEASE + "/publish"), 200, ("POST", _OF_RELEASE + "/promote"), _SAME_RELEASE),
+    Link(_ARTIFACTS, 201, ("GET", "/artifacts/{artifact_id}"), {"artifact_id": "$response.body#/artifact_id"}),
+    *(
+        Link(("POST", "/jobs"), status, target, _JOB)
+        for status in (200, 202)
+        for target in (("GET", "/jobs/{job_id}"), ("DELETE", "/jobs/{job_id}"), ("GET", "/jobs/{job_id}/events"))
+    ),
+    Link(("POST", "/codes"), 201, ("POST", "/codes/{batch_id}/revoke"), {"batch_id": "$response.body#/batch_id"}),
+)
+
+
+def of_answer(source: Key, status: int, ids: Mapping[Key, str]) -> Document:
+    """The links from an answer, by the operation each leads to; `ids` are the operations there are, by method and
+    whole path."""
+    found: Document = {}
+    for each in LINKS:
+        to = ids.get(_whole(each.target))
+        if (_whole(each.source), each.status) == (source, status) and to is not None:
+            found[to] = {"operationId": to, "parameters": {**each.parameters}}
+    return found
+
+
+def _whole(key: Key) -> Key:
+    return key[0], PREFIX + key[1]
+
+
+_LIMITS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+BEFORE_ROUTES = {
+    408: "The request did not arrive in time; there is no body.",
+    431: "The address, or the headers together, are too long; there is no body.",
+}
+"""What the server answers by itself, before it knows the route."""
+_EVENTS = "text/event-stream"
+_EVENT: Document = {
+    "description": "One event of the stream (HTML, Server-sent events); `data` is JSON.",
+    "type": "object",
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+    "required": ["data"],
+}
+_OTHER_TEXT = ("text/", "application/x-ndjson", "application/atom+xml")
+"""Media types that are described as text. YAML is described by what it parses to."""
+
+
+def address_of(route: Route[Store]) -> str:
+    """The whole path of a route."""
+    return route.path if route.at_root else PREFIX + route.path
+
+
+def operation_ids(routes: Iterable[Route[Store]]) -> Mapping[Key, str]:
+    """An id for each route, by method and whole path; one at the root whose path another shares says so."""
+    ids: dict[Key, str] = {}
+    for each in sorted(routes, key=lambda route: route.at_root):
+        name = f"{each.method.lower()}_" + re.sub(r"\W+", "_", each.path).strip("_")
+        ids[each.method, address_of(each)] = name if name not in ids.values() else f"{name}_at_root"
+    return ids
+
+
+def feature_of(route: Route[Store]) -> str:
+    """The feature that a route belongs to: the folder of its handler."""
+    parts = route.handler.__module__.split(".")
+    return parts[2] if len(parts) > 2 else parts[-1]
+
+
+def words_of(route: Route[Store]) -> str:
+    """What the handler's docstring says, without the refusals, which are listed elsewhere."""
+    words = inspect.cleandoc(route.handler.__doc__ or "")
+    return words.partition("Raises:")[0].strip()
+
+
+class Operations:
+    """Describes routes, whose shapes have these schemas."""
+
+    def __init__(self, schemas: Schemas, ids: Mapping[Key, str]) -> None:
+        self._schemas = schemas
+        self.examples = self._examples = Examples(schemas.components)
+        self._ids = ids
+
+    def describe(self, route: Route[Store]) -> Document:
+        """The operation object of a route."""
+        operation: Document = {
+            "operationId": self._ids[route.method, address_of(route)],
+            "tags": [feature_of(route)],
+            "summary": route.summary,
+            "description": words_of(route),
+            "parameters": of_request(route, self._examples),
+            "responses": self._responses(route),
+            "security": security_of(route),
+        }
+        if route.body is not None or route.streams:
+            operation["requestBody"] = self._body(route)
+        if not route.documented:
+            operation[ADDITION] = True
+        if route.deprecation is not None:
+            operation["deprecated"] = True
+            operation["x-sunset"] = route.deprecation.sunset.isoformat()
+            operation["x-deprecation"] = route.deprecation.link
+        return operation
+
+    def _body(self, route: Route[Store]) -> Document:
+        if route.body is None:
+            return {"required": True, "content": {route.takes: {"schema": {}}}}
+        schema = self._schemas.of(route.body)
+        example = route.example or self._examples.of(schema)
+        shown: Document = {"schema": schema, "example": example}
+        kinds = (JSON, FORM) if route.form else (JSON,)
+        return {"required": not may_be_left_out(route.body), "content": dict.fromkeys(kinds, shown)}
+
+    def _responses(self, route: Route[Store]) -> Document:
+        found: dict[int, Document] = {}
+        for status, shape in route.answers.items():
+            found[status] = {"description": HTTPStatus(status).phrase, "headers": _headers(route, status)}
+            found[status] |= self._content(route, shape)
+            if following := of_answer((route.method, address_of(route)), status, self._ids):
+                found[status]["links"] = following
+        if "If-None-Match" in headers_read(route):
+            found[304] = {"description": "The ETag still holds.", "headers": _headers(route, 304)}
+        for refusal in refusals_of(route):
+            self._add_refusal(route, refusal, found)
+        for status, meaning in BEFORE_ROUTES.items():
+            found.setdefault(status, {"description": meaning})
+        for status, each in found.items():
+            if not is_documented(route, status):
+                each[ADDITION] = True
+        return {str(status): found[status] for status in sorted(found)}
+
+    def _content(self, route: Route[Store], shape: object) -> Document:
+        """The body in each media type that the route can answer with, where there is one."""
+        if shape is None:
+            return {}
+        # A stretch of a document keeps the document's media type, and is none itself.
+        kinds = [each.partition(";")[0] for each in route.produces if each != JSON or shape is not bytes]
+        content = {kind: self._shown(route, kind, shape) for kind in kinds}
+        return {"content": content} if content else {}
+
+    def _shown(self, route: Route[Store], kind: str, shape: object) -> Document:
+        """The schema of a body in a media type, with an example where it is no mere text."""
+        schema = self._schema_in(kind, shape)
+        if kind == JSON and isinstance(shape, OneOf):
+            shown = {each.__name__: {"value": self._examples.of(self._schemas.of(each))} for each in shape}
+            return {"schema": schema, "examples": shown}
+        if schema.get("type") == "string" or not schema:
+            return {"schema": schema}
+        if kind == _EVENTS:
+            return {"schema": schema, "example": examples.EVENTS[feature_of(route)]}
+        if shape is dict:
+            return {"schema": schema, "example": _open_example(route.path)}
+        return {"schema": schema, "example": self._examples.of(schema)}
+
+    def _schema_in(self, kind: str, shape: object) -> Document:
+        """The schema of a body of this shape in a media type: of a stream of events, that of each."""
+        if kind == _EVENTS:
+            return _EVENT
+        is_text = kind.startswith(_OTHER_TEXT) and shape is not bytes
+        return {"type": "string"} if is_text else self._schemas.of(shape)
+
+    def _add_refusal(self, route: Route[Store], refusal: type[Refused], found: dict[int, Document]) -> None:
+        entry = found.setdefault(refusal.status, {"description": refusal.title})
+        entry.setdefault("headers", _headers(route, refusal.status))
+        content: Document = entry.setdefault("content", {})
+        if route.produces[0].startswith("text/html"):
+            content.setdefault("text/html", {"schema": {"type": "string"}})
+        kind, shape = (JSON, OAuthError) if route.oauth else (PROBLEM_JSON, Problem)
+        shown = content.setdefault(kind, {"schema": self._schemas.of(shape)})
+        place = f"#/components/examples/{'oauth.' if route.oauth else ''}{_example_of(refusal)}"
+        shown.setdefault("examples", {})[refusal.code] = {"$ref": place}
+        codes: list[str] = entry.setdefault("x-codes", [])
+        if refusal.code not in codes:
+            codes.append(refusal.code)
+
+
+def _open_example(path: str) -> Mapping[str, object]:
+    """An object that the address answers with, whose members no schema names."""
+    nothing: Mapping[str, object] = {}
+    return next((each for place, each in examples.OPEN.items() if path.startswith(place)), nothing)
+
+
+def security_of(route: Route[Store]) -> list[Document]:
+    """The schemes by which a caller may be known to a route; an empty one where nobody need be."""
+    if route.scope is not None or route.signed_in:
+        return [{"BearerAuth": []}, {"OAuth2": [route.scope] if route.scope else []}]
+    if route.oauth:
+        return [{}, {"ClientSecret": []}]
+    if route.session or route.produces[0].startswith("text/html"):
+        return [{}, {"Session": []}]
+    if route.own_credentials:
+        return [{}, {"BearerAuth": []}]
+    return [{}, {"BearerAuth": []}, {"OAuth2": []}, {"ApiKey": []}]
+
+
+def refusals_of(route: Route[Store]) -> list[type[Refused]]:
+    """What the route may refuse with: what every route may where it can arise, and its own."""
+    skipped = _impossible(route)
+    general = [each for each in EVERYWHERE if _may_arise(each, route, skipped)]
+    return [*general, *_endings(route), *route.refusals]
+
+
+def _may_arise(refusal: type[Refused], route: Route[Store], skipped: set[int]) -> bool:
+    """Whether the refusal can arise at the route; a key for the sandbox is refused wherever a key is looked at, but at
+    documents."""
+    if refusal is SandboxOnly:
+        return not route.own_credentials and not is_document(route)
+    return refusal.status not in skipped
+
+
+def _impossible(route: Route[Store]) -> set[int]:
+    """The statuses of general refusals that cannot arise at the route. 405 is that of other methods."""
+    may_arise = {
+        403: route.scope is not None or route.signed_in,
+        401: not route.own_credentials,
+        404: "{" in route.path,
+        409: route.writes,
+        422: route.writes,
+        413: route.method != "GET" and not route.streams,
+        415: route.method != "GET" and not route.streams,
+        507: route.method != "GET",
+        405: False,
+        410: False,
+    }
+    return {status for status, may in may_arise.items() if not may}
+
+
+def _endings(route: Route[Store]) -> list[type[Refused]]:
+    """What a route refuses with when it, or something it takes, has ended."""
+    members = [deprecation.MemberGone] if _ending_members(route) else []
+    return [*([] if route.deprecation is None else [deprecation.EndpointGone]), *members]
+
+
+def _ending_members(route: Route[Store]) -> bool:
+    """Whether a parameter of the route, or a member of its body, is deprecated."""
+    shapes = (route.query, *(() if route.body is None else (route.body,)))
+    return any(deprecation.of_fields(shape) for shape in shapes)
+
+
+def _headers(route: Route[Store], status: int) -> Document:
+    """The headers of an answer with this status."""
+    sent: Mapping[tuple[str, ...], bool] = {
+        ("X-Request-Id",): True,
+        _LIMITS: route.counted,
+        tuple(route.sends.get(status, ())): True,
+        ("Retry-After",): status in (429, 503),
+        ("WWW-Authenticate",): status == 401,
+        ("Idempotency-Replayed",): route.writes and status < HTTPStatus.TOO_MANY_REQUESTS,
+        ("ETag", "Cache-Control"): route.cached and status in (200, 304),
+        ("Deprecation", "Sunset", "Link"): bool(route.announced) or _ending_members(route),
+    }
+    names = dict.fromkeys(name for group, is_sent in sent.items() if is_sent for name in group)
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def example_components(routes: Iterable[Route[Store]], root_url: str) -> Document:
+    """An example of everything the routes may refuse with, for each in both shapes: that of problems, and that of
+    the OAuth endpoints."""
+    found: Document = {}
+    for refusal in dict.fromkeys(refusal for each in routes for refusal in refusals_of(each)):
+        detail = " ".join((refusal.__doc__ or "").split()).partition(". ")[0].rstrip(".")
+        short: dict[str, Any] = {"error": refusal.code, "error_description": detail}
+        short |= {"code": refusal.code, "message": detail}
+        if refusal.resolution:
+            short["resolution"] = refusal.resolution
+        problem = Problem(
+            type=f"{root_url}/problems/{refusal.code.replace('_', '-')}",
+            title=refusal.title,
+            status=refusal.status,
+            detail=detail,
+            code=refusal.code,
+            message=detail,
+            resolution=refusal.resolution or None,
+            error=refusal.code,
+            error_description=detail,
+        )
+        name = _example_of(refusal)
+        found.setdefault(name, {"summary": refusal.title, "value": msgspec.to_builtins(problem)})
+        found.setdefault(f"oauth.{name}", {"summary": refusal.title, "value": short})
+    return found
+
+
+def _example_of(refusal: type[Refused]) -> str:
+    """What the example is called; a few codes stand at two statuses."""
+    return f"{refusal.code}.{refusal.status}"

@@ -1,0 +1,112 @@
+"""ROOT/problems/{type}: a page for every problem type the service answers with."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from html import escape
+
+import msgspec
+
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.kernel.errors import InvalidRequest, NotFound, Refused, StorageFull, Unavailable
+from countersign.kernel.http import html
+from countersign.kernel.http.decode import UnsupportedMediaType
+from countersign.kernel.http.deprecation import EndpointGone, MemberGone
+from countersign.kernel.http.idempotency import InProgress, KeyReused
+from countersign.kernel.http.problems import InternalError, MethodNotAllowed, NotAcceptable, RouteNotFound
+from countersign.kernel.http.rate_limit import RateLimited
+from countersign.kernel.http.request import BodyTooLarge
+from countersign.kernel.http.response import JSON, Response, encode
+from countersign.kernel.http.routing import Nothing, Route, route
+from countersign.store.apidocs import serving
+from countersign.store.auth.authentication import InsufficientScope, SandboxOnly, Unauthenticated
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.context import Store
+from countersign.store.jobs.job_types import JobCancelled, JobFailed
+from countersign.store.releases.processing.process import ArtifactDamaged
+
+EVERYWHERE: tuple[type[Refused], ...] = (
+    InvalidRequest,
+    Unauthenticated,
+    InsufficientScope,
+    SandboxOnly,
+    NotFound,
+    RouteNotFound,
+    MethodNotAllowed,
+    NotAcceptable,
+    BodyTooLarge,
+    UnsupportedMediaType,
+    KeyReused,
+    InProgress,
+    RateLimited,
+    EndpointGone,
+    MemberGone,
+    InternalError,
+    Unavailable,
+    StorageFull,
+)
+IN_JOBS: tuple[type[Refused], ...] = (JobCancelled, JobFailed, ArchiveRefused, ArchiveUnknown, ArtifactDamaged)
+"""What no answer is, but the `error` of a failed job."""
+
+
+class ProblemTypeNotFound(NotFound):
+    """No problem of the service has this type."""
+
+    resolution = "Use the address in the `type` member of a problem."
+
+
+def types(routes: Iterable[Route[Store]]) -> dict[str, type[Refused]]:
+    """Every problem type by its name in addresses (code with dashes).
+
+    A code that several refusals share is explained by the one that may come from everywhere, not by one feature's.
+    """
+    named = (refusal for each in routes for refusal in each.refusals)
+    return {refusal.code.replace("_", "-"): refusal for refusal in (*named, *IN_JOBS, *EVERYWHERE)}
+
+
+class ProblemType(msgspec.Struct):
+    """What every problem of a type means, and what to do about it."""
+
+    code: str
+    title: str
+    status: int
+    meaning: str
+    resolution: str
+
+
+def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+    """The route of the problem pages of these routes; the sequence may still grow."""
+
+    @cache
+    def known() -> dict[str, type[Refused]]:
+        return types(described)
+
+    async def show_problem_type(call: StoreRequest[Nothing, Nothing]) -> Response:
+        """Explain a problem type."""
+        found = known().get(call.path["type"])
+        if found is None:
+            raise ProblemTypeNotFound("no problem has this type")
+        shown = page_of(found)
+        vary = (("Vary", "Accept"),)
+        if "text/html" not in (call.headers.get("accept") or ""):
+            return serving.answer(encode(shown), headers=vary)
+        body = f"<p><code>{escape(shown.code)}</code>, status {shown.status}</p><p>{escape(shown.meaning)}</p>"
+        page = html.render_page(shown.title, f"{body}<p>{escape(shown.resolution)}</p>")
+        return serving.answer(page, html.HTML, (*vary, html.POLICY))
+
+    return (
+        route(
+            "GET",
+            "/problems/{type}",
+            show_problem_type,
+            answers={200: ProblemType},
+            refusals=(ProblemTypeNotFound,),
+            produces=(JSON, "text/html; charset=utf-8", "text/html"),
+            **serving.OPTIONS,
+        ),
+    )
+
+
+def page_of(refusal: type[Refused]) -> ProblemType:
+    """What a problem's page says."""
+    meaning = " ".join((refusal.__doc__ or "").split())
+    return ProblemType(refusal.code, refusal.title, refusal.status, meaning, refusal.resolution)

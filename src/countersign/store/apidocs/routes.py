@@ -1,0 +1,119 @@
+"""Routes of the documents about the API, with ROOT/.well-known/api-catalog (RFC 9727) and security.txt (RFC 9116)."""
+
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+
+from countersign.kernel import clock
+from countersign.kernel.errors import NotFound
+from countersign.kernel.http.response import JSON, Response, encode
+from countersign.kernel.http.routing import Nothing, Route, route
+from countersign.store.apidocs import manual, openapi, problems, serving
+from countersign.store.apidocs.serving import DocumentOptions
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.context import Store
+
+LINKSET = "application/linkset+json"
+PROFILE = "https://www.rfc-editor.org/info/rfc9727"
+CATALOG_PATH, SECURITY_PATH = serving.DOCUMENTS["api-catalog"], "/.well-known/security.txt"
+VALID = timedelta(days=180)
+_DAY = 86_400 * clock.SECOND
+_PLAIN = "text/plain; charset=utf-8"
+
+
+class NoSecurityContact(NotFound):
+    """The operator has not said whom to tell of a weakness."""
+
+    resolution = "Operators: set COUNTERSIGN_SECURITY_CONTACT to an e-mail or web address."
+
+
+async def show_api_catalog(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """List the APIs here and where each is described."""
+    root = call.context.root_url
+    link = ("Link", f'<{root}{CATALOG_PATH}>; rel="api-catalog"')
+    return serving.answer(encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
+
+
+def api_catalog(store: Store) -> dict[str, object]:
+    """The linkset (RFC 9264 §4.2): the API, its description, its manual, its metadata and its health."""
+    root, base = store.root_url, store.base_url
+    documents = serving.DOCUMENTS
+    return {
+        "linkset": [
+            {"anchor": root + CATALOG_PATH, "item": [{"href": base, "title": store.settings.resource_name}]},
+            {
+                "anchor": base,
+                "service-desc": [{"href": root + documents["openapi"], "type": JSON}],
+                "service-doc": [
+                    {"href": root + documents["wiki"], "type": JSON},
+                    {"href": root + documents["agents"], "type": "text/markdown"},
+                    {"href": root + documents["llms"], "type": "text/plain"},
+                ],
+                "service-meta": [
+                    {"href": f"{root}/.well-known/oauth-protected-resource", "type": JSON},
+                    {"href": f"{root}/.well-known/oauth-authorization-server", "type": JSON},
+                ],
+                "status": [{"href": f"{base}/health", "type": JSON}],
+            },
+        ]
+    }
+
+
+async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Say whom to tell of a weakness, where the operator has named somebody."""
+    store = call.context
+    contacts = contacts_of(store.settings.security_contact)
+    if not contacts:
+        raise NoSecurityContact("this installation names no contact for security reports")
+    # Whole days, so that the file and its ETag stay the same for one.
+    today = clock.Instant(clock.now() // _DAY * _DAY)
+    lines = [
+        *(f"Contact: {each}" for each in contacts),
+        f"Expires: {clock.rfc3339(clock.later(today, seconds=VALID.total_seconds()))}",
+        f"Canonical: {store.root_url}{SECURITY_PATH}",
+        "Preferred-Languages: en",
+    ]
+    return serving.answer(("\n".join(lines) + "\n").encode(), _PLAIN)
+
+
+def contacts_of(setting: str) -> tuple[str, ...]:
+    """The addresses of the setting, in its order, each as the URI that the file asks for."""
+    found = [each for each in re.split(r"[,\s]+", setting) if each]
+    return tuple(each if ":" in each else f"mailto:{each}" if "@" in each else f"https://{each}" for each in found)
+
+
+_LINKED: DocumentOptions = {**serving.OPTIONS, "sends": {**serving.SENDS, 200: (*serving.SENDS[200], "Link")}}
+
+ROUTES = (
+    route(
+        "GET",
+        CATALOG_PATH,
+        show_api_catalog,
+        answers={200: dict},
+        produces=(LINKSET, JSON),
+        **_LINKED,
+    ),
+    route(
+        "GET",
+        SECURITY_PATH,
+        show_security,
+        answers={200: str},
+        refusals=(NoSecurityContact,),
+        produces=(_PLAIN, "text/plain"),
+        **serving.OPTIONS,
+    ),
+)
+
+
+def routes(described: Iterable[Route[Store]]) -> tuple[Route[Store], ...]:
+    """The routes of the documents that describe these routes, and themselves."""
+    every = [*described]
+    own = (
+        *openapi.routes(every),
+        *problems.routes(every),
+        *manual.wiki_routes(every),
+        *manual.llms_routes(every),
+        *ROUTES,
+    )
+    every += own
+    return own

@@ -1,0 +1,326 @@
+"""JSON Schemas of requests and responses, made from the structs, and the members that the API document names."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import msgspec
+from msgspec import inspect
+
+from countersign.kernel.http.response import Uri
+from countersign.kernel.http.routing import OneOf, Route
+from countersign.kernel.http.routing import shapes as shapes_of
+from countersign.store.context import Store
+
+Members: TypeAlias = Mapping[str, bool]
+"""Whether a member is required, by its name."""
+
+OBJECTS: Mapping[str, Members] = {
+    "Product": {"id": True, "slug": True, "title": True, "description": False, "kind": True, "platforms": True},
+    "ProductList": {"items": True, "next_cursor": True},
+    "Release": {"version": True, "channel": True, "published_at": True, "notes": False},
+    "operation": {"method": True, "path": True, "body": False},
+    "result": {"status": True, "body": True},
+    "batch request": {"operations": True},
+    "batch response": {"results": True},
+    "JobStatus": {"job_id": True, "status": True, "progress": False},
+    "problem details": {
+        "type": True,
+        "title": True,
+        "status": True,
+        "detail": True,
+        "instance": False,
+        "code": False,
+        "resolution": False,
+    },
+    "health": {"status": True, "version": False},
+    "info": {"service": True, "version": True, "storage": False},
+    "sandbox metadata": {
+        "sandbox": True,
+        "status": True,
+        "environment": True,
+        "free_tier": False,
+        "self_serve_keys": False,
+    },
+    "sandbox health": {"status": True, "environment": True},
+    "sandbox telemetry": {"status": True, "active_agents": True},
+    "provisioned key": {"status": True, "api_key": True, "self_serve": True, "free_tier": False},
+    "natural-language answer": {"answer": True},
+    "redeem result": {"success": True, "product_id": True},
+    "redeem request": {"code": True},
+    "job request": {"type": True, "payload": True},
+    "ask request": {"query": True},
+    "token request": {"grant_type": False, "assertion": False, "scope": False},
+    "token": {"access_token": True, "token_type": True, "expires_in": True, "scope": True},
+    "registration": {
+        "grant_type": False,
+        "assertion_type": False,
+        "assertion": False,
+        "scope": False,
+        "method": False,
+        "email": False,
+    },
+    "revocation": {"token": False, "token_type_hint": False},
+}
+HELD: Mapping[tuple[str, str], str] = {
+    ("ProductList", "items"): "Product",
+    ("batch request", "operations"): "operation",
+    ("batch response", "results"): "result",
+}
+"""Objects within objects: what the items of a member are."""
+NULLABLE = frozenset({("ProductList", "next_cursor")})
+"""Members that may be null."""
+IN_GENERAL = frozenset({401, 403, 429})
+"""Statuses that the section on errors gives to every endpoint they can arise at."""
+HEADERS = frozenset(
+    {
+        "RateLimit-Limit",
+        "RateLimit-Remaining",
+        "RateLimit-Reset",
+        "Retry-After",
+        "WWW-Authenticate",
+        "Deprecation",
+        "Sunset",
+    }
+)
+"""Headers of answers."""
+
+
+class Endpoint(NamedTuple):
+    """One row of the endpoint table: the names of its parameters, and the objects of its body and answers."""
+
+    parameters: tuple[str, ...] = ()
+    body: str | None = None
+    answers: Mapping[int, str | None] = {}
+
+
+_KEY = "Idempotency-Key"
+
+ENDPOINTS: Mapping[tuple[str, str], Endpoint] = {
+    ("GET", "/health"): Endpoint(("format",), None, {200: "health", 429: "problem details"}),
+    ("GET", "/info"): Endpoint(("format",), None, {200: "info"}),
+    ("GET", "/products"): Endpoint(("cursor", "limit"), None, {200: "ProductList"}),
+    ("GET", "/products/{id}"): Endpoint(("id",), None, {200: "Product", 404: "problem details"}),
+    ("GET", "/products/{id}/releases"): Endpoint(("id",), None, {200: "Release"}),
+    ("GET", "/library"): Endpoint(("limit", "cursor"), None, {200: "Product", 401: "problem details"}),
+    ("POST", "/redeem"): Endpoint((_KEY,), "redeem request", {200: "redeem result"}),
+    ("POST", "/batch"): Endpoint((_KEY,), "batch request", {200: "batch response"}),
+    ("POST", "/jobs"): Endpoint((_KEY,), "job request", {200: "JobStatus", 202: "JobStatus"}),
+    ("GET", "/jobs/{job_id}"): Endpoint(("job_id",), None, {200: "JobStatus"}),
+    ("GET", "/sandbox"): Endpoint(("format",), None, {200: "sandbox metadata"}),
+    ("GET", "/sandbox/api/v1/health"): Endpoint(("format",), None, {200: "sandbox health"}),
+    ("GET", "/sandbox/api/v1/telemetry"): Endpoint(("format",), None, {200: "sandbox telemetry"}),
+    ("GET", "/api/keys"): Endpoint(("tier",), None, {200: "provisioned key"}),
+    ("POST", "/ask"): Endpoint(("stream",), "ask request", {200: "natural-language answer"}),
+    ("GET", "/ask"): Endpoint(("q",), None, {200: "natural-language answer"}),
+    # From the section on authentication.
+    ("POST", "/auth/token"): Endpoint((), "token request", {200: "token"}),
+    ("POST", "/auth/login"): Endpoint((), "token request", {200: "token"}),
+    ("POST", "/auth/register"): Endpoint((), "registration", {200: None}),
+    ("GET", "/auth/me"): Endpoint((), None, {200: None}),
+    ("POST", "/auth/revoke"): Endpoint((), "revocation", {200: None}),
+    ("GET", "/auth/authorize"): Endpoint((), None, {200: None}),
+    ("POST", "/healthz"): Endpoint((), None, {202: None}),
+}
+UNSAID = Endpoint((), None, {200: None})
+"""An endpoint that the document names without saying more."""
+
+
+Document: TypeAlias = dict[str, Any]
+
+ADDITION = "x-addition"
+_REFERENCE = "#/components/schemas/{name}"
+_UNTYPED: Mapping[object, Document] = {str: {"type": "string"}, bytes: {}, dict: {"type": "object"}}
+
+
+class FaultShown(msgspec.Struct, omit_defaults=True):
+    """One thing wrong with the input: a parameter, or a member of the body by its JSON pointer (RFC 6901)."""
+
+    detail: str
+    parameter: str | None = None
+    pointer: str | None = None
+
+
+class Problem(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """Problem details (RFC 9457); `message` repeats `detail`, so that both documented error shapes hold, and `error`
+    and `error_description` say it in the words of OAuth. Some problems have further members."""
+
+    type: Uri
+    title: str
+    status: int
+    detail: str
+    instance: Uri | None = None
+    code: str
+    message: str
+    resolution: str | None = None
+    error: str
+    error_description: str
+    errors: list[FaultShown] | None = None
+
+
+class OAuthError(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """An error of the OAuth endpoints (RFC 6749 §5.2), which is the short error shape as well."""
+
+    error: str
+    error_description: str
+    code: str
+    message: str
+    resolution: str | None = None
+
+
+class Schemas:
+    """The schemas of a set of routes; `components` are those that others refer to by name."""
+
+    def __init__(self, routes: Iterable[Route[Store]], sent: Sequence[type[msgspec.Struct]] = ()) -> None:
+        """`sent` are shapes that the service sends beside its answers."""
+        listed = tuple(routes)
+        bodies = [each.body for each in listed if each.body is not None]
+        answers = [shape for each in listed for shape in shapes_of(each.answers) if shape not in _UNTYPED] + [*sent]
+        shapes = list(dict.fromkeys((Problem, OAuthError, *bodies, *answers)))
+        found, self.components = msgspec.json.schema_components(shapes, ref_template=_REFERENCE)
+        self._by_shape = dict(zip(shapes, found, strict=True))
+        received = _structs(bodies)
+        for struct in _structs((Problem, OAuthError, *answers)) - received:
+            _as_sent(self.components[_name_of(struct, self.components)], struct)
+        self._mark(listed)
+        for schema in self.components.values():
+            schema["description"] = " ".join(schema.get("description", "").split())
+            _say_plainly(schema)
+
+    def of(self, shape: object) -> Document:
+        """The schema of a body or an answer."""
+        if isinstance(shape, OneOf):
+            return {"anyOf": [self.of(each) for each in shape]}
+        return _UNTYPED[shape] if shape in _UNTYPED else self._by_shape[shape]
+
+    def _mark(self, routes: Iterable[Route[Store]]) -> None:
+        """Mark what the API document does not name, and require of its objects what it requires."""
+        known: dict[str, str] = {}
+        self._name(known, Problem, "problem details")
+        for each in routes:
+            entry = ENDPOINTS.get((each.method, each.path), UNSAID)
+            self._name(known, each.body, entry.body)
+            for status, name in entry.answers.items():
+                self._name(known, each.answers.get(status), name)
+        for name, schema in self.components.items():
+            if name in known:
+                _mark_members(schema, known[name])
+            else:
+                schema[ADDITION] = True
+
+    def _name(self, known: dict[str, str], shape: object, called: str | None) -> None:
+        """Note which object of the API document a shape is."""
+        if shape is not None and called is not None:
+            self._follow(known, self.of(shape), called)
+
+    def _follow(self, known: dict[str, str], schema: Document, called: str) -> None:
+        """Note which object a schema is (of several, the first), or the items of it are, and what its parts are."""
+        first: Document = schema.get("anyOf", [schema])[0]
+        name = str(first.get("items", first).get("$ref", "")).rpartition("/")[2]
+        if not name or name in known:
+            return
+        known[name] = called
+        for (outer, member), inner in HELD.items():
+            if outer == called:
+                self._follow(known, self.components[name]["properties"][member], inner)
+
+
+def parameters(shape: type[msgspec.Struct]) -> tuple[Mapping[str, Document], frozenset[str]]:
+    """The schemas of query parameters by name, and which of them are required. None of them can be null."""
+    _, components = msgspec.json.schema_components([shape], ref_template=_REFERENCE)
+    schema = components[shape.__name__]
+    _say_plainly(schema)
+    members: Mapping[str, Document] = schema.get("properties", {})
+    return {name: _without_null(each) for name, each in members.items()}, frozenset(schema.get("required", ()))
+
+
+def _name_of(struct: type[msgspec.Struct], components: Mapping[str, Document]) -> str:
+    """What a struct is called among the components: its own name, or the whole one where several share that."""
+    whole = re.sub(r"[^a-zA-Z0-9.\-_]", "_", f"{struct.__module__}.{struct.__qualname__}")
+    return struct.__name__ if struct.__name__ in components else whole
+
+
+def _structs(shapes: Iterable[object]) -> set[type[msgspec.Struct]]:
+    """Every struct that the shapes are made of."""
+    found: set[type[msgspec.Struct]] = set()
+    waiting: list[Any] = [*inspect.multi_type_info(shapes)]
+    while waiting:
+        kind = waiting.pop()
+        if isinstance(kind, inspect.StructType):
+            if kind.cls in found:
+                continue
+            found.add(kind.cls)
+            waiting += (field.type for field in kind.fields)
+        for name in ("type", "item_type", "value_type"):
+            waiting += [getattr(kind, name)] if hasattr(kind, name) else []
+        for name in ("types", "item_types"):
+            waiting += getattr(kind, name, ())
+    return found
+
+
+def _as_sent(schema: Document, struct: type[msgspec.Struct]) -> None:
+    """Say of an answer's struct what is sent: members with a default are left out, or are always there."""
+    members: dict[str, Document] = schema["properties"]
+    for each in msgspec.structs.fields(struct):
+        if each.required or each.default is msgspec.UNSET:
+            continue
+        if struct.__struct_config__.omit_defaults:
+            members[each.encode_name] = _without_null(members[each.encode_name])
+        else:
+            members[each.encode_name].pop("default", None)
+            schema.setdefault("required", []).append(each.encode_name)
+
+
+def _without_null(schema: Document) -> Document:
+    """The schema without null, and without a default that is."""
+    said = {name: value for name, value in schema.items() if name != "anyOf" and (name, value) != ("default", None)}
+    parts = cast("list[Document]", schema.get("anyOf", []))
+    left = [part for part in parts if part.get("type") != "null"]
+    if len(left) == 1:
+        return {**left[0], **said}
+    return {**said, "anyOf": left} if left else said
+
+
+def _mark_members(schema: Document, called: str) -> None:
+    documented = OBJECTS[called]
+    members: dict[str, Document] = schema["properties"]
+    for name, member in members.items():
+        if name not in documented:
+            # Beside a reference, siblings say more (JSON Schema 2020-12).
+            member[ADDITION] = True
+        elif (called, name) not in NULLABLE:
+            # The first way to say it is the document's.
+            for part in member.get("anyOf", ())[1:]:
+                part[ADDITION] = True
+    optional = {name for name, is_required in documented.items() if not is_required}
+    schema["required"] = [name for name in schema.get("required", ()) if name not in optional]
+
+
+def _say_plainly(schema: Document) -> None:
+    """Say the same of every part in words that all readers of descriptions know."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, dict):
+            part = cast("Document", here)
+            _say_of_part(part)
+            waiting += part.values()
+        elif isinstance(here, list):
+            waiting += cast("list[object]", here)
+
+
+def _say_of_part(part: Document) -> None:
+    """Say of an enumeration of texts that it is one, and of a fixed row of values, by `items`, what these may be."""
+    values = part.get("enum")
+    if isinstance(values, list) and all(isinstance(each, str) for each in cast("list[object]", values)):
+        part.setdefault("type", "string")
+    row: list[Document] = part.pop("prefixItems", [])
+    if row:
+        kinds = [each for number, each in enumerate(row) if each not in row[:number]]
+        part["items"] = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+
+
+def is_documented(route: Route[Store], status: int) -> bool:
+    """Whether the API document names this status of the route's."""
+    entry = ENDPOINTS.get((route.method, route.path), UNSAID)
+    return route.documented and (status in entry.answers or status in IN_GENERAL)

@@ -1,0 +1,218 @@
+"""The store put together: its features' routes, the application made of them, and what is done now and then."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+
+from countersign.kernel import telemetry
+from countersign.kernel.concurrency import periodic
+from countersign.kernel.errors import Refused
+from countersign.kernel.http import exchange, idempotency
+from countersign.kernel.http.app import App, Policy
+from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimiter
+from countersign.kernel.http.routing import Route
+from countersign.kernel.webhooks import outbox, sender
+from countersign.settings import Settings
+from countersign.store import batch, events, library, lifespan, webhooks
+from countersign.store import signing_keys as signing
+from countersign.store.apidocs import health
+from countersign.store.apidocs import routes as documents
+from countersign.store.ask import routes as ask
+from countersign.store.auth import api_keys, org_routes, queries
+from countersign.store.auth import api_keys as key_routes
+from countersign.store.auth import email_verification as links
+from countersign.store.auth import routes as accounts
+from countersign.store.auth import routes as identity
+from countersign.store.auth.agents import registrations, routes
+from countersign.store.auth.agents import routes as agents
+from countersign.store.auth.authentication import Gate
+from countersign.store.auth.identity_providers import trusted_issuers as issuers
+from countersign.store.auth.oauth import authorization_code, consents, dynamic_clients
+from countersign.store.auth.oauth import routes as oauth
+from countersign.store.catalog import routes as catalog
+from countersign.store.context import PREFIX, Store
+from countersign.store.jobs import queries as job_table
+from countersign.store.jobs import routes as jobs
+from countersign.store.jobs.job_types import AnyJobType
+from countersign.store.redeem import issue
+from countersign.store.redeem import routes as redeem
+from countersign.store.releases import artifact_routes as builds
+from countersign.store.releases import blob_gc, media
+from countersign.store.releases import delivery_routes as delivery
+from countersign.store.releases import routes as publishing
+from countersign.store.releases.processing import chunk_gc, types
+from countersign.store.releases.processing import draft_removal as processing
+from countersign.store.sandbox import folders, template
+from countersign.store.sandbox import routes as sandbox
+from countersign.store.sandbox.dependencies import Parts
+from countersign.store.sandbox.router import Front
+from countersign.store.tools import routes as tools
+
+COLLECT_EVERY_S = 300
+
+JOB_TYPES: tuple[AnyJobType, ...] = types.TYPES
+
+_FEATURES: tuple[Route[Store], ...] = (
+    *health.ROUTES,
+    *health.HOME_ROUTES,
+    *catalog.ROUTES,
+    *publishing.ROUTES,
+    *media.ROUTES,
+    *builds.ROUTES,
+    *processing.ROUTES,
+    *delivery.ROUTES,
+    *library.ROUTES,
+    *redeem.ROUTES,
+    *batch.ROUTES,
+    *jobs.routes(JOB_TYPES),
+    *ask.ROUTES,
+    *identity.ROUTES,
+    *oauth.ROUTES,
+    *agents.ROUTES,
+    *org_routes.ROUTES,
+    *signing.ROUTES,
+    *webhooks.ROUTES,
+    *routes.SECURITY_EVENT_ROUTES,
+    *accounts.routes(registrations.revoke_all_of),
+    *key_routes.ROUTES,
+    *sandbox.ROUTES,
+)
+ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES, ask.TOOLS))
+
+
+@asynccontextmanager
+async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> AsyncGenerator[Store]:
+    """A store to serve, as `opening.opened` makes it; who used it is written down when the block is left.
+
+    Raises:
+        BadSetting, Unavailable: as there.
+    """
+    async with lifespan.opened(settings, root_url, is_loopback=is_loopback) as store:
+        try:
+            yield store
+        finally:
+            try:
+                await _record_uses(store)
+            except Refused as refused:
+                # A disk that is full or has failed keeps nobody from stopping.
+                telemetry.logger("store").warning("who used it last was not written down", reason=refused.detail)
+
+
+def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Sequence[str] = ()) -> Front:
+    """The store's HTTP application: every feature's routes, the documents made from them, and the sandbox in which the
+    same routes work on other data. `workers` is the command of a process that works on the sandbox's jobs."""
+    put_together = Parts(
+        opening=lambda settings, root_url, is_loopback: opened(settings, root_url, is_loopback=is_loopback),
+        application=lambda data_set: _application(data_set, routes, store.root_url, "sandbox"),
+        template=template.template(lifespan.MIGRATIONS),
+        workers=workers,
+    )
+    app = _application(store, routes, store.root_url)
+    return Front(app, store, put_together, _limiter(store), exchange.configured_proxies(store.settings))
+
+
+def _application(
+    store: Store, routes: Sequence[Route[Store]], problems_url: str, service: str = "distribution"
+) -> App[Store]:
+    settings = store.settings
+    policy = Policy(
+        root_url=problems_url,
+        prefix=PREFIX,
+        service=service,
+        trusted_proxies=exchange.configured_proxies(settings),
+        log_requests=settings.log_requests,
+        pages_bytes=settings.page_cache_mib << 20,
+        max_age_s=settings.catalog_max_age_s,
+    )
+    return App(
+        _all_routes() if routes is ROUTES else _with_documents(routes),
+        store,
+        database=store.database,
+        authenticator=Gate(store),
+        limiter=_limiter(store),
+        versions=store.versions,
+        policy=policy,
+    )
+
+
+@cache
+def _all_routes() -> tuple[Route[Store], ...]:
+    """The store's routes with their documents: the same for the store and for each data set of its sandbox."""
+    return _with_documents(ROUTES)
+
+
+def _with_documents(routes: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
+    return (*routes, *documents.routes(routes))
+
+
+def _limiter(store: Store) -> RateLimiter:
+    settings = store.settings
+    quotas = {
+        "anonymous": settings.rate_anonymous,
+        "community": settings.rate_community,
+        "agent": settings.rate_agent,
+        "person": settings.rate_person,
+        "token": settings.rate_token,
+        DOCUMENTS: settings.rate_documents,
+    }
+    return RateLimiter(store.counters, quotas, _ways_up(store))
+
+
+def _ways_up(store: Store) -> dict[str, str]:
+    """How a caller gets a higher quota than that of an address, or of a lesser key."""
+    settings = store.settings
+    lower = {"anonymous": settings.rate_anonymous, "community": settings.rate_community}
+    way = (
+        f"A free key raises the limit to {settings.rate_agent} requests a minute: GET {store.problems_root}/api/keys?"
+        "tier=agent, then send its api_key as X-API-Key."
+    )
+    return {quota: way for quota, limit in lower.items() if limit < settings.rate_agent}
+
+
+@asynccontextmanager
+async def tended(store: Store) -> AsyncGenerator[None]:
+    """While the block lasts, webhooks are sent, and what has expired is removed every few minutes; at its begin, what
+    an earlier server left of the sandbox. Data sets of the sandbox are not tended: nothing leaves them."""
+    await asyncio.to_thread(folders.clean, Path(store.settings.data))
+    async with (
+        periodic(lambda: tend(store), every_s=COLLECT_EVERY_S),
+        sender.send_deliveries(events.outbox_of(store)),
+    ):
+        yield
+
+
+async def tend(store: Store) -> None:
+    """Remove what has expired: uploads, unused blobs, abandoned code batches, old idempotency records, sessions, codes
+    and tokens of others, mailed links, registrations, OAuth clients that registered themselves, keys, deliveries of
+    webhooks, data sets of the sandbox; and write down when agents and keys were last used."""
+    # First, so that no key is forgotten that was just used.
+    await _record_uses(store)
+    await chunk_gc.sweep(store)
+    await blob_gc.collect(store)
+    await issue.collect_abandoned(store)
+    async with store.database.transaction() as transaction:
+        await idempotency.forget_old(transaction)
+        await queries.forget_old_sessions(transaction)
+        await queries.forget_old_revocations(transaction)
+        await issuers.forget_old_tokens(transaction)
+        await authorization_code.forget_old(transaction)
+        await registrations.forget_old(transaction)
+        await dynamic_clients.forget_unused(transaction)
+        await dynamic_clients.end_idle(transaction, store.settings.dynamic_client_days)
+        await links.forget_old(transaction)
+        await job_table.forget_old(transaction, store.settings.job_days)
+        await api_keys.forget_unused(transaction, store.settings.key_days)
+        await outbox.forget_old(transaction, store.settings.webhook_days)
+    await asyncio.to_thread(folders.sweep, Path(store.settings.data), store.settings.sandbox_idle_s)
+
+
+async def _record_uses(store: Store) -> None:
+    """Write down when agents and clients were last used, as far as this worker knows."""
+    used = store.uses.taken()
+    if used:
+        async with store.database.transaction() as transaction:
+            await registrations.record_uses(transaction, used)
+            await consents.record_uses(transaction, used)
+            await api_keys.record_uses(transaction, used)

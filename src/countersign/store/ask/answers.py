@@ -1,0 +1,170 @@
+"""A question to its answer, which is made of nothing but the rows that its filter finds.
+
+`answered`: every word that has a meaning was used. `partial`: the rows of what was understood, with the words that were
+not used. `refused`: with the reason.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from msgspec.structs import astuple, replace
+
+from countersign.kernel import clock
+from countersign.store.ask.conditions import SLOT_OF_FIELD
+from countersign.store.ask.lexicon import DENIALS
+from countersign.store.ask.parser import OF_OTHERS, Reading, read
+from countersign.store.catalog import filter_queries
+from countersign.store.catalog.filter import Filter, Values, conditions, described, fault, joined, with_slots
+from countersign.store.catalog.filter_answers import FilterAnswer, answer_of, quoted, unable
+from countersign.store.catalog.filter_queries import facts
+from countersign.store.context import Store
+
+MAX_BEFORE = 5
+"""Questions before this one that are read."""
+MAX_SUGGESTIONS = 3
+CORRECTED, BY_MODEL, PARTIAL = 0.8, 0.6, 0.5
+"""How sure an answer is of what was asked."""
+CAN_ANSWER = (
+    "I answer from the catalog: which products and releases there are, or how many, by kind, platform, channel, tag, "
+    "license and date; what a product is, who publishes it and what changed."
+)
+_WEIGHTS = {"text": 0, "title": 0, "version": 0, "tag": 2, "org": 2, "license": 2, "product": 2}
+"""How much a condition says of what was meant, where other words were not used."""
+_REVERSING = frozenset(["only", "or", *DENIALS, *SLOT_OF_FIELD, *OF_OTHERS])
+"""What a list cannot leave out: a denial, a choice, and a field that is asked for instead of products."""
+
+
+class Answered(FilterAnswer, frozen=True):
+    """A question answered. `candidates` are titles that could be meant, `unused` the words that were not used."""
+
+    confidence: float = 1.0
+    suggestions: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+
+
+async def answer(
+    store: Store, question: str, now: clock.Instant, previous: Sequence[str] = (), *, with_model: bool = False
+) -> Answered:
+    """The answer to the question as of `now`, out of what anybody may see in the catalog. `previous` are the questions
+    before it, the oldest first; `with_model`: the configured model reads it whatever the rules understand."""
+    at = datetime.fromtimestamp(now / 1_000_000, UTC)
+    base: Filter | None = None
+    for earlier in previous[-MAX_BEFORE:]:
+        base = (await read(store.database, earlier, at, base)).filter
+    reading = await read(store.database, question, at, base)
+    found = await _outcome(store, reading, at)
+    is_settled = reading.beyond or (found.status == "answered" and not with_model)
+    if is_settled or not store.settings.ask_model_url:
+        return found
+    # Imported here: few have a model, and what speaks to it makes every start a tenth of a second longer.
+    from countersign.store.ask import model
+
+    filter = await model.filter_of(store, question, at)
+    return found if filter is None else replace(await of_filter(store, filter), confidence=BY_MODEL)
+
+
+async def _outcome(store: Store, reading: Reading, at: datetime) -> Answered:
+    """The answer to what was read, with the words that were not used, or the reason why there is none."""
+    filter, unused = reading.filter, tuple(dict.fromkeys([*reading.guards, *reading.unused]))
+    reason = _reason(reading, unused)
+    found = Answered("") if reason else await of_filter(store, filter)
+    if not reason and (not unused or found.status == "refused"):
+        return await _with_candidates(store, reading, found)
+    suggestions = await _suggestions(store, filter, at)
+    if found.total:
+        text = f"Read as: {described(filter)}. Not used: {quoted(unused)}. {found.text}"
+        return replace(found, status="partial", text=text, confidence=PARTIAL, suggestions=suggestions, unused=unused)
+    # What was not used may be why nothing fits.
+    reason = reason or _not_known(unused)
+    could = f"You could ask: {quoted(suggestions, '; ')}." if suggestions else CAN_ANSWER
+    return replace(_refused(f"{reason}. {could}"), suggestions=suggestions, unused=unused)
+
+
+async def of_filter(store: Store, filter: Filter) -> Answered:
+    """The answer to a filter."""
+    return Answered(*astuple(await answer_of(store, filter)))
+
+
+def _refused(reason: str) -> Answered:
+    return Answered(unable(reason), status="refused", confidence=0.0)
+
+
+def _not_known(words: Sequence[str]) -> str:
+    return f"I do not know what {quoted(words)} means here"
+
+
+def _reason(reading: Reading, unused: Sequence[str]) -> str:
+    """Why there is no answer; empty where there is one."""
+    if reading.beyond:
+        return f"the catalog has nothing about {joined(list(dict.fromkeys(reading.beyond)), 'or')}"
+    if reading.unknown:
+        return f'the catalog has nothing called "{reading.unknown}"'
+    if unused and (_is_turned_round(reading) or not _is_worth_telling(reading)):
+        return _not_known(unused)
+    is_empty = replace(with_slots(reading.filter, version=Values()), limit=None) == Filter()
+    return fault(reading.filter) or ("I do not understand what is asked for" if is_empty else "")
+
+
+async def _with_candidates(store: Store, reading: Reading, found: Answered) -> Answered:
+    """The answer with the titles that could be meant where there are several."""
+    if reading.is_about_text and found.total > 1 and [name for name, _ in conditions(reading.filter)] == ["text"]:
+        # "What is Slow?"
+        near = await facts(store.database, [source.product for source in found.sources[:MAX_SUGGESTIONS]])
+        return replace(found, confidence=CORRECTED, candidates=tuple(each.detail.title for each in near))
+    return _corrected(reading, found) if reading.corrected else found
+
+
+def _corrected(reading: Reading, found: Answered) -> Answered:
+    """The answer with the name that was taken, and the others that fit too."""
+    several = [each for each in reading.corrected if each.others]
+    text = found.text
+    if several:
+        taken = joined([f'"{each.written}" as {each.title}' for each in several])
+        others = joined([other for each in several for other in each.others])
+        text += f" (I read {taken}; {others} would fit too.)"
+    candidates = tuple(title for each in several for title in (each.title, *each.others))
+    return replace(found, confidence=CORRECTED, text=text, candidates=candidates)
+
+
+def _is_turned_round(reading: Reading) -> bool:
+    """Whether the words that were not used could mean the opposite of the answer. Of a list of products, a comparison
+    or a number among them could only make it shorter."""
+    filter = reading.filter
+    is_list = filter.answer == "list" and filter.find == "products" and not filter.where.product
+    return bool(reading.guards) and (not is_list or not _REVERSING.isdisjoint(reading.guards))
+
+
+def _is_worth_telling(reading: Reading) -> bool:
+    """Whether the rows of a reading that did not use every word are of use: there are two conditions at least, and it
+    is not one product of which something else was asked."""
+    filter = reading.filter
+    weights = [_WEIGHTS.get(name, 1) for name, _ in conditions(filter)]
+    weight = sum(weights) + bool(filter.since or filter.until) + (filter.find != "products")
+    is_list = filter.answer == "list" and (len(filter.where.product.any) != 1 or filter.order in ("newest", "oldest"))
+    is_of_products = filter.answer == "fields" and bool(filter.fields or reading.is_about_text)
+    return weight > 1 and (is_list or is_of_products or filter.answer == "compare")
+
+
+async def _suggestions(store: Store, filter: Filter, at: datetime) -> tuple[str, ...]:
+    """Questions about what was understood, each of which was tried and has an answer."""
+    plain = Filter(where=filter.where, since=filter.since, until=filter.until, when=filter.when, channel=filter.channel)
+    plain = with_slots(plain, version=Values())
+    if not any(conditions(plain)):
+        return ()
+    tried: list[str] = []
+    for question in await _questions(store, plain):
+        reading = await read(store.database, question, at)
+        is_same = plain.where.product.any or reading.filter.where == plain.where
+        if reading.is_whole and is_same and await filter_queries.has_rows(store.database, reading.filter):
+            tried.append(question)
+    return tuple(tried)
+
+
+async def _questions(store: Store, plain: Filter) -> list[str]:
+    titles = [each.detail.title for each in await facts(store.database, plain.where.product.any)]
+    if not titles:
+        return [f"Which {described(plain)} are there?", f"How many {described(plain)} are there?"]
+    if len(titles) > 1:
+        return [f"Compare {joined(titles)}"]
+    return [f"What is {titles[0]}?", f"What is the newest version of {titles[0]}?", f"What changed in {titles[0]}?"]

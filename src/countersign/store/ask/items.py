@@ -1,0 +1,403 @@
+"""What the words of a question are: names of the catalog, times, phrases of the lexicon, words of the catalog's texts.
+
+Each word belongs to the longest item that begins with it or before it. A word that is none of these is looked for with
+a typing error in it; what is still unknown is kept, since an answer has to say what it does not use.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple, get_args
+
+from countersign.kernel.database.port import Database
+from countersign.store.ask import dates
+from countersign.store.ask.lexicon import (
+    IGNORED,
+    KEYS,
+    KNOWN_WORDS,
+    MAX_PHRASE,
+    WORDS,
+    Meaning,
+    Token,
+    respelled,
+)
+from countersign.store.ask.scope import Item, Scope
+from countersign.store.catalog import names
+from countersign.store.catalog.filter import KNOWN, By, FieldName
+from countersign.store.catalog.filter_queries import forms
+from countersign.store.catalog.names import Name
+from countersign.store.catalog.words import words as terms_of
+
+MAX_UNKNOWN = 12
+"""Words of a question that are looked up when nothing else is known of them."""
+MAX_NAMES = 12
+"""Runs of words of a question that are looked up as mistyped names."""
+MAX_WORDS_OF_VALUE = 6
+MAX_WORDS_OF_NAME = 8
+MAX_SPANS = 300
+MAX_NAME_LENGTH = 100
+_ENDS_OF_NAMES = frozenset(",;()?=<>|")
+_BEFORE_WORDS = frozenset(
+    str.split("about featuring involving mention mentions mentioning containing contain contains word")
+)
+_BEFORE_TOPICS = _BEFORE_WORDS | {"with", "on", "for", "of", "to"}
+_ARTICLES = frozenset(str.split("the a an our my your this"))
+_PRIORITY = {
+    "product": 4, "org": 3, "time": 2, "license": 2, "word": 1, "tag": 0, "quoted": 0, "beyond": -1, "number": -2
+}  # fmt: skip
+"""What a run of words is, where it could be several things: the higher."""
+_OPERATORS = frozenset(["=", ":", "!=", ">", "<", ">=", "<="])
+_COMPARISONS = frozenset([">", "<", ">=", "<="])
+_SIGNS = {"since": ">=", "until": "<=", "dated": "="}
+"""How the keys of dates compare, where they are written with `=`."""
+_JOINTS = {"|": "or", "or": "or", "&": "and", "&&": "and", "||": "or", "and": "and", "+": "and", ",": "or", "/": "or"}
+_OPENING, _CLOSING = frozenset("[({"), frozenset("])}")
+_ALLOWED: dict[str, tuple[str, ...]] = {
+    **KNOWN,
+    "find": ("products", "releases", "publishers"),
+    "answer": ("list", "count", "exists", "fields", "compare", "breakdown"),
+    "order": ("title", "newest", "oldest", "releases", "platforms", "products"),
+    "by": get_args(By),
+    "when": ("any", "first", "last", "none"),
+    "fields": get_args(FieldName),
+    "limit": tuple(map(str, range(1, 101))),
+}
+"""The keys whose values are fixed."""
+
+
+class Corrected(NamedTuple):
+    """A name that was read as another: as written, as read, and the other titles that fit too."""
+
+    written: str
+    title: str
+    others: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Recognition:
+    """The items from left to right; the words that are none, the name of nothing in the catalog, corrected names, and
+    whether one of the words is in a text of the catalog."""
+
+    items: list[Item]
+    unused: list[str] = field(default_factory=list[str])
+    unknown: str = ""
+    corrected: list[Corrected] = field(default_factory=list[Corrected])
+    is_in_texts: bool = False
+
+
+async def recognize(database: Database, question: str, tokens: list[Token], now: datetime) -> Recognition:
+    """What the tokens of the question are."""
+    exact = await names.exact(database, spans(question, tokens))
+    recognition = Recognition(known_items(question, tokens, exact, now))
+    recognition.unknown = _unknown_name(recognition.items, exact)
+    taken = {(item.value, item.start, item.end) for item in recognition.items if item.slot == "product"}
+    for name in exact:
+        if name.others and (name.value, name.start, name.end) in taken:
+            recognition.corrected.append(Corrected(name.title, f"{name.title} ({name.value})", name.others))
+    await _Unknown(database, question, tokens, recognition).look_up()
+    recognition.items.sort(key=lambda item: item.start)
+    return recognition
+
+
+def _unknown_name(items: Sequence[Item], exact: Sequence[Name]) -> str:
+    """The first name after a key that nothing in the catalog has."""
+    known = {name.value for name in exact}
+    named = [str(item.value) for item in items if item.is_pair and item.slot in ("product", "org")]
+    return next((name for name in named if name not in known), "")
+
+
+def known_items(question: str, tokens: list[Token], exact: Sequence[Name], now: datetime) -> list[Item]:
+    """The items that need no guess, from left to right."""
+    return _Known(question, tokens, exact, now).items
+
+
+def spans(question: str, tokens: Sequence[Token]) -> list[names.Span]:
+    """Runs of words that could be a name, the longest first; a bounded number of them."""
+    runs: list[names.Span] = []
+    for start, first in enumerate(tokens):
+        if first.is_mark:
+            continue
+        for end in range(start + 1, min(len(tokens), start + MAX_WORDS_OF_NAME) + 1):
+            last = tokens[end - 1]
+            if last.word in _ENDS_OF_NAMES or last.end - first.start > MAX_NAME_LENGTH:
+                break
+            if not last.is_mark:
+                runs.append(names.Span(start, end, question[first.start : last.end]))
+    runs.sort(key=lambda run: run.start - run.end)
+    return runs[-MAX_SPANS:]
+
+
+Candidate = tuple[int, Item]
+
+
+class _Question:
+    """The words of a question, as they are written."""
+
+    def __init__(self, question: str, tokens: list[Token]) -> None:
+        self._question, self._tokens = question, tokens
+
+    def _text(self, start: int, end: int) -> str:
+        return self._question[self._tokens[start].start : self._tokens[end - 1].end]
+
+    def _word(self, at: int) -> str:
+        return self._tokens[at].word if at < len(self._tokens) else ""
+
+    def _is_capital(self, at: int) -> bool:
+        return at > 0 and self._question[self._tokens[at].start].isupper()
+
+
+class _Known(_Question):
+    def __init__(self, question: str, tokens: list[Token], exact: Sequence[Name], now: datetime) -> None:
+        super().__init__(question, tokens)
+        self._now = now
+        self._words = [token.word for token in tokens]
+        self._names: dict[int, list[Name]] = {}
+        self.items: list[Item] = []
+        for name in exact:
+            self._names.setdefault(name.start, []).append(name)
+        at = 0
+        while at < len(tokens):
+            at = self._pair(at) or self._longest(at)
+
+    def _longest(self, at: int) -> int:
+        candidates = [*self._named(at), *self._of_lexicon(at), *self._time(at)]
+        if not candidates:
+            return at + 1
+        self.items.append(max(candidates, key=lambda candidate: (candidate[1].end, candidate[0]))[1])
+        return self.items[-1].end
+
+    def _named(self, at: int) -> Iterable[Candidate]:
+        for name in self._names.get(at, ()):
+            mark = self._words[name.end] if name.end + 1 < len(self._words) else ""
+            ends_in_mark = mark in ("?", "!") and name.title.endswith(mark)
+            priority = self._priority(name, at)
+            if name.slot == "tag" and (self._is_verb(at) or self._is_of_identifier(name)):
+                continue
+            yield priority, Item(name.slot, name.value, at, name.end + ends_in_mark)
+
+    def _is_of_identifier(self, name: Name) -> bool:
+        """Whether the word is a part of an identifier: of `search_products(`."""
+        return self._question[self._tokens[name.end - 1].end :][:1] in ("_", "(")
+
+    def _is_verb(self, at: int) -> bool:
+        """Whether a word that is a tag too says what the asker does: "I search a tool", "I am drawing"."""
+        word, before = self._words[at], {*self._words[:at][-1:]}
+        is_doing = word.endswith("ing") and bool({"am", "are", "i'm", "im", "we're"} & before)
+        return is_doing or (word in IGNORED and bool({"i", "we"} & before))
+
+    def _priority(self, name: Name, at: int) -> int:
+        if name.slot == "tag":
+            last = self.items[-1] if self.items else Item("", "", -1, -1)
+            following = WORDS.get(tuple(self._words[name.end : name.end + 1]), Meaning("", ""))
+            is_meant = (last.value, last.end) == ("tags", at) or following.slot == "kind"
+            return 5 if is_meant else _PRIORITY["tag"]
+        is_word = name.end == at + 1 and self._words[at] in KNOWN_WORDS and not self._is_capital(at)
+        # A title that is an ordinary word: meant as the word.
+        return -1 if name.slot == "product" and is_word else _PRIORITY[name.slot]
+
+    def _of_lexicon(self, at: int) -> Iterable[Candidate]:
+        token = self._tokens[at]
+        if token.is_quoted:
+            yield _PRIORITY["quoted"], Item("quoted", self._text(at, at + 1), at, at + 1)
+            return
+        meaning, end = self._meaning(at)
+        if meaning is not None:
+            yield _PRIORITY.get(meaning.slot, _PRIORITY["word"]), Item(meaning.slot, meaning.value, at, end)
+
+    def _meaning(self, at: int) -> tuple[Meaning | None, int]:
+        """The meaning of the longest phrase that begins here, and where it ends."""
+        for size in range(min(MAX_PHRASE, len(self._words) - at), 0, -1):
+            meaning = WORDS.get(tuple(self._words[at : at + size]))
+            if meaning is not None:
+                return meaning, at + size
+        return None, at
+
+    def _time(self, at: int) -> Iterable[Candidate]:
+        time = dates.found(self._words, at, self._now)
+        if time is not None:
+            yield _PRIORITY["time"], Item("time", time.range, at, time.end)
+        elif self._words[at].removeprefix("v")[:1].isdigit():
+            yield _PRIORITY["number"], Item("number", self._words[at], at, at + 1)
+
+    def _key(self, at: int) -> tuple[str, int]:
+        """The key that is written here, and the place of the operator after it."""
+        for size in (3, 2, 1):
+            key = KEYS.get(tuple(self._words[at : at + size]))
+            if key and self._word(at + size) in _OPERATORS:
+                return key, at + size
+        return "", at
+
+    def _pair(self, at: int) -> int:
+        """Take a key, an operator and values where they begin here; the place after them, or 0."""
+        key, place = self._key(at)
+        if not key:
+            return 0
+        begin = place + 1 + (self._word(place + 1) in _OPERATORS)
+        sign = self._words[begin - 1]
+        if key in _SIGNS:
+            return self._dated_pair(key, sign, at, begin)
+        # A key before a key is a label: "search: kind=app".
+        return begin if self._key(begin)[0] else self._valued_pair(key, sign, at, begin)
+
+    def _valued_pair(self, key: str, sign: str, at: int, begin: int) -> int:
+        """Take the values after a key."""
+        values = self._values(key, begin) if key == "version" or sign not in _COMPARISONS else []
+        joint = _JOINTS[self._word(values[0][1])] if len(values) > 1 else ""
+        compared = sign if sign in _COMPARISONS else ""
+        self.items += [Item(key, compared + value, at, end, sign == "!=", joint, is_pair=True) for value, end in values]
+        end = values[-1][1] if values else 0
+        return end + (end > 0 and self._word(end) in _CLOSING)
+
+    def _values(self, key: str, at: int) -> list[tuple[str, int]]:
+        """The values that are written here, and where each ends."""
+        value, end = self._value(key, at + (self._word(at) in _OPENING))
+        if not value:
+            return []
+        is_joined = self._word(end) in _JOINTS and not self._key(end + 1)[0]
+        return [(value, end), *(self._values(key, end + 1) if is_joined else ())]
+
+    def _value(self, key: str, at: int) -> tuple[str, int]:
+        """The first value of the key that is written here, and where it ends; empty where there is none."""
+        limit = min(len(self._words), at + MAX_WORDS_OF_VALUE)
+        last = next(filter(self._ends_value, range(at, limit)), limit)
+        found = self._known_values(key, at, last)
+        if key in _ALLOWED:
+            return next((each for each in found if each[0] in _ALLOWED[key]), ("", at))
+        if at < last and (key not in ("org", "product") or self._tokens[at].is_quoted):
+            found.append((self._text(at, last), last))
+        return next(iter(found), ("", at))
+
+    def _known_values(self, key: str, at: int, last: int) -> list[tuple[str, int]]:
+        meaning, end = self._meaning(at)
+        if key in _ALLOWED:
+            found = [("_".join(self._words[at:end]), end) for end in range(last, at, -1)]
+            return [*found, (meaning.value, end)] if meaning else found
+        found = [(name.value, name.end) for name in self._names.get(at, ()) if name.slot == key]
+        return [*found, (meaning.value, end)] if meaning and meaning.slot == key else found
+
+    def _ends_value(self, at: int) -> bool:
+        return self._tokens[at].is_mark or self._words[at] in _JOINTS or bool(self._key(at)[0])
+
+    def _dated_pair(self, key: str, sign: str, at: int, begin: int) -> int:
+        """Take a time, or the version that "since" and "until" are said of."""
+        compared = sign if sign in (*_COMPARISONS, "!=") else _SIGNS[key]
+        time = dates.found([compared, *self._words[begin : begin + dates.MAX_WORDS]], 0, self._now)
+        version = self._word(begin)
+        if time is not None:
+            item = Item("time", time.range, at, begin + time.end - 1, is_pair=True)
+        elif key != "dated" and version.removeprefix("v")[:1].isdigit():
+            item = Item("version", {"since": ">", "until": "<="}[key] + version, at, begin + 1, is_pair=True)
+        else:
+            return 0
+        self.items.append(item)
+        return item.end
+
+
+class _Unknown(_Question):
+    """Looks up words that are nothing known: in titles, tags and descriptions, then with a typing error in them."""
+
+    def __init__(self, database: Database, question: str, tokens: list[Token], recognition: Recognition) -> None:
+        super().__init__(question, tokens)
+        self._database, self._recognition = database, recognition
+        self._nouns = {item.start for item in recognition.items if item.slot in ("kind", "find")} or {len(tokens)}
+        self._in_texts: dict[int, str] = {}
+        self._scope = Scope(tokens, recognition.items)
+        self._opening = self._scope.opening()
+
+    async def look_up(self) -> None:
+        """Add the items that the words are; keep the others as unused."""
+        places = self._scope.unknown()
+        terms = {at: "".join(terms_of(self._tokens[at].word)) for at in places[:MAX_UNKNOWN]}
+        known = await names.public_terms(self._database, [form for term in terms.values() for form in forms(term)])
+        self._in_texts = {at: term for at, term in terms.items() if known & {*forms(term)}}
+        self._recognition.is_in_texts = bool(self._in_texts)
+        await self._each_run(_neighbours(places[:MAX_UNKNOWN]))
+        self._recognition.unused += [self._tokens[at].word for at in places[MAX_UNKNOWN:]]
+
+    async def _each_run(self, runs: Sequence[Sequence[int]]) -> None:
+        tried = [span for run in runs for span in self._names(run)][:MAX_NAMES]
+        spelt = await names.spellings_of(self._database, [self._text(*span) for span in tried])
+        for run in runs:
+            if not await self._is_mistyped_name(run, [span for span in self._names(run) if span in tried], spelt):
+                self._each_word(run)
+
+    def _is_known(self, run: Sequence[int]) -> bool:
+        return all(at in self._in_texts for at in run)
+
+    def _names(self, run: Sequence[int]) -> list[tuple[int, int]]:
+        """What may be a mistyped name: the words with those around them, since a title may have words that mean
+        something else too, and without."""
+        if self._is_known(run) and not any(map(self._is_capital, run)):
+            return []
+        first, last = run[0], run[-1] + 1
+        # A number that follows tells titles of frequent words apart: "Caml Pilot 088342".
+        ends = [item.end for item in self._recognition.items if item.slot == "number" and item.start - last in (0, 1)]
+        spans = (*((first, end) for end in ends), (first - 1, last + 1), (first - 1, last), (first, last))
+        return [span for span in spans if self._is_run(*span)]
+
+    async def _is_mistyped_name(
+        self, run: Sequence[int], spans: Sequence[tuple[int, int]], spelt: names.Spellings
+    ) -> bool:
+        for start, end in spans:
+            text, is_known = self._text(start, end), self._is_known(run)
+            products = await names.products_like(self._database, text, is_known=is_known, known=spelt)
+            if products:
+                self._correct(products, start, end)
+                return True
+        return False
+
+    def _is_run(self, start: int, end: int) -> bool:
+        is_within = 0 <= start < end <= len(self._tokens)
+        times = [item for item in self._recognition.items if item.slot == "time"]
+        is_within &= not any(item.start < end < item.end for item in times)
+        return is_within and not (self._tokens[start].is_mark or self._tokens[end - 1].is_mark)
+
+    def _correct(self, meant: Sequence[tuple[str, str]], start: int, end: int) -> None:
+        (value, title), *others = meant
+        corrected = Corrected(self._text(start, end), title, tuple(other for _, other in others))
+        self._recognition.corrected.append(corrected)
+        kept = [item for item in self._recognition.items if item.end <= start or item.start >= end]
+        self._recognition.items = [*kept, Item("product", value, start, end)]
+
+    def _each_word(self, run: Sequence[int]) -> None:
+        for at in run:
+            if self._is_opening(at):
+                continue
+            if self._is_topic(at):
+                self._recognition.items.append(Item("text", self._in_texts[at], at, at + 1))
+                continue
+            meant = respelled(self._tokens[at].word)
+            if meant:
+                meaning = WORDS.get((meant,), Meaning("skip", meant))
+                self._tokens[at] = self._tokens[at]._replace(word=meant)
+                self._recognition.items.append(Item(meaning.slot, meaning.value, at, at + 1))
+                continue
+            self._recognition.unused.append(self._tokens[at].word)
+            if self._is_name(at) and not self._recognition.unknown:
+                self._recognition.unknown = self._text(run[0], run[-1] + 1)
+
+    def _is_opening(self, at: int) -> bool:
+        word, following = self._text(at, at + 1), self._word(at + 1)
+        if _BEFORE_WORDS & {token.word for token in self._tokens[max(0, at - 2) : at]}:
+            return False
+        return at in self._opening and word.islower() and word.isascii() and following not in _OPERATORS
+
+    def _is_name(self, at: int) -> bool:
+        """Whether the word is written as a name: with a capital, and no short form of something ("the PO")."""
+        text = self._text(at, at + 1)
+        return self._is_capital(at) and not (len(text) <= 4 and text.isupper() and self._word(at - 1) in _ARTICLES)
+
+    def _is_topic(self, at: int) -> bool:
+        """Whether the word says what a product is about: it is beside the kind, or after "about" and the like."""
+        if at not in self._in_texts:
+            return False
+        before = {token.word for token in self._tokens[max(0, at - 3) : at]}
+        is_beside = bool({at + 1, at + 2} & self._nouns)
+        return is_beside or bool(_BEFORE_TOPICS & before) or self._is_capital(at) or len(self._tokens) < 5
+
+
+def _neighbours(places: Sequence[int]) -> list[list[int]]:
+    """The places in runs without a gap."""
+    groups = groupby(enumerate(places), lambda each: each[1] - each[0])
+    return [[at for _, at in group] for _, group in groups]

@@ -1,0 +1,132 @@
+"""How a question is split into words, and what they mean: words.txt has a line for each meaning."""
+
+import re
+import unicodedata
+from importlib import resources
+from typing import NamedTuple
+
+from countersign.kernel.normalization import normalized
+from countersign.store.catalog.words import distance, shortened
+
+MAX_PHRASE = 5
+"""Words of a phrase at most."""
+MAX_TOKENS = 400
+MAX_RESPELLED = 20
+"""Letters of a word that is looked for with a typing error in it."""
+_TOKEN = re.compile(
+    r"""(?P<quoted>"[^"]{1,100}"|“[^”]{1,100}”|«[^»]{1,100}»|`[^`]{1,100}`|(?<!\w)'[^']{1,100}'(?!\w))
+    |(?P<number>v?\d[0-9A-Za-z]*(?:[._+:/-][0-9A-Za-z]+)*)
+    |(?P<joint>(?<=[^\W_])[-_](?=[^\W_]))
+    |(?P<minus>(?<!\S)-(?=[^\W\d_]))
+    |(?P<word>[^\W\d_][^\W_]*(?:['’.][^\W_]+)*)
+    |(?P<mark>!=|<=|>=|&&|\|\||[,;:?!()\[\]{}&=<>|$€£\#/+.-])""",
+    re.VERBOSE,
+)
+_KEY_WORD = re.compile(r"[^\W_]+")
+_IDENTIFIER = re.compile(r"[a-z]+(?:_[a-z]+)+")
+_QUOTED_SENTENCE = re.compile(r'["“]([^"“”]{1,400}[?!.][^"“”]{0,100})["”]')
+"""What somebody says, and no name: read without its quotation marks."""
+_COMMENT = re.compile(r"\s(?:#|//) .*")
+_FOLDED = str.maketrans({"’": "'", "‘": "'", "–": "-", "—": "-", "\u00a0": " "})
+_WHOLE = frozenset(str.split("what's who's where's when's it's that's there's how's let's he's she's here's"))
+_WITHOUT_APOSTROPHE = {word.replace("'", ""): word for word in _WHOLE - {"it's", "let's", "he's", "she's"}}
+
+
+class Token(NamedTuple):
+    """A word of the question: as it is compared, and where it stands. The possessive is left out of both."""
+
+    word: str
+    start: int
+    end: int
+    is_quoted: bool = False
+    is_mark: bool = False
+
+
+def tokens_of(question: str) -> list[Token]:
+    """The tokens of a question, the first four hundred. A compound of a hyphen is its words."""
+    found: list[Token] = []
+    text = _QUOTED_SENTENCE.sub(r" \1 ", _COMMENT.sub("", question.translate(_FOLDED)))
+    for match in _TOKEN.finditer(text):
+        if len(found) >= MAX_TOKENS:
+            break
+        start, end = match.span()
+        if match["quoted"]:
+            found += _quoted(match[0], start, end, text[end : end + 1])
+        elif match["word"]:
+            found.append(_word(match[0], start, end))
+        elif match["minus"]:
+            found.append(Token("not", start, end))
+        elif not match["joint"]:
+            found.append(Token(match[0].lower(), start, end, is_mark=match["mark"] is not None))
+    return found[:MAX_TOKENS]
+
+
+def _quoted(text: str, start: int, end: int, following: str) -> list[Token]:
+    """A quoted text; the words of a quoted key (`"published since": …`) and of an identifier (`"list_releases"`)."""
+    if following == ":" or _IDENTIFIER.fullmatch(text[1:-1]):
+        return [Token(folded(word), start + 1, end - (following != ":")) for word in _KEY_WORD.findall(text)]
+    return [Token(folded(text[1:-1]), start + 1, end - 1, is_quoted=True)]
+
+
+def _word(text: str, start: int, end: int) -> Token:
+    word = _WITHOUT_APOSTROPHE.get(folded(text), folded(text))
+    is_possessive = word.endswith("'s") and word not in _WHOLE
+    return Token(word[:-2], start, end - 2) if is_possessive else Token(word, start, end)
+
+
+def folded(text: str) -> str:
+    """The text as words are compared: in lower case, without accents."""
+    return "".join(each for each in normalized("NFKD", text) if not unicodedata.combining(each)).lower()
+
+
+class Meaning(NamedTuple):
+    """What a word or phrase means: a slot or a class of words, and a value of it."""
+
+    slot: str
+    value: str
+
+
+def _sections() -> dict[str, dict[tuple[str, ...], str]]:
+    """The meaning of each phrase, by section of words.txt."""
+    sections: dict[str, dict[tuple[str, ...], str]] = {}
+    phrases: dict[tuple[str, ...], str] = {}
+    for line in (resources.files("countersign.store.ask") / "words.txt").read_text("utf-8").splitlines():
+        if line.startswith("["):
+            phrases = sections.setdefault(line.strip("[]"), {})
+        elif line and not line.startswith("#"):
+            meaning, words = line.split(" : ", 1)
+            for phrase in words.split(", "):
+                phrases.setdefault(tuple(token.word for token in tokens_of(phrase.strip(' "'))), meaning.strip())
+    return sections
+
+
+_SECTIONS = _sections()
+KEYS = _SECTIONS["keys"]
+WORDS = {phrase: Meaning("beyond", named) for phrase, named in _SECTIONS["beyond"].items()} | {
+    phrase: Meaning(*meaning.split()) for phrase, meaning in _SECTIONS["meanings"].items()
+}
+_OF_IGNORED = {word: line for phrase, line in _SECTIONS["ignored"].items() for word in phrase}
+IGNORED = frozenset(_OF_IGNORED)
+"""Words without a meaning of their own here."""
+COURTESY = frozenset(word for word, line in _OF_IGNORED.items() if line == "courtesy and fillers") | {","}
+"""Of these, what a question may begin with."""
+DENIALS = frozenset(" ".join(phrase) for phrase, meaning in WORDS.items() if meaning.slot == "not")
+KNOWN_WORDS = frozenset(word for phrase in WORDS for word in phrase) | IGNORED
+_SHORTENED: dict[str, list[str]] = {}
+for _known in sorted({phrase[0] for phrase in WORDS if len(phrase) == 1} | IGNORED):
+    for _form in shortened(_known):
+        _SHORTENED.setdefault(_form, []).append(_known)
+
+
+def respelled(word: str) -> str:
+    """The known word that a mistyped one is, or an empty text: one letter more, less, swapped with its neighbour, or in
+    a long word another one. Short words that differ by one other letter are mostly words of their own."""
+    forms = sorted(shortened(word)) if len(word) <= MAX_RESPELLED else []
+    near = (each for form in forms for each in _SHORTENED.get(form, ()) if each[0] == word[0])
+    meant = next((each for each in near if _is_typing_error(word, each)), "")
+    return "" if WORDS.get((meant,), Meaning("", "")).slot == "beyond" else meant
+
+
+def _is_typing_error(word: str, meant: str) -> bool:
+    is_of_letters = len(meant) != len(word) or sorted(meant) == sorted(word) or len(word) > 6
+    return is_of_letters and distance(word, meant, 1) is not None

@@ -1,0 +1,423 @@
+"""POST and GET /ask: questions in plain words (API document; decisions 10), in NLWeb's forms as well.
+
+NLWeb has two generations: flat members with unnamed events that carry `message_type`, and questions nested in an object
+with the `_meta` form (specification 0.54). Streams are server-sent events (WHATWG HTML §9.2).
+"""
+
+import re
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock, ids
+from countersign.kernel.errors import Refused, invalid_member
+from countersign.kernel.http import response as http_answer
+from countersign.kernel.http.problems import problem
+from countersign.kernel.http.response import Response, encode
+from countersign.kernel.http.routing import Nothing, OneOf, Options, route
+from countersign.store.ask import answers
+from countersign.store.ask.answers import Answered
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.catalog.filter import Filter, fault
+from countersign.store.catalog.filter_answers import Source, Status
+from countersign.store.catalog.filter_queries import Facts, facts
+from countersign.store.context import Store
+
+MAX_QUESTION = 2_000
+MAX_RESULTS = 20
+API_VERSION = "0.54"
+EVENTS = "text/event-stream"
+_NO_MODEL = "mode=generate needs a model, and none is configured here"
+_TYPES = {"game": "VideoGame", "app": "SoftwareApplication", "tool": "SoftwareApplication"}
+_PIECE = re.compile(r".{1,80}(?:\s|$)|\s*\S+\s?", re.DOTALL)
+Short = Annotated[str, msgspec.Meta(max_length=MAX_QUESTION)]
+Question = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=1,
+        max_length=MAX_QUESTION,
+        pattern=r"\S",
+        description="A question in plain words about products and their releases.",
+        examples=["Which games run on Linux?"],
+        extra={"needs": "must not be blank"},
+    ),
+]
+_MODES = (
+    "`list` and `summarize` answer from the catalog; `generate` has a model read the question, where one is configured."
+)
+Mode = Annotated[Literal["list", "summarize", "generate"], msgspec.Meta(description=_MODES)]
+Streamed = Annotated[bool, msgspec.Meta(description="Whether the answer is a stream of server-sent events.")]
+QueryId = Annotated[str, msgspec.Meta(max_length=200, description="An id of the caller's for the question.")]
+Unused = Annotated[Short, msgspec.Meta(description="NLWeb; accepted, without effect.")]
+Previous = Annotated[Short, msgspec.Meta(description="The questions before this one, the oldest first; one a line.")]
+Questions = Annotated[list[Short], msgspec.Meta(description="The questions before this one, the oldest first.")]
+Standalone = Annotated[Short, msgspec.Meta(description="The question in words that need none before it.")]
+
+
+class AskOptions(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """How POST /ask is to answer: as a stream of events, or as one object."""
+
+    stream: Streamed = False
+
+
+class Asked(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What every question can have beside its text."""
+
+    decontextualized_query: Standalone | None = None
+    mode: Mode | None = None
+    query_id: QueryId | None = None
+
+
+class AskQuery(Asked):
+    """The parameters of GET /ask."""
+
+    q: Question
+    stream: Streamed = False
+    prev: Previous | None = None
+
+
+class FlatQuestion(Asked, kw_only=True):
+    """What the flat forms of NLWeb have beside it."""
+
+    streaming: Streamed | None = None
+    generate_mode: Mode | None = None
+
+
+class AskBody(FlatQuestion):
+    """A question, in plain words; the members beside `query` are NLWeb's."""
+
+    query: Question
+    prev: Questions | None = None
+
+
+class NlwebQuery(FlatQuestion):
+    """What clients of NLWeb send to the /ask at a site's root."""
+
+    query: Question
+    site: Unused | None = None
+    prev: Previous | None = None
+
+
+class NestedQuestion(msgspec.Struct):
+    """A question as NLWeb 0.5 nests it."""
+
+    text: Question
+
+
+class Preferences(msgspec.Struct, forbid_unknown_fields=True):
+    """What an NLWeb client prefers; language, form and agent change nothing."""
+
+    streaming: bool = False
+    mode: Mode = "list"
+    response_format: Short | None = None
+    accept_language: Short | None = msgspec.field(default=None, name="accept-language")
+    user_agent: Short | None = msgspec.field(default=None, name="user-agent")
+
+
+class Context(msgspec.Struct, forbid_unknown_fields=True):
+    """What was said before, as NLWeb sends it: `prev` are the questions, the oldest first."""
+
+    type: Short | None = msgspec.field(default=None, name="@type")
+    prev: Short | list[Short] | None = None
+    text: Short | None = None
+    memory: Any = None
+
+
+class ClientVersion(msgspec.Struct, forbid_unknown_fields=True):
+    """Which NLWeb a client speaks."""
+
+    version: Short | None = None
+    api_version: Short | None = None
+    session_context: dict[str, Any] | None = None
+
+
+class NlwebBody(FlatQuestion):
+    """A question as clients of NLWeb send it to the /ask at a site's root: flat, or nested in an object."""
+
+    query: Question | NestedQuestion
+    site: Short | None = None
+    prev: Previous | list[Short] | None = None
+    context: Context | None = None
+    prefer: Preferences | None = None
+    meta: ClientVersion | None = None
+
+
+class Result(msgspec.Struct):
+    """A product or release of an answer, as NLWeb lists it; `schema_object` is of schema.org, `score` 0…100."""
+
+    url: str
+    name: str
+    site: str
+    score: int
+    description: str
+    schema_object: dict[str, Any]
+
+
+class AskAnswer(msgspec.Struct):
+    """An answer, what it is from, and the filter that was run (null: the question was not understood). `status` is
+    `partial` where words of the question were not used, which are `unused`; `suggestions` are questions that have
+    answers."""
+
+    answer: str
+    status: Status
+    sources: list[Source]
+    query: Filter | None
+    confidence: float
+    suggestions: list[str]
+    unused: list[str]
+    query_id: str
+    results: list[Result]
+
+
+class AnswerMeta(msgspec.Struct):
+    """What kind of NLWeb answer this is."""
+
+    response_type: Literal["answer", "elicitation", "failure"]
+    version: str = API_VERSION
+
+
+class NlwebAnswer(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """The answer to a nested question."""
+
+    meta: AnswerMeta = msgspec.field(name="_meta")
+    query_id: str
+    results: list[dict[str, Any]] = []
+    answer: str | None = None
+    elicitation: dict[str, Any] | None = None
+    error: dict[str, str] | None = None
+
+
+Events = Iterator[tuple[str, object]]
+"""Events of a stream: name, '' for none, and data."""
+
+
+async def wire_answer(store: Store, answered: Answered, query_id: str) -> AskAnswer:
+    """The answer as the wire has it, with the first twenty products and releases that it is from."""
+    sources = answered.sources[:MAX_RESULTS]
+    products = {each.slug: each for each in await facts(store.database, [each.product for each in sources])}
+    # A product may leave the catalog meanwhile.
+    scored = [(each, 100 - place) for place, each in enumerate(sources) if each.product in products]
+    rows = [_result(store, products[each.product], each, score) for each, score in scored]
+    head = answered.text, answered.status, [*answered.sources], answered.filter, answered.confidence
+    return AskAnswer(*head, [*answered.suggestions], [*answered.unused], query_id, rows)
+
+
+def _result(store: Store, product: Facts, source: Source, score: int) -> Result:
+    detail = product.detail
+    described: dict[str, Any] = {
+        "@context": "https://schema.org",
+        "@type": _TYPES[detail.kind],
+        "applicationCategory": detail.kind,
+        "name": detail.title,
+        "url": f"{store.base_url}/products/{detail.slug}",
+        "operatingSystem": ", ".join(detail.platforms),
+        "publisher": {"@type": "Organization", "name": product.publisher},
+        "keywords": ", ".join(detail.tags),
+        "isAccessibleForFree": detail.access == "free",
+    }
+    described |= {name: value for name in ("description", "license") if (value := getattr(detail, name))}
+    name = detail.title
+    if source.release is not None:
+        name = f"{detail.title} {source.release}"
+        described["softwareVersion"] = source.release
+    elif detail.channels:
+        newest = detail.channels[0]
+        described |= {"softwareVersion": newest.version, "datePublished": newest.published_at}
+    return Result(source.url, name, store.root_url, score, detail.description or "", described)
+
+
+def nested(answered: Answered, answer: AskAnswer) -> NlwebAnswer:
+    """The answer in the `_meta` form: an elicitation where it asks back, a failure where it cannot tell."""
+    if answered.candidates:
+        question = {"id": "1", "text": answered.text, "type": "single_select", "options": [*answered.candidates]}
+        elicitation = {"text": answered.text, "questions": [question]}
+        return NlwebAnswer(meta=AnswerMeta("elicitation"), query_id=answer.query_id, elicitation=elicitation)
+    if answered.status == "refused":
+        return failure(answer.query_id, "NO_RESULTS", answered.text)
+    rows = [{**row.schema_object, "name": row.name, "grounding": {"source_urls": [row.url]}} for row in answer.results]
+    return NlwebAnswer(meta=AnswerMeta("answer"), query_id=answer.query_id, answer=answer.answer, results=rows)
+
+
+def failure(query_id: str, code: str, message: str) -> NlwebAnswer:
+    """The answer to a nested question that has none."""
+    return NlwebAnswer(meta=AnswerMeta("failure"), query_id=query_id, error={"code": code, "message": message})
+
+
+def documented_events(answered: Answered, answer: AskAnswer) -> Events:
+    """A `source` each, the text in `delta`s, and `done` with the whole answer."""
+    yield from (("source", source) for source in answer.sources)
+    yield from (("delta", {"text": piece}) for piece in _PIECE.findall(answered.text))
+    yield "done", answer
+
+
+def flat_events(answered: Answered, answer: AskAnswer) -> Events:
+    """Unnamed messages of NLWeb's first generation, each with its `message_type`."""
+    tail = {"query_id": answer.query_id}
+    if answer.results:
+        yield "", {"message_type": "result_batch", "results": answer.results, **tail}
+    yield "", {"message_type": "ask_user" if answered.candidates else "summary", "message": answer.answer, **tail}
+    yield "", {"message_type": "complete", **tail}
+
+
+def nested_events(answered: Answered, answer: AskAnswer) -> Events:
+    """`result` and `complete`: fragments of the `_meta` form."""
+    whole: dict[str, Any] = msgspec.to_builtins(nested(answered, answer))
+    results = whole.pop("results", None)
+    if results:
+        yield "result", {"message_type": "result_batch", "results": results, "query_id": answer.query_id}
+    yield "complete", {"message_type": "complete", **whole}
+
+
+_EVENTS = {"documented": documented_events, "flat": flat_events, "nested": nested_events}
+
+
+class ModeNotSupported(Refused):
+    """A mode needs a language model, and none is configured."""
+
+    status = 400
+    code = "not_supported"
+    title = "Mode not supported"
+    resolution = "Ask with mode=list or mode=summarize, or without a mode."
+
+
+class _Asked(NamedTuple):
+    """A question, and the form of its answer."""
+
+    question: str
+    previous: list[str]
+    query_id: str
+    mode: Mode
+    form: Literal["documented", "flat", "nested"]
+    is_streamed: bool
+
+
+def _asked(given: AskQuery | AskBody | NlwebQuery | NlwebBody, question: str) -> _Asked:
+    """The question in the flat form. A question in words that need none before it replaces those before it."""
+    standalone = (given.decontextualized_query or "").strip()
+    previous = [] if standalone else _lines(given.prev)
+    question, query_id = standalone or question, given.query_id or ids.new_uuid()
+    if isinstance(given, AskQuery):
+        return _Asked(question, previous, query_id, given.mode or "list", "documented", given.stream)
+    form = "flat" if given.streaming else "documented"
+    return _Asked(question, previous, query_id, given.mode or given.generate_mode or "list", form, form == "flat")
+
+
+def _lines(given: str | list[str] | None) -> list[str]:
+    # NLWeb's first generation separates questions by commas, which questions have too: here, each line is one.
+    return given if isinstance(given, list) else [line for line in (given or "").splitlines() if line.strip()]
+
+
+async def ask(call: StoreRequest[AskOptions, AskBody]) -> Response:
+    """Ask about products and releases in plain words. `stream=true` sends the answer as server-sent events: `start`,
+    a `source` each, `delta` with pieces of the text, `done` with the whole answer, or `error`."""
+    asked = _asked(call.body, call.body.query)
+    return await _answer(call, asked._replace(is_streamed=True, form="documented") if call.query.stream else asked)
+
+
+async def ask_by_query(call: StoreRequest[AskQuery, Nothing]) -> Response:
+    """Ask about products and releases in plain words, in the address."""
+    return await _answer(call, _asked(call.query, call.query.q))
+
+
+async def ask_for_nlweb(call: StoreRequest[Nothing, NlwebBody]) -> Response:
+    """Ask about products and releases in plain words, in the forms of NLWeb's clients."""
+    body = call.body
+    if not isinstance(body.query, NestedQuestion):
+        return await _answer(call, _asked(body, body.query))
+    preferred, asked = body.prefer or Preferences(), _asked(body, body.query.text)
+    if body.context is not None and not body.decontextualized_query:
+        asked = asked._replace(previous=_lines(body.context.prev) or asked.previous)
+    return await _answer(call, asked._replace(form="nested", mode=preferred.mode, is_streamed=preferred.streaming))
+
+
+async def ask_as_nlweb(call: StoreRequest[NlwebQuery, Nothing]) -> Response:
+    """Ask about products and releases in plain words, with the parameters of NLWeb's clients."""
+    return await _answer(call, _asked(call.query, call.query.query))
+
+
+async def search_catalog(call: StoreRequest[Nothing, Filter]) -> Response:
+    """Search products, releases and publishers with the filter object that answers to questions show as `query`."""
+    wrong = fault(call.body)
+    if wrong is not None:
+        raise invalid_member("/where", wrong)
+    found = await answers.of_filter(call.context, call.body)
+    return http_answer.json(await wire_answer(call.context, found, ids.new_uuid()))
+
+
+async def _answer(call: StoreRequest[Any, Any], asked: _Asked) -> Response:
+    store = call.context
+    is_streamed = asked.is_streamed or (call.headers.get("accept") or "").split(";")[0].strip() == EVENTS
+    if is_streamed and call.headers.get("last-event-id") is not None:
+        # A stream is not resumed: 204 has the client stop asking.
+        return http_answer.no_content()
+    if asked.mode == "generate" and not store.settings.ask_model_url:
+        if asked.form == "nested":
+            return http_answer.json(failure(asked.query_id, "NOT_SUPPORTED", _NO_MODEL))
+        raise ModeNotSupported(_NO_MODEL)
+    if is_streamed:
+        headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
+        return Response(200, _stream(call, asked), EVENTS, headers)
+    answered, answer = await _outcome(store, asked)
+    return http_answer.json(nested(answered, answer) if asked.form == "nested" else answer)
+
+
+async def _outcome(store: Store, asked: _Asked) -> tuple[Answered, AskAnswer]:
+    is_read_by_model = asked.mode == "generate"
+    found = await answers.answer(store, asked.question, clock.now(), asked.previous, with_model=is_read_by_model)
+    return found, await wire_answer(store, found, asked.query_id)
+
+
+async def _stream(call: StoreRequest[Any, Any], asked: _Asked) -> AsyncGenerator[bytes]:
+    """The events in the form that is asked for: one at once, and those of the answer, or one that refuses it."""
+    yield _event(*_start(asked))
+    try:
+        events = _EVENTS[asked.form](*await _outcome(call.context, asked))
+    except Refused as refused:
+        # The head is sent: the refusal can only be in the stream.
+        events = iter([_refusal(call, asked, refused)])
+    for name, data in events:
+        yield _event(name, data)
+
+
+def _event(name: str, data: object) -> bytes:
+    head = b"event: %b\n" % name.encode() if name else b""
+    return b"%bdata: %b\n\n" % (head, encode(data))
+
+
+def _start(asked: _Asked) -> tuple[str, object]:
+    if asked.form == "documented":
+        return "start", {"id": asked.query_id}
+    head = {"message_type": "api_version", "api_version": API_VERSION, "query_id": asked.query_id}
+    return ("start", {**head, "_meta": {"version": API_VERSION}}) if asked.form == "nested" else ("", head)
+
+
+def _refusal(call: StoreRequest[Any, Any], asked: _Asked, refused: Refused) -> tuple[str, object]:
+    if asked.form == "documented":
+        body = problem(refused, call.context.problems_root, call.target).body
+        return "error", msgspec.Raw(body if isinstance(body, bytes) else b"{}")
+    if asked.form == "flat":
+        return "", {"message_type": "error", "error": refused.detail, "status": refused.status}
+    return "complete", {"message_type": "error", "error": {"code": refused.code, "message": refused.detail}}
+
+
+_OPTIONS: Options = {
+    "refusals": (ModeNotSupported,),
+    "produces": ("application/json", EVENTS),
+    "reads": ("Last-Event-ID",),
+}
+_DOCUMENTED: Options = {**_OPTIONS, "documented": True}
+_AT_ROOT: Options = {**_OPTIONS, "at_root": True}
+_FLAT: Mapping[int, object] = {200: AskAnswer, 204: None}
+_EITHER: Mapping[int, object] = {200: OneOf((AskAnswer, NlwebAnswer)), 204: None}
+
+ROUTES = (
+    route("POST", "/ask", ask, query=AskOptions, body=AskBody, answers=_FLAT, **_DOCUMENTED),
+    route("GET", "/ask", ask_by_query, query=AskQuery, answers=_FLAT, **_DOCUMENTED),
+    # Where NLWeb's clients look for it.
+    route("POST", "/ask", ask_for_nlweb, body=NlwebBody, answers=_EITHER, **_AT_ROOT),
+    route("GET", "/ask", ask_as_nlweb, query=NlwebQuery, answers=_FLAT, **_AT_ROOT),
+)
+
+TOOLS = (route("POST", "/search_catalog", search_catalog, body=Filter, answers={200: AskAnswer}),)
+"""What agents call as a tool, which has no address of its own."""

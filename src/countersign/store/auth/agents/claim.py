@@ -1,0 +1,460 @@
+"""The claim ceremony (RFC 8628, agent-auth 7.5): attempts, the decision, polling, and the notice by e-mail."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, NamedTuple, TypeAlias
+
+from countersign.kernel import clock, ids, telemetry
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Reader, Row, Transaction
+from countersign.kernel.errors import Refused, Unavailable
+from countersign.kernel.http.rate_limit import RateLimited, used_up
+from countersign.kernel.mail.queue import Email
+from countersign.kernel.security import secrets
+from countersign.store import events, scopes
+from countersign.store.auth import queries
+from countersign.store.auth.agents import registrations, rules
+from countersign.store.auth.agents.registrations import Registration
+from countersign.store.auth.agents.schemas import AttemptLink, Ceremony, TypedCode
+from countersign.store.context import Store
+
+Status: TypeAlias = Literal["open", "confirmed", "claimed", "declined", "ended"]
+Page: TypeAlias = Literal["typed", "shown"]
+
+TRIES = 5
+# No vowels, so that no word comes up, and nothing that is mistaken for something else (RFC 8628 §6.1).
+LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
+_TYPED_LENGTH = 8
+_SHOWN_DIGITS = 6
+
+_COLUMNS = "id, registration_id, status, typed_code, shown_code, confirmed_by, tries, created_at, expires_at"
+BY_TYPED = f"SELECT {_COLUMNS} FROM claim_attempt WHERE typed_hash = $1"
+BY_SHOWN = f"SELECT {_COLUMNS} FROM claim_attempt WHERE shown_hash = $1"
+LATEST = f"""
+    SELECT {_COLUMNS}
+    FROM claim_attempt
+    WHERE registration_id = $1
+    ORDER BY created_at DESC, id DESC
+    LIMIT 1
+"""
+INSERT = """
+    INSERT INTO claim_attempt (id, registration_id, status, typed_hash, shown_hash, typed_code, tries, created_at,
+        expires_at)
+    VALUES ($1, $2, 'open', $3, $4, $5, 0, $6, $7)
+"""
+END_EARLIER = "UPDATE claim_attempt SET status = 'ended' WHERE registration_id = $1 AND status IN ('open', 'confirmed')"
+# Counted before the code is looked at, so that tries at the same moment cannot be more than there are.
+COUNT_TRY = """
+    UPDATE claim_attempt SET tries = tries + 1
+    WHERE id = $1 AND status IN ('open', 'confirmed') AND tries < $2 AND expires_at > $3
+"""
+CONFIRM = """
+    UPDATE claim_attempt SET status = 'confirmed', confirmed_by = $2, shown_code = $3
+    WHERE id = $1 AND expires_at > $4 AND tries < $5
+        AND (status = 'open' OR (status = 'confirmed' AND confirmed_by = $2))
+"""
+FINISH = """
+    UPDATE claim_attempt SET status = $2
+    WHERE id = $1 AND status IN ('open', 'confirmed') AND expires_at > $3
+"""
+
+
+class Attempt(NamedTuple):
+    """One attempt as it is stored; codes are MACs."""
+
+    id: str
+    registration_id: str
+    status: Status
+    typed_code: bytes
+    shown_code: bytes | None
+    confirmed_by: str | None
+    tries: int
+    created_at: Instant
+    expires_at: Instant
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing can come of it any more, by its age or its tries."""
+        return self.status == "ended" or self.tries >= TRIES or clock.now() >= self.expires_at
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An attempt just made, with what is told this once: both links and the code to type."""
+
+    id: str
+    expires_at: Instant
+    typed_uri: str
+    shown_uri: str
+    user_code: str
+
+    def code(self, interval_s: int) -> TypedCode:
+        """The code and its page, as clients of RFC 8628 know them."""
+        return TypedCode(self.user_code, self.typed_uri, _seconds_until(self.expires_at), interval_s)
+
+    def link(self) -> AttemptLink:
+        """The page that shows a code instead."""
+        return AttemptLink(self.shown_uri, clock.rfc3339(self.expires_at))
+
+    def ceremony(self, store: Store, claim_token: str, claim_ends: str, interval_s: int) -> Ceremony:
+        """The whole ceremony as a registration's answer tells it."""
+        typed = self.code(interval_s)
+        return Ceremony(
+            claim_token,
+            claim_ends,
+            f"{store.base_url}/auth/me",
+            user_code=typed.user_code,
+            verification_uri=typed.verification_uri,
+            expires_in=typed.expires_in,
+            interval=typed.interval,
+            attempt=self.link(),
+        )
+
+
+async def begin(store: Store, transaction: Transaction, registration: Registration) -> Begun:
+    """Another attempt for a registration; links and codes of earlier ones are dead from now on."""
+    now = clock.now()
+    ends = clock.later(now, seconds=store.settings.attempt_ttl_s)
+    if registration.claim_expires_at is not None:
+        ends = min(ends, registration.claim_expires_at)
+    attempt_id = "att_" + ids.new_uuid().replace("-", "")
+    typed, shown, letters = secrets.new_secret("cat"), secrets.new_secret("cat"), _letters()
+    # Two attempts begun at once would otherwise not see each other, and both stay open.
+    await registrations.hold(transaction, registration.id)
+    await transaction.run(END_EARLIER, registration.id)
+    await transaction.run(
+        INSERT,
+        attempt_id,
+        registration.id,
+        secrets.digest(typed),
+        secrets.digest(shown),
+        mac(store, attempt_id, letters),
+        now,
+        ends,
+    )
+    page = f"{store.root_url}/auth/claim?claim_attempt_token="
+    return Begun(attempt_id, ends, page + typed, page + shown, f"{letters[:4]}-{letters[4:]}")
+
+
+async def of_link(reader: Reader, token: str) -> tuple[Attempt, Page] | None:
+    """The attempt a link leads to, and which of its two pages."""
+    digest = secrets.digest(token)
+    row = await reader.fetch_one(BY_TYPED, digest)
+    if row is not None:
+        return _attempt(row), "typed"
+    row = await reader.fetch_one(BY_SHOWN, digest)
+    return None if row is None else (_attempt(row), "shown")
+
+
+async def latest(reader: Reader, registration_id: str) -> Attempt | None:
+    """The newest attempt of a registration."""
+    row = await reader.fetch_one(LATEST, registration_id)
+    return None if row is None else _attempt(row)
+
+
+async def is_typed_right(store: Store, transaction: Transaction, attempt: Attempt, text: str) -> bool | None:
+    """Whether this is the code the agent shows; counts a try. None: no try is left, or the attempt is over."""
+    if not await transaction.run(COUNT_TRY, attempt.id, TRIES, clock.now()):
+        return None
+    letters = "".join(letter for letter in text.upper() if letter.isalpha())
+    return matches(store, attempt.id, letters, attempt.typed_code)
+
+
+async def is_shown_right(store: Store, transaction: Transaction, attempt: Attempt, text: str) -> bool | None:
+    """Whether this is the code the page showed the person; counts a try. None: no try is left, or it is over."""
+    if attempt.shown_code is None or not await transaction.run(COUNT_TRY, attempt.id, TRIES, clock.now()):
+        return None
+    digits = "".join(letter for letter in text if letter.isdigit())
+    return matches(store, attempt.id, digits, attempt.shown_code)
+
+
+async def confirm(store: Store, transaction: Transaction, attempt: Attempt, person_id: str) -> str | None:
+    """The person confirmed: the digits to read to the agent, another code each time. None: the attempt is over, or
+    somebody else's."""
+    digits = "".join(str(byte % 10) for byte in _bytes_below(250, _SHOWN_DIGITS))
+    code = mac(store, attempt.id, digits)
+    changed = await transaction.run(CONFIRM, attempt.id, person_id, code, clock.now(), TRIES)
+    return digits if changed else None
+
+
+async def finish(transaction: Transaction, attempt: Attempt, status: Literal["claimed", "declined"]) -> bool:
+    """Bring the attempt to its end: exactly one of several calls gets True."""
+    return bool(await transaction.run(FINISH, attempt.id, status, clock.now()))
+
+
+def mac(store: Store, attempt_id: str, code: str) -> bytes:
+    """What is kept of a code: without the master key its few bits cannot be searched for."""
+    return store.codes.sign(f"claim\0{attempt_id}\0{code}".encode())
+
+
+def matches(store: Store, attempt_id: str, code: str, kept: bytes) -> bool:
+    """Whether a code is the one that was kept; compared in constant time."""
+    return store.codes.verify(f"claim\0{attempt_id}\0{code}".encode(), kept)
+
+
+def seconds_left(attempt: Attempt) -> int:
+    """Whole seconds until the attempt ends."""
+    return _seconds_until(attempt.expires_at)
+
+
+def _seconds_until(moment: Instant) -> int:
+    return max(0, (moment - clock.now()) // clock.SECOND)
+
+
+def _letters() -> str:
+    return "".join(LETTERS[byte % len(LETTERS)] for byte in _bytes_below(240, _TYPED_LENGTH))
+
+
+def _bytes_below(limit: int, count: int) -> list[int]:
+    """Random bytes below a limit, so that their remainders are equally likely."""
+    found: list[int] = []
+    while len(found) < count:
+        found += [byte for byte in ids.random_bytes(2 * count) if byte < limit]
+    return found[:count]
+
+
+def _attempt(row: Row) -> Attempt:
+    attempt = Attempt(*row)
+    shown = None if attempt.shown_code is None else bytes(attempt.shown_code)
+    return attempt._replace(typed_code=bytes(attempt.typed_code), shown_code=shown)
+
+
+GUESSES_AN_HOUR = 20
+GUESSES_OF_ADDRESS = 60
+
+
+class AttemptOver(Refused):
+    """The link or the code is used up: by its age, by wrong tries, by a newer one, or by a decision."""
+
+    status = 410
+    code = "user_code_expired"
+    title = "The link or code is used up"
+    resolution = "Begin another attempt: POST the claim token to /api/v1/auth/me with type service_auth and the e-mail."
+
+
+class WrongAccount(Refused):
+    """The agent asked for somebody else's confirmation."""
+
+    status = 403
+    code = "wrong_account"
+    title = "Wrong account"
+    resolution = "Sign in with the account the agent named, or let it be."
+
+
+async def count_guess(store: Store, person_id: str, address: str) -> None:
+    """Count one code that somebody typed; a new attempt gives no new guesses (attack T26).
+
+    Raises:
+        RateLimited: too many of one person or one address in an hour.
+    """
+    for key, limit in ((f"claim\0{person_id}", GUESSES_AN_HOUR), (f"claim-at\0{address}", GUESSES_OF_ADDRESS)):
+        standing = await store.counters.hit(key, limit, 3600)
+        if not standing.allowed:
+            raise RateLimited("too many codes were typed; wait before the next", standing)
+
+
+def require_own(registration: Registration, email: str | None) -> None:
+    """Insist that the registration is meant for the person with this (proven) address.
+
+    Raises:
+        WrongAccount: it is not (attack T24), or names nobody yet.
+    """
+    if registration.email is None or registration.email != email:
+        raise WrongAccount("the agent asked for the confirmation of another account")
+
+
+async def accept(transaction: Transaction, attempt: Attempt, registration: Registration, person_id: str) -> None:
+    """Make the agent the person's, with the scopes it asked for; what it had before is dead.
+
+    The caller holds the registration (`registrations.hold`) before it touches an attempt, as whoever begins one does.
+
+    Raises:
+        AttemptOver: another decision, another attempt or the time came first; nothing is changed then.
+        InvalidScope: the person does not hold a scope that the agent asked for; nothing is changed either.
+    """
+    if not await finish(transaction, attempt, "claimed"):
+        raise AttemptOver("the attempt was decided, replaced or has expired")
+    present = await registrations.with_id(transaction, registration.id)
+    if present is None or present.named != registration.named:
+        # The agent has named somebody else meanwhile, or another provider: the person did not agree to that.
+        raise AttemptOver("the registration was changed meanwhile")
+    await bind(transaction, registration, person_id)
+
+
+async def bind(transaction: Transaction, registration: Registration, person_id: str) -> None:
+    """Make a registration the person's, without a ceremony where their provider speaks for them.
+
+    Raises:
+        AttemptOver: it was claimed or has ended; nothing is changed then.
+        InvalidScope: the person does not hold a scope that the agent asked for; nothing is changed either.
+    """
+    person = await queries.person(transaction, person_id)
+    if person is None:
+        raise AttemptOver("the account is no more")
+    roles = await queries.roles(transaction, person_id)
+    rules.require_held(registration.scopes, roles.values())
+    now = clock.now()
+    claimed = await transaction.run(
+        registrations.CLAIM, registration.id, person_id, scopes.words(registration.scopes), now, person.email
+    )
+    if not claimed:
+        raise AttemptOver("the registration has ended or was claimed already")
+    if registration.issuer is not None and registration.subject is not None:
+        await transaction.run(registrations.DELEGATE, registration.issuer, registration.subject, person_id, now)
+        tied = await registrations.delegated(transaction, registration.issuer, registration.subject)
+        if tied != person_id:
+            raise AttemptOver("the provider's account was given to another person meanwhile")
+    await events.agent_added(transaction, registration.id, registration.scopes, roles)
+    await versions.bump(transaction, "identity")
+    telemetry.logger("agents").info("claim confirmed", registration=registration.id)
+
+
+async def decline(transaction: Transaction, attempt: Attempt, registration: Registration) -> None:
+    """Turn the agent away. An anonymous one keeps what anybody may do.
+
+    Raises:
+        AttemptOver: another decision, another attempt or the time came first.
+    """
+    await registrations.hold(transaction, registration.id)
+    if not await finish(transaction, attempt, "declined"):
+        raise AttemptOver("the attempt was decided, replaced or has expired")
+    if registration.kind != "anonymous":
+        await transaction.run(registrations.DENY, registration.id)
+        await versions.bump(transaction, "identity")
+    telemetry.logger("agents").info("claim declined", registration=registration.id)
+
+
+State: TypeAlias = Literal["pending", "claimed"]
+
+
+class InvalidClaimToken(Refused):
+    """No registration waits under this claim token."""
+
+    status = 401
+    code = "invalid_claim_token"
+    title = "Invalid claim token"
+    resolution = "Send the claim token of the registration's answer, or register again."
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail, headers={"WWW-Authenticate": f'AgentAuth error="{self.code}"'})
+
+
+class ClaimExpired(Refused):
+    """The time in which the agent could be claimed is over."""
+
+    status = 410
+    code = "claim_expired"
+    title = "Claim expired"
+    resolution = "Register again."
+
+
+class AccessDenied(Refused):
+    """The person declined, or has disconnected the agent since."""
+
+    status = 403
+    code = "access_denied"
+    title = "Access denied"
+    resolution = "Do not ask again unless your person wants it; then register anew."
+
+
+class SlowDown(Refused):
+    """Polls come faster than they may; the interval has grown."""
+
+    status = 429
+    code = "slow_down"
+    title = "Slow down"
+    resolution = "Wait for the seconds in Retry-After before the next poll, and between later ones."
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a claim stands: `pending` for `expires_in_s` more, or `claimed`."""
+
+    state: State
+    registration: Registration
+    expires_in_s: int = 0
+
+
+async def poll(store: Store, claim_token: str) -> Standing:
+    """Where the claim of this token stands; counted against its pace.
+
+    Raises:
+        InvalidClaimToken: unknown, or dead since ten minutes after the claim.
+        SlowDown: this poll came too early, and the claim is not decided.
+        ClaimExpired, AttemptOver: nothing can come of it, or not of this attempt.
+        InvalidScope: the person confirmed, and does not hold a scope that the agent asked for.
+        AccessDenied: the person declined or has ended the registration.
+    """
+    registration = await of_token(store, claim_token)
+    async with store.database.transaction() as transaction:
+        now = clock.now()
+        if not await transaction.run(registrations.POLLED, registration.id, now):
+            await transaction.run(registrations.SLOW_DOWN, registration.id, now)
+            slower_s = min(60, registration.interval_s + 5)
+            too_early = True
+        else:
+            slower_s, too_early = 0, False
+    standing = await _standing(store, registration)
+    if too_early and standing.state == "pending":
+        raise SlowDown("polls come faster than the interval", headers=used_up(1, slower_s))
+    return standing
+
+
+async def of_token(store: Store, claim_token: str) -> Registration:
+    """The registration of a claim token that still means something.
+
+    Raises:
+        InvalidClaimToken: unknown, or dead since ten minutes after the claim.
+        ClaimExpired: the claim window is over.
+    """
+    found = await registrations.with_claim_token(store.database, claim_token)
+    if found is None:
+        raise InvalidClaimToken("the claim token is unknown")
+    now = clock.now()
+    if found.claimed_at is not None and now > clock.later(found.claimed_at, seconds=registrations.FETCHABLE_S):
+        raise InvalidClaimToken("the claim token was used")
+    if found.status == "unclaimed" and found.claim_expires_at is not None and now >= found.claim_expires_at:
+        raise ClaimExpired("the registration was not claimed in time")
+    return found
+
+
+async def _standing(store: Store, registration: Registration) -> Standing:
+    if registration.status == "claimed":
+        return Standing("claimed", registration)
+    attempt = await latest(store.database, registration.id)
+    is_declined = attempt is not None and attempt.status == "declined"
+    if registration.status in ("denied", "revoked") or is_declined:
+        members = {"claim_status": "denied"}
+        raise AccessDenied("the person declined, or has disconnected the agent", members=members)
+    if attempt is None or attempt.is_over:
+        raise AttemptOver("the link and its code are used up, or none was asked for yet")
+    if attempt.confirmed_by is not None:
+        roles = await queries.roles(store.database, attempt.confirmed_by)
+        rules.require_held(registration.scopes, roles.values())
+    return Standing("pending", registration, seconds_left(attempt))
+
+
+def connected(store: Store, registration_id: str) -> None:
+    """Tell the agent's person, once the answer is out. A letter that cannot wait is let go: the agent stands on the
+    page of connected agents all the same."""
+    try:
+        store.mail.enqueue(partial(_letter, store, registration_id))
+    except Unavailable:
+        telemetry.logger("agents").warning("no room for a notice", registration=registration_id)
+
+
+async def _letter(store: Store, registration_id: str) -> Email | None:
+    found = await registrations.with_id(store.database, registration_id)
+    person = None if found is None else await queries.person(store.database, found.person_id or "")
+    if found is None or person is None or found.status != "claimed":
+        return None
+    name = store.settings.resource_name
+    may = "\n".join(f"- {scopes.MEANING[scope]}" for scope in scopes.ALL if scope in found.scopes)
+    text = (
+        f"An agent that calls itself “{found.agent}” can act for you at {name} since "
+        f"{clock.rfc3339(found.claimed_at or clock.now())}. It registered from {found.address or 'a server'}.\n\n"
+        f"It can:\n{may}\n\n"
+        f"Was it not you? Disconnect it, and set another password:\n{store.root_url}/auth/agents\n"
+    )
+    return Email(person.email, f"An agent can act for you at {name}", text)

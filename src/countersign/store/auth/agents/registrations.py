@@ -1,0 +1,461 @@
+"""Registrations of agents: creation, lookup, end and last use; limits per hour (attack T47); identity assertions."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Reader, Row, Transaction
+from countersign.kernel.errors import Refused
+from countersign.kernel.http.rate_limit import RateLimited
+from countersign.kernel.security import secrets
+from countersign.kernel.security.jose import SKEW_S, InvalidToken
+from countersign.store import scopes
+from countersign.store.context import Store
+
+Kind: TypeAlias = Literal["anonymous", "service_auth", "identity_assertion"]
+Status: TypeAlias = Literal["unclaimed", "claimed", "denied", "revoked"]
+
+PREFIX = "reg_"
+# A claim token that is too old is told so for this long, and is as unknown as any other afterwards (attack T31).
+REMEMBERED_S = 7 * 86_400
+# How long a claimed agent may fetch its assertion.
+FETCHABLE_S = 600
+
+_COLUMNS = """
+    id, kind, status, generation, person_id, email, issuer, subject, client_id, scopes, agent, address,
+    claim_expires_at, interval_s, polled_at, created_at, claimed_at, used_at
+"""
+BY_ID = f"SELECT {_COLUMNS} FROM registration WHERE id = $1"
+BY_CLAIM = f"SELECT {_COLUMNS} FROM registration WHERE claim_hash = $1"
+OF_PERSON = f"""
+    SELECT {_COLUMNS}
+    FROM registration
+    WHERE person_id = $1 AND status = 'claimed' AND (issuer IS NOT NULL OR claimed_at > $2)
+    ORDER BY created_at DESC, id DESC
+    LIMIT 200
+"""
+OF_CLIENT = f"""
+    SELECT {_COLUMNS}
+    FROM registration
+    WHERE issuer = $1 AND subject = $2 AND client_id = $3 AND person_id = $4 AND status = 'claimed'
+    ORDER BY created_at DESC
+    LIMIT 100
+"""
+INSERT = """
+    INSERT INTO registration (id, kind, status, generation, person_id, email, issuer, subject, client_id, scopes,
+        agent, address, claim_hash, claim_expires_at, interval_s, created_at, claimed_at)
+    VALUES ($1, $2, $3, 1, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+"""
+NAME_PERSON = """
+    UPDATE registration SET email = $2, issuer = $3, subject = $4, client_id = $5
+    WHERE id = $1 AND status = 'unclaimed'
+"""
+NARROW = "UPDATE registration SET scopes = $2 WHERE id = $1 AND status = 'unclaimed'"
+CLAIM = """
+    UPDATE registration
+    SET status = 'claimed', person_id = $2, scopes = $3, claimed_at = $4, generation = generation + 1, email = $5
+    WHERE id = $1 AND status = 'unclaimed' AND claim_expires_at > $4
+"""
+DENY = "UPDATE registration SET status = 'denied', generation = generation + 1 WHERE id = $1 AND status = 'unclaimed'"
+REVOKE = """
+    UPDATE registration SET status = 'revoked', generation = generation + 1
+    WHERE id = $1 AND status IN ('unclaimed', 'claimed')
+"""
+REVOKE_SUBJECT = """
+    UPDATE registration SET status = 'revoked', generation = generation + 1
+    WHERE issuer = $1 AND subject = $2 AND status IN ('unclaimed', 'claimed')
+"""
+REVOKE_ISSUER = """
+    UPDATE registration SET status = 'revoked', generation = generation + 1
+    WHERE issuer = $1 AND status IN ('unclaimed', 'claimed')
+"""
+END_DELEGATIONS_BY = "DELETE FROM delegation WHERE issuer = $1"
+REVOKE_OF_PERSON = """
+    UPDATE registration SET status = 'revoked', generation = generation + 1
+    WHERE person_id = $1 AND status = 'claimed'
+"""
+REVOKE_EVERY = """
+    UPDATE registration SET status = 'revoked', generation = generation + 1
+    WHERE status IN ('unclaimed', 'claimed')
+"""
+END_EVERY_DELEGATION = "DELETE FROM delegation"
+TIED_BY = "SELECT 1 FROM delegation WHERE issuer = $1 AND person_id = $2"
+ANY_OF_PERSON = "SELECT 1 FROM registration WHERE person_id = $1 LIMIT 1"
+HOLD_DELEGATION = "UPDATE delegation SET created_at = created_at WHERE issuer = $1 AND subject = $2"
+DELEGATED = "SELECT person_id FROM delegation WHERE issuer = $1 AND subject = $2"
+DELEGATE = """
+    INSERT INTO delegation (issuer, subject, person_id, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+"""
+END_DELEGATION = "DELETE FROM delegation WHERE issuer = $1 AND subject = $2"
+END_DELEGATIONS_OF = "DELETE FROM delegation WHERE person_id = $1"
+POLLED = """
+    UPDATE registration SET polled_at = $2
+    WHERE id = $1 AND (polled_at IS NULL OR polled_at + interval_s * 1000000 <= $2)
+"""
+SLOW_DOWN = """
+    UPDATE registration
+    SET polled_at = $2, interval_s = CASE WHEN interval_s + 5 > 60 THEN 60 ELSE interval_s + 5 END
+    WHERE id = $1
+"""
+USED = "UPDATE registration SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
+# One that somebody claimed by a code can do nothing once its last token has expired; a provider's may come again.
+FORGET_ATTEMPTS = """
+    DELETE FROM claim_attempt WHERE registration_id IN (
+        SELECT id FROM registration
+        WHERE (claim_expires_at <= $1 AND (status <> 'claimed' OR issuer IS NULL))
+            OR (status = 'revoked' AND created_at <= $1)
+        LIMIT 1000)
+"""
+FORGET = """
+    DELETE FROM registration
+    WHERE ((claim_expires_at <= $1 AND (status <> 'claimed' OR issuer IS NULL))
+            OR (status = 'revoked' AND created_at <= $1))
+        AND NOT EXISTS (SELECT 1 FROM claim_attempt a WHERE a.registration_id = registration.id)
+"""
+HOLD = "UPDATE registration SET generation = generation WHERE id = $1"
+HOLD_UNCLAIMED = "UPDATE registration SET generation = generation WHERE id = $1 AND status = 'unclaimed'"
+
+
+class Registration(NamedTuple):
+    """An agent. `scopes` are those asked for until it is claimed, those granted afterwards; `email` is the person's
+    as the agent or its provider named it; `agent` what the agent calls itself."""
+
+    id: str
+    kind: Kind
+    status: Status
+    generation: int
+    person_id: str | None
+    email: str | None
+    issuer: str | None
+    subject: str | None
+    client_id: str | None
+    scopes: frozenset[str]
+    agent: str
+    address: str
+    claim_expires_at: Instant | None
+    interval_s: int
+    polled_at: Instant | None
+    created_at: Instant
+    claimed_at: Instant | None
+    used_at: Instant | None
+
+    @property
+    def named(self) -> tuple[object, ...]:
+        """What a person agrees to: whom the agent names, who vouches for it, and what it asks for."""
+        return self.email, self.issuer, self.subject, self.client_id, self.scopes
+
+
+class Applicant(NamedTuple):
+    """Who registers: what it calls itself, the address it came from, and the scopes it asks for."""
+
+    agent: str
+    address: str
+    scopes: frozenset[str]
+
+
+class Origin(NamedTuple):
+    """Which provider asserted an agent's person: issuer, subject there, and the client the assertion was made for."""
+
+    issuer: str
+    subject: str
+    client_id: str
+
+
+async def add(
+    transaction: Transaction,
+    kind: Kind,
+    applicant: Applicant,
+    *,
+    email: str | None = None,
+    person_id: str | None = None,
+    origin: Origin | None = None,
+    claim_ttl_s: int,
+    interval_s: int,
+) -> tuple[Registration, str]:
+    """A new registration, claimed at once when the person is known, and its claim token, shown this once."""
+    now = clock.now()
+    registration_id = PREFIX + ids.new_uuid().replace("-", "")
+    token = secrets.new_secret("clm")
+    is_claimed = person_id is not None
+    issuer, subject, client_id = origin or (None, None, None)
+    await transaction.run(
+        INSERT,
+        registration_id,
+        kind,
+        "claimed" if is_claimed else "unclaimed",
+        person_id,
+        email,
+        issuer,
+        subject,
+        client_id,
+        scopes.words(applicant.scopes),
+        applicant.agent,
+        applicant.address,
+        None if is_claimed else secrets.digest(token),
+        None if is_claimed else clock.later(now, seconds=claim_ttl_s),
+        interval_s,
+        now,
+        now if is_claimed else None,
+    )
+    made = await with_id(transaction, registration_id)
+    if made is None:
+        raise LookupError("the registration was not kept")
+    return made, token
+
+
+async def with_id(reader: Reader, registration_id: str) -> Registration | None:
+    """The registration with this id."""
+    row = await reader.fetch_one(BY_ID, registration_id)
+    return None if row is None else _registration(row)
+
+
+async def with_claim_token(reader: Reader, token: str) -> Registration | None:
+    """The registration this claim token was given for."""
+    row = await reader.fetch_one(BY_CLAIM, secrets.digest(token))
+    return None if row is None else _registration(row)
+
+
+async def of_person(store: Store, person_id: str) -> list[Registration]:
+    """The agents that can act for a person now, newest first; 200 at most."""
+    settings = store.settings
+    longest_s = FETCHABLE_S + settings.assertion_ttl_s + settings.token_ttl_s + 2 * SKEW_S
+    oldest = clock.later(clock.now(), seconds=-longest_s)
+    return [_registration(row) for row in await store.database.fetch(OF_PERSON, person_id, oldest)]
+
+
+async def is_first_of_issuer(reader: Reader, issuer: str, person_id: str) -> bool:
+    """Whether a provider has never been tied to the person."""
+    return await reader.fetch_one(TIED_BY, issuer, person_id) is None
+
+
+async def is_first_of_person(reader: Reader, person_id: str) -> bool:
+    """Whether no agent has acted for the person yet, as far as is remembered."""
+    return await reader.fetch_one(ANY_OF_PERSON, person_id) is None
+
+
+async def hold(transaction: Transaction, registration_id: str) -> None:
+    """Let nobody else change the registration until the transaction ends."""
+    await transaction.run(HOLD, registration_id)
+
+
+async def hold_unclaimed(transaction: Transaction, registration_id: str) -> bool:
+    """The same for a registration that can still be claimed; False when it cannot."""
+    return bool(await transaction.run(HOLD_UNCLAIMED, registration_id))
+
+
+async def of_client(reader: Reader, origin: Origin, person_id: str) -> list[Registration]:
+    """The registrations an agent has already, when its provider asserts the same person again; one for each set of
+    scopes it was given."""
+    return [_registration(row) for row in await reader.fetch(OF_CLIENT, *origin, person_id)]
+
+
+async def delegated(transaction: Transaction, issuer: str, subject: str) -> str | None:
+    """The person a provider's subject is tied to, tied until the transaction ends: what ends the tie comes wholly
+    before it or wholly after."""
+    if not await transaction.run(HOLD_DELEGATION, issuer, subject):
+        return None
+    row = await transaction.fetch_one(DELEGATED, issuer, subject)
+    return None if row is None else str(row[0])
+
+
+async def name_person(transaction: Transaction, registration_id: str, email: str | None, origin: Origin | None) -> bool:
+    """Say whose an anonymous registration is to become, and which provider says so, in place of whatever was said
+    before; False when it has been claimed or ended."""
+    issuer, subject, client_id = origin or (None, None, None)
+    return bool(await transaction.run(NAME_PERSON, registration_id, email, issuer, subject, client_id))
+
+
+async def narrow(transaction: Transaction, registration_id: str, held: frozenset[str]) -> None:
+    """Have an unclaimed registration ask for these scopes alone from now on."""
+    await transaction.run(NARROW, registration_id, scopes.words(held))
+
+
+async def revoke(transaction: Transaction, registration_id: str) -> bool:
+    """End a registration: its tokens and assertions are dead at once on every worker. False when it had ended. What
+    its provider asserts next begins with the person's confirmation again."""
+    found = await with_id(transaction, registration_id)
+    if found is None or not await transaction.run(REVOKE, registration_id):
+        return False
+    if found.issuer is not None and found.subject is not None and found.status == "claimed":
+        await transaction.run(END_DELEGATION, found.issuer, found.subject)
+    await versions.bump(transaction, "identity")
+    return True
+
+
+async def revoke_subject(transaction: Transaction, issuer: str, subject: str) -> int:
+    """End every registration of a provider's subject, and what ties the subject to a person; how many ended."""
+    # The tie first: a registration under way holds it, and is seen once it lets go. And last: a claim makes another.
+    await transaction.run(END_DELEGATION, issuer, subject)
+    ended = await transaction.run(REVOKE_SUBJECT, issuer, subject)
+    await transaction.run(END_DELEGATION, issuer, subject)
+    if ended:
+        await versions.bump(transaction, "identity")
+    return ended
+
+
+async def revoke_issuer(transaction: Transaction, issuer: str) -> int:
+    """End every registration that came through an issuer, and every tie between its subjects and people; how many
+    ended."""
+    await transaction.run(END_DELEGATIONS_BY, issuer)
+    ended = await transaction.run(REVOKE_ISSUER, issuer)
+    await transaction.run(END_DELEGATIONS_BY, issuer)
+    await versions.bump(transaction, "identity")
+    return ended
+
+
+async def revoke_all_of(transaction: Transaction, person_id: str) -> None:
+    """End every registration of a person and every delegation to them (attack T34: whoever bound an agent to an
+    address before its owner proved it keeps nothing)."""
+    await transaction.run(END_DELEGATIONS_OF, person_id)
+    ended = await transaction.run(REVOKE_OF_PERSON, person_id)
+    await transaction.run(END_DELEGATIONS_OF, person_id)
+    if ended:
+        await versions.bump(transaction, "identity")
+
+
+async def revoke_every(transaction: Transaction) -> None:
+    """End every agent, and what ties subjects of providers to persons: agents register, and are claimed, again."""
+    await transaction.run(REVOKE_EVERY)
+    await transaction.run(END_EVERY_DELEGATION)
+    await versions.bump(transaction, "identity")
+
+
+async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
+    """Write down when registrations were last used."""
+    for registration_id, at in uses.items():
+        if registration_id.startswith(PREFIX):
+            await transaction.run(USED, registration_id, at)
+
+
+async def forget_old(transaction: Transaction) -> None:
+    """Remove what was never claimed, or was denied or ended, a week after its claim window closed."""
+    oldest = clock.later(clock.now(), seconds=-REMEMBERED_S)
+    await transaction.run(FORGET_ATTEMPTS, oldest)
+    await transaction.run(FORGET, oldest)
+
+
+def _registration(row: Row) -> Registration:
+    return Registration._make((*row[:9], frozenset(row[9].split()), *row[10:]))
+
+
+HOUR_S = 3600
+# agent-auth 7.12; COUNTERSIGN_RATE_REGISTER replaces all of them.
+OF_ADDRESS: dict[Kind, int] = {"anonymous": 20, "service_auth": 20, "identity_assertion": 60}
+OF_EMAIL = 5
+ATTEMPTS_AN_HOUR = 12
+CLIENTS_OF_ADDRESS = 20
+
+
+async def count_registration(store: Store, kind: Kind, address: str) -> None:
+    """Count one registration.
+
+    Raises:
+        RateLimited: the address, or all together, registered too many in this hour.
+    """
+    settings = store.settings
+    of_all = settings.register_anonymous_all if kind == "anonymous" else settings.register_named_all
+    together = "anonymous" if kind == "anonymous" else "named"
+    # The address first: one that floods must not use up what is left for all others.
+    await _count(store, f"register\0{kind}\0{address}", settings.rate_register or OF_ADDRESS[kind], "this address")
+    await _count(store, f"register\0{together}", of_all, "all agents together")
+
+
+async def count_client(store: Store, address: str) -> None:
+    """Count one OAuth client that registers itself.
+
+    Raises:
+        RateLimited: the address registered too many in this hour.
+    """
+    limit = store.settings.rate_register or CLIENTS_OF_ADDRESS
+    await _count(store, f"register\0client\0{address}", limit, "this address")
+
+
+async def count_naming(store: Store, email: str) -> None:
+    """Count one claim that names a person: nobody is to be pressed by a flood of them.
+
+    Raises:
+        RateLimited: the address was named too often in this hour.
+    """
+    await _count(store, f"register\0email\0{email}", store.settings.rate_register or OF_EMAIL, "this e-mail")
+
+
+async def count_attempt(store: Store, registration_id: str) -> None:
+    """Count one attempt of a registration beyond its first.
+
+    Raises:
+        RateLimited: too many in this hour.
+    """
+    await _count(store, f"attempt\0{registration_id}", ATTEMPTS_AN_HOUR, "this registration")
+
+
+async def _count(store: Store, key: str, limit: int, whose: str) -> None:
+    standing = await store.counters.hit(key, limit, HOUR_S)
+    if not standing.allowed:
+        raise RateLimited(f"the limit of {standing.limit} in an hour is used up for {whose}", standing)
+
+
+TYP = "oauth-id-jag+jwt"
+
+
+class InvalidGrant(Refused):
+    """The assertion or code does not hold (RFC 6749 §5.2, RFC 7521 §4.1.1)."""
+
+    code = "invalid_grant"
+    title = "Invalid grant"
+    resolution = "Register again, or start the authorization anew."
+
+
+class AssertionClaims(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the assertion says (agent-auth 7.7): `sub` is the registration, `gen` its generation."""
+
+    iss: str
+    aud: str
+    sub: str
+    client_id: str
+    iat: int
+    exp: int
+    jti: str
+    gen: int
+    email: str | None = None
+    email_verified: bool | None = None
+
+
+def issue(store: Store, registration: Registration, email: str | None) -> tuple[str, Instant]:
+    """An assertion of the registration as it is now, and when it expires; `email` is the proven one of its person."""
+    now_s = clock.now() // clock.SECOND
+    ends_s = now_s + store.settings.assertion_ttl_s
+    claims = AssertionClaims(
+        iss=store.root_url,
+        aud=store.root_url,
+        sub=registration.id,
+        client_id=registration.id,
+        iat=now_s,
+        exp=ends_s,
+        jti=ids.new_uuid(),
+        gen=registration.generation,
+        email=email,
+        email_verified=None if email is None else True,
+    )
+    return store.tokens.ring.sign(msgspec.json.encode(claims), TYP), Instant(ends_s * clock.SECOND)
+
+
+def read(store: Store, token: str) -> AssertionClaims:
+    """The claims of an assertion that this service signed and that has not expired; whether its registration still
+    lives, the caller asks.
+
+    Raises:
+        InvalidGrant: malformed, of another type or issuer, or expired.
+    """
+    try:
+        claims = msgspec.json.decode(store.tokens.ring.open(token, TYP), type=AssertionClaims)
+    except (InvalidToken, msgspec.DecodeError) as error:
+        raise InvalidGrant("the assertion is malformed or was not issued here") from error
+    if claims.iss != store.root_url or claims.aud != store.root_url:
+        raise InvalidGrant("the assertion was issued for another service")
+    if clock.now() // clock.SECOND > claims.exp + SKEW_S:
+        raise InvalidGrant("the assertion has expired")
+    return claims

@@ -1,0 +1,455 @@
+"""Endpoints of agents: /auth/register, /auth/me, /auth/claim, and security events at ROOT/healthz (RFC 8935)."""
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.errors import InvalidRequest, Refused
+from countersign.kernel.http import response
+from countersign.kernel.http.request import BodyTooLarge, Headers
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Nothing, OneOf, route
+from countersign.store import scopes
+from countersign.store.auth import queries, sessions, tokens
+from countersign.store.auth.agents import claim, claim_page, grants, register, registrations, rules
+from countersign.store.auth.agents.claim import Attempt, AttemptOver, InvalidClaimToken, WrongAccount
+from countersign.store.auth.agents.claim_page import ClaimLinkUnknown
+from countersign.store.auth.agents.register import Waiting
+from countersign.store.auth.agents.registrations import Registration
+from countersign.store.auth.agents.schemas import (
+    Claimed,
+    ClaimForm,
+    ClaimQuery,
+    ClaimRequest,
+    CompleteRequest,
+    Identity,
+    Initiated,
+    Me,
+    Pending,
+    Registered,
+    RegisterRequest,
+)
+from countersign.store.auth.authentication import Gate, Unauthenticated, credential_of
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.auth.identity_providers import id_jag, security_events, signed_tokens
+from countersign.store.auth.identity_providers.signed_tokens import MalformedToken, NotBelieved
+from countersign.store.auth.tokens import InvalidScope
+from countersign.store.context import Store
+
+MEDIA_TYPE = "application/secevent+jwt"
+BODY_LIMIT = 64 << 10
+TOO_LARGE = 413
+
+
+class EventError(msgspec.Struct):
+    """Why an event was not accepted: `err` is a word of RFC 8935 §2.4, `description` for people."""
+
+    err: str
+    description: str
+
+
+async def receive_event(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Take a security event; a revocation ends what its issuer asserted about the subject."""
+    try:
+        event = await security_events.verified(call.context, await _token(call))
+    except NotBelieved as refused:
+        return _refusal(refused.status, refused.err, refused.detail)
+    except BodyTooLarge as refused:
+        return _refusal(TOO_LARGE, "invalid_request", refused.detail)
+    if event.is_revocation and event.subject is not None:
+        async with call.context.database.transaction() as transaction:
+            # A transmitter that heard no answer sends again: that changes nothing and is no error.
+            if await security_events.use_once(transaction, event):
+                await registrations.revoke_subject(transaction, event.issuer, event.subject)
+    return Response(202)
+
+
+async def _token(call: StoreRequest[Nothing, Nothing]) -> bytes:
+    given = (call.headers.get("content-type") or "").split(";")[0].strip().lower()
+    if given != MEDIA_TYPE:
+        raise MalformedToken(f"the body's Content-Type must be {MEDIA_TYPE}")
+    body = bytearray()
+    async for piece in call.chunks():
+        body += piece
+        if len(body) > BODY_LIMIT:
+            raise BodyTooLarge(f"the body may have {BODY_LIMIT} bytes at most")
+    return bytes(body)
+
+
+def _refusal(status: int, err: str, description: str) -> Response:
+    return response.json(EventError(err, description), status, (("Content-Language", "en"),))
+
+
+SECURITY_EVENT_ROUTES = (
+    route(
+        "POST",
+        "/healthz",
+        receive_event,
+        answers={202: None, 400: EventError, 413: EventError},
+        streams=True,
+        takes=MEDIA_TYPE,
+        own_credentials=True,
+        documented=True,
+        at_root=True,
+    ),
+)
+
+
+CLAIM_PREFIX = "clm_"
+
+
+class AlreadyClaimed(Refused):
+    """A person has claimed the agent, or is about to by another way."""
+
+    status = 409
+    code = "already_claimed"
+    title = "Already claimed"
+    resolution = "Poll with the claim token for the assertion; within ten minutes it is given out."
+
+
+class InvalidClaim(Refused):
+    """The person declined, or the registration has ended: nothing is to be claimed."""
+
+    code = "invalid_claim"
+    title = "Nothing to claim"
+    resolution = "Do not ask again unless your person wants it; then register anew."
+
+
+class ClaimNotConfirmed(Refused):
+    """The person has not confirmed on the page yet."""
+
+    status = 409
+    code = "claim_not_confirmed"
+    title = "Not confirmed yet"
+    resolution = "Ask your person to confirm on the page, then send the code it shows."
+
+
+class InvalidUserCode(Refused):
+    """The code is not the one the page showed."""
+
+    status = 401
+    code = "invalid_user_code"
+    title = "Wrong code"
+    resolution = "Send the six digits that the page shows your person."
+
+
+async def register_agent(call: StoreRequest[Nothing, RegisterRequest]) -> Response:
+    """Register an agent: asserted by a provider, by its person's e-mail, or anonymous."""
+    kind = rules.kind_of(call.body)
+    agent = call.headers.get("user-agent")
+    if kind == "anonymous":
+        made = await register.anonymous(call.context, call.body, agent, call.address)
+    elif kind == "service_auth":
+        made = await register.by_email(call.context, call.body, agent, call.address)
+    else:
+        made = await register.asserted(call.context, call.body, agent, call.address)
+    return response.json(made)
+
+
+async def show_me(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Tell whom an access token stands for, or where the claim of a claim token stands."""
+    token = _bearer(call.headers)
+    if token is not None and token.startswith(CLAIM_PREFIX):
+        return await _polled(call.context, token)
+    return response.json(await _me(call))
+
+
+async def continue_claim(call: StoreRequest[Nothing, ClaimRequest]) -> Response:
+    """Poll a claim, or begin another attempt of it."""
+    store, body = call.context, call.body
+    token = _claim_token(call.headers, body.claim_token)
+    if body.type is None and body.assertion is None and body.email is None and body.login_hint is None:
+        return await _polled(store, token)
+    found = await _unclaimed(store, token)
+    if body.type in ("login_hint", "service_auth", None):
+        email = rules.email_of(body.email, body.login_hint)
+        return response.json(await _begin(store, found, email, "service_auth"))
+    if body.type == "identity_assertion":
+        return await _claim_by_assertion(store, found, body.assertion)
+    raise rules.UnsupportedIdentityType("a claim is continued by login_hint, service_auth or identity_assertion")
+
+
+async def complete_claim(call: StoreRequest[Nothing, CompleteRequest]) -> Response:
+    """Finish a claim with the code that the page showed the person."""
+    store, code = call.context, (call.body.user_code or "").strip()
+    found = await _unclaimed(store, _claim_token(call.headers, call.body.claim_token))
+    if not code:
+        raise InvalidRequest("user_code is required")
+    attempt, person_id = await _confirmed(store, found)
+    async with store.database.transaction() as transaction:
+        await registrations.hold(transaction, found.id)
+        is_right = await claim.is_shown_right(store, transaction, attempt, code)
+        if is_right:
+            await claim.accept(transaction, attempt, found, person_id)
+    if is_right is None:
+        raise claim.AttemptOver("the code is used up; begin another attempt")
+    if not is_right:
+        remaining = claim.TRIES - attempt.tries - 1
+        challenge = {"WWW-Authenticate": 'AgentAuth error="invalid_user_code"'}
+        members = {"attempts_remaining": max(0, remaining)}
+        raise InvalidUserCode("the code is wrong", headers=challenge, members=members)
+    claim.connected(store, found.id)
+    return await _claimed(store, await _again(store, found))
+
+
+async def _unclaimed(store: Store, token: str) -> Registration:
+    """The registration of a claim token, while it can still be claimed.
+
+    Raises:
+        AlreadyClaimed, InvalidClaim: it cannot; and whatever `polling.of_token` refuses.
+    """
+    found = await claim.of_token(store, token)
+    if found.status == "claimed":
+        raise AlreadyClaimed("a person has claimed the agent")
+    if found.status != "unclaimed":
+        raise InvalidClaim("the person declined, or the registration has ended")
+    return found
+
+
+async def _confirmed(store: Store, registration: Registration) -> tuple[Attempt, str]:
+    """The attempt whose page showed a person a code, and that person.
+
+    Raises:
+        AttemptOver: nothing can come of it any more.
+        ClaimNotConfirmed: nobody has confirmed yet.
+    """
+    attempt = await claim.latest(store.database, registration.id)
+    if attempt is None or attempt.is_over:
+        raise claim.AttemptOver("the code is used up; begin another attempt")
+    if attempt.status != "confirmed" or attempt.confirmed_by is None:
+        raise ClaimNotConfirmed("the person has not confirmed on the page yet")
+    return attempt, attempt.confirmed_by
+
+
+async def _polled(store: Store, token: str) -> Response:
+    standing = await claim.poll(store, token)
+    if standing.state == "claimed":
+        return await _claimed(store, standing.registration)
+    registration = standing.registration
+    return response.json(Pending("pending", registration.id, registration.interval_s, standing.expires_in_s))
+
+
+async def _claimed(store: Store, registration: Registration) -> Response:
+    grant = await grants.of_registration(store.database, registration)
+    person = await queries.person(store.database, grant.person_id or "")
+    assertion, expires_at = registrations.issue(store, registration, person.email if person else None)
+    expires = clock.rfc3339(expires_at)
+    words = [scope for scope in scopes.ALL if scope in grant.scopes]
+    identity = Identity(assertion, expires)
+    return response.json(Claimed("claimed", registration.id, registration.id, assertion, expires, identity, words))
+
+
+async def _begin(store: Store, registration: Registration, email: str, kind: str) -> Initiated:
+    """Another attempt; a registration that names a person may only name the same again (agent-auth 7.5)."""
+    if registration.kind != "anonymous" and registration.email != email:
+        raise rules.InvalidLoginHint("the registration names another person; register again for this one")
+    await registrations.count_attempt(store, registration.id)
+    if registration.email != email:
+        await registrations.count_naming(store, email)
+    async with store.database.transaction() as transaction:
+        if not await registrations.hold_unclaimed(transaction, registration.id):
+            raise AlreadyClaimed("the registration was claimed, declined or ended")
+        if registration.kind == "anonymous":
+            await registrations.name_person(transaction, registration.id, email, None)
+        begun = await claim.begin(store, transaction, registration)
+    return Initiated(
+        registration.id,
+        registration.id,
+        kind,
+        begun.id,
+        "initiated",
+        clock.rfc3339(begun.expires_at),
+        begun.code(registration.interval_s),
+        begun.link(),
+    )
+
+
+async def _claim_by_assertion(store: Store, registration: Registration, assertion: str | None) -> Response:
+    """Claim an anonymous agent by a provider's assertion: at once for an account that is tied to it or new, else by
+    an attempt of the account's person."""
+    if registration.kind != "anonymous":
+        remedy = "Have the person confirm: poll, or begin another attempt with type service_auth."
+        raise AlreadyClaimed("only an anonymous registration is claimed by an assertion", resolution=remedy)
+    if not assertion:
+        raise InvalidRequest("assertion is required")
+    outcome = await register.take_over(store, await register.vouched(store, assertion), registration)
+    if isinstance(outcome, Waiting):
+        begun = outcome.begun
+        ends = clock.rfc3339(begun.expires_at)
+        code, link = begun.code(registration.interval_s), begun.link()
+        initiated = Initiated(
+            registration.id, registration.id, "identity_assertion", begun.id, "initiated", ends, code, link
+        )
+        return response.json(initiated)
+    return await _claimed(store, outcome)
+
+
+async def _again(store: Store, registration: Registration) -> Registration:
+    """The registration as it is now."""
+    found = await registrations.with_id(store.database, registration.id)
+    if found is None:
+        raise InvalidClaimToken("the registration was removed")
+    return found
+
+
+async def _me(call: StoreRequest[Nothing, Nothing]) -> Me:
+    store = call.context
+    gate = Gate(store)
+    caller = await gate.caller_of(call.headers, call.address)
+    gate.admit(caller, None)
+    claims = store.tokens.verify(credential_of(call.headers) or "")
+    held = caller.scopes if caller.scopes is not None else await tokens.held_by_person(store.database, caller.id)
+    orgs = {org: await queries.organisation(store.database, org) for org in caller.orgs}
+    slugs = {org: found.slug for org, found in orgs.items() if found is not None}
+    # A client has no role, and an agent's is that of the person it acts for.
+    roles = await queries.roles(store.database, caller.id)
+    me = Me(
+        sub=caller.id,
+        client_id=claims.client_id,
+        claimed=caller.kind != "agent",
+        scope=scopes.words(held),
+        expires_at=clock.rfc3339(Instant(claims.exp * clock.SECOND)),
+        orgs=sorted(slugs.values()),
+        roles={slugs[org]: role for org, role in roles.items() if org in slugs},
+        email=caller.email,
+    )
+    registration = await registrations.with_id(store.database, caller.through or "")
+    if registration is not None:
+        me.registration_id, me.registration_type = registration.id, registration.kind
+    return me
+
+
+def _bearer(headers: Headers) -> str | None:
+    kind, _, token = (headers.get("authorization") or "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" and token.strip() else None
+
+
+def _claim_token(headers: Headers, given: str | None) -> str:
+    """The claim token from the body or from Authorization.
+
+    Raises:
+        InvalidRequest: both places name one, or none does.
+    """
+    bearer = _bearer(headers)
+    if given is not None and bearer is not None and given != bearer:
+        raise InvalidRequest("claim_token and Authorization name two different tokens")
+    token = given or bearer
+    if not token:
+        raise InvalidRequest("claim_token is required")
+    return token
+
+
+LARGEST_BODY = 65_536
+_HTML = ("text/html; charset=utf-8", "text/html")
+_REFUSED_ASSERTIONS = (
+    signed_tokens.MalformedToken,
+    signed_tokens.InvalidIssuer,
+    signed_tokens.InvalidSignature,
+    signed_tokens.Expired,
+    signed_tokens.InvalidAudience,
+    id_jag.InvalidClientId,
+    id_jag.MissingVerifiedEmail,
+    id_jag.ReplayDetected,
+    id_jag.LoginRequired,
+    InvalidScope,
+)
+_REFUSED_POLLS = (
+    claim.InvalidClaimToken,
+    claim.ClaimExpired,
+    claim.AccessDenied,
+    claim.SlowDown,
+    AttemptOver,
+)
+
+ROUTES = (
+    route(
+        "POST",
+        "/auth/register",
+        register_agent,
+        body=RegisterRequest,
+        answers={200: Registered},
+        refusals=(
+            *_REFUSED_ASSERTIONS,
+            rules.UnsupportedIdentityType,
+            rules.InvalidLoginHint,
+            register.AnonymousNotEnabled,
+            register.ServiceAuthNotEnabled,
+            register.InteractionRequired,
+        ),
+        secret=True,
+        quota="token",
+        own_credentials=True,
+        body_limit=LARGEST_BODY,
+        cross_origin=True,
+        documented=True,
+        example={"type": "service_auth", "login_hint": "player@example.com", "scope": "read:library"},
+    ),
+    route(
+        "GET",
+        "/auth/me",
+        show_me,
+        answers={200: OneOf((Me, Claimed, Pending))},
+        refusals=(Unauthenticated, InvalidScope, *_REFUSED_POLLS),
+        secret=True,
+        quota="person",
+        own_credentials=True,
+        documented=True,
+    ),
+    route(
+        "POST",
+        "/auth/me",
+        continue_claim,
+        body=ClaimRequest,
+        answers={200: OneOf((Claimed, Pending, Initiated))},
+        refusals=(
+            *_REFUSED_POLLS,
+            *_REFUSED_ASSERTIONS,
+            AlreadyClaimed,
+            InvalidClaim,
+            rules.InvalidLoginHint,
+            rules.UnsupportedIdentityType,
+        ),
+        secret=True,
+        quota="person",
+        own_credentials=True,
+        body_limit=LARGEST_BODY,
+        example={"claim_token": "clm_7K3M9QX2WDF4TBN8HZRC"},
+    ),
+    route(
+        "POST",
+        "/auth/me/complete",
+        complete_claim,
+        body=CompleteRequest,
+        answers={200: Claimed},
+        refusals=(InvalidScope, *_REFUSED_POLLS, AlreadyClaimed, InvalidClaim, ClaimNotConfirmed, InvalidUserCode),
+        secret=True,
+        quota="person",
+        own_credentials=True,
+        body_limit=LARGEST_BODY,
+    ),
+    route(
+        "GET",
+        "/auth/claim",
+        claim_page.show_claim,
+        query=ClaimQuery,
+        answers={200: str},
+        refusals=(ClaimLinkUnknown, AttemptOver, WrongAccount, sessions.InsecureSignIn),
+        produces=_HTML,
+        secret=True,
+        at_root=True,
+    ),
+    route(
+        "POST",
+        "/auth/claim",
+        claim_page.decide_claim,
+        query=ClaimQuery,
+        body=ClaimForm,
+        answers={200: str},
+        refusals=(ClaimLinkUnknown, AttemptOver, WrongAccount, sessions.InsecureSignIn, sessions.ForeignOrigin),
+        form=True,
+        quota="token",
+        produces=_HTML,
+        secret=True,
+        at_root=True,
+    ),
+)

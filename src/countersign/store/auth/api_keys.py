@@ -1,0 +1,130 @@
+"""Self-serve API keys: their form, their table, and GET and POST /api/keys."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.http import response
+from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimited
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Nothing, Route, route
+from countersign.kernel.security.secrets import digest, looks_like_secret, new_secret
+from countersign.store.auth import queries
+from countersign.store.auth.callers import Caller, StoreRequest
+from countersign.store.context import Store
+
+Tier: TypeAlias = Literal["community", "sandbox", "agent"]
+
+KEY_PREFIXES: dict[Tier, str] = {"community": "csk_community", "sandbox": "csk_sandbox", "agent": "csk_agent"}
+PREFIX = "key_"
+"""Before the hash of a key it makes the id by which its last use is noted."""
+
+
+class Key(NamedTuple):
+    """A key that is known; `id` names it without telling it."""
+
+    id: str
+    tier: Tier
+
+    @property
+    def caller(self) -> Caller:
+        """The key as a caller, who is nobody and holds nothing."""
+        quota = "agent" if self.tier == "agent" else "community"
+        return Caller("key", self.id, granted_quota=quota)
+
+
+def is_key(credential: str) -> bool:
+    """Whether the credential means to be a self-serve key, rather than a token."""
+    return credential.startswith(tuple(f"{prefix}_" for prefix in KEY_PREFIXES.values()))
+
+
+async def known(store: Store, credential: str) -> Key | None:
+    """The key, unless it is mistyped, unknown, or was not used for too long. A mistyped one is told by its checksum,
+    without asking the database."""
+    if not is_key(credential) or not looks_like_secret(credential):
+        return None
+    key_hash = digest(credential)
+    alive_since = clock.later(clock.now(), seconds=-86_400 * store.settings.key_days)
+    tier = await queries.tier_of_key(store.database, key_hash, alive_since)
+    return None if tier is None else Key(PREFIX + key_hash.hex(), tier)
+
+
+INSERT = "INSERT INTO api_key (key_hash, tier, created_at, used_at) VALUES ($1, $2, $3, $3)"
+USED = "UPDATE api_key SET used_at = $2 WHERE key_hash = $1 AND used_at < $2"
+DELETE_UNUSED = "DELETE FROM api_key WHERE used_at <= $1"
+
+
+async def add(transaction: Transaction, key_hash: bytes, tier: Tier) -> None:
+    """Keep a new key by its hash."""
+    await transaction.run(INSERT, key_hash, tier, clock.now())
+
+
+async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
+    """Write down when keys were last used; other ids than of keys are left alone."""
+    for key_id, at in uses.items():
+        if key_id.startswith(PREFIX):
+            await transaction.run(USED, bytes.fromhex(key_id.removeprefix(PREFIX)), at)
+
+
+async def forget_unused(transaction: Transaction, days: int) -> None:
+    """Remove keys that nobody used for so many days; workers that knew one look again."""
+    if await transaction.run(DELETE_UNUSED, clock.later(clock.now(), seconds=-86_400 * days)):
+        await versions.bump(transaction, "identity")
+
+
+_TIERS = (
+    "What the key is for: `community` for public reads, `agent` for those and the sandbox with a higher quota, "
+    "`sandbox` for the sandbox alone."
+)
+
+
+class KeyQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """What the key is for."""
+
+    tier: Annotated[Tier, msgspec.Meta(description=_TIERS)] = "community"
+
+
+class ProvisionedKey(msgspec.Struct):
+    """The provisioned key of the API document; the key is shown in this answer alone."""
+
+    status: str
+    api_key: str
+    self_serve: bool
+    free_tier: bool
+
+
+WINDOW_S = 3600
+
+
+async def provision_key(call: StoreRequest[KeyQuery, Nothing]) -> Response:
+    """Provision a key: `community` for public reads, `agent` for those and the sandbox, `sandbox` for that alone."""
+    store = call.context
+    standing = await store.counters.hit(f"keys\0{call.address}", store.settings.rate_keys, WINDOW_S)
+    if not standing.allowed:
+        raise RateLimited(f"more than {standing.limit} keys in an hour; a key you have can be used again", standing)
+    key = new_secret(KEY_PREFIXES[call.query.tier])
+    async with store.database.transaction() as transaction:
+        await add(transaction, digest(key), call.query.tier)
+    return response.json(ProvisionedKey("provisioned", key, self_serve=True, free_tier=True))
+
+
+def _route(method: Literal["GET", "POST"], *, at_root: bool) -> Route[Store]:
+    return route(
+        method,
+        "/api/keys",
+        provision_key,
+        query=KeyQuery,
+        answers={200: ProvisionedKey},
+        secret=True,
+        quota=DOCUMENTS,
+        documented=method == "GET" and not at_root,
+        at_root=at_root,
+    )
+
+
+ROUTES = tuple(_route(method, at_root=at_root) for at_root in (False, True) for method in ("GET", "POST"))

@@ -1,0 +1,221 @@
+"""Identity assertions of others: ID-JAGs (draft-ietf-oauth-identity-assertion-authz-grant §4, agent-auth 2)."""
+
+import re
+from typing import NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.errors import Refused
+from countersign.kernel.json_reader import Members
+from countersign.store.auth.identity_providers import trusted_issuers
+from countersign.store.auth.identity_providers.signed_tokens import (
+    SKEW_S,
+    Expired,
+    InvalidAudience,
+    MalformedToken,
+    Name,
+    NotBelieved,
+    Seconds,
+    claims_of,
+    now_s,
+    require_audience,
+    require_begun,
+    signed,
+)
+from countersign.store.auth.identity_providers.trusted_issuers import Issuer
+from countersign.store.auth.sessions import normal_email
+from countersign.store.context import Store
+
+TYP = "oauth-id-jag+jwt"
+MAX_LIFE_S = 600
+MAX_AGE_S = 3_600
+# Longer than anybody would accept the token, however the clocks of two nodes differ.
+REMEMBERED_S = 3_600
+
+# What would narrow or change the meaning of the assertion in ways this service does not enforce: a key that the
+# sender has to prove (cnf), rights beyond scopes, and subjects that are unique within a tenant only.
+_UNSUPPORTED = ("cnf", "authorization_details", "tenant")
+_EMAIL = re.compile(r"[!-?A-~]+@[a-z0-9.-]+")
+
+
+class ReplayDetected(NotBelieved):
+    """The assertion was used before."""
+
+    code = "replay_detected"
+    title = "Used before"
+
+
+class InvalidClientId(NotBelieved):
+    """The assertion is meant for another client."""
+
+    code = "invalid_client_id"
+    title = "Meant for another client"
+
+
+class MissingVerifiedEmail(NotBelieved):
+    """The assertion names no e-mail address that its issuer has verified and may speak for."""
+
+    code = "missing_verified_email"
+    title = "No verified e-mail"
+    resolution = "Have the identity provider verify the e-mail address, or register by e-mail instead."
+
+
+class LoginRequired(Refused):
+    """The person has not signed in at the identity provider within the last hour."""
+
+    status = 401
+    code = "login_required"
+    title = "Sign-in too long ago"
+    resolution = "Have the person sign in at the identity provider again, and ask it for a new assertion."
+
+    def __init__(self, detail: str) -> None:
+        challenge = f'AgentAuth error="{self.code}", max_age="{MAX_AGE_S}"'
+        super().__init__(detail, headers={"WWW-Authenticate": challenge}, members={"max_age": MAX_AGE_S})
+
+
+class Asserted(NamedTuple):
+    """What a trusted issuer says of a person. `subject` means something together with `issuer` alone; `email` is in
+    normal form and there only when it was verified; `scope` None: not limited; `resource` lies within this service."""
+
+    issuer: str
+    issuer_name: str
+    subject: str
+    client_id: str
+    jti: str
+    expires_at: Instant
+    email: str | None
+    scope: frozenset[str] | None
+    auth_time_s: int | None
+    resource: tuple[str, ...] = ()
+
+
+class _Claims(msgspec.Struct):
+    sub: Name
+    aud: str | list[str]
+    client_id: Name
+    jti: Name
+    exp: Seconds
+    iat: Seconds
+    nbf: Seconds | None = None
+    scope: str | None = None
+    auth_time: Seconds | None = None
+    email: str | None = None
+    email_verified: object = None
+    resource: str | list[str] | None = None
+
+
+async def verified(store: Store, assertion: str) -> Asserted:
+    """What the assertion says, when all of it may be believed now; nothing is written, it is not used up.
+
+    An assertion without an e-mail address is fine here (`verified_email` insists on one); one with an address that is
+    not verified is refused.
+
+    Raises:
+        MalformedToken, InvalidIssuer, InvalidSignature, Expired, InvalidAudience, InvalidClientId,
+        MissingVerifiedEmail: it may not be believed; only the first three before its signature is known to be good.
+        Unavailable: the issuer's keys cannot be had now.
+    """
+    found = await signed(store, assertion, TYP)
+    claims = claims_of(found, _Claims)
+    require_audience(store, claims.aud)
+    _require_time(claims)
+    _require_supported(found.claims)
+    if found.issuer.client_ids and claims.client_id not in found.issuer.client_ids:
+        raise InvalidClientId("the issuer may not speak to this client")
+    return Asserted(
+        issuer=found.issuer.issuer,
+        issuer_name=found.issuer.name,
+        subject=claims.sub,
+        client_id=claims.client_id,
+        jti=claims.jti,
+        expires_at=Instant(claims.exp * clock.SECOND),
+        email=_email(found.issuer, claims),
+        scope=None if claims.scope is None else frozenset(claims.scope.split()),
+        auth_time_s=claims.auth_time,
+        resource=_resource(store, claims.resource),
+    )
+
+
+async def use_once(transaction: Transaction, asserted: Asserted) -> None:
+    """Use the assertion up, wherever it was presented.
+
+    Raises:
+        ReplayDetected: it was used before, or is being used by a transaction that commits.
+    """
+    until = clock.later(asserted.expires_at, seconds=REMEMBERED_S)
+    if not await trusted_issuers.note(transaction, "id-jag", asserted.issuer, asserted.jti, until):
+        raise ReplayDetected("the assertion was used before")
+
+
+def require_fresh(asserted: Asserted) -> None:
+    """Insist that the person signed in at the issuer within the last hour (agent-auth 1.4).
+
+    Raises:
+        LoginRequired: longer ago, in the future, or not said.
+    """
+    if asserted.auth_time_s is None:
+        raise LoginRequired("the assertion does not say when the person signed in (auth_time)")
+    age_s = now_s() - asserted.auth_time_s
+    if not -SKEW_S <= age_s <= MAX_AGE_S + SKEW_S:
+        raise LoginRequired("the person's sign-in at the identity provider is too long ago")
+
+
+def require_client(asserted: Asserted, client_id: str) -> None:
+    """Insist that the assertion was made for the client that presents it.
+
+    Raises:
+        InvalidClientId: it was not.
+    """
+    if asserted.client_id != client_id:
+        raise InvalidClientId("the assertion was made for another client")
+
+
+def verified_email(asserted: Asserted) -> str:
+    """The person's verified e-mail address.
+
+    Raises:
+        MissingVerifiedEmail: the assertion names none.
+    """
+    if asserted.email is None:
+        raise MissingVerifiedEmail("the assertion names no e-mail address")
+    return asserted.email
+
+
+def _require_time(claims: _Claims) -> None:
+    if now_s() > claims.exp + SKEW_S:
+        raise Expired("the assertion has expired")
+    require_begun(claims.iat, claims.nbf)
+    if not 0 < claims.exp - claims.iat <= MAX_LIFE_S:
+        raise MalformedToken(f"the assertion must live {MAX_LIFE_S} s at most")
+
+
+def _require_supported(claims: Members) -> None:
+    found = [name for name in _UNSUPPORTED if name in claims]
+    if found:
+        raise MalformedToken(f"the claim {found[0]} is not supported here")
+
+
+def _email(issuer: Issuer, claims: _Claims) -> str | None:
+    if claims.email is None:
+        return None
+    if claims.email_verified is not True:
+        raise MissingVerifiedEmail("the issuer has not verified the e-mail address")
+    address = normal_email(claims.email)
+    # In ASCII alone: lower case makes two different letters of some alphabets equal.
+    if not claims.email.isascii() or _EMAIL.fullmatch(address) is None or len(address) > 254:
+        raise MissingVerifiedEmail("the e-mail address is none")
+    if issuer.domains and address.rpartition("@")[2] not in issuer.domains:
+        raise MissingVerifiedEmail("the issuer may not speak for e-mail addresses of this domain")
+    return address
+
+
+def _resource(store: Store, resource: str | list[str] | None) -> tuple[str, ...]:
+    """The resources the assertion is limited to (RFC 8707); one of another service makes it none for us."""
+    named = [resource] if isinstance(resource, str) else resource or []
+    for each in named:
+        if each != store.root_url and not each.startswith(f"{store.root_url}/"):
+            raise InvalidAudience(f"the resource must lie within {store.root_url}")
+    return tuple(named)

@@ -1,0 +1,390 @@
+"""The authorization endpoint (RFC 6749 §4.1.1): the request, the consent page, and the redirect back to the client."""
+
+import re
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.http import html
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Nothing
+from countersign.store import scopes
+from countersign.store.auth import clients, queries, sessions, sign_in_pages, tokens
+from countersign.store.auth.agents.claim_page import in_words
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.auth.oauth import authorization_code, consents, dynamic_clients, token_endpoint
+from countersign.store.auth.oauth.consents import Consent
+from countersign.store.auth.oauth.schemas import AuthorizeForm, AuthorizeQuery
+from countersign.store.auth.queries import Client
+from countersign.store.auth.sign_in_pages import Visitor
+from countersign.store.context import Store
+
+PATH = "/auth/authorize"
+MAX_STATE_LENGTH = 1_024
+NO_CLIENT = "There is no client with this client_id."
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+class NoWayBack(Exception):
+    """Client or address are not known to belong together: the person is told here, and sent nowhere."""
+
+
+class Way(NamedTuple):
+    """How the answer reaches the client: by its registered address, in the query or, for a token, in the fragment. The
+    address `is_trusted` when an administrator registered it."""
+
+    issuer: str
+    redirect_uri: str
+    state: str
+    in_fragment: bool
+    is_trusted: bool
+
+    def address(self, members: Mapping[str, str]) -> str:
+        """The client's address with these members, `state` and `iss` (RFC 9207 §2)."""
+        told = {**members, **({"state": self.state} if self.state else {}), "iss": self.issuer}
+        mark = "#" if self.in_fragment else "&" if "?" in self.redirect_uri else "?"
+        return f"{self.redirect_uri}{mark}{urlencode(told)}"
+
+    def back(self, members: Mapping[str, str]) -> Response:
+        """Send the person back with these members; never repeated as a POST."""
+        headers = (
+            ("Location", self.address(members)),
+            ("Cache-Control", "no-store"),
+            ("Pragma", "no-cache"),
+            ("Referrer-Policy", "no-referrer"),
+        )
+        return Response(303, headers=headers)
+
+
+class SentBack(Exception):
+    """A refusal that the client is told, by way of the person's browser (RFC 6749 §4.1.2.1).
+
+    The browser goes there by itself only where `is_automatic`. Without that the person is shown the refusal first, and
+    decides whether to go on: an address that nobody verified gets no visitors from us (RFC 9700 §4.11.2), nor does a
+    client learn what a person's account lacks before the person answers.
+    """
+
+    def __init__(self, way: Way, error: str, description: str, *, is_automatic: bool | None = None) -> None:
+        super().__init__(error)
+        self.way = way
+        self.error = error
+        self.description = description
+        self.is_automatic = way.is_trusted if is_automatic is None else is_automatic
+
+    @property
+    def members(self) -> dict[str, str]:
+        """What the client is told."""
+        return {"error": self.error, "error_description": self.description}
+
+
+class PermissionsMissing(SentBack):
+    """The person's account has none of the scopes that the client asked for."""
+
+    def __init__(self, way: Way) -> None:
+        super().__init__(way, "invalid_scope", "the person holds none of these scopes", is_automatic=False)
+
+
+class Asked(NamedTuple):
+    """A request that may be put to a person. Without a challenge it is for a token (the implicit grant)."""
+
+    client: Client
+    way: Way
+    scopes: frozenset[str]
+    challenge: str | None
+    resource: str
+
+
+def target_of(sent: AuthorizeQuery) -> str:
+    """The path that asks the same again."""
+    names = AuthorizeQuery.__struct_fields__
+    return f"{PATH}?" + urlencode({name: value for name in names if (value := getattr(sent, name))})
+
+
+async def addressed(store: Store, sent: AuthorizeQuery) -> tuple[Client, Way]:
+    """The client of a request, and how the answer reaches it.
+
+    Raises:
+        NoWayBack: unknown client, or an address that is not registered for it.
+    """
+    client = await queries.client(store.database, sent.client_id)
+    if client is None or not dynamic_clients.is_enabled(store, client):
+        raise NoWayBack(NO_CLIENT)
+    # A client that registered itself has no port to choose, not even of a loopback address.
+    is_exact = sent.redirect_uri in client.redirect_uris
+    if not is_exact and (client.is_dynamic or not clients.is_among(sent.redirect_uri, client.redirect_uris)):
+        raise NoWayBack("The redirect_uri is not one that is registered for this client.")
+    if len(sent.state) > MAX_STATE_LENGTH:
+        raise NoWayBack(f"The state is longer than {MAX_STATE_LENGTH} characters.")
+    in_fragment = sent.response_type == "token"
+    # No exception for loopback addresses: any program of the machine may listen there, and any page of the web could
+    # have the browser call it, with a path of its choice, from this service's address.
+    return client, Way(store.root_url, sent.redirect_uri, sent.state, in_fragment, is_trusted=not client.is_dynamic)
+
+
+def checked(store: Store, sent: AuthorizeQuery, client: Client, way: Way) -> Asked:
+    """The request, when it may be put to a person.
+
+    Raises:
+        SentBack: something is wrong with it.
+    """
+    challenge = _challenge(sent, client, way)
+    if sent.resource and not token_endpoint.is_ours(store, sent.resource):
+        raise SentBack(way, "invalid_target", "the token was asked for another service")
+    return Asked(client, way, _scopes(sent, client, way), challenge, sent.resource)
+
+
+def _challenge(sent: AuthorizeQuery, client: Client, way: Way) -> str | None:
+    """The PKCE challenge of a request for a code; S256 alone, as `plain` protects from nobody who sees the request."""
+    if sent.response_type == "token":
+        if not client.is_implicit:
+            raise SentBack(way, "unauthorized_client", "this client may not use response_type=token; use code")
+        return None
+    if sent.response_type != "code":
+        error = "unsupported_response_type" if sent.response_type else "invalid_request"
+        raise SentBack(way, error, "response_type must be code")
+    if sent.code_challenge_method != "S256" or _CHALLENGE.fullmatch(sent.code_challenge) is None:
+        raise SentBack(way, "invalid_request", "PKCE is required: code_challenge with code_challenge_method=S256")
+    return sent.code_challenge
+
+
+def _scopes(sent: AuthorizeQuery, client: Client, way: Way) -> frozenset[str]:
+    """The scopes asked for as far as the client may have them; all of those when none is named."""
+    held = client.scopes & scopes.DELEGABLE
+    allowed = (frozenset(sent.scope.split()) or held) & held
+    if not allowed:
+        raise SentBack(way, "invalid_scope", f"this client may ask for: {scopes.words(held) or 'nothing'}")
+    return allowed
+
+
+class Listed(NamedTuple):
+    """One line of the page of connected agents."""
+
+    id: str
+    name: str
+    what: str
+    scopes: frozenset[str]
+    since: Instant
+    used_at: Instant | None
+
+
+class Offer(NamedTuple):
+    """What a person is asked to allow: the request, what of it their account can give and what not, and the name of the
+    client's organisation."""
+
+    asked: Asked
+    granted: frozenset[str]
+    lacking: frozenset[str]
+    organisation: str
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """What the page shows. A decision counts for exactly this: a form that was shown something else is refused."""
+        client, way = self.asked.client, self.asked.way
+        granted = scopes.words(self.granted)
+        challenge = self.asked.challenge or ""
+        named = (client.id, client.name, client.org_id or "", self.organisation)
+        return (*named, way.redirect_uri, way.state, challenge, self.asked.resource, granted)
+
+
+def consent_page(
+    store: Store, offer: Offer, sent: AuthorizeQuery, visitor: Visitor, *, has_changed: bool = False
+) -> Response:
+    """The page on which a person lets a client act for them, or does not; `has_changed`: since they saw it last."""
+    client, way = offer.asked.client, offer.asked.way
+    site = clients.lowered_site(way.redirect_uri)
+    kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
+    kept["csrf"] = sessions.token_of(store, visitor.session)
+    kept["shown"] = sessions.token_of(store, visitor.session, *offer.shown)
+    fields = "".join(html.hidden_field(name, value) for name, value in kept.items() if value)
+    who = f"<strong>{escape(client.name)}</strong>, a client of <strong>{escape(offer.organisation)}</strong>,"
+    title, warning = f"Allow {client.name}?", ""
+    if client.is_dynamic:
+        # The name is the client's own claim: the title has the host, which is what the person can check.
+        title, who, warning = f"Allow {urlsplit(site).netloc}?", _unverified_name(client.name), _unverified(site)
+    changed = '<p class="error" role="alert">This has changed since you saw it. Look again, then decide.</p>'
+    body = (
+        f"{changed if has_changed else ''}<p>{who} wants to act for you at {escape(store.settings.resource_name)}. "
+        f"You are signed in as {escape(visitor.person.email)}.</p>{warning}"
+        f"<p>It will be able to:</p>{in_words(offer.granted)}{_lacking(offer.lacking)}"
+        f"<p>You will be sent on to <code>{escape(site)}</code>.</p>"
+        f'<form method="post" action="/auth/authorize">{fields}'
+        '<div class="choice"><button name="decision" value="allow">Allow</button>'
+        '<button name="decision" value="deny">Deny</button></div></form>'
+        '<p>What you allow you can take back at any time on <a href="/auth/agents">the page of your connected '
+        "agents</a>.</p>"
+    )
+    sends_to = (clients.policy_source(way.redirect_uri),)
+    prefix = "Error: " if has_changed else ""
+    return html.page(title, body, 400 if has_changed else 200, sends_to=sends_to, prefix=prefix)
+
+
+def _lacking(lacking: frozenset[str]) -> str:
+    if not lacking:
+        return ""
+    return f"<p>It asked for more. Your account cannot do this, so it will not be able to:</p>{in_words(lacking)}"
+
+
+def not_sent_back(refused: SentBack) -> Response:
+    """The page for a request that is refused before the person can allow it, with a link back to the client."""
+    site = clients.lowered_site(refused.way.redirect_uri)
+    host = escape(urlsplit(site).netloc)
+    title, unverified = "This link does not work", ""
+    reason = (
+        f"<p>The request of <strong>{host}</strong> cannot be carried out, and nothing was allowed.</p>"
+        f"<p>{escape(refused.error)}: {escape(refused.description)}.</p>"
+    )
+    if isinstance(refused, PermissionsMissing):
+        title = "Nothing was allowed"
+        reason = f"<p>Your account has none of the permissions that <strong>{host}</strong> asked for.</p>"
+    if not refused.way.is_trusted:
+        unverified = (
+            "<p>The client registered itself (<strong>not verified</strong>). Return only if you came from "
+            f"<strong>{escape(site)}</strong>.</p>"
+        )
+    link = f'<p><a rel="noreferrer" href="{escape(refused.way.address(refused.members))}">Return to {host}</a></p>'
+    return html.page(title, reason + unverified + link, 400)
+
+
+def _unverified_name(name: str) -> str:
+    if not name:
+        return "A client without a name (<strong>not verified</strong>)"
+    return f"A client that calls itself “{escape(name)}” (<strong>not verified</strong>)"
+
+
+def _unverified(site: str) -> str:
+    """What a person has to know of a client that registered itself."""
+    access = f"Your data goes to <strong>{escape(site)}</strong>."
+    if clients.is_loopback(site):
+        access = f"Your data goes to a program on your own computer (<strong>{escape(site)}</strong>)."
+    return (
+        f"<p>This client registered itself, and its name is its own claim. {access} Allow it only if you started this "
+        "there, just now. You are asked each time.</p>"
+    )
+
+
+def connected(store: Store, listed: Iterable[Listed], email: str, form_token: str) -> Response:
+    """The page of everything that may act for a person, each with a button that ends it."""
+    lines = "".join(_line(each, form_token) for each in listed)
+    place = f"for {escape(email)} at {escape(store.settings.resource_name)}"
+    shown = f"<p>Nothing acts {place}.</p>"
+    if lines:
+        shown = f'<p class="intro">Agents and clients that may act {place}.</p><ul class="entries">{lines}</ul>'
+    return html.page("Connected agents", shown + html.link_list((("Start page", "/"),)))
+
+
+def _line(each: Listed, form_token: str) -> str:
+    used = f"last used {html.time_element(each.used_at)}" if each.used_at else "not used yet"
+    name = escape(each.name)
+    return (
+        f'<li><h2>{name}</h2><p class="facts">{escape(each.what)}, since {html.time_element(each.since)}, {used}</p>'
+        f"<p>It can:</p>{in_words(each.scopes)}"
+        f'<form method="post">{html.hidden_field("csrf", form_token)}{html.hidden_field("id", each.id)}'
+        f'<button class="other" aria-label="Disconnect {name}">Disconnect</button></form></li>'
+    )
+
+
+async def ask(call: StoreRequest[AuthorizeQuery, Nothing]) -> Response:
+    """Ask the signed-in person to let a client act for them, unless they have before."""
+    try:
+        return await _asked(call.context, call, call.query, decided=None)
+    except (NoWayBack, SentBack) as refused:
+        return _refusal(refused)
+
+
+async def decide(call: StoreRequest[Nothing, AuthorizeForm]) -> Response:
+    """Take the person's decision, and send them back to the client with it."""
+    sessions.require_same_origin(call.context, call.headers)
+    try:
+        return await _asked(call.context, call, call.body, decided=call.body)
+    except (NoWayBack, SentBack) as refused:
+        return _refusal(refused)
+
+
+def _refusal(refused: NoWayBack | SentBack) -> Response:
+    if isinstance(refused, NoWayBack):
+        text = f"{refused} Tell the operator of the site that you came from."
+        return html.message_page("This link does not work", text, 400)
+    return refused.way.back(refused.members) if refused.is_automatic else not_sent_back(refused)
+
+
+async def _asked(
+    store: Store,
+    call: StoreRequest[AuthorizeQuery, Nothing] | StoreRequest[Nothing, AuthorizeForm],
+    sent: AuthorizeQuery,
+    *,
+    decided: AuthorizeForm | None,
+) -> Response:
+    """The way of a request through the endpoint, with or without the person's decision. The person signs in before
+    anything is told to the client (RFC 9700 §4.11.2)."""
+    await store.versions()
+    client, way = await addressed(store, sent)
+    visitor = await sign_in_pages.signed_in(store, call.headers, target_of(sent))
+    if isinstance(visitor, Response):
+        return visitor
+    asked = checked(store, sent, client, way)
+    held = await tokens.held_by_person(store.database, visitor.person.id)
+    granted = asked.scopes & held
+    if not granted:
+        raise PermissionsMissing(way)
+    organisation = await queries.organisation(store.database, client.org_id or "")
+    offer = Offer(asked, granted, asked.scopes - held, organisation.name if organisation else "")
+    if decided is not None:
+        sessions.require(store, visitor.session, decided.csrf)
+        if decided.decision != "allow":
+            raise SentBack(way, "access_denied", "the person did not allow it", is_automatic=True)
+        if not sessions.is_for(store, visitor.session, decided.shown, *offer.shown):
+            return consent_page(store, offer, sent, visitor, has_changed=True)
+    async with store.database.transaction() as transaction:
+        consent = await _consent(transaction, asked, granted, visitor, is_given=decided is not None)
+        if consent is not None:
+            return await _sent_on(store, transaction, asked, granted, visitor, consent)
+    return consent_page(store, offer, sent, visitor)
+
+
+async def _consent(
+    transaction: Transaction, asked: Asked, granted: frozenset[str], visitor: Visitor, *, is_given: bool
+) -> Consent | None:
+    """The consent just given, or one of before that covers as much; not to a client that registered itself, which
+    could be anybody by now.
+
+    Raises:
+        NoWayBack: the client has ended meanwhile.
+    """
+    if is_given:
+        if not await dynamic_clients.record_use(transaction, asked.client):
+            raise NoWayBack(NO_CLIENT)
+        site = clients.lowered_site(asked.way.redirect_uri)
+        return await consents.allow(transaction, visitor.person.id, asked.client.id, granted, site=site)
+    if asked.client.is_dynamic:
+        return None
+    known = await consents.allowed(transaction, visitor.person.id, asked.client.id)
+    return known if known is not None and granted <= known.scopes else None
+
+
+async def _sent_on(
+    store: Store, transaction: Transaction, asked: Asked, granted: frozenset[str], visitor: Visitor, consent: Consent
+) -> Response:
+    """Back to the client with a code, or with a token where it is registered for that."""
+    if asked.challenge is not None:
+        code = await authorization_code.give(
+            transaction,
+            asked.client,
+            consent.id,
+            granted,
+            redirect_uri=asked.way.redirect_uri,
+            challenge=asked.challenge,
+            auth_time=visitor.since,
+        )
+        return asked.way.back({"code": code})
+    grant = await queries.grant(transaction, consent.id)
+    if grant is None:
+        raise SentBack(asked.way, "unauthorized_client", "the client was removed")
+    auth_time_s = visitor.since // clock.SECOND
+    token, claims = tokens.issue_through(store, visitor.person.id, asked.client.id, granted, grant, auth_time_s)
+    life_s = str(store.settings.token_ttl_s)
+    members = {"access_token": token, "token_type": "Bearer", "expires_in": life_s, "scope": claims.scope}
+    return asked.way.back(members)

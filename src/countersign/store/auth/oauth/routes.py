@@ -1,0 +1,313 @@
+"""The OAuth endpoints: tokens, authorization, revocation, metadata, and the page of connected agents."""
+
+from urllib.parse import urlsplit
+
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.http import response
+from countersign.kernel.http.rate_limit import DOCUMENTS
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Nothing, route
+from countersign.store.auth import clients, sessions, sign_in_pages
+from countersign.store.auth.agents import registrations
+from countersign.store.auth.agents.grants import AuthorizationPending, ClaimDenied, ExpiredToken, PollTooFast
+from countersign.store.auth.agents.registrations import InvalidGrant, Registration
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.auth.oauth import authorize, consents, dynamic_clients, metadata, token_endpoint
+from countersign.store.auth.oauth.authorize import Listed
+from countersign.store.auth.oauth.consents import Connected
+from countersign.store.auth.oauth.schemas import (
+    AuthorizeForm,
+    AuthorizeQuery,
+    ClientMetadata,
+    ClientRegistered,
+    DisconnectForm,
+    RevokeRequest,
+    TokenRequest,
+)
+from countersign.store.auth.oauth.token_endpoint import (
+    InvalidClient,
+    InvalidTarget,
+    UnauthorizedClient,
+    UnsupportedGrantType,
+)
+from countersign.store.auth.schemas import TokenResponse
+from countersign.store.auth.tokens import InvalidScope
+from countersign.store.context import PREFIX, Store
+
+PATH = "/auth/agents"
+
+
+async def show(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """List the agents and clients that may act for the signed-in person."""
+    store = call.context
+    visitor = await sign_in_pages.signed_in(store, call.headers, PATH)
+    if isinstance(visitor, Response):
+        return visitor
+    listed = await _listed(store, visitor.person.id)
+    return authorize.connected(store, listed, visitor.person.email, sessions.token_of(store, visitor.session))
+
+
+async def disconnect(call: StoreRequest[Nothing, DisconnectForm]) -> Response:
+    """End what one of them may do; its tokens are dead at once."""
+    store = call.context
+    sessions.require_same_origin(store, call.headers)
+    visitor = await sign_in_pages.signed_in(store, call.headers, PATH)
+    if isinstance(visitor, Response):
+        return visitor
+    sessions.require(store, visitor.session, call.body.csrf)
+    async with store.database.transaction() as transaction:
+        await _end(transaction, call.body.id, visitor.person.id)
+    return Response(303, headers=(("Location", PATH), ("Cache-Control", "no-store")))
+
+
+async def _end(transaction: Transaction, ended: str, person_id: str) -> None:
+    """End a registration or a consent of this person; of somebody else's nothing happens, nor is anything told."""
+    if await consents.revoke(transaction, ended, person_id):
+        return
+    registration = await registrations.with_id(transaction, ended)
+    if registration is not None and registration.person_id == person_id:
+        await registrations.revoke(transaction, ended)
+
+
+async def _listed(store: Store, person_id: str) -> list[Listed]:
+    agents = await registrations.of_person(store, person_id)
+    clients = await consents.of_person(store.database, person_id)
+    lines = [
+        each._replace(used_at=store.uses.last(each.id) or each.used_at)
+        for each in (*map(_agent, agents), *map(_client, clients))
+    ]
+    return sorted(lines, key=lambda each: (-each.since, each.id))
+
+
+def _agent(found: Registration) -> Listed:
+    what = "An agent" if found.issuer is None else f"An agent, asserted by {found.issuer}"
+    since = found.claimed_at or found.created_at
+    return Listed(found.id, found.agent or "An agent", what, found.scopes, since, found.used_at)
+
+
+def _client(found: Connected) -> Listed:
+    what, name = f"A client of {found.organisation}", found.client
+    if found.redirect_uris:
+        # The name is the client's own claim: the line is titled with the site that the person was sent on to.
+        sites = found.sites or tuple(sorted({clients.lowered_site(each) for each in found.redirect_uris}))
+        name = (", " if found.sites else " or ").join(urlsplit(each).netloc for each in sites)
+        claim = f"calls itself “{found.client}”" if found.client else "has no name"
+        what = f"A client of {' '.join(sites)} that registered itself and {claim} (not verified)"
+    return Listed(found.id, name, what, found.scopes, found.created_at, found.used_at)
+
+
+LARGEST_BODY = 65_536
+_SHARED = (("Cache-Control", "public, max-age=300"),)
+_MARKDOWN = "text/markdown; charset=utf-8"
+_SVG = "image/svg+xml"
+_HTML = ("text/html; charset=utf-8", "text/html")
+
+
+async def issue_token(call: StoreRequest[Nothing, TokenRequest]) -> Response:
+    """Exchange what a grant presents for an access token."""
+    await call.context.versions()
+    return response.json(await token_endpoint.exchange(call.context, call.body, call.headers))
+
+
+async def revoke_token(call: StoreRequest[Nothing, RevokeRequest]) -> Response:
+    """End an access token, or an agent's registration by its assertion; the body is an empty object."""
+    await call.context.versions()
+    await token_endpoint.revoke(call.context, call.body, call.headers)
+    return response.json({})
+
+
+async def register_client(call: StoreRequest[Nothing, ClientMetadata]) -> Response:
+    """Register an OAuth client by what it says of itself (RFC 7591)."""
+    return response.json(await dynamic_clients.register(call.context, call.body, call.address), 201)
+
+
+async def show_protected_resource(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Describe this service as a protected resource (RFC 9728)."""
+    document = metadata.protected_resource(call.context, metadata.resource_of(call.target))
+    return response.json(document, headers=_SHARED)
+
+
+async def show_authorization_server(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Describe this service as an authorization server (RFC 8414)."""
+    return response.json(metadata.authorization_server(call.context), headers=_SHARED)
+
+
+async def show_keys(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Give the public keys that tokens are signed with (RFC 7517)."""
+    await call.context.versions()
+    return response.json(call.context.tokens.ring.jwks(), headers=_SHARED)
+
+
+async def show_skill(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Tell an agent how it gets in."""
+    return Response(200, metadata.text(call.context).encode(), _MARKDOWN, _SHARED)
+
+
+async def show_logo(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Show the resource's logo."""
+    return Response(200, metadata.SVG.encode(), _SVG, metadata.HEADERS)
+
+
+ROUTES = (
+    *(
+        route(
+            "POST",
+            path,
+            issue_token,
+            body=TokenRequest,
+            answers={200: TokenResponse},
+            refusals=(
+                InvalidClient,
+                UnauthorizedClient,
+                UnsupportedGrantType,
+                InvalidGrant,
+                InvalidScope,
+                InvalidTarget,
+                AuthorizationPending,
+                ClaimDenied,
+                ExpiredToken,
+                PollTooFast,
+            ),
+            form=True,
+            oauth=True,
+            secret=True,
+            quota="token",
+            own_credentials=True,
+            body_limit=LARGEST_BODY,
+            cross_origin=True,
+            documented=True,
+            example={"grant_type": "client_credentials", "client_id": "demo-publisher", "client_secret": "a-secret"},
+        )
+        for path in ("/auth/token", "/auth/login")
+    ),
+    route(
+        "GET",
+        authorize.PATH,
+        authorize.ask,
+        query=AuthorizeQuery,
+        answers={200: str, 303: None, 400: str},
+        refusals=(sessions.InsecureSignIn,),
+        produces=_HTML,
+        quota="token",
+        own_credentials=True,
+        at_root=True,
+        documented=True,
+        sends={303: ("Location",)},
+    ),
+    route(
+        "POST",
+        authorize.PATH,
+        authorize.decide,
+        body=AuthorizeForm,
+        answers={303: None, 400: str},
+        refusals=(sessions.InsecureSignIn, sessions.ForeignOrigin, sessions.FormExpired),
+        form=True,
+        produces=_HTML,
+        quota="token",
+        own_credentials=True,
+        body_limit=LARGEST_BODY,
+        at_root=True,
+        sends={303: ("Location",)},
+    ),
+    route(
+        "POST",
+        "/auth/revoke",
+        revoke_token,
+        body=RevokeRequest,
+        answers={200: dict},
+        refusals=(InvalidClient,),
+        form=True,
+        oauth=True,
+        secret=True,
+        quota="token",
+        own_credentials=True,
+        body_limit=LARGEST_BODY,
+        at_root=True,
+        cross_origin=True,
+        documented=True,
+        example={"token": "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln", "token_type_hint": "access_token"},
+    ),
+    route(
+        "POST",
+        dynamic_clients.PATH,
+        register_client,
+        body=ClientMetadata,
+        answers={201: ClientRegistered},
+        refusals=(
+            dynamic_clients.DynamicClientsNotEnabled,
+            dynamic_clients.InvalidRedirectUri,
+            dynamic_clients.InvalidClientMetadata,
+        ),
+        oauth=True,
+        secret=True,
+        quota="token",
+        own_credentials=True,
+        body_limit=LARGEST_BODY,
+        at_root=True,
+        cross_origin=True,
+        example={"redirect_uris": ["http://127.0.0.1:3030/callback"], "client_name": "Example"},
+    ),
+    route(
+        "GET",
+        PATH,
+        show,
+        answers={200: str, 303: None},
+        refusals=(sessions.InsecureSignIn,),
+        produces=_HTML,
+        own_credentials=True,
+        at_root=True,
+        sends={303: ("Location",)},
+    ),
+    route(
+        "POST",
+        PATH,
+        disconnect,
+        body=DisconnectForm,
+        answers={303: None},
+        refusals=(sessions.InsecureSignIn, sessions.ForeignOrigin, sessions.FormExpired),
+        form=True,
+        produces=_HTML,
+        own_credentials=True,
+        at_root=True,
+        sends={303: ("Location",)},
+    ),
+    *(
+        route(
+            "GET",
+            f"{path}{suffix}",
+            handler,
+            answers={200: dict},
+            at_root=True,
+            cross_origin=True,
+            quota=DOCUMENTS,
+            documented=not suffix,
+        )
+        for path, handler, suffixes in (
+            (metadata.RESOURCE_PATH, show_protected_resource, metadata.RESOURCES),
+            (metadata.SERVER_PATH, show_authorization_server, ("", PREFIX)),
+        )
+        for suffix in suffixes
+    ),
+    route(
+        "GET",
+        metadata.KEYS_PATH,
+        show_keys,
+        answers={200: dict},
+        at_root=True,
+        cross_origin=True,
+        quota=DOCUMENTS,
+        documented=True,
+    ),
+    route(
+        "GET",
+        metadata.SKILL_PATH,
+        show_skill,
+        answers={200: str},
+        produces=(_MARKDOWN, "text/markdown", "text/plain"),
+        at_root=True,
+        cross_origin=True,
+        quota=DOCUMENTS,
+        documented=True,
+    ),
+    route("GET", metadata.LOGO_PATH, show_logo, answers={200: bytes}, produces=(_SVG,), at_root=True),
+)

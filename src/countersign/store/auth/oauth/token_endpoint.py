@@ -1,0 +1,280 @@
+"""The token endpoint (RFC 6749 §3.2) and revocation (RFC 7009): client authentication, resources and grants."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from urllib.parse import unquote_plus
+
+import msgspec
+
+from countersign.kernel.clock import SECOND, Instant
+from countersign.kernel.errors import InvalidRequest, Refused
+from countersign.kernel.http.request import Headers
+from countersign.kernel.security import secrets
+from countersign.kernel.security.jose import AccessClaims, InvalidToken
+from countersign.store import scopes
+from countersign.store.auth import queries, tokens
+from countersign.store.auth.agents import grants, registrations
+from countersign.store.auth.agents import grants as agents
+from countersign.store.auth.agents.registrations import InvalidGrant
+from countersign.store.auth.oauth import authorization_code, dynamic_clients
+from countersign.store.auth.oauth.schemas import Credentials, RevokeRequest, TokenRequest
+from countersign.store.auth.queries import Client
+from countersign.store.auth.schemas import TokenResponse
+from countersign.store.context import Store
+
+
+class InvalidTarget(Refused):
+    """The token was asked for another service (RFC 8707 §2)."""
+
+    code = "invalid_target"
+    title = "Invalid target"
+    resolution = "Leave resource out, or send an address of this service."
+
+
+def require_ours(store: Store, resource: str | Sequence[str] | None) -> None:
+    """Insist that every named resource is the root address or one under it; clients send the address they call.
+
+    Raises:
+        InvalidTarget: one is not, or has a fragment.
+    """
+    named = [resource] if isinstance(resource, str) else list(resource or ())
+    if not all(is_ours(store, each) for each in named):
+        raise InvalidTarget("the token was asked for another service")
+
+
+def is_ours(store: Store, resource: str) -> bool:
+    """Whether an address is one of this service."""
+    return (resource == store.root_url or resource.startswith(f"{store.root_url}/")) and "#" not in resource
+
+
+# What an unknown client's secret is compared with, so that the answer takes as long as for a known one.
+_NO_SECRET = secrets.digest("no client has this")
+_CHALLENGE = {"WWW-Authenticate": 'Basic realm="token"'}
+
+
+class InvalidClient(Refused):
+    """The client is unknown, or its secret is wrong: the same answer for both."""
+
+    status = 401
+    code = "invalid_client"
+    title = "Invalid client"
+    resolution = "Check client id and secret; an administrator of the organisation can create a new client."
+
+
+class UnauthorizedClient(Refused):
+    """The client may not use this grant (RFC 6749 §5.2)."""
+
+    code = "unauthorized_client"
+    title = "Unauthorized client"
+    resolution = "Use the authorization_code grant; other grants need a client of an organisation."
+
+
+def is_offered(sent: Credentials, headers: Headers) -> bool:
+    """Whether the request tries to authenticate a client at all; a bearer token does not."""
+    kind = (headers.get("authorization") or "").partition(" ")[0].lower()
+    return kind not in ("", "bearer") or sent.client_secret is not None or sent.client_assertion is not None
+
+
+async def authenticated(store: Store, sent: Credentials, headers: Headers) -> Client:
+    """The client whose credentials the request carries.
+
+    Raises:
+        InvalidRequest: two ways of authentication at once (RFC 6749 §2.3).
+        InvalidClient: none, an unknown client, or a wrong secret.
+    """
+    client_id, secret = _credentials(sent, headers)
+    client = await queries.client(store.database, client_id)
+    stored = client.secret_hash if client else _NO_SECRET
+    if not secrets.matches(secret, stored) or client is None or not dynamic_clients.is_enabled(store, client):
+        raise _refused("unknown client or wrong secret")
+    return client
+
+
+async def authenticated_for(store: Store, sent: TokenRequest, headers: Headers) -> Client:
+    """The client whose credentials a request at the token endpoint carries, when it may use the grant.
+
+    Raises:
+        InvalidRequest, InvalidClient: as `authenticated`.
+        UnauthorizedClient: it registered itself, and the grant is another than the authorization code.
+    """
+    client = await authenticated(store, sent, headers)
+    if client.is_dynamic and sent.grant_type != dynamic_clients.GRANT:
+        raise UnauthorizedClient("clients that registered themselves use the authorization_code grant alone")
+    return client
+
+
+def _credentials(sent: Credentials, headers: Headers) -> tuple[str, str]:
+    authorization = headers.get("authorization")
+    ways = (authorization, sent.client_secret, sent.client_assertion)
+    if sum(way is not None for way in ways) > 1:
+        raise InvalidRequest(
+            "authenticate in one way only: by HTTP Basic or in the body", resolution="Send one of them."
+        )
+    if authorization is None:
+        if not sent.client_id or not sent.client_secret:
+            raise _refused("send client_id and client_secret, by HTTP Basic or in the body")
+        return sent.client_id, sent.client_secret
+    client_id, secret = _basic(authorization)
+    if sent.client_id not in (None, client_id):
+        raise InvalidRequest("client_id differs from the authenticated client", resolution="Send the same client_id.")
+    return client_id, secret
+
+
+def _basic(authorization: str) -> tuple[str, str]:
+    kind, _, encoded = authorization.partition(" ")
+    try:
+        if kind.lower() != "basic":
+            raise ValueError("another kind of credentials")
+        client_id, separator, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+        pair = unquote_plus(client_id), unquote_plus(secret)
+        if not separator or "\0" in "".join(pair):
+            raise ValueError("no colon, or a text that no client has")
+        return pair
+    except (ValueError, binascii.Error) as error:
+        raise _refused("the Authorization header must be HTTP Basic") from error
+
+
+def _refused(why: str) -> InvalidClient:
+    return InvalidClient(why, headers=_CHALLENGE)
+
+
+def exchange_client_credentials(store: Store, client: Client, scope: str | None) -> TokenResponse:
+    """An access token for an authenticated client, with the scopes it asks for or all it holds.
+
+    Raises:
+        InvalidScope: a scope the client does not hold.
+    """
+    granted = tokens.requested(scope, client.scopes)
+    token = tokens.issue(store, client.id, client.id, granted)
+    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
+
+
+class _Issued(msgspec.Struct):
+    iss: str
+
+
+async def exchange_assertion(store: Store, request: TokenRequest, headers: Headers) -> TokenResponse:
+    """An access token for an assertion. Who seems to have issued it only chooses who checks it: an agent presents ours
+    without client authentication, a provider's ID-JAG is for the authenticated client alone (agent-auth 7.7).
+
+    Raises:
+        InvalidRequest: no assertion.
+        InvalidClient: credentials that do not hold, or none with an ID-JAG.
+        UnauthorizedClient: the client registered itself.
+        InvalidGrant: the assertion does not hold.
+        InvalidScope: a scope that is not held.
+    """
+    if request.assertion is None:
+        raise InvalidRequest("assertion is required", resolution="Send the assertion.")
+    is_ours = _issuer(request.assertion) == store.root_url
+    if is_ours and not is_offered(request, headers):
+        return await agents.own_assertion(store, request.assertion, request.scope)
+    client = await authenticated_for(store, request, headers)
+    if is_ours:
+        return await agents.own_assertion(store, request.assertion, request.scope)
+    return await agents.foreign_assertion(store, request.assertion, client, request.scope)
+
+
+def _issuer(assertion: str) -> str:
+    """The issuer an assertion names, before anything about it is believed."""
+    encoded = assertion.split(".")[1:2]
+    try:
+        text = base64.urlsafe_b64decode(encoded[0] + "=" * (-len(encoded[0]) % 4))
+        return msgspec.json.decode(text, type=_Issued).iss
+    except (IndexError, ValueError, binascii.Error, msgspec.DecodeError, RecursionError) as error:
+        raise InvalidGrant("the assertion is no JWT with an issuer") from error
+
+
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+
+class UnsupportedGrantType(Refused):
+    """The grant is none the token endpoint knows."""
+
+    code = "unsupported_grant_type"
+    title = "Unsupported grant type"
+    resolution = "Use one of grant_types_supported in /.well-known/oauth-authorization-server."
+
+
+def grant_types(store: Store) -> tuple[str, ...]:
+    """The grants there are, as the metadata lists them."""
+    return ("authorization_code", "client_credentials", JWT_BEARER, store.settings.claim_grant)
+
+
+async def exchange(store: Store, request: TokenRequest, headers: Headers) -> TokenResponse:
+    """An access token for whatever the grant presents (agent-auth 7.7).
+
+    Raises:
+        InvalidRequest: no grant_type, a member of the grant is missing, or two ways of client authentication.
+        UnsupportedGrantType: another grant.
+        InvalidTarget: `resource` is another service.
+        InvalidClient: unknown client or wrong secret, or none where one is needed.
+        UnauthorizedClient: the client may not use the grant.
+        InvalidGrant: what was presented does not hold.
+        InvalidScope: a scope that is not held.
+        Refused: the claim grant's own answers (RFC 8628 §3.5).
+    """
+    if request.grant_type is None:
+        raise InvalidRequest("grant_type is required", resolution="Name the grant.")
+    if request.grant_type not in grant_types(store):
+        raise UnsupportedGrantType("this grant_type is not supported")
+    require_ours(store, request.resource)
+    if request.grant_type == JWT_BEARER:
+        return await exchange_assertion(store, request, headers)
+    if request.grant_type == store.settings.claim_grant:
+        if request.claim_token is None:
+            raise InvalidRequest("claim_token is required", resolution="Send the claim token of the registration.")
+        return await grants.poll(store, request.claim_token, request.scope)
+    client = await authenticated_for(store, request, headers)
+    if request.grant_type == "client_credentials":
+        return exchange_client_credentials(store, client, request.scope)
+    return await authorization_code.exchange(store, client, request)
+
+
+async def revoke(store: Store, request: RevokeRequest, headers: Headers) -> None:
+    """End an access token, or the registration behind an agent's assertion, at once on every worker. A token that is
+    unknown, expired, or another client's is let be, without a word (RFC 7009 §2.2).
+
+    Raises:
+        InvalidRequest: no token, or two ways of client authentication.
+        InvalidClient: credentials that do not hold.
+    """
+    if not request.token:
+        raise InvalidRequest("token is required", resolution="Send the token that is to end.")
+    client = None
+    if is_offered(request, headers):
+        client = await authenticated(store, request, headers)
+    claims = _access_claims(store, request.token)
+    if claims is not None:
+        await _end_token(store, claims, client)
+        return
+    await _end_registration(store, request.token, client)
+
+
+def _access_claims(store: Store, token: str) -> AccessClaims | None:
+    try:
+        return store.tokens.verify(token)
+    except InvalidToken:
+        return None
+
+
+async def _end_token(store: Store, claims: AccessClaims, client: Client | None) -> None:
+    if client is not None and claims.client_id != client.id:
+        return
+    async with store.database.transaction() as transaction:
+        await queries.revoke_token(transaction, claims.jti, Instant(claims.exp * SECOND))
+
+
+async def _end_registration(store: Store, token: str, client: Client | None) -> None:
+    try:
+        claims = registrations.read(store, token)
+    except InvalidGrant:
+        return
+    if client is not None and claims.client_id != client.id:
+        return
+    async with store.database.transaction() as transaction:
+        found = await registrations.with_id(transaction, claims.sub)
+        # One from before the claim says nothing any more, not even this.
+        if found is not None and found.generation == claims.gen:
+            await registrations.revoke(transaction, found.id)

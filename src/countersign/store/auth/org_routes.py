@@ -1,0 +1,160 @@
+"""/org, /org/members, /org/clients, /org/usage: an organisation's own settings, for admin:org."""
+
+from countersign.kernel import clock
+from countersign.kernel.http import response
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Nothing, route
+from countersign.store import scopes
+from countersign.store.auth import clients, organisations, people, queries
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.auth.clients import ClientNotFound
+from countersign.store.auth.organisations import organisation_of
+from countersign.store.auth.people import LastOwner, MemberNotFound
+from countersign.store.auth.schemas import (
+    Client,
+    ClientQuery,
+    Member,
+    MemberQuery,
+    NewClient,
+    NewMember,
+    Organisation,
+    OrganisationUpdate,
+    OrgQuery,
+    Usage,
+)
+
+ADMIN = "admin:org"
+
+
+async def show_organisation(call: StoreRequest[OrgQuery, Nothing]) -> Response:
+    """Show the caller's organisation."""
+    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    return response.json(Organisation(found.slug, found.name, clock.rfc3339(found.created_at)))
+
+
+async def rename_organisation(call: StoreRequest[OrgQuery, OrganisationUpdate]) -> Response:
+    """Change the organisation's name."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    organisations.require_name(call.body.name)
+    await call.transaction.run(queries.RENAME_ORGANISATION, found.id, call.body.name)
+    return response.json(Organisation(found.slug, call.body.name, clock.rfc3339(found.created_at)))
+
+
+async def show_usage(call: StoreRequest[OrgQuery, Nothing]) -> Response:
+    """Count what the organisation has and uses."""
+    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    counts = await organisations.usage(call.context.database, found.id)
+    return response.json(Usage(*counts, downloaded=await organisations.downloaded(call.context.database, found.id)))
+
+
+async def list_members(call: StoreRequest[OrgQuery, Nothing]) -> Response:
+    """List the people with a role in the organisation."""
+    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    rows = await call.context.database.fetch(queries.MEMBERS, found.id)
+    return response.json([Member(email, role, clock.rfc3339(since)) for email, role, since in rows])
+
+
+async def put_member(call: StoreRequest[OrgQuery, NewMember]) -> Response:
+    """Give a person a role, or another one."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    await people.set_role(call.transaction, found.id, call.body.email, call.body.role)
+    return response.json(Member(call.body.email.lower(), call.body.role, clock.rfc3339(clock.now())), 201)
+
+
+async def remove_member(call: StoreRequest[MemberQuery, Nothing]) -> Response:
+    """Take a person's role away."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    await people.remove_member(call.transaction, found.id, call.query.email)
+    return response.no_content()
+
+
+async def list_clients(call: StoreRequest[OrgQuery, Nothing]) -> Response:
+    """List the organisation's OAuth clients."""
+    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    listed = await queries.clients(call.context.database, found.id)
+    return response.json([_shown(client) for client in listed])
+
+
+async def add_client(call: StoreRequest[OrgQuery, NewClient]) -> Response:
+    """Make an OAuth client; its secret is in this answer alone."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    sent = call.body
+    client, secret = await clients.create_client(
+        call.transaction, found.id, sent.name, sent.scopes, returns_to=sent.redirect_uris, is_implicit=sent.implicit
+    )
+    shown = _shown(client)
+    shown.client_secret = secret
+    return response.json(shown, 201)
+
+
+async def remove_client(call: StoreRequest[ClientQuery, Nothing]) -> Response:
+    """Remove an OAuth client; its tokens end at once."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    await clients.delete_client(call.transaction, found.id, call.query.client_id)
+    return response.no_content()
+
+
+def _shown(client: queries.Client) -> Client:
+    ordered = [scope for scope in scopes.ALL if scope in client.scopes]
+    since = clock.rfc3339(client.created_at)
+    return Client(client.id, client.name, ordered, since, list(client.redirect_uris), client.is_implicit)
+
+
+ROUTES = (
+    route("GET", "/org", show_organisation, query=OrgQuery, answers={200: Organisation}, scope=ADMIN),
+    route(
+        "PUT",
+        "/org",
+        rename_organisation,
+        query=OrgQuery,
+        body=OrganisationUpdate,
+        answers={200: Organisation},
+        scope=ADMIN,
+        writes=True,
+    ),
+    route("GET", "/org/usage", show_usage, query=OrgQuery, answers={200: Usage}, scope=ADMIN),
+    route("GET", "/org/members", list_members, query=OrgQuery, answers={200: list[Member]}, scope=ADMIN),
+    route(
+        "POST",
+        "/org/members",
+        put_member,
+        query=OrgQuery,
+        body=NewMember,
+        answers={201: Member},
+        refusals=(LastOwner,),
+        scope=ADMIN,
+        writes=True,
+    ),
+    route(
+        "DELETE",
+        "/org/members",
+        remove_member,
+        query=MemberQuery,
+        answers={204: None},
+        refusals=(MemberNotFound, LastOwner),
+        scope=ADMIN,
+        writes=True,
+    ),
+    route("GET", "/org/clients", list_clients, query=OrgQuery, answers={200: list[Client]}, scope=ADMIN),
+    route(
+        "POST",
+        "/org/clients",
+        add_client,
+        query=OrgQuery,
+        body=NewClient,
+        answers={201: Client},
+        scope=ADMIN,
+        writes=True,
+        secret=True,
+    ),
+    route(
+        "DELETE",
+        "/org/clients",
+        remove_client,
+        query=ClientQuery,
+        answers={204: None},
+        refusals=(ClientNotFound,),
+        scope=ADMIN,
+        writes=True,
+    ),
+)

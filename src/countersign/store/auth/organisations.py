@@ -1,0 +1,138 @@
+"""Organisations: creation, settings and usage, and which one a request is about."""
+
+import re
+import unicodedata
+
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Database, Reader, Transaction
+from countersign.kernel.errors import Refused, invalid_member, invalid_parameter
+from countersign.store.auth import queries
+from countersign.store.auth.authentication import InsufficientScope
+from countersign.store.auth.callers import Caller
+from countersign.store.auth.queries import Organisation
+from countersign.store.auth.schemas import Downloaded
+
+
+async def organisation_of(reader: Reader, caller: Caller, slug: str | None, scope: str) -> Organisation:
+    """The organisation named by `slug`, or the only one in which the caller may do what `scope` names.
+
+    Raises:
+        InsufficientScope: the caller may not act in the named organisation, whether it exists or not.
+        InvalidRequest: none is named and there are several.
+    """
+    allowed = caller.orgs_allowing(scope)
+    if slug is not None:
+        found = await queries.organisation_called(reader, slug)
+        if found is None or found.id not in allowed:
+            raise InsufficientScope(f"this needs the scope {scope} in the organisation {slug}")
+        return found
+    if len(allowed) > 1:
+        raise invalid_parameter("org", "is required, as you act in several organisations")
+    found = await queries.organisation(reader, allowed[0]) if allowed else None
+    if found is None:
+        raise InsufficientScope(f"this needs the scope {scope} in an organisation")
+    return found
+
+
+SLUG = re.compile(r"[a-z0-9-]{1,64}")
+# Letters and signs of Unicode that print nothing: a name of them leaves the title of a consent page empty.
+_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U00013441\U00013442\U0001d159]")
+# Letters, numbers, punctuation and symbols; marks and spaces alone print nothing of their own.
+_SEEN = frozenset("LNPS")
+USAGE = """
+    SELECT
+        (SELECT count(*) FROM product WHERE org_id = $1),
+        (SELECT count(*) FROM product WHERE org_id = $1 AND status = 'public'),
+        (SELECT count(*) FROM release r JOIN product p ON p.id = r.product_id WHERE p.org_id = $1),
+        (SELECT count(*) FROM artifact a JOIN release r ON r.id = a.release_id
+            JOIN product p ON p.id = r.product_id WHERE p.org_id = $1 AND a.status = 'ready'),
+        (SELECT coalesce(sum(size), 0) FROM (
+            SELECT DISTINCT a.sha256, a.size FROM artifact a JOIN release r ON r.id = a.release_id
+            JOIN product p ON p.id = r.product_id WHERE p.org_id = $1 AND a.status = 'ready') AS stored),
+        (SELECT coalesce(sum(d.downloads), 0) FROM download_count d JOIN artifact a ON a.id = d.artifact_id
+            JOIN release r ON r.id = a.release_id JOIN product p ON p.id = r.product_id WHERE p.org_id = $1),
+        (SELECT coalesce(sum(count), 0) FROM code_batch WHERE org_id = $1 AND status <> 'preparing'),
+        (SELECT count(*) FROM redemption x JOIN code c ON c.code_hash = x.code_hash
+            JOIN code_batch b ON b.id = c.batch_id WHERE b.org_id = $1),
+        (SELECT count(*) FROM membership WHERE org_id = $1),
+        (SELECT count(*) FROM oauth_client WHERE org_id = $1)
+"""
+
+DOWNLOADED = """
+    SELECT p.slug, r.version, a.platform, sum(d.downloads) AS downloads
+    FROM download_count d
+    JOIN artifact a ON a.id = d.artifact_id
+    JOIN release r ON r.id = a.release_id
+    JOIN product p ON p.id = r.product_id
+    WHERE p.org_id = $1
+    GROUP BY p.slug, r.version, a.platform
+    ORDER BY 4 DESC, p.slug, r.version, a.platform
+    LIMIT $2
+"""
+MAX_DOWNLOADED = 50
+
+
+class SlugTaken(Refused):
+    """Another organisation or product has this slug."""
+
+    status = 409
+    code = "slug_taken"
+    title = "Slug taken"
+    resolution = "Choose another slug."
+
+
+async def create_organisation(transaction: Transaction, slug: str, name: str) -> queries.Organisation:
+    """A new organisation.
+
+    Raises:
+        InvalidRequest: the slug is not of a-z, 0-9 and -, 1 to 64 long, or the name is blank or over 200.
+        SlugTaken: there is one with this slug.
+    """
+    require(slug, name)
+    made = queries.Organisation(ids.new_uuid(), slug, name, clock.now())
+    if not await transaction.run(queries.INSERT_ORGANISATION, *made):
+        raise SlugTaken(f"there is an organisation {slug}")
+    return made
+
+
+def require(slug: str, name: str) -> None:
+    """Insist that an organisation may be called so.
+
+    Raises:
+        InvalidRequest: as `create_organisation`.
+    """
+    if not SLUG.fullmatch(slug):
+        raise invalid_member("/slug", "must be 1 to 64 of a-z, 0-9 and -")
+    require_name(name)
+
+
+def require_name(name: str) -> None:
+    """Insist that a name can be shown to people as it is: nothing in it hides, or turns the line around.
+
+    Raises:
+        InvalidRequest: over 200 characters, with characters that are not shown, or without a letter, number or sign.
+    """
+    has_seen = any(unicodedata.category(each)[0] in _SEEN for each in name[:200])
+    if not has_seen or len(name) > 200 or not name.isprintable() or _UNSEEN.search(name) is not None:
+        raise invalid_member("/name", "must be 1 to 200 characters that can be shown, and not blank")
+
+
+async def usage(database: Database, org_id: str) -> tuple[int, ...]:
+    """Products, public products, releases, artifacts, stored bytes, downloads, codes, redemptions, members,
+    clients of an organisation. All of them are counted, millions perhaps.
+
+    Raises:
+        Unavailable: that took longer than the read deadline.
+    """
+    rows = await database.scan(USAGE, org_id)
+    return tuple(int(number) for number in rows[0])
+
+
+async def downloaded(database: Database, org_id: str) -> list[Downloaded]:
+    """What of the organisation is downloaded most, by version and platform, the most first: 50 of them.
+
+    Raises:
+        Unavailable: that took longer than the read deadline.
+    """
+    rows = await database.scan(DOWNLOADED, org_id, MAX_DOWNLOADED)
+    return [Downloaded(product, version, platform, int(count)) for product, version, platform, count in rows]

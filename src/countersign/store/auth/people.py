@@ -1,0 +1,207 @@
+"""People and their roles, and the one-time link that creates the first organisation and its owner."""
+
+import re
+
+from countersign.kernel import clock, ids
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import NotFound, Refused, invalid_member
+from countersign.kernel.security import passwords, secrets
+from countersign.store.auth import organisations, queries
+from countersign.store.auth.sessions import normal_email
+from countersign.store.context import Store
+from countersign.store.scopes import Role
+
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
+
+
+class EmailTaken(Refused):
+    """There is a person with this e-mail address."""
+
+    status = 409
+    code = "email_taken"
+    title = "E-mail taken"
+    resolution = "Use another address, or set the person's password instead."
+
+
+class LastOwner(Refused):
+    """An organisation keeps at least one owner."""
+
+    status = 409
+    code = "last_owner"
+    title = "Last owner"
+    resolution = "Make another person an owner first."
+
+
+class MemberNotFound(NotFound):
+    """Nobody with this address has a role in the organisation."""
+
+    resolution = "List the members with GET /api/v1/org/members."
+
+
+async def create_person(transaction: Transaction, email: str, password: str | None) -> queries.Person:
+    """A new person, whose address the operator vouches for when a password is given.
+
+    Hashing takes tens of milliseconds; callers on a serving loop hash beforehand and use `add_person`.
+
+    Raises:
+        InvalidRequest: this is no e-mail address.
+        WeakPassword: the password is too short, too long or blank.
+        EmailTaken: there is one with this address.
+    """
+    hashed = None if password is None else await passwords.hash_password(password, email)
+    return await add_person(transaction, email, hashed)
+
+
+async def add_person(transaction: Transaction, email: str, password_hash: str | None) -> queries.Person:
+    """A new person with a password hash made beforehand.
+
+    Raises:
+        InvalidRequest, EmailTaken: as `create_person`.
+    """
+    address = normal_email(email)
+    if not _EMAIL.fullmatch(address) or len(address) > 254:
+        raise invalid_member("/email", "is no e-mail address")
+    made = queries.Person(ids.new_uuid(), address, password_hash)
+    proven_at = clock.now() if password_hash else None
+    if not await transaction.run(queries.INSERT_PERSON, *made, proven_at, clock.now()):
+        raise EmailTaken(f"there is a person with the address {address}")
+    return made
+
+
+async def set_password(transaction: Transaction, person_id: str, password_hash: str) -> None:
+    """Give a person another password; every session opened with the old one ends, and the
+    address counts as proven."""
+    await transaction.run(queries.CHANGE_PASSWORD, person_id, password_hash, clock.now())
+    await transaction.run(queries.DELETE_SESSIONS_OF, person_id)
+    await versions.bump(transaction, "identity")
+
+
+async def person_to_prove(transaction: Transaction, email: str) -> tuple[str, bool]:
+    """The id of the person with this (normal) address, made when there is none, and whether the address is still
+    unproven. The person's row stays locked, so that nothing is bound to the person until the transaction ends."""
+    await transaction.run(queries.INSERT_PERSON, ids.new_uuid(), email, None, None, clock.now())
+    await transaction.run(queries.LOCK_PERSON, email)
+    row = await transaction.fetch_one(queries.PROVEN_AT, email)
+    if row is None:
+        raise LookupError("a person vanished within a transaction")
+    person_id, proven_at = row
+    return person_id, proven_at is None
+
+
+async def set_role(transaction: Transaction, org_id: str, email: str, role: Role) -> None:
+    """Give the person with this address a role, in place of any other; someone unknown becomes a person without
+    a password, who can sign in once the address is proven.
+
+    Raises:
+        InvalidRequest: this is no e-mail address.
+        LastOwner: it would leave the organisation without an owner.
+    """
+    person = await queries.person_with_email(transaction, normal_email(email))
+    if person is None:
+        person = await _person_anew(transaction, email)
+    if role != "owner":
+        await _keep_an_owner(transaction, org_id, person.id)
+    await transaction.run(queries.SET_ROLE, person.id, org_id, role, clock.now())
+    await versions.bump(transaction, "identity")
+
+
+async def _person_anew(transaction: Transaction, email: str) -> queries.Person:
+    """The person with this address, made here or by another call at the same moment."""
+    try:
+        return await add_person(transaction, email, None)
+    except EmailTaken:
+        person = await queries.person_with_email(transaction, normal_email(email))
+        if person is None:
+            raise
+        return person
+
+
+async def remove_member(transaction: Transaction, org_id: str, email: str) -> None:
+    """Take a person's role away; what the role allowed ends at once, on tokens that are out as well.
+
+    Raises:
+        MemberNotFound: the person has no role here.
+        LastOwner: it would leave the organisation without an owner.
+    """
+    person = await queries.person_with_email(transaction, normal_email(email))
+    if person is None or org_id not in await queries.roles(transaction, person.id):
+        raise MemberNotFound("no member has this address")
+    await _keep_an_owner(transaction, org_id, person.id)
+    await transaction.run(queries.REMOVE_MEMBER, person.id, org_id)
+    await versions.bump(transaction, "identity")
+
+
+async def _keep_an_owner(transaction: Transaction, org_id: str, leaving: str) -> None:
+    if (await queries.roles(transaction, leaving)).get(org_id) != "owner":
+        return
+    # Everyone who takes an owner away holds the organisation's row, so that two owners cannot remove each other.
+    await transaction.run(queries.LOCK_ORGANISATION, org_id)
+    row = await transaction.fetch_one(queries.OTHER_OWNERS, org_id, leaving)
+    if row is None or row[0] == 0:
+        raise LastOwner("the organisation would have no owner left")
+
+
+ANY_PERSON = "SELECT 1 FROM person LIMIT 1"
+FORGET_LINKS = "DELETE FROM setup_link WHERE used_at IS NULL"
+INSERT_LINK = "INSERT INTO setup_link (token_hash, created_at, used_at) VALUES ($1, $2, NULL)"
+UNUSED_LINK = """
+    SELECT 1 FROM setup_link
+    WHERE token_hash = $1 AND used_at IS NULL AND created_at > $2 AND NOT EXISTS (SELECT 1 FROM person)
+"""
+USE_LINK = """
+    UPDATE setup_link SET used_at = $2
+    WHERE token_hash = $1 AND used_at IS NULL AND created_at > $3 AND NOT EXISTS (SELECT 1 FROM person)
+"""
+VALID_S = 24 * 3600
+
+
+class LinkSpent(NotFound):
+    """The set-up link was used, has expired, never was one, or a first person exists already."""
+
+    resolution = "Start the service again on its empty database: it prints a new link."
+
+
+async def first_link(store: Store) -> str | None:
+    """A fresh set-up address while the store has no person; None when it has. Older unused links end."""
+    if await has_people(store.database):
+        return None
+    token = secrets.new_secret("cls")
+    async with store.database.transaction() as transaction:
+        await transaction.run(FORGET_LINKS)
+        await transaction.run(INSERT_LINK, secrets.digest(token), clock.now())
+    return f"{store.root_url}/auth/setup?token={token}"
+
+
+async def has_people(reader: Reader) -> bool:
+    """Whether the store was set up, so that a person can sign in."""
+    return await reader.fetch_one(ANY_PERSON) is not None
+
+
+async def require_unused(store: Store, token: str) -> None:
+    """Insist that a link can still be used.
+
+    Raises:
+        LinkSpent: it cannot.
+    """
+    oldest = clock.later(clock.now(), seconds=-VALID_S)
+    if await store.database.fetch_one(UNUSED_LINK, secrets.digest(token), oldest) is None:
+        raise LinkSpent("this set-up link is used up or expired")
+
+
+async def use_link(
+    transaction: Transaction, token: str, slug: str, name: str, email: str, password_hash: str
+) -> queries.Organisation:
+    """Make the organisation and its owner, and spend the link: exactly one call of many succeeds.
+
+    Raises:
+        LinkSpent, InvalidRequest, SlugTaken, EmailTaken: nothing is made then.
+    """
+    now = clock.now()
+    oldest = clock.later(now, seconds=-VALID_S)
+    if not await transaction.run(USE_LINK, secrets.digest(token), now, oldest):
+        raise LinkSpent("this set-up link is used up or expired")
+    organisation = await organisations.create_organisation(transaction, slug, name)
+    await add_person(transaction, email, password_hash)
+    await set_role(transaction, organisation.id, email, "owner")
+    return organisation

@@ -1,0 +1,176 @@
+"""Wire structs of the token endpoint and of an organisation's own settings."""
+
+from typing import Annotated
+
+import msgspec
+
+from countersign.kernel.http.response import Moment
+from countersign.store.scopes import Role, Scope
+
+# `$` matches before a final line break as well, which `(?!\n)` takes away in every dialect of patterns.
+Email = Annotated[
+    str,
+    msgspec.Meta(
+        min_length=3,
+        max_length=254,
+        pattern=r"^[^@\s]+@[^@\s]+(?!\n)$",
+        extra={"needs": "must be an e-mail address, like name@example.com"},
+    ),
+]
+Slug = Annotated[
+    str,
+    msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}(?!\n)$", extra={"needs": "must be 1 to 64 of a-z, 0-9 and -"}),
+]
+OwnOrg = Annotated[
+    Slug,
+    msgspec.Meta(description="The slug of the organisation; needed by callers with several."),
+]
+RedirectUri = Annotated[str, msgspec.Meta(min_length=1, max_length=2_000)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200, pattern=r"\S", extra={"needs": "must not be blank"})]
+
+
+class TokenResponse(msgspec.Struct):
+    """RFC 6749 §5.1; `expires_in` in seconds."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    scope: str
+
+
+class SessionTokenRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """What a signed-in page may ask for: fewer scopes than the person holds."""
+
+    scope: str | None = None
+
+
+class OrgQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which of the caller's organisations is meant."""
+
+    org: OwnOrg | None = None
+
+
+class Organisation(msgspec.Struct):
+    """An organisation as its administrators see it."""
+
+    slug: str
+    name: str
+    created_at: Moment
+
+
+class OrganisationUpdate(msgspec.Struct, forbid_unknown_fields=True):
+    """What may be changed about an organisation."""
+
+    name: Name
+
+
+class Member(msgspec.Struct):
+    """A person with a role in an organisation."""
+
+    email: str
+    role: str
+    since: Moment
+
+
+class NewMember(msgspec.Struct, forbid_unknown_fields=True):
+    """Gives a person a role, or another one."""
+
+    email: Email
+    role: Role
+
+
+class MemberQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The member to remove."""
+
+    email: Annotated[Email, msgspec.Meta(description="The e-mail address of the member.")]
+    org: OwnOrg | None = None
+
+
+class Client(msgspec.Struct):
+    """An OAuth client; `client_secret` is shown once, when it is created."""
+
+    client_id: str
+    name: str
+    scopes: list[str]
+    created_at: Moment
+    redirect_uris: list[str]
+    implicit: bool
+    client_secret: str | None | msgspec.UnsetType = msgspec.UNSET
+
+
+class NewClient(msgspec.Struct, forbid_unknown_fields=True):
+    """A client to create, with at most the scopes its creator holds; with `redirect_uris` people may let it act for
+    them, and with `implicit` (discouraged) it gets its token in the address it is called back at."""
+
+    name: Name
+    scopes: Annotated[list[Scope], msgspec.Meta(min_length=1, max_length=6)]
+    redirect_uris: Annotated[list[RedirectUri], msgspec.Meta(max_length=10)] = []
+    implicit: bool = False
+
+
+class ClientQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The client to remove."""
+
+    client_id: Annotated[str, msgspec.Meta(min_length=1, max_length=128, description="The id of the client.")]
+    org: OwnOrg | None = None
+
+
+class Downloaded(msgspec.Struct):
+    """How often one version was downloaded for one platform; null where its files name none."""
+
+    product: str
+    version: str
+    platform: str | None
+    downloads: int
+
+
+class Usage(msgspec.Struct):
+    """What an organisation uses at this moment, and which versions are downloaded most.
+
+    A download is a file that was sent from its first byte on, or a build that a client said it begins to install.
+    """
+
+    products: int
+    public_products: int
+    releases: int
+    artifacts: int
+    stored_bytes: int
+    downloads: int
+    codes: int
+    redemptions: int
+    members: int
+    clients: int
+    downloaded: list[Downloaded]
+
+
+ReturnTo = Annotated[str, msgspec.Meta(max_length=8_000, description="The path of this service to go to afterwards.")]
+
+
+class SignInQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Where to go after signing in."""
+
+    return_to: ReturnTo = "/"
+
+
+class SignInForm(msgspec.Struct, forbid_unknown_fields=True):
+    """What the sign-in page sends."""
+
+    email: Annotated[str, msgspec.Meta(max_length=254)] = ""
+    password: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
+    return_to: Annotated[str, msgspec.Meta(max_length=8_000)] = "/"
+
+
+class SetUpQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The token of a set-up link."""
+
+    token: Annotated[str, msgspec.Meta(max_length=200, description="The token of the set-up link.")]
+
+
+class SetUpForm(msgspec.Struct, forbid_unknown_fields=True):
+    """What the set-up page sends."""
+
+    token: Annotated[str, msgspec.Meta(max_length=200)]
+    slug: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    name: Annotated[str, msgspec.Meta(max_length=200)] = ""
+    email: Annotated[str, msgspec.Meta(max_length=254)] = ""
+    password: Annotated[str, msgspec.Meta(max_length=1_000)] = ""

@@ -1,0 +1,222 @@
+"""Sessions in a browser: sign-in by password, the cookie, its exchange for a token, CSRF tokens (attack T29)."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.errors import Refused
+from countersign.kernel.http.rate_limit import RateLimited
+from countersign.kernel.http.request import Headers
+from countersign.kernel.security import passwords, secrets
+from countersign.store import scopes
+from countersign.store.auth import queries, tokens
+from countersign.store.auth.authentication import unauthenticated
+from countersign.store.auth.schemas import TokenResponse
+from countersign.store.context import Store
+
+
+class FormExpired(Refused):
+    """The form was made for another sign-in, or by another site."""
+
+    status = 403
+    code = "form_expired"
+    title = "Form expired"
+    resolution = "Open the page again and send the form from there."
+
+
+def token_of(store: Store, session_token: str, *shown: str) -> str:
+    """What a form for this session carries beside its own fields. With `shown` it is another token, which is good for
+    a decision about these very texts alone."""
+    return base64.urlsafe_b64encode(store.addresses.sign(_message(session_token, shown))).rstrip(b"=").decode()
+
+
+def is_for(store: Store, session_token: str, given: str, *shown: str) -> bool:
+    """Whether a form was made for this session, and showed these texts."""
+    try:
+        signature = base64.urlsafe_b64decode(given + "=" * (-len(given) % 4))
+    except (ValueError, binascii.Error):
+        return False
+    return store.addresses.verify(_message(session_token, shown), signature)
+
+
+def require(store: Store, session_token: str, given: str) -> None:
+    """Insist that a form was made for this session.
+
+    Raises:
+        FormExpired: it was not.
+    """
+    if not is_for(store, session_token, given):
+        raise FormExpired("this form was not made for the present sign-in")
+
+
+def _message(session_token: str, shown: Sequence[str]) -> bytes:
+    of_session = b"csrf\0" + secrets.digest(session_token)
+    return of_session + msgspec.json.encode(shown) if shown else of_session
+
+
+ATTEMPTS_A_MINUTE = 5
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class InsecureSignIn(Refused):
+    """Sign-in over plain http from another machine would show password and cookie to the network."""
+
+    status = 403
+    code = "insecure_sign_in"
+    title = "Sign-in needs https"
+    resolution = "Set COUNTERSIGN_DISTRIBUTION_URL to the https address the service is reached by."
+
+
+class WrongCredentials(Refused):
+    """E-mail or password is wrong: one answer for both."""
+
+    status = 401
+    code = "wrong_credentials"
+    title = "Wrong e-mail or password"
+    resolution = "Check both, or choose a new password at /auth/reset."
+
+
+class ForeignOrigin(Refused):
+    """The request was made by a page of another site."""
+
+    status = 403
+    code = "foreign_origin"
+    title = "Foreign origin"
+    resolution = "Send the request from a page of this service."
+
+
+def normal_email(email: str) -> str:
+    """The address as it is stored and compared: trimmed, in lower case."""
+    return email.strip().lower()
+
+
+def require_same_origin(store: Store, headers: Headers) -> None:
+    """Insist that the request comes from our own page (Origin, or Sec-Fetch-Site where a browser sends none). Where
+    both are sent, both must say so.
+
+    Raises:
+        ForeignOrigin: it does not.
+    """
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if site not in (None, "none", "same-origin") or headers.count("sec-fetch-site") > 1:
+        raise ForeignOrigin("Sec-Fetch-Site says that a page of another site sends this")
+    if origin in (None, "null") and site == "same-origin":
+        return
+    if origin is None or _site(origin, store) != _site(store.root_url, store):
+        raise ForeignOrigin("this must be sent by a page of this service, with its Origin header")
+
+
+def _site(origin: str, store: Store) -> tuple[str, str, int | None]:
+    """Scheme, host and port of an origin; on this machine all names of the machine are one."""
+    try:
+        parts = urlsplit(origin)
+        scheme, host, port = parts.scheme, parts.hostname or "", parts.port
+    except ValueError:
+        return "", "", None
+    return scheme, "localhost" if store.is_loopback and host in LOOPBACK else host, port
+
+
+def require_secure(store: Store) -> None:
+    """Insist on https, or on a service that only this machine can reach.
+
+    Raises:
+        InsecureSignIn: neither.
+    """
+    if not store.root_url.startswith("https://") and not store.is_loopback:
+        raise InsecureSignIn("sign-in is offered over https only")
+
+
+async def sign_in(store: Store, email: str, password: str) -> str:
+    """Open a session for the person with this e-mail and password; the value of its cookie.
+
+    Raises:
+        RateLimited: more than five attempts for this address in a minute.
+        WrongCredentials: no such person, no password set, or another password.
+    """
+    email = normal_email(email)[:254]
+    standing = await store.counters.hit(f"sign-in\0{email}", ATTEMPTS_A_MINUTE, 60)
+    if not standing.allowed:
+        passwords.SIGN_INS_FAILED.of("distribution").value += 1
+        raise RateLimited("too many attempts for this address", standing)
+    person = await queries.person_with_email(store.database, email)
+    matches = await passwords.verify(password, person.password_hash if person else None)
+    if person is None or not matches:
+        passwords.SIGN_INS_FAILED.of("distribution").value += 1
+        raise WrongCredentials("e-mail or password is wrong")
+    async with store.database.transaction() as transaction:
+        # Held until the session is there, so that a new password ends this one too, or is what counts.
+        if not await transaction.run(queries.HOLD_PASSWORD, person.id, person.password_hash):
+            raise WrongCredentials("e-mail or password is wrong")
+        return await start(transaction, person.id, store.settings.session_ttl_s)
+
+
+async def start(transaction: Transaction, person_id: str, ttl_s: int) -> str:
+    """A new session of somebody who has just shown who they are; the value of its cookie. It is never one that the
+    browser sent (attack T29: session fixation)."""
+    token = secrets.new_secret("css")
+    now = clock.now()
+    expires_at = clock.later(now, seconds=ttl_s)
+    await transaction.run(queries.INSERT_SESSION, secrets.digest(token), person_id, now, expires_at)
+    return token
+
+
+async def sign_out(store: Store, headers: Headers) -> None:
+    """End the request's session and every token made from it; without one, nothing is to do."""
+    token = session_token(store, headers)
+    if token is None:
+        return
+    async with store.database.transaction() as transaction:
+        if await transaction.run(queries.DELETE_SESSION, secrets.digest(token)):
+            await versions.bump(transaction, "identity")
+
+
+async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenResponse:
+    """A bearer token for the signed-in person, which ends with the session: with a scope it is limited to that,
+    without one it is the session itself, which needs none (decisions 1 and 2).
+
+    Raises:
+        Unauthenticated: there is no session, or it has ended.
+        InvalidScope: a scope the person does not hold.
+    """
+    token = session_token(store, headers)
+    name = b"" if token is None else secrets.digest(token)
+    session = None if token is None else await queries.session(store.database, name)
+    if session is None:
+        raise unauthenticated(store, "there is no signed-in session", "Sign in at /auth/signin first.")
+    held = await tokens.held_by_person(store.database, session.person_id)
+    granted = tokens.requested(scope, held)
+    is_limited = bool((scope or "").strip())
+    carried = granted if is_limited else frozenset[str]()
+    access_token, life_s = tokens.issue_in_session(store, session, name, carried)
+    return TokenResponse(access_token, "Bearer", life_s, scopes.words(granted))
+
+
+def cookie_name(store: Store) -> str:
+    """The session cookie's name; the prefix makes browsers hold it to this host over https (RFC 6265bis)."""
+    return "__Host-countersign" if store.root_url.startswith("https://") else "countersign"
+
+
+def set_cookie(store: Store, token: str) -> tuple[str, str]:
+    """The Set-Cookie header that starts a session; an empty token ends it."""
+    secure = "; Secure" if store.root_url.startswith("https://") else ""
+    age_s = store.settings.session_ttl_s if token else 0
+    attributes = f"Path=/; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}"
+    return ("Set-Cookie", f"{cookie_name(store)}={token}; {attributes}")
+
+
+def session_token(store: Store, headers: Headers) -> str | None:
+    """The session token in the request's cookies, when it looks like one."""
+    # Split by hand: what another service of this host keeps in its cookies need not be well-formed (RFC 6265 §5.4).
+    # Only what browsers put around a pair is taken off: a name that begins with another white space is another name,
+    # which any subdomain may set, whatever prefix follows.
+    for pair in (headers.get("cookie") or "").split(";"):
+        name, _, value = pair.strip(" \t").partition("=")
+        if name == cookie_name(store):
+            return value if secrets.looks_like_secret(value) else None
+    return None

@@ -1,0 +1,204 @@
+"""The pages of sign-in, set-up, sign-up and password reset, and the signed-in visitor of a page."""
+
+from typing import NamedTuple
+from urllib.parse import quote, urlencode
+
+from countersign.kernel.clock import Instant
+from countersign.kernel.http import html
+from countersign.kernel.http.request import Headers
+from countersign.kernel.http.response import Response
+from countersign.kernel.security import secrets
+from countersign.store.auth import queries, sessions
+from countersign.store.auth.queries import Person
+from countersign.store.context import Store
+
+ROOT = "/"
+
+
+def local(return_to: str) -> str:
+    """The path when it is one of this service, else the root.
+
+    A second slash or a backslash would name another host; characters that browsers drop or translate could become one.
+    """
+    is_local = (
+        return_to.startswith("/")
+        and not return_to.startswith("//")
+        and return_to.isascii()
+        and return_to.isprintable()
+        and not {"\\", " "} & set(return_to)
+    )
+    return return_to if is_local else ROOT
+
+
+def through(page: str, return_to: str) -> str:
+    """The address of a page of this service that goes on to `return_to` afterwards."""
+    onwards = local(return_to)
+    return page if onwards == ROOT else f"{page}?return_to={quote(onwards, safe='/')}"
+
+
+def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
+    """The form for e-mail and password; `email` is there already."""
+    fields = (
+        html.hidden_field("return_to", return_to)
+        + html.field("email", "E-mail", "email", "username", email)
+        + html.field("password", "Password", "password", "current-password")
+    )
+    links = (
+        ("Create an account", through("/auth/signup", return_to)),
+        ("Forgot your password?", through("/auth/reset", return_to)),
+    )
+    return html.form_page("Sign in", fields, "Sign in", error, status, links=links)
+
+
+def set_up(
+    token: str, error: str = "", status: int = 200, *, slug: str = "", name: str = "", email: str = ""
+) -> Response:
+    """The form that makes the first organisation and its owner; what was typed before is there already."""
+    fields = (
+        html.hidden_field("token", token)
+        + html.field("slug", "Organisation (a-z, 0-9, -)", "text", "organization", slug)
+        + html.field("name", "Organisation's name", "text", "organization", name)
+        + html.field("email", "Your e-mail", "email", "username", email)
+        + html.field("password", "Password, 10 characters or more", "password", "new-password")
+    )
+    return html.form_page("Set up Countersign", fields, "Create", error, status)
+
+
+def spent_set_up(status: int, *, has_people: bool) -> Response:
+    """What a person finds behind a set-up link that cannot be used; after the set-up everybody signs in."""
+    title = "This link no longer works"
+    if has_people:
+        text = "The store is set up already. Sign in with your e-mail and password."
+        links = (("Sign in", "/auth/signin"), ("Forgot your password?", "/auth/reset"))
+        return html.message_page(title, text, status, links=links)
+    text = "It is incomplete or older than a day. Restart the store: it prints a new link for the set-up."
+    return html.message_page(title, text, status)
+
+
+def bounce(target: str) -> Response:
+    """A page that leads on to a path of this service. The session cookie does not come with a request that another
+    site began (SameSite=Strict), but it does with the one this page makes; and a form's answer that goes on from here
+    is no longer bound by the policy of the form's page."""
+    return html.redirect_page("One moment", "Going on to the page you asked for.", target)
+
+
+def is_led_here(headers: Headers) -> bool:
+    """Whether another site led the browser here, so that it held the session's cookie back. Cookies of others on the
+    same host may have come all the same."""
+    return headers.get("sec-fetch-site") == "cross-site"
+
+
+def to_sign_in(headers: Headers, target: str) -> Response:
+    """The way to a page that needs a signed-in person, when the request shows none: over the sign-in page, or round
+    once more when the cookie may only have been held back."""
+    if is_led_here(headers):
+        return bounce(target)
+    way = "/auth/signin?" + urlencode({"return_to": target})
+    return Response(303, headers=(("Location", way), ("Cache-Control", "no-store")))
+
+
+def after_sign_in(return_to: str, *headers: tuple[str, str]) -> Response:
+    """Lead a person who has just signed in to where they came from."""
+    if return_to.startswith("/auth/authorize"):
+        onward = bounce(return_to)
+        onward.headers = (*onward.headers, *headers)
+        return onward
+    return Response(303, headers=(*headers, ("Location", return_to), ("Cache-Control", "no-store")))
+
+
+_ADDRESS = ("email", "E-mail", "email", "email")
+
+
+def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
+    """The form that asks for an account."""
+    intro = "We send you a link by e-mail. Behind it you choose your password."
+    links = (("I have an account", through("/auth/signin", return_to)),)
+    fields = html.hidden_field("return_to", return_to) + html.field(*_ADDRESS, email)
+    return html.form_page("Create an account", fields, "Send the link", error, status, intro=intro, links=links)
+
+
+def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
+    """The form that asks for a new password."""
+    intro = "We send you a link by e-mail. Behind it you choose a new password."
+    links = (
+        ("Back to sign-in", through("/auth/signin", return_to)),
+        ("Create an account", through("/auth/signup", return_to)),
+    )
+    fields = html.hidden_field("return_to", return_to) + html.field(*_ADDRESS, email)
+    return html.form_page("Forgot your password?", fields, "Send the link", error, status, intro=intro, links=links)
+
+
+def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Response:
+    """What whoever asked for an account reads, whether or not the address has one (attack T43)."""
+    text = html.translate(
+        "A letter to {email} is on its way. Open the link in it to go on; this page can be closed.", email=email
+    )
+    return _sent(text, "/auth/signup", return_to, is_mailed=is_mailed)
+
+
+def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Response:
+    """What whoever asked for a new password reads, whether or not the address is known (attack T43)."""
+    text = html.translate(
+        "If {email} has an account here, a letter is on its way. Open the link in it to go on.", email=email
+    )
+    return _sent(text, "/auth/reset", return_to, is_mailed=is_mailed)
+
+
+def prove(token: str, email: str, error: str = "", status: int = 200) -> Response:
+    """The form behind a mailed link."""
+    fields = (
+        html.hidden_field("token", token)
+        + html.readonly_field("email", "E-mail", "username", email)
+        + html.field("password", "Password, 10 characters or more", "password", "new-password")
+    )
+    return html.form_page("Choose your password", fields, "Save and sign in", error, status)
+
+
+def spent(status: int) -> Response:
+    """What there is behind a mailed link that no longer works."""
+    text = "It was used already, has expired, or is not whole. You can sign in, or ask for a new one."
+    links = (
+        ("Sign in", "/auth/signin"),
+        ("Forgot your password?", "/auth/reset"),
+        ("Create an account", "/auth/signup"),
+    )
+    return html.message_page("This link does not work", text, status, links=links)
+
+
+def _sent(text: str, page: str, return_to: str, *, is_mailed: bool) -> Response:
+    told = "Nothing there after a few minutes? Look among unwanted mail, or send it again."
+    if not is_mailed:
+        told = "This server has no mail server yet: whoever runs it finds the letter with “countersign mail”."
+    links = (
+        ("Send it again", through(page, return_to)),
+        ("Sign in", through("/auth/signin", return_to)),
+    )
+    return html.message_page("Look into your mail", f"{text}\n{told}", links=links)
+
+
+class Visitor(NamedTuple):
+    """A signed-in person: the session's token, who it is, and since when."""
+
+    session: str
+    person: Person
+    since: Instant
+
+
+async def present(store: Store, headers: Headers) -> Visitor | None:
+    """The person whose session the request carries."""
+    token = sessions.session_token(store, headers)
+    session = None if token is None else await queries.session(store.database, secrets.digest(token))
+    person = None if session is None else await queries.person(store.database, session.person_id)
+    if token is None or session is None or person is None:
+        return None
+    return Visitor(token, person, session.created_at)
+
+
+async def signed_in(store: Store, headers: Headers, target: str) -> Visitor | Response:
+    """The signed-in person, or the way to sign in and come back to `target`, a path of this service.
+
+    Raises:
+        InsecureSignIn: the service is reached over plain http from other machines.
+    """
+    sessions.require_secure(store)
+    return await present(store, headers) or to_sign_in(headers, target)

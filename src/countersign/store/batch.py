@@ -1,0 +1,381 @@
+"""POST /batch: up to 50 operations in one request, independent or all of them in one transaction (decisions 7)."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from math import inf
+from typing import Annotated, Any, Literal, cast
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Meta
+
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Dialect, Row, Transaction, Value
+from countersign.kernel.database.versions import Versions
+from countersign.kernel.errors import Refused, Unavailable, invalid_member
+from countersign.kernel.http.idempotency import HEADER, MAX_STORED_BYTES
+from countersign.kernel.http.problems import problem
+from countersign.kernel.http.request import NotBatchable, ScopedContext, Subrequest
+from countersign.kernel.http.response import Response, encode
+from countersign.kernel.http.routing import Nothing, route
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.context import PREFIX, VERSIONS, Store
+
+MAX_OPERATIONS = 50
+
+
+class Operation(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One call: its path is relative to the versioned API, or begins with that API's own address. Of the headers,
+    Idempotency-Key, If-Match, If-None-Match and Prefer may be given."""
+
+    method: Annotated[Literal["GET", "POST", "PUT"], Meta(description="The method of the call.")]
+    path: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            max_length=8192,
+            description="The path below the versioned API, with its query.",
+            examples=["/products?platform=linux&limit=5"],
+        ),
+    ]
+    body: Annotated[dict[str, Any], Meta(description="The body of the call.")] | None = None
+    headers: (
+        Annotated[
+            dict[str, Annotated[str, Meta(max_length=1024)]],
+            Meta(max_length=4, description="Idempotency-Key, If-Match, If-None-Match or Prefer of the call."),
+        ]
+        | None
+    ) = None
+
+
+class BatchRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """`parallel` operations are independent of each other; `atomic` ones have an effect together or none."""
+
+    operations: Annotated[
+        list[Operation],
+        Meta(min_length=1, max_length=MAX_OPERATIONS, description="The calls, in the order of the results."),
+    ]
+    mode: Annotated[
+        Literal["parallel", "atomic"],
+        Meta(description="`parallel`: each call by itself; `atomic`: in order, all of them or none."),
+    ] = "parallel"
+
+
+class BatchResult(msgspec.Struct, omit_defaults=True):
+    """What one operation was answered; a body that is no object stands in it as `items`."""
+
+    status: int
+    body: dict[str, Any]
+    headers: dict[str, str] | None = None
+
+
+class BatchResponse(msgspec.Struct):
+    """The results, in the order of the operations."""
+
+    results: list[BatchResult]
+
+
+HEADERS = frozenset({"idempotency-key", "if-match", "if-none-match", "prefer"})
+ANSWERS_BYTES = 32 << 20
+"""Of all answers together: each operation may have its share."""
+
+_AS_JSON = ("content-type", "application/json")
+_CONTROL = re.compile(r"[\x00-\x20\x7f#\\]")
+_VISIBLE = re.compile(r"[\x20-\x7e]*")
+_URL = "!$%&'()*+,-./:;=?@_~[]"
+
+
+def requests_of(operations: Sequence[Operation], base_url: str, key: str | None) -> list[Subrequest]:
+    """The requests of the operations, in their order. With the batch's own Idempotency-Key each gets one derived from
+    it, unless it has its own: a repeated batch repeats the effect of none.
+
+    Raises:
+        InvalidRequest: a path or a header of an operation cannot be sent; the pointer names its index.
+    """
+    max_bytes = ANSWERS_BYTES // len(operations)
+    return [_request(each, index, base_url, key, max_bytes) for index, each in enumerate(operations)]
+
+
+def _request(operation: Operation, index: int, base_url: str, key: str | None, max_bytes: int) -> Subrequest:
+    target = _target(operation.path, f"/operations/{index}/path", base_url)
+    headers = _headers(operation.headers or {}, f"/operations/{index}/headers")
+    if key is not None and operation.method != "GET":
+        headers.setdefault("idempotency-key", ids.derived_uuid(key, str(index)))
+    if operation.body is None:
+        return Subrequest(operation.method, target, tuple(headers.items()), b"", max_bytes, batched=True)
+    sent = (_AS_JSON, *headers.items())
+    return Subrequest(operation.method, target, sent, encode(operation.body), max_bytes, batched=True)
+
+
+def _target(path: str, pointer: str, base_url: str) -> str:
+    """The whole path of an operation. Letters outside ASCII are sent as a client would (RFC 3987 §3.1)."""
+    relative = path
+    for own in (base_url, PREFIX):
+        if path.startswith(f"{own}/"):
+            relative = path[len(own) :]
+            break
+    if not relative.startswith("/"):
+        raise invalid_member(pointer, f"must begin with / or with {base_url}/")
+    if _CONTROL.search(relative):
+        raise invalid_member(pointer, "holds a space, a control character, # or a backslash: percent-encode it")
+    try:
+        return PREFIX + (relative if relative.isascii() else quote(relative, safe=_URL))
+    except UnicodeEncodeError as error:
+        raise invalid_member(pointer, "holds half of a surrogate pair") from error
+
+
+def _headers(given: dict[str, str], pointer: str) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in given.items():
+        lower = name.lower()
+        if lower not in HEADERS:
+            raise invalid_member(pointer, "may hold Idempotency-Key, If-Match, If-None-Match and Prefer alone")
+        if lower in headers:
+            raise invalid_member(pointer, f"names {lower} twice")
+        if not _VISIBLE.fullmatch(value):
+            raise invalid_member(pointer, f"{lower} holds what no header can carry")
+        headers[lower] = value
+    return headers
+
+
+class NestedTransaction:
+    """Reads and writes in one transaction of a database. One task uses it at a time.
+
+    Its transactions are parts of it: durable only once it is, and so is whatever was to happen after their
+    commit. After `until_s` (by the monotonic clock) nothing more is begun on it, for others wait for its end: what it
+    is asked then is Unavailable.
+    """
+
+    def __init__(self, dialect: Dialect, transaction: Transaction, *, until_s: float = inf) -> None:
+        self._dialect: Dialect = dialect
+        self._transaction = transaction
+        self._until_s = until_s
+        self._is_spoilt = False
+        # Never set: the outer database's is.
+        self.broken = asyncio.Event()
+
+    @property
+    def dialect(self) -> Dialect:
+        """The outer database's."""
+        return self._dialect
+
+    async def fetch(self, statement: str, *values: Value) -> list[Row]:
+        """All rows, with what the transaction has written so far."""
+        return await self._in_time().fetch(statement, *values)
+
+    async def fetch_one(self, statement: str, *values: Value) -> Row | None:
+        """The first row, or None."""
+        return await self._in_time().fetch_one(statement, *values)
+
+    async def scan(self, statement: str, *values: Value) -> list[Row]:
+        """All rows; the deadline is the transaction's own."""
+        return await self._in_time().fetch(statement, *values)
+
+    async def stream(self, statement: str, *values: Value) -> AsyncGenerator[list[Row]]:
+        """The rows, all at once."""
+        yield await self._in_time().fetch(statement, *values)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[Transaction]:
+        """A block whose writes wait for the outer commit. One that is left by an exception spoils the whole.
+
+        A savepoint for each would cost two round trips, and whoever nests undoes everything then anyway."""
+        try:
+            yield self._in_time()
+        except BaseException:
+            self._is_spoilt = True
+            raise
+
+    async def close(self) -> None:
+        """Nothing: the outer transaction ends by itself."""
+
+    def _in_time(self) -> Transaction:
+        if self._is_spoilt:
+            raise Unavailable("A part of this transaction has failed; nothing of it will be kept.")
+        if clock.monotonic_s() > self._until_s:
+            raise Unavailable("This takes too long for one transaction; do less in it, or try again.")
+        return self._transaction
+
+
+AT_ONCE = 8
+ATOMIC_S = 5.0
+"""How long one transaction may last: on SQLite every other writer waits for it."""
+
+BatchCall = StoreRequest[Nothing, BatchRequest]
+
+
+class BatchRolledBack(Refused):
+    """Another operation of an atomic batch failed, so that none of them has had an effect."""
+
+    status = 424
+    code = "batch_rolled_back"
+    title = "Batch rolled back"
+    resolution = "Look at the result that failed_index names, correct its operation, and send the whole batch again."
+
+
+class _Undone(Exception):
+    """Leaves the transaction's block, so that the batch's effects are taken back."""
+
+
+async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
+    """The answers to requests that do not depend on each other; at most eight run at a time."""
+    answers = [Response()] * len(requests)
+    waiting = iter(enumerate(requests))
+
+    async def work() -> None:
+        for index, request in waiting:
+            answers[index] = await call.send_subrequest(request)
+            await asyncio.sleep(0)  # an answer from memory waits for nothing, and others are to be heard in between
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(AT_ONCE, len(requests))):
+            group.create_task(work())
+    return answers
+
+
+async def in_order(
+    call: BatchCall, requests: Sequence[Subrequest], within: ScopedContext[Store] | None = None
+) -> tuple[list[Response], bool]:
+    """The answers one after another, and whether all are good: after the first that is not, none is run, and all the
+    others are told that they have had no effect."""
+    answers: list[Response] = []
+    for request in requests:
+        answer = await call.send_subrequest(request, within)
+        if answer.status >= 400:
+            return _rolled_back(call.context, requests, len(answers), answer), False
+        answers.append(answer)
+        await asyncio.sleep(0)
+    return answers, True
+
+
+async def atomic(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
+    """The answers in order, all in the call's transaction; of a batch that fails nothing is kept."""
+    store, transaction = call.context, call.transaction
+    nested = NestedTransaction(store.database.dialect, transaction, until_s=clock.monotonic_s() + ATOMIC_S)
+    # Others wait for the transaction's end, so that it must not wait for somebody else's machine: rules alone answer.
+    settings = replace(store.settings, ask_model_url="")
+    context = replace(store, settings=settings, database=nested, versions=Versions(nested, VERSIONS).read)
+    answers: list[Response] = []
+    try:
+        async with transaction.savepoint():
+            answers, is_good = await in_order(call, requests, ScopedContext(context, nested))
+            if not is_good:
+                raise _Undone
+    except _Undone:
+        return answers
+    return answers
+
+
+def _rolled_back(store: Store, requests: Sequence[Subrequest], failed: int, answer: Response) -> list[Response]:
+    told = f"operation {failed} was answered {answer.status}, so that nothing of the batch was kept"
+    refused = BatchRolledBack(told, members={"failed_index": failed})
+    return [
+        answer if index == failed else problem(refused, store.problems_root, store.root_url + each.target)
+        for index, each in enumerate(requests)
+    ]
+
+
+SHOWN = frozenset(
+    {
+        "location",
+        "link",
+        "retry-after",
+        "ratelimit-limit",
+        "ratelimit-remaining",
+        "ratelimit-reset",
+        "preference-applied",
+        "idempotency-replayed",
+        "www-authenticate",
+        "batch-id",
+    }
+)
+"""What of an answer's headers its result repeats, with the entity tag."""
+
+WRITERS = frozenset({"person", "client"})
+"""Kinds of callers that any writing route lets in."""
+ASK = f"{PREFIX}/ask"
+"""The one address that is read by POST."""
+
+
+async def prepare_batch(call: BatchCall) -> list[Response] | None:
+    """Run what needs no transaction of the batch's own, before that is begun."""
+    requests = _requests(call)
+    if call.body.mode == "parallel":
+        return await parallel(call, requests)
+    # Nobody holds the writer by reading; and whoever is nobody, with a key or as an agent or without, writes nothing.
+    if call.caller.kind not in WRITERS or all(map(_is_reading, requests)):
+        return (await in_order(call, requests))[0]
+    return None
+
+
+async def run_batch(call: BatchCall) -> Response:
+    """Run several operations: independent of each other, or all of them or none.
+
+    `mode` is `parallel` or `atomic`. An atomic batch runs in order in one transaction; from its first answer of 400 or
+    more on nothing is run or kept, and every other operation is answered 424 `batch_rolled_back`.
+    """
+    if call.prepared is None:
+        answers = await atomic(call, _requests(call))
+    else:
+        answers = cast("list[Response]", call.prepared)
+    told = b'{"results":[%b]}' % b",".join(map(_result, answers))
+    return Response(200, told, is_transient=_is_transient(call.body.mode, answers, told))
+
+
+async def tell_again(call: BatchCall, replayed: Response) -> Response:
+    """An answer that was too long to store: writes are told again by their own keys, reads are made anew."""
+    call.prepared = await parallel(call, _requests(call))
+    told = await run_batch(call)
+    told.headers = replayed.headers
+    return told
+
+
+def _is_transient(mode: str, answers: Sequence[Response], told: bytes) -> bool:
+    """Whether a repeat is to run anew: what may succeed when it is simply tried again must not be the answer to its key
+    for a day. Nor may what was taken back be told again, which would run its operations."""
+    if any(each.status == 429 or each.status >= 500 for each in answers):
+        return True
+    return mode == "atomic" and len(told) > MAX_STORED_BYTES and any(each.status >= 400 for each in answers)
+
+
+def _requests(call: BatchCall) -> list[Subrequest]:
+    key = call.headers.get(HEADER)
+    bare = None if key is None else key.strip().strip('"').lower()
+    return requests_of(call.body.operations, call.context.base_url, bare)
+
+
+def _is_reading(request: Subrequest) -> bool:
+    return request.method == "GET" or request.target.partition("?")[0] == ASK
+
+
+def _result(answer: Response) -> bytes:
+    """The answer as an element of `results`; its body is JSON already."""
+    body = cast("bytes", answer.body) or b"{}"
+    if not body.startswith(b"{"):
+        body = b'{"items":%b}' % body
+    headers = {name: value for name, value in answer.headers if name.lower() in SHOWN}
+    if answer.etag is not None:
+        headers["ETag"] = answer.etag
+    told = b',"headers":%b' % encode(headers) if headers else b""
+    return b'{"status":%d,"body":%b%b}' % (answer.status, body, told)
+
+
+ROUTES = (
+    route(
+        "POST",
+        "/batch",
+        run_batch,
+        body=BatchRequest,
+        prepare=prepare_batch,
+        derive=tell_again,
+        answers={200: BatchResponse},
+        refusals=(NotBatchable, BatchRolledBack),
+        writes=True,
+        secret=True,
+        alone=True,
+        documented=True,
+    ),
+)

@@ -1,0 +1,178 @@
+"""The filter object: what a question means, what agents and models send, and all that is ever looked up.
+
+Times are RFC 3339 texts in UTC; `since` belongs to the range, `until` does not. The same filter can be written as text,
+`kind=game; platform!=windows; since=2026-10-01`, which is a question with exactly that meaning.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias, get_args
+
+import msgspec
+from msgspec.structs import replace
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.store.catalog.schemas import Access, ChannelName, Kind, Platform
+from countersign.store.catalog.words import words
+
+MAX_VALUES = 12
+MAX_TERMS = 24
+"""Words that are looked for in titles and texts, of one filter."""
+FieldName: TypeAlias = Literal[
+    "org", "kind", "platforms", "channels", "tags", "versions", "published_at", "notes", "license", "access",
+    "homepage", "artifacts",
+]  # fmt: skip
+By: TypeAlias = Literal["kind", "platform", "channel", "org", "license", "tag", "access"]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+Moment = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\d(T[\d:.]{8,}Z)?(?!\n)$")]
+KNOWN: dict[str, tuple[str, ...]] = {
+    "kind": get_args(Kind),
+    "platform": get_args(Platform),
+    "channel": get_args(ChannelName),
+    "access": get_args(Access),
+}
+"""The slots whose values are fixed."""
+
+
+PLATFORM_NAMES = {
+    "windows": "Windows", "macos": "macOS", "linux": "Linux", "android": "Android", "ios": "iOS", "web": "the web"
+}  # fmt: skip
+_PHRASES = {
+    "platform": "on", "channel": "in", "tag": "tagged", "org": "by", "license": "licensed", "title": "titled",
+    "text": "about", "product": "called", "version": "in version",
+}  # fmt: skip
+_RELEASED = {"none": "with no release", "first": "first released", "last": "last released", "any": "released"}
+
+
+def _about(text: str, max_length: int | None = None) -> msgspec.Meta:
+    return msgspec.Meta(description=text, max_length=max_length)
+
+
+class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename={"none": "not"}):
+    """Of a slot."""
+
+    any: Annotated[tuple[Text, ...], _about("one of", MAX_VALUES)] = ()
+    all: Annotated[tuple[Text, ...], _about("each of", MAX_VALUES)] = ()
+    none: Annotated[tuple[Text, ...], _about("none of", MAX_VALUES)] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.any or self.all or self.none)
+
+
+class Where(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Conditions."""
+
+    kind: Annotated[Values, _about("game, app, tool")] = Values()
+    platform: Annotated[Values, _about("windows, macos, linux, android, ios, web")] = Values()
+    access: Annotated[Values, _about("free, entitled")] = Values()
+    tag: Annotated[Values, _about("tags")] = Values()
+    org: Annotated[Values, _about("name or slug")] = Values()
+    license: Annotated[Values, _about("names; open; none")] = Values()
+    product: Annotated[Values, _about("title or slug")] = Values()
+    title: Annotated[Values, _about("words of titles")] = Values()
+    text: Annotated[Values, _about("words of any text")] = Values()
+    version: Annotated[Values, _about("1.2.0, >1.0, <=2.0")] = Values()
+
+
+class Filter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What to look up."""
+
+    find: Annotated[Literal["products", "releases", "publishers"], _about("rows")] = "products"
+    where: Annotated[Where, _about("of products")] = Where()
+    channel: Annotated[Values, _about("stable, beta, nightly, alpha")] = Values()
+    when: Annotated[Literal["any", "first", "last", "none"], _about("which release is in range")] = "any"
+    since: Annotated[Moment, _about("UTC")] | None = None
+    until: Annotated[Moment, _about("UTC; excluded")] | None = None
+    order: Annotated[
+        Literal["title", "newest", "oldest", "releases", "platforms", "products"], _about("most first")
+    ] = "title"
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100, description="rows")] | None = None
+    answer: Annotated[Literal["list", "count", "exists", "fields", "compare", "breakdown"], _about("form")] = "list"
+    fields: Annotated[tuple[FieldName, ...], _about("of each", MAX_VALUES)] = ()
+    by: Annotated[By, _about("counted by")] | None = None
+
+
+SLOTS = (*Where.__struct_fields__, "channel")
+
+
+def slot(asked: Filter, name: str) -> Values:
+    """What the filter says of a slot."""
+    found: Values = getattr(asked if name == "channel" else asked.where, name)
+    return found
+
+
+def with_slots(asked: Filter, **slots: Values) -> Filter:
+    """The filter with other values in these slots."""
+    channel = slots.pop("channel", asked.channel)
+    return replace(asked, channel=channel, where=replace(asked.where, **slots))
+
+
+def conditions(asked: Filter) -> Iterator[tuple[str, Values]]:
+    """The slots that say something."""
+    return ((name, values) for name in SLOTS if (values := slot(asked, name)))
+
+
+def moment(text: str) -> Instant:
+    """A moment of the filter as the database has it.
+
+    Raises:
+        ValueError: there is no such day.
+    """
+    return clock.from_datetime(datetime.fromisoformat(text if "T" in text else f"{text}T00:00:00Z"))
+
+
+def fault(asked: Filter) -> str | None:
+    """What is wrong with a filter: its form, a value that its slot does not have, a day that does not exist."""
+    try:
+        msgspec.convert(msgspec.to_builtins(asked), Filter)
+    except msgspec.ValidationError as error:
+        return str(error)
+    given = [(name, each) for name, values in conditions(asked) for each in (*values.any, *values.all, *values.none)]
+    for name, value in given:
+        if value not in KNOWN.get(name, (value,)):
+            return f"{name} must be one of {', '.join(KNOWN[name])}; {value} is not"
+    return _fault_of_texts(asked) or _fault_of_times(asked)
+
+
+def _fault_of_texts(asked: Filter) -> str | None:
+    where = asked.where
+    texts = [each for values in (where.title, where.text) for each in (*values.any, *values.all, *values.none)]
+    if sum(len(words(text)) for text in texts) > MAX_TERMS:
+        return f"title and text must have at most {MAX_TERMS} words together"
+    return None
+
+
+def _fault_of_times(asked: Filter) -> str | None:
+    try:
+        early = [text for text in (asked.since, asked.until) if text is not None and moment(text) < 0]
+    except ValueError:
+        return "since and until must be days or moments that exist"
+    return f"{early[0]} must not be before 1970" if early else None
+
+
+def described(filter: Filter) -> str:
+    """The filter in words that mean the same when they are asked."""
+    where = filter.where
+    noun = joined([f"{kind}s" for kind in where.kind.any], "or") or filter.find
+    text = " ".join([*where.access.any, *where.tag.any[:1], noun])
+    text += "".join(_condition(name, values) for name, values in conditions(filter))
+    ends = [f" {word} {end[:10]}" for word, end in (("since", filter.since), ("before", filter.until)) if end]
+    return f"{text} {_RELEASED[filter.when]}{''.join(ends)}" if ends else text
+
+
+def _condition(name: str, values: Values) -> str:
+    """The condition as it follows the noun; kinds, access and one tag are before it."""
+    is_before = name in ("kind", "access") or (name == "tag" and len(values.any) == 1)
+    wanted = () if is_before else (*values.all, *values.any)
+    parts = (("", wanted, "and" if values.all else "or"), ("not ", values.none, "or"))
+    return "".join(
+        f" {sign}{_PHRASES.get(name, '')} {joined([PLATFORM_NAMES.get(each, each) for each in texts], last)}"
+        for sign, texts, last in parts
+        if texts
+    )
+
+
+def joined(items: Sequence[str], last: str = "and") -> str:
+    """a, b and c."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}" if items else ""

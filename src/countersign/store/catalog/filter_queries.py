@@ -1,0 +1,413 @@
+"""What a filter finds, and the filter in SQL: fixed fragments, with values as parameters only.
+
+The statements read the table of public products and published releases alone, so that nothing else can be found,
+counted or guessed at, whatever is asked.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database, Row, Value
+from countersign.store.catalog.filter import KNOWN, By, Filter, Values, conditions, moment, slot, with_slots
+from countersign.store.catalog.projection import WEIGHT_OF_TITLE
+from countersign.store.catalog.public import CHANNELS, ORG_KEY, PLATFORMS, bits, key
+from countersign.store.catalog.schemas import ProductDetail
+from countersign.store.catalog.statements import Statement
+from countersign.store.catalog.versions import sort_key
+from countersign.store.catalog.words import words
+
+MAX_ROWS = 200
+DETAILS = """
+    SELECT e.detail, o.name
+    FROM catalog_public c
+    JOIN catalog_entry e ON e.product_id = c.product_id
+    JOIN organisation o ON o.slug = c.org_slug
+    WHERE c.slug IN ({slugs})
+"""
+FILES = """
+    SELECT a.filename, a.size, a.sha256, a.platform
+    FROM catalog_public c
+    JOIN release r ON r.product_id = c.product_id
+    JOIN artifact a ON a.release_id = r.id
+    WHERE c.slug = $1 AND r.version = $2 AND r.status = 'published' AND a.status = 'ready'
+    ORDER BY a.filename
+    LIMIT 50
+"""
+OPEN, NO_LICENSE = "open", "none"
+"""Of licences: any but a proprietary one; none at all."""
+_TAG = re.compile(r"[a-z0-9-]{1,40}")
+_BY_TITLE = "c.title, c.product_id"
+_SORTED = "c.title || '', c.product_id"
+"""By title, in an order that no index has."""
+MAX_WALKED = 1_000
+_WALKED = """
+    SELECT p.product_id, p.slug, p.title, p.kind, p.platforms, p.channels, p.is_free, p.license, p.license_key, p.tags,
+"""
+_WALK = f"{_WALKED} p.title AS place FROM catalog_public p ORDER BY p.title, p.product_id LIMIT {{size}}"
+_WALK_OF_TAG = f"""
+    {_WALKED} f.title AS place FROM catalog_facet f JOIN catalog_public p ON p.product_id = f.product_id
+    WHERE f.facet = {{facet}}
+    ORDER BY f.title, f.product_id
+    LIMIT {{size}}
+"""
+_SIZE_OF_TAG = "(SELECT count(*) FROM (SELECT 1 FROM catalog_facet f WHERE f.facet = {facet} LIMIT {size}) AS walk)"
+_WALKED_SLOTS = frozenset(["kind", "platform", "channel", "access", "license", "tag"])
+"""The slots whose conditions each row of `catalog_public` fits or not by itself."""
+_RELEASES = "(SELECT count(*) FROM release r WHERE r.product_id = c.product_id AND r.status = 'published')"
+_ORDERS = {
+    "title": _BY_TITLE,
+    "newest": f"c.last_at DESC, {_BY_TITLE}",
+    "oldest": f"c.first_at, {_BY_TITLE}",
+    "releases": f"{_RELEASES} DESC, {_BY_TITLE}",
+    "platforms": "(c.platforms & 1) + (c.platforms & 2) / 2 + (c.platforms & 4) / 4 + (c.platforms & 8) / 8"
+    f" + (c.platforms & 16) / 16 + (c.platforms & 32) / 32 DESC, {_BY_TITLE}",
+    "products": _BY_TITLE,
+}
+_ORDERS_OF_PUBLISHERS = {
+    "products": "products DESC, ",
+    "releases": f"sum({_RELEASES}) DESC, ",
+    "newest": "max(coalesce(c.last_at, 0)) DESC, ",
+    "oldest": f"min(coalesce(c.first_at, {1 << 62})), ",
+}
+_FROM = {
+    "products": "catalog_public c",
+    "publishers": "catalog_public c JOIN organisation o ON o.slug = c.org_slug",
+    "releases": "catalog_public c JOIN release r ON r.product_id = c.product_id",
+}
+_HAS_TERM = (
+    "c.product_id IN (SELECT t.product_id FROM catalog_term t WHERE t.term IN ({terms}) AND t.weight >= {weight})"
+)
+_COMPARISON = re.compile(r"(>=|<=|>|<)\s*v?(.+)", re.DOTALL)
+_BITS = {"platform": PLATFORMS, "channel": CHANNELS}
+MAX_TAG_SETS = 20_000
+"""Sets of tags that are counted, the most frequent first."""
+_COLUMNS = {
+    "tag": "c.tags",
+    "kind": "c.kind",
+    "org": "c.org_slug",
+    "license": "coalesce(c.license, 'none')",
+    "access": "CASE c.is_free WHEN 1 THEN 'free' ELSE 'entitled' END",
+}
+Built = tuple[str, list[Value]]
+
+
+class FoundProduct(NamedTuple):
+    """A product that a filter finds."""
+
+    slug: str
+    title: str
+
+
+class FoundRelease(NamedTuple):
+    """A release that a filter finds."""
+
+    slug: str
+    title: str
+    version: str
+    channel: str
+    published_at: Instant
+    notes: str | None
+
+
+class FoundPublisher(NamedTuple):
+    """A publisher that a filter finds, with how many of the products they publish."""
+
+    slug: str
+    name: str
+    products: int
+
+
+class Facts(NamedTuple):
+    """What the catalog says of a product, and its publisher's name."""
+
+    detail: ProductDetail
+    publisher: str
+
+    @property
+    def slug(self) -> str:
+        """The product's slug."""
+        return self.detail.slug
+
+
+class File(NamedTuple):
+    """A file of a release."""
+
+    name: str
+    size: int
+    sha256: str
+    platform: str
+
+
+async def total(database: Database, asked: Filter) -> int:
+    """How many rows there are, whatever the limit."""
+    statement = Statement()
+    what = "count(DISTINCT c.org_slug)" if asked.find == "publishers" else "count(*)"
+    text = f"SELECT {what} FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
+    return int((await database.scan(text, *statement.values))[0][0])
+
+
+async def has_rows(database: Database, asked: Filter) -> bool:
+    """Whether there is a row."""
+    # Without an order: PostgreSQL would read and sort all that fits to find the first of a frequent tag.
+    statement = Statement()
+    text = f"SELECT 1 FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}{_dated_only(asked)} LIMIT 1"
+    return bool(await database.scan(text, *statement.values))
+
+
+async def products(database: Database, asked: Filter) -> list[FoundProduct]:
+    """The first products that fit, whatever is to be found otherwise."""
+    asked = replace(asked, find="products")
+    rows = await _walked(database, asked) if _is_walked(database, asked) else None
+    return [FoundProduct(*row) for row in (await _rows(database, asked) if rows is None else rows)]
+
+
+async def releases(database: Database, asked: Filter) -> list[FoundRelease]:
+    """The first releases that fit, whatever is to be found otherwise."""
+    return [FoundRelease(*row) for row in await _rows(database, replace(asked, find="releases"))]
+
+
+async def publishers(database: Database, asked: Filter) -> list[FoundPublisher]:
+    """The first publishers of products that fit, whatever is to be found otherwise."""
+    return [FoundPublisher(*row) for row in await _rows(database, replace(asked, find="publishers"))]
+
+
+async def counts(database: Database, asked: Filter, by: By) -> Counter[str]:
+    """How many rows there are for each value of a slot."""
+    if by in ("platform", "channel"):
+        held = slot(asked, by)
+        narrowed = {each: with_slots(asked, **{by: replace(held, all=(*held.all, each))}) for each in KNOWN[by]}
+        return Counter({each: await total(database, filter) for each, filter in narrowed.items()})
+    statement, column = Statement(), _COLUMNS[by]
+    counted = "count(DISTINCT c.org_slug)" if asked.find == "publishers" else "count(*)"
+    text = f"SELECT {column}, {counted} FROM {_FROM[asked.find]} WHERE {_where(statement, asked)}"
+    text = f"{text} GROUP BY {column} ORDER BY 2 DESC, 1 LIMIT {MAX_TAG_SETS if by == 'tag' else 50}"
+    found: Counter[str] = Counter()
+    for value, count in await database.scan(text, *statement.values):
+        found.update(dict.fromkeys(str(value).split() if by == "tag" else [str(value)], int(count)))
+    return await _by_name(database, found) if by == "org" else found
+
+
+async def _by_name(database: Database, found: Counter[str]) -> Counter[str]:
+    """The numbers of organisations by their names."""
+    statement = Statement()
+    text = f"SELECT o.slug, o.name FROM organisation o WHERE o.slug IN ({statement.list(list(found))})"
+    rows = await database.scan(text, *statement.values) if found else []
+    names = {str(slug): str(name) for slug, name in rows}
+    named: Counter[str] = Counter()
+    for slug, count in found.items():
+        named[names.get(slug, slug)] += count
+    return named
+
+
+async def facts(database: Database, slugs: Sequence[str]) -> list[Facts]:
+    """The public products with these slugs, in their order."""
+    statement = Statement()
+    rows = await database.fetch(DETAILS.format(slugs=statement.list(slugs)), *statement.values) if slugs else []
+    known = [Facts(msgspec.json.decode(detail, type=ProductDetail), publisher) for detail, publisher in rows]
+    by_slug = {each.slug: each for each in known}
+    return [by_slug[slug] for slug in slugs if slug in by_slug]
+
+
+async def files(database: Database, slug: str, version: str) -> list[File]:
+    """The first files of a product's published release, by name."""
+    return [File(*row) for row in await database.fetch(FILES, slug, version)]
+
+
+def _is_walked(database: Database, asked: Filter) -> bool:
+    """Whether the first products are looked for among the first of all before all are read.
+
+    PostgreSQL takes those that fit to lie everywhere in the order of titles, and follows it to the end, through a table
+    in another order, where none fits or only late titles do: four times as slow as to read and sort all. A table of
+    SQLite lies in that order."""
+    is_by_title = (asked.find, _ORDERS[asked.order]) == ("products", _BY_TITLE)
+    is_dated = asked.since is not None or asked.until is not None or asked.when != "any"
+    slots = {name for name, _ in conditions(asked)}
+    return database.dialect == "postgres" and is_by_title and not is_dated and slots <= _WALKED_SLOTS
+
+
+async def _walked(database: Database, asked: Filter) -> list[Row] | None:
+    """The first products that fit among the first of all, or of a tag; None: there may be more."""
+    statement, limit = Statement(), min(asked.limit or MAX_ROWS, MAX_ROWS)
+    tag = _only_tag(asked)
+    facet = statement.value(f"tag:{tag}") if tag else ""
+    walk, size = (_WALK_OF_TAG, _SIZE_OF_TAG) if tag else (_WALK, "{size}")
+    text = f"SELECT c.slug, c.title, {size} FROM ({walk}) c".format(facet=facet, size=MAX_WALKED)
+    text += f" WHERE {_where(statement, asked)} ORDER BY c.place, c.product_id LIMIT {statement.value(limit)}"
+    rows = await database.scan(text, *statement.values)
+    is_all = bool(rows) and (len(rows) == limit or rows[0][2] < MAX_WALKED)
+    return [(slug, title) for slug, title, _ in rows] if is_all else None
+
+
+def _only_tag(asked: Filter) -> str:
+    """A tag that all that fit have; empty: there may be none."""
+    wanted = asked.where.tag
+    needed = [*wanted.all, *(wanted.any if len(wanted.any) == 1 else ())]
+    return needed[0].lower().replace(" ", "-") if needed else ""
+
+
+async def _rows(database: Database, asked: Filter) -> list[Row]:
+    statement = Statement()
+    where = _where(statement, asked) + _dated_only(asked)
+    columns, order = "c.slug, c.title", _ORDERS[asked.order]
+    if asked.find == "releases":
+        columns += ", r.version, r.channel, r.published_at, r.notes"
+        sign = "" if asked.order == "oldest" else " DESC"
+        order = f"r.published_at{sign}, r.sort_key{sign}, r.id{sign}"
+    elif asked.find == "publishers":
+        columns, where = "o.slug, o.name, count(*) AS products", f"{where} GROUP BY o.slug, o.name"
+        order = f"{_ORDERS_OF_PUBLISHERS.get(asked.order, '')}o.name, o.slug"
+    elif _is_walked(database, asked):
+        order = _SORTED
+    limit = statement.value(min(asked.limit or MAX_ROWS, MAX_ROWS))
+    text = f"SELECT {columns} FROM {_FROM[asked.find]} WHERE {where} ORDER BY {order} LIMIT {limit}"
+    return await database.scan(text, *statement.values)
+
+
+def _where(statement: Statement, asked: Filter) -> str:
+    found = _of_releases(statement, asked) if asked.find == "releases" else _of_products(statement, asked)
+    return " AND ".join(found) or "1 = 1"
+
+
+def _dated_only(asked: Filter) -> str:
+    """The condition that what is ordered by its releases has one."""
+    is_dated = asked.find == "products" and asked.order in ("newest", "oldest")
+    return " AND c.last_at IS NOT NULL" if is_dated else ""
+
+
+def _of_products(statement: Statement, asked: Filter) -> list[str]:
+    dated = asked.since is not None or asked.until is not None
+    found = _conditions(statement, asked, without=("channel",) if dated and asked.when in ("any", "none") else ())
+    if asked.when in ("first", "last"):
+        column = f"c.{asked.when}_at"
+        found += [f"{column} IS NOT NULL", *_range(statement, column, asked)]
+    elif dated or asked.when == "none":
+        ranged = [*_channels(statement, asked.channel), *_range(statement, "r.published_at", asked)]
+        found.append(_has_release(ranged, "NOT IN" if asked.when == "none" else "IN"))
+    if asked.where.version:
+        # DISTINCT has PostgreSQL look for the versions first: it takes them to be frequent, and few are.
+        found.append(_has_release(_joined(statement, _version, asked.where.version), "IN", "DISTINCT "))
+    return found
+
+
+def _has_release(tests: Sequence[str], sign: str = "IN", distinct: str = "") -> str:
+    tests = ["r.status = 'published'", *tests]
+    return f"c.product_id {sign} (SELECT {distinct}r.product_id FROM release r WHERE {' AND '.join(tests)})"
+
+
+def _of_releases(statement: Statement, asked: Filter) -> list[str]:
+    is_of_product = bool(asked.where.product.any)
+    found = ["r.status = 'published'"]
+    found += _conditions(statement, asked, without=("channel", "text") if is_of_product else ("channel",))
+    found += _joined(statement, _notes, asked.where.text) if is_of_product else []
+    found += _channels(statement, asked.channel) + _range(statement, "r.published_at", asked)
+    return found + _joined(statement, _version, asked.where.version)
+
+
+def _range(statement: Statement, column: str, asked: Filter) -> list[str]:
+    ends = ((">=", asked.since), ("<", asked.until))
+    return [f"{column} {sign} {statement.value(moment(end))}" for sign, end in ends if end is not None]
+
+
+def _channels(statement: Statement, wanted: Values) -> list[str]:
+    held = (*wanted.any, *wanted.all)
+    found = [f"r.channel IN ({statement.list(held)})"] if held else []
+    return found + ([f"r.channel NOT IN ({statement.list(wanted.none)})"] if wanted.none else [])
+
+
+def _version(statement: Statement, text: str) -> str:
+    """A condition of releases: `>1.0` compares in their order; others are alike with `v` before or `.0` after."""
+    compared = _COMPARISON.fullmatch(text)
+    if compared:
+        return f"(r.sort_key {compared[1]} {statement.value(sort_key(compared[2]))})"
+    plain = text.lower().removeprefix("v")
+    return f"(lower(r.version) IN ({statement.list([plain, f'v{plain}', f'{plain}.0'])}))"
+
+
+def _conditions(statement: Statement, asked: Filter, without: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    for name, wanted in conditions(asked):
+        if name in without or name == "version":
+            continue
+        found += _of_bits(statement, name, wanted) if name in _BITS else _joined(statement, _TESTS[name], wanted)
+    return found
+
+
+def _of_bits(statement: Statement, slot: str, wanted: Values) -> list[str]:
+    # Never `=`: PostgreSQL takes an expression to equal a value rarely, and reads and sorts the whole table.
+    found: list[str] = []
+    for values, test in ((wanted.any, "> 0"), (wanted.none, "< 1")):
+        if values:
+            found.append(f"(c.{slot}s & {statement.value(bits(_BITS[slot], [*values]))}) {test}")
+    if wanted.all:
+        held = bits(_BITS[slot], [*wanted.all])
+        found.append(f"(c.{slot}s & {statement.value(held)}) >= {statement.value(held)}")
+    return found
+
+
+def _joined(statement: Statement, test: Callable[[Statement, str], str], wanted: Values) -> list[str]:
+    found = [test(statement, value) for value in wanted.all]
+    if wanted.any:
+        found.append(f"({' OR '.join(test(statement, value) for value in wanted.any)})")
+    return found + [f"NOT {test(statement, value)}" for value in wanted.none]
+
+
+def _tag(statement: Statement, value: str) -> str:
+    # Other letters no tag has, and two of them would mean something to LIKE.
+    plain = value.lower().replace(" ", "-")
+    return f"c.tags LIKE {statement.value(f'% {plain} %')}" if _TAG.fullmatch(plain) else "1 = 0"
+
+
+def _org(statement: Statement, value: str) -> str:
+    named = f"o.slug = {statement.value(value)} OR {ORG_KEY} = {statement.value(key(value))}"
+    return f"(c.org_slug IN (SELECT o.slug FROM organisation o WHERE {named}))"
+
+
+def _license(statement: Statement, value: str) -> str:
+    if value == NO_LICENSE:
+        return "(c.license IS NULL)"
+    if value == OPEN:
+        return "(c.license_key NOT IN ('-', 'proprietary'))"
+    return f"(c.license_key = {statement.value(key(value))})"
+
+
+def _notes(statement: Statement, value: str) -> str:
+    # Words have neither of the characters that mean something to LIKE.
+    held = [f"lower(coalesce(r.notes, '')) LIKE {statement.value(f'%{word}%')}" for word in words(value)]
+    return f"({' AND '.join(held) or '1 = 0'})"
+
+
+_TESTS: dict[str, Callable[[Statement, str], str]] = {
+    "kind": lambda statement, value: f"c.kind = {statement.value(value)}",
+    "access": lambda _, value: f"c.is_free = {int(value == 'free')}",
+    "tag": _tag,
+    "org": _org,
+    "license": _license,
+    "product": lambda it, value: f"(c.slug = {it.value(value)} OR c.name_key = {it.value(key(value))})",
+    "title": lambda statement, value: _terms(statement, [[word] for word in words(value)], WEIGHT_OF_TITLE),
+    "text": lambda statement, value: _terms(statement, [forms(word) for word in words(value)], 0),
+}
+
+
+def forms(word: str) -> list[str]:
+    """A word in singular and plural."""
+    found = [word, f"{word}s"]
+    if word.endswith("s") and len(word) > 3:
+        found.append(word[:-1])
+    if word.endswith("ies") and len(word) > 4:
+        found.append(f"{word[:-3]}y")
+    if word.endswith("y"):
+        found.append(f"{word[:-1]}ies")
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        found.append(word[:-2])
+    return found
+
+
+def _terms(statement: Statement, wanted: Sequence[list[str]], weight: int) -> str:
+    found = [_HAS_TERM.format(terms=statement.list(terms), weight=weight) for terms in wanted]
+    return f"({' AND '.join(found) or '1 = 0'})"

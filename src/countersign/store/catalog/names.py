@@ -1,0 +1,314 @@
+"""Names in a text: products, publishers, tags and licences of the public catalog; exact first, then mistyped.
+
+A mistyped name is found by the words of the catalog that are one letter away, and taken where the whole title is at
+most two letters away.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from countersign.kernel.database.port import Database
+from countersign.store.catalog.projection import WEIGHT_OF_TITLE
+from countersign.store.catalog.public import ORG_KEY, key
+from countersign.store.catalog.statements import Statement
+from countersign.store.catalog.words import SHORTEST_FORGIVEN, distance, shortened, words
+
+MAX_SPELLINGS = 6
+MAX_COUNTED = 100
+"""Products of one word; titles of no more than these are compared."""
+MAX_TAGS = 100
+MAX_FAMILIES = 4
+MAX_TAGS_OF_TEXT = 20
+LONG_NAME = 9
+"""Letters of a name that may have two typing errors in it."""
+_PLURAL = re.compile(r"(?<=...)s$")
+_MAIN = re.compile(r"^(.{3,}?)\s*(?:[:(\[]| [-–—] ).*$")
+_FAMILIES = frozenset(str.split("gpl agpl lgpl bsd apache mpl cc epl eupl zlib artistic ofl"))
+_LICENSE_WORDS = frozenset(str.split("the license licence version v"))
+_SMALL = frozenset(str.split("the a an of and in on for to"))
+_LAST_LETTER = "\U0010ffff"
+
+_PRODUCTS = """
+    SELECT c.name_key, c.slug, c.title FROM catalog_public c
+    WHERE c.name_key IN ({keys}) OR c.slug IN ({keys})
+    ORDER BY c.product_id
+    LIMIT 500
+"""
+_BEGINNING = """
+    SELECT c.slug, c.title FROM catalog_public c WHERE c.name_key >= $1 AND c.name_key < $2
+    ORDER BY c.name_key LIMIT 6
+"""
+_ORGS = f"""
+    SELECT o.slug, o.name FROM organisation o
+    WHERE (o.slug IN ({{keys}}) OR {ORG_KEY} IN ({{keys}}))
+      AND EXISTS (SELECT 1 FROM catalog_public c WHERE c.org_slug = o.slug)
+    LIMIT 100
+"""
+_PUBLISHERS = """
+    SELECT o.slug, o.name FROM organisation o
+    WHERE lower(substr(o.name, 1, 1)) = $1 AND length(o.name) BETWEEN $2 AND $3
+      AND EXISTS (SELECT 1 FROM catalog_public c WHERE c.org_slug = o.slug)
+    LIMIT 300
+"""
+_PUBLISHER_OF = "SELECT c.org_slug FROM catalog_public c WHERE c.slug = $1"
+# A tag of drafts alone is none. The first in the order of the index: asked whether there is any, PostgreSQL would read
+# the whole table for a tag that nothing has.
+_TAGS = """
+    WITH wanted(value) AS (VALUES {keys})
+    SELECT w.value FROM wanted w
+    WHERE (
+        SELECT 1 FROM catalog_facet f JOIN catalog_public c ON c.product_id = f.product_id WHERE f.facet = w.value
+        ORDER BY f.title, f.product_id LIMIT 1
+    ) = 1
+"""
+_VALUES = "), ("
+_TAG_SETS = "SELECT DISTINCT c.tags FROM catalog_public c LIMIT 500"
+_LICENSES = """
+    WITH wanted(value) AS (VALUES {keys})
+    SELECT w.value, (SELECT min(c.license) FROM catalog_public c WHERE c.license_key = w.value) FROM wanted w
+"""
+_LICENSES_FROM = """
+    SELECT DISTINCT c.license FROM catalog_public c WHERE c.license_key >= $1 AND c.license_key < $2 LIMIT 50
+"""
+# A word of drafts alone is of no product.
+_TERMS_LIKE = f"""
+    WITH near(term) AS MATERIALIZED (
+        SELECT DISTINCT y.term FROM catalog_typo y WHERE y.shortened IN ({{keys}}) LIMIT 800
+    )
+    SELECT n.term, (
+        SELECT count(*) FROM (
+            SELECT 1 FROM catalog_term t JOIN catalog_public c ON c.product_id = t.product_id
+            WHERE t.term = n.term LIMIT {MAX_COUNTED}
+        ) AS counted
+    ) FROM near n
+"""
+_WITH_WORDS = f"""
+    SELECT c.slug, c.title FROM catalog_public c WHERE c.product_id IN ({{products}}) LIMIT {MAX_COUNTED}
+"""
+_WITH_WORD = f"SELECT t.product_id FROM catalog_term t WHERE t.weight = {WEIGHT_OF_TITLE} AND t.term IN ({{keys}})"
+_PUBLIC_TERMS = """
+    WITH wanted(value) AS (VALUES {keys})
+    SELECT w.value FROM wanted w
+    WHERE (
+        SELECT 1 FROM catalog_term t JOIN catalog_public c ON c.product_id = t.product_id WHERE t.term = w.value LIMIT 1
+    ) = 1
+"""
+
+
+Spellings = dict[str, dict[str, int]]
+"""For words how they are spelt in the catalog, each with its number of public products."""
+
+
+class Name(NamedTuple):
+    """A name in a text: words `start` to `end` name this value of the slot. `others` are slugs that fit too."""
+
+    slot: str
+    value: str
+    start: int
+    end: int
+    others: tuple[str, ...] = ()
+    title: str = ""
+
+
+class Span(NamedTuple):
+    """A run of words."""
+
+    start: int
+    end: int
+    text: str
+
+
+async def exact(database: Database, runs: Sequence[Span]) -> list[Name]:
+    """What the runs name exactly, but for case, accents and punctuation; the longest first."""
+    places: dict[str, list[Span]] = {}
+    for span in runs:
+        for form in {key(span.text), "-".join(words(span.text))} - {""}:
+            places.setdefault(form, []).append(span)
+    found: list[Name] = []
+    products = await _rows(database, _PRODUCTS, list(places))
+    # The slug and the spelling before older products of the same name.
+    written = {span.text for span in runs}
+    products.sort(key=lambda row: (row[1] not in places, row[2] not in written))
+    for name_key, slug, title in products:
+        found += [each._replace(title=title) for each in _named("product", slug, places, name_key, slug)]
+    for slug, name in await _rows(database, _ORGS, list(places)):
+        found += _named("org", slug, places, key(name), slug)
+    for license_key, name in {*await _rows(database, _LICENSES, list(places), separator=_VALUES)}:
+        found += _named("license", name, places, license_key) if name else []
+    return _by_place([*found, *await _families(database, runs), *await _tags(database, places)])
+
+
+async def _families(database: Database, runs: Sequence[Span]) -> list[Name]:
+    """A licence without its version, "GPL", or with other words in it, "Apache License 2.0", is any that begins so."""
+    found: list[Name] = []
+    licenses: dict[str, str] = {}
+    for span in runs:
+        begin = _family(span.text)
+        if not begin:
+            continue
+        if begin not in licenses and len(licenses) < MAX_FAMILIES:
+            rows = await database.scan(_LICENSES_FROM, begin, begin + _LAST_LETTER)
+            licenses[begin] = "|".join(sorted(name for (name,) in rows))
+        found += [Name("license", licenses[begin], span.start, span.end)] if licenses.get(begin) else []
+    return found
+
+
+def _family(text: str) -> str:
+    """How the keys of the licences begin that the text names; empty: it names none."""
+    family, *rest = words(text) or [""]
+    kept = [word for word in rest if word not in _LICENSE_WORDS]
+    is_family = len(rest) <= 3 and family in _FAMILIES and "".join(["0", *kept]).isdigit()
+    return "".join([family, *kept]) if is_family else ""
+
+
+def _named(slot: str, value: str, places: dict[str, list[Span]], *forms: str) -> Iterable[Name]:
+    spans = {span for form in forms for span in places.get(form, ())}
+    return [Name(slot, value, span.start, span.end) for span in spans]
+
+
+def _by_place(found: list[Name]) -> list[Name]:
+    """One name for each run and slot; several products of one title are told apart by their slugs."""
+    kept: dict[tuple[str, int, int], Name] = {}
+    for each in found:
+        before = kept.setdefault((each.slot, each.start, each.end), each)
+        if each.slot == "product" and each.value != before.value:
+            kept[each.slot, each.start, each.end] = before._replace(others=(*before.others, each.value))
+    return sorted(kept.values(), key=lambda each: each.start - each.end)
+
+
+async def _tags(database: Database, places: dict[str, list[Span]]) -> list[Name]:
+    """Tags with a hyphen, without it, and in the plural."""
+    wanted: dict[str, list[Span]] = {}
+    for form, runs in places.items():
+        for tag in {form, form.replace("-", ""), _PLURAL.sub("", form)}:
+            wanted.setdefault(tag, []).extend(runs)
+    rows = await _rows(database, _TAGS, [f"tag:{tag}" for tag in wanted], separator=_VALUES)
+    known = sorted({facet.removeprefix("tag:") for (facet,) in rows})
+    return [name for tag in known[:MAX_TAGS_OF_TEXT] for name in _named("tag", tag, wanted, tag)]
+
+
+def _spelt_words(text: str) -> list[str]:
+    return [word for word in words(text) if word not in _SMALL][:MAX_SPELLINGS]
+
+
+async def spellings_of(database: Database, texts: Sequence[str]) -> Spellings:
+    """The spellings of the words by which products of these texts are looked for."""
+    return await spellings(database, list(dict.fromkeys(word for text in texts for word in _spelt_words(text))))
+
+
+async def products_like(
+    database: Database, text: str, *, is_known: bool = True, known: Spellings | None = None
+) -> list[tuple[str, str]]:
+    """Products that the text may name with a typing error or without its end, the likest first: slug, title.
+    `is_known`: its words are words of the catalog, which may well be no name. `known`: the `spellings_of` several
+    texts, this one among them."""
+    known = await spellings_of(database, [text]) if known is None else known
+    likest = _likest(text, await _with_words(database, {word: known[word] for word in _spelt_words(text)}))
+    is_word = is_known and " " not in text
+    return likest if likest or len(text) < 4 or is_word else await _longer(database, key(text))
+
+
+async def _with_words(database: Database, spelt: Spellings) -> list[tuple[str, str]]:
+    """Products whose titles have each word in one of its spellings: slug, title."""
+    if not spelt or not all(spelt.values()):
+        return []
+    statement = Statement()
+    rarest, *others = sorted(spelt, key=lambda word: sum(spelt[word].values()))
+    # The titles of a rare word are few enough to be compared here; those of a frequent one are found by all words.
+    wanted = [rarest] if sum(spelt[rarest].values()) < MAX_COUNTED else [rarest, *others]
+    padded = [[*spelt[word], *[word] * (MAX_SPELLINGS - len(spelt[word]))] for word in wanted]
+    found = [_WITH_WORD.format(keys=statement.list(terms)) for terms in padded]
+    rows = await database.scan(_WITH_WORDS.format(products=" INTERSECT ".join(found)), *statement.values)
+    return [(slug, title) for slug, title in rows if all({*words(title)} & {*terms} for terms in spelt.values())]
+
+
+async def _longer(database: Database, begin: str) -> list[tuple[str, str]]:
+    """Products whose titles go on after the text; the one of which it is the main part, or all."""
+    rows = await database.fetch(_BEGINNING, begin, begin + _LAST_LETTER)
+    longer = [(slug, title) for slug, title in rows]
+    main = [each for each in longer if (match := _MAIN.match(each[1])) and key(match[1]) == begin]
+    return main if len(main) == 1 else longer
+
+
+async def publishers_like(database: Database, text: str) -> list[tuple[str, str]]:
+    """Publishers that a mistyped name may mean, the likest first: slug, name."""
+    rows = await database.scan(_PUBLISHERS, text[:1].lower(), len(text) - 4, len(text) + 4)
+    return _likest(text, [(slug, name) for slug, name in rows])
+
+
+async def publisher_of(database: Database, slug: str) -> str:
+    """The slug of the organisation that publishes the product."""
+    row = await database.fetch_one(_PUBLISHER_OF, slug)
+    return "" if row is None else str(row[0])
+
+
+async def resolved(database: Database, slot: str, text: str) -> str | None:
+    """The value of the slot product, org or tag that this text names, mistyped or not; None: nothing has that name."""
+    for each in await exact(database, [Span(0, 1, text)]):
+        if each.slot == slot:
+            return each.value
+    like = {"product": products_like, "org": publishers_like}.get(slot)
+    near = await like(database, text) if like else []
+    return near[0][0] if near else None
+
+
+async def public_tags(database: Database) -> list[str]:
+    """Some of the tags of public products."""
+    rows = await database.scan(_TAG_SETS)
+    return sorted({tag for (tags,) in rows for tag in tags.split()})[:MAX_TAGS]
+
+
+async def public_terms(database: Database, terms: Sequence[str]) -> set[str]:
+    """Which of the words a public product has in its title, tags or description."""
+    return {term for (term,) in await _rows(database, _PUBLIC_TERMS, terms, separator=_VALUES)}
+
+
+async def spellings(database: Database, asked: Sequence[str]) -> Spellings:
+    """For each word those of the catalog that are one typing error away, two for long ones, the likest first; with how
+    many public products have them, `MAX_COUNTED` at most. Short words and numbers are spelt as they are."""
+    keys: set[str] = set()
+    for word in asked:
+        keys |= shortened(word) & {word} if word.isdigit() else shortened(word)
+    counts: dict[str, int] = dict(await _rows(database, _TERMS_LIKE, sorted(keys)))
+    return {word: _spellings(word, counts) for word in asked}
+
+
+def _spellings(word: str, counts: dict[str, int]) -> dict[str, int]:
+    if len(word) < SHORTEST_FORGIVEN:
+        return {word: MAX_COUNTED}
+    limit = 0 if word.isdigit() else 1 + (len(word) > 7)
+    public = [term for term, count in counts.items() if count]
+    near = {term: far for term in public if (far := distance(word, term, limit)) is not None}
+    return {term: counts[term] for term in sorted(near, key=lambda term: (near[term], term))[:MAX_SPELLINGS]}
+
+
+def _likest(text: str, named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those whose names are the text but for typing errors and small words; numbers have to agree."""
+    wanted, numbers = _plain(text)
+    far: dict[tuple[str, str], int] = {}
+    for each in named:
+        name, others = _plain(each[1])
+        size = max(len(wanted), len(name))
+        away = distance(wanted, name, 2 if size >= LONG_NAME else int(size > 4)) if numbers == others else None
+        if away is not None:
+            far[each] = away
+    return sorted(far, key=lambda each: (far[each], each))[:3]
+
+
+def _plain(text: str) -> tuple[str, list[str]]:
+    found = words(text)
+    return "".join(word for word in found if word not in _SMALL), [word for word in found if word.isdigit()]
+
+
+async def _rows(database: Database, text: str, keys: Sequence[str], separator: str = ", ") -> list[Any]:
+    """The rows of a statement about several keys; the last key is repeated, so that few statements differ."""
+    if not keys:
+        return []
+    wanted = 16
+    while wanted < len(keys):
+        wanted *= 4
+    statement = Statement()
+    values = statement.list([*keys, *([keys[-1]] * (wanted - len(keys)))]).replace(", ", separator)
+    sql = text.format(keys=values if separator == ", " else f"({values})")
+    return [tuple(row) for row in await database.scan(sql, *statement.values)]

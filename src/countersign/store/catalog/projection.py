@@ -1,0 +1,179 @@
+"""The catalog's own tables: a product's card, detail, facets and search words, encoded when it changes.
+
+Reads join ready bytes; whatever changes a product, its releases or its media calls `refresh` in the same
+transaction, so that the catalog is never older than its sources.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.http.response import encode, etag_of
+from countersign.store.catalog import public
+from countersign.store.catalog.schemas import Channel, Media, Product, ProductDetail, Release
+from countersign.store.catalog.words import shortened, words
+
+PRODUCT = """
+    SELECT p.id, p.slug, p.title, p.description, p.kind, p.platforms, p.tags, p.homepage, p.license,
+           p.access, p.status, p.created_at, p.updated_at, o.id, o.slug
+    FROM product p
+    JOIN organisation o ON o.id = p.org_id
+    WHERE p.id = $1
+"""
+NEWEST_OF_CHANNELS = """
+    SELECT channel, version, published_at, notes
+    FROM (
+        SELECT channel, version, published_at, notes, sort_key,
+               row_number() OVER (
+                   PARTITION BY channel ORDER BY published_at DESC, sort_key DESC, id DESC
+               ) AS place
+        FROM release
+        WHERE product_id = $1 AND status = 'published'
+    ) AS ranked
+    WHERE place = 1
+    ORDER BY published_at DESC, sort_key DESC
+"""
+MEDIA = """
+    SELECT id, kind, sha256, alt, width, height
+    FROM media
+    WHERE product_id = $1 AND sha256 IS NOT NULL
+    ORDER BY created_at, id
+"""
+PUT_ENTRY = """
+    INSERT INTO catalog_entry
+        (product_id, org_id, org_slug, slug, title, kind, status, published_at, card, detail, newest, etag)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    ON CONFLICT (product_id) DO UPDATE SET
+        slug = excluded.slug, title = excluded.title, kind = excluded.kind, status = excluded.status,
+        published_at = excluded.published_at, card = excluded.card, detail = excluded.detail,
+        newest = excluded.newest, etag = excluded.etag
+"""
+CLEAR_CHANNELS = """
+    DELETE FROM catalog_facet
+    WHERE product_id = $1
+      AND facet IN ('channel:stable', 'channel:beta', 'channel:nightly', 'channel:alpha')
+"""
+CLEAR_FACETS = "DELETE FROM catalog_facet WHERE product_id = $1"
+PUT_FACET = "INSERT INTO catalog_facet (facet, title, product_id) VALUES ($1, $2, $3)"
+CLEAR_TERMS = "DELETE FROM catalog_term WHERE product_id = $1"
+PUT_TERM = "INSERT INTO catalog_term (term, product_id, weight) VALUES ($1, $2, $3)"
+PUT_TYPO = "INSERT INTO catalog_typo (shortened, term) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+
+WEIGHT_OF_TITLE = 8
+WEIGHT_OF_TAG = 4
+WEIGHT_OF_DESCRIPTION = 1
+
+
+async def refresh(transaction: Transaction, product_id: str, *, reindex: bool = True) -> None:
+    """Write the catalog's view of a product anew, and tell every worker that the catalog changed.
+
+    `reindex=False` leaves search words and all facets but the channels alone, when only releases or media changed.
+    """
+    row = await transaction.fetch_one(PRODUCT, product_id)
+    if row is None:
+        raise LookupError(f"no product {product_id}")
+    newest = await _newest(transaction, product_id)
+    detail = _detail(row, newest, await _media(transaction, product_id))
+    org_id, org_slug = row[13], row[14]
+    published_at = max((published for _, published in newest), default=row[11])
+    card = encode(
+        Product(
+            id=detail.id,
+            slug=detail.slug,
+            title=detail.title,
+            description=detail.description,
+            kind=detail.kind,
+            platforms=detail.platforms,
+        )
+    )
+    encoded = encode(detail)
+    await transaction.run(
+        PUT_ENTRY,
+        product_id,
+        org_id,
+        org_slug,
+        detail.slug,
+        detail.title,
+        detail.kind,
+        detail.status,
+        published_at,
+        card,
+        encoded,
+        encode([release for release, _ in newest]),
+        etag_of(encoded),
+    )
+    await public.put(transaction, detail)
+    if reindex:
+        await _index(transaction, detail, org_slug)
+    await transaction.run(CLEAR_CHANNELS, product_id)
+    channels = [(f"channel:{each.channel}", detail.title, product_id) for each in detail.channels]
+    await transaction.run_many(PUT_FACET, channels)
+    await versions.bump(transaction, "catalog")
+
+
+async def _newest(transaction: Transaction, product_id: str) -> list[tuple[Release, int]]:
+    return [
+        (Release(version=version, channel=channel, published_at=clock.rfc3339(at), notes=notes), at)
+        for channel, version, at, notes in await transaction.fetch(NEWEST_OF_CHANNELS, product_id)
+    ]
+
+
+async def _media(transaction: Transaction, product_id: str) -> list[Media]:
+    return [
+        Media(id=media_id, kind=kind, url=f"/api/v1/media/{sha256}", alt=alt, width=width, height=height)
+        for media_id, kind, sha256, alt, width, height in await transaction.fetch(MEDIA, product_id)
+    ]
+
+
+def _detail(row: tuple[object, ...], newest: list[tuple[Release, int]], media: list[Media]) -> ProductDetail:
+    names = [
+        "id",
+        "slug",
+        "title",
+        "description",
+        "kind",
+        "platforms",
+        "tags",
+        "homepage",
+        "license",
+        "access",
+        "status",
+    ]
+    members = dict(zip(names, row[:11], strict=True))
+    members["platforms"] = msgspec.json.decode(str(row[5]))
+    members["tags"] = msgspec.json.decode(str(row[6]))
+    created_at, updated_at = msgspec.convert(row[11:13], tuple[clock.Instant, clock.Instant])
+    members["created_at"] = clock.rfc3339(created_at)
+    members["updated_at"] = clock.rfc3339(updated_at)
+    members["org"] = row[14]
+    members["media"] = media
+    members["channels"] = [Channel(release.channel, release.version, release.published_at) for release, _ in newest]
+    return msgspec.convert(members, ProductDetail)
+
+
+async def _index(transaction: Transaction, detail: ProductDetail, org_slug: str) -> None:
+    facets = [f"kind:{detail.kind}", f"org:{org_slug}", f"access:{detail.access}"]
+    facets += [f"platform:{platform}" for platform in detail.platforms]
+    facets += [f"tag:{tag}" for tag in detail.tags]
+    await transaction.run(CLEAR_FACETS, detail.id)
+    await transaction.run_many(PUT_FACET, [(facet, detail.title, detail.id) for facet in facets])
+    found = weights(detail.title, detail.tags, detail.description or "")
+    await transaction.run(CLEAR_TERMS, detail.id)
+    await transaction.run_many(PUT_TERM, [(term, detail.id, weight) for term, weight in found.items()])
+    await transaction.run_many(PUT_TYPO, [(short, term) for term in found for short in sorted(shortened(term))])
+
+
+def weights(title: str, tags: Iterable[str], description: str) -> dict[str, int]:
+    """Each search word of a product with how much it counts: title over tags over description."""
+    found: dict[str, int] = {}
+    sources = (
+        (description, WEIGHT_OF_DESCRIPTION),
+        (" ".join(tags), WEIGHT_OF_TAG),
+        (title, WEIGHT_OF_TITLE),
+    )
+    for text, weight in sources:
+        found.update((word, max(weight, found.get(word, 0))) for word in words(text))
+    return dict(sorted(found.items()))

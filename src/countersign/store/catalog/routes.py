@@ -1,0 +1,367 @@
+"""GET /products, /products/{id} with its releases, drafts and feed, and /catalog."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, date, datetime, time
+from typing import Literal, TypeAlias
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from countersign import __version__
+from countersign.kernel import clock
+from countersign.kernel.errors import invalid_parameter
+from countersign.kernel.http import cursor, response
+from countersign.kernel.http.cursor import InvalidCursor
+from countersign.kernel.http.response import Response, encode, etag_of
+from countersign.kernel.http.routing import Nothing, route
+from countersign.store.auth.authentication import InsufficientScope
+from countersign.store.auth.callers import Caller, StoreRequest
+from countersign.store.catalog import feed, queries, statements
+from countersign.store.catalog.queries import NEWEST_POSSIBLE, Position
+from countersign.store.catalog.schemas import (
+    Catalog,
+    CatalogQuery,
+    Draft,
+    ListQuery,
+    ProductDetail,
+    ProductList,
+    Release,
+    ReleasesQuery,
+)
+from countersign.store.catalog.visibility import (
+    ProductNotFound,
+    is_member,
+    require_drafts_visible,
+    visible_entry,
+)
+from countersign.store.context import Store
+
+NDJSON = "application/x-ndjson"
+RELEASES_AT_ONCE = 500
+CATALOG_AT_ONCE = 500
+FILTERS = ("kind", "platform", "org", "tag", "q", "sort", "channel", "access", "published_since")
+"""What a cursor carries of a list's query, in this order; new ones are added at the end."""
+KEYS = {"title": (str, str), "-published_at": (int, str), "relevance": (int, str, str)}
+"""The types of the keys each order of products goes by."""
+
+Kind: TypeAlias = Literal["releases", "drafts"]
+ReadPage: TypeAlias = Callable[[tuple[int, str, str], int], Awaitable[list[Position]]]
+"""Reads so many releases that come after a position."""
+
+
+async def list_products(call: StoreRequest[ListQuery, Nothing]) -> Response:
+    """List products a page at a time, narrowed and ordered as asked."""
+    query = call.query
+    wanted = _wanted(call.context, call.caller, query)
+    rows = await queries.page(call.context.database, wanted)
+    following = b"null"
+    if len(rows) > query.limit:
+        rows.pop()
+        position = cursor.Position("products", _filter(query), _key(wanted, queries.Card(*rows[-1])))
+        following = b'"%b"' % cursor.write(call.context.cursors, position).encode()
+    # The fifth member of a row is the encoded product, the sixth its status.
+    items = [row[4] if row[5] == "public" else b'%b,"status":"%b"}' % (row[4][:-1], row[5].encode()) for row in rows]
+    return Response(200, b'{"items":[%b],"next_cursor":%b}' % (b",".join(items), following))
+
+
+def _wanted(store: Store, caller: Caller, query: ListQuery) -> statements.Wanted:
+    after: list[str | int] = []
+    if query.cursor is not None:
+        position = cursor.read(store.cursors, query.cursor, "products")
+        query = _continued(query, position)
+        after = position.after
+    facets = [
+        f"{name}:{value}"
+        for name, value in (
+            ("org", query.org),
+            ("tag", query.tag),
+            ("kind", query.kind),
+            ("platform", query.platform),
+            ("channel", query.channel),
+            ("access", query.access),
+        )
+        if value is not None
+    ]
+    searched = statements.search_words(query.q) if query.q is not None else []
+    if query.q is not None and not searched:
+        raise invalid_parameter("q", "holds no letter or digit to search for")
+    if query.sort == "relevance" and not searched:
+        raise invalid_parameter("sort", "relevance needs a search (q)")
+    orgs = caller.orgs_allowing("read:products")
+    since = _beginning(query.published_since)
+    return statements.Wanted(
+        facets, searched, query.sort or "title", after, query.limit + 1, orgs, since, query.channel
+    )
+
+
+def _beginning(day: date | None) -> clock.Instant | None:
+    """The first moment of a day in UTC."""
+    return None if day is None else clock.from_datetime(datetime.combine(day, time(), UTC))
+
+
+def _filter(query: ListQuery) -> list[str]:
+    given = (query.kind, query.platform, query.org, query.tag, query.q, query.sort)
+    return [str(value or "") for value in (*given, query.channel, query.access, query.published_since)]
+
+
+def _continued(query: ListQuery, position: cursor.Position) -> ListQuery:
+    """The query of a further page: the cursor's own filter, which the parameters may repeat but not change."""
+    # One of a version that knew fewer filters goes on without them.
+    made_for = position.filter + [""] * (len(FILTERS) - len(position.filter))
+    given = _filter(query)
+    if given == made_for:
+        cursor.require_keys(position, *KEYS[query.sort or "title"])
+        return query
+    if any(given):
+        raise InvalidCursor("made for another filter")
+    values: dict[str, str] = {name: value for name, value in zip(FILTERS, made_for, strict=False) if value}
+    try:
+        continued = msgspec.convert({**values, "limit": query.limit}, ListQuery)
+    except msgspec.ValidationError as error:
+        raise InvalidCursor("made for a filter this service no longer has") from error
+    cursor.require_keys(position, *KEYS[continued.sort or "title"])
+    return continued
+
+
+def _key(wanted: statements.Wanted, last: queries.Card) -> list[str | int]:
+    if wanted.sort == "-published_at":
+        return [last.published_at, last.product_id]
+    if wanted.sort == "relevance":
+        return [-last.score, last.title, last.product_id]
+    return [last.title, last.product_id]
+
+
+async def show_product(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Show one product, by id or slug."""
+    found = await visible_entry(call.context.database, call.caller, call.path["id"])
+    return Response(200, found.detail, etag=found.etag)
+
+
+async def list_releases(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
+    """List a product's published releases, newest first: all of them, or a page with a link to the next.
+
+    Members of the organisation and those who own the product see yanked releases as well, marked with the reason.
+    """
+    database = call.context.database
+    found = await visible_entry(database, call.caller, call.path["id"])
+    channel, sees = call.query.channel or "", await _sees(call, found)
+
+    async def read(after: tuple[int, str, str], limit: int) -> list[Position]:
+        return await queries.releases(database, found.product_id, channel, sees, after, limit)
+
+    return await _listed(call, found, "releases", read, tagged=f"{channel}-{sees}")
+
+
+async def list_drafts(call: StoreRequest[ReleasesQuery, Nothing]) -> Response:
+    """List the drafts of a product, newest first, for members of its organisation."""
+    database = call.context.database
+    found = await visible_entry(database, call.caller, call.path["id"])
+    require_drafts_visible(call.caller, found)
+    channel = call.query.channel or ""
+
+    async def read(after: tuple[int, str, str], limit: int) -> list[Position]:
+        return await queries.drafts(database, found.product_id, channel, after, limit)
+
+    # Changes to drafts do not count the catalog's version, so a streamed list has no entity tag.
+    return await _listed(call, found, "drafts", read, tagged=None)
+
+
+async def _listed(
+    call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind, read: ReadPage, *, tagged: str | None
+) -> Response:
+    """A list of releases or drafts: a page of it where a limit was sent, else all, with an entity tag of `tagged`."""
+    after = _after(call, found, kind)
+    wanted = call.query.limit or RELEASES_AT_ONCE
+    rows = await read(after, wanted + 1)
+    if len(rows) <= wanted:
+        return response.json([row.release for row in rows])
+    if call.query.limit is None:
+        # The array is read again from the start, after its tag was made.
+        etag = None if tagged is None else await _tag_of_all(call.context, found.product_id, tagged)
+        return Response(200, _all_of(read), etag=etag)
+    following = _next(call, found, kind, rows[wanted - 1])
+    return response.json([row.release for row in rows[:wanted]], headers=(following,))
+
+
+async def show_feed(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Give a product's newest published releases as an Atom feed."""
+    store = call.context
+    found = await visible_entry(store.database, call.caller, call.path["id"])
+    newest = await queries.releases(
+        store.database, found.product_id, "", queries.SEES_PUBLISHED, NEWEST_POSSIBLE, feed.MAX_ENTRIES
+    )
+    return Response(200, feed.feed(found.detail, newest, store.root_url, store.base_url), feed.ATOM)
+
+
+def _after(call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind) -> tuple[int, str, str]:
+    """The keys after which the page begins."""
+    query = call.query
+    if query.cursor is None:
+        return NEWEST_POSSIBLE
+    if query.limit is None:
+        raise invalid_parameter("limit", "is required with a cursor; repeat it on every page")
+    position = cursor.read(call.context.cursors, query.cursor, kind, int, str, str)
+    if position.filter != [found.product_id, query.channel or ""]:
+        raise InvalidCursor("made for another product or channel")
+    return int(position.after[0]), str(position.after[1]), str(position.after[2])
+
+
+def _next(
+    call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry, kind: Kind, last: Position
+) -> tuple[str, str]:
+    channel = call.query.channel or ""
+    position = cursor.Position(kind, [found.product_id, channel], [last.at, last.sort_key, last.id])
+    parameters = {"limit": str(call.query.limit), "cursor": cursor.write(call.context.cursors, position)}
+    if channel:
+        parameters["channel"] = channel
+    path = f"/products/{quote(call.path['id'], safe='')}/{kind}"
+    return ("Link", f'<{call.context.base_url}{path}?{urlencode(parameters)}>; rel="next"')
+
+
+async def _sees(call: StoreRequest[ReleasesQuery, Nothing], found: queries.Entry) -> int:
+    if call.caller.is_anonymous:
+        return queries.SEES_PUBLISHED
+    if is_member(call.caller, found) or await queries.owns(call.context.database, call.caller.owner, found.product_id):
+        return queries.SEES_YANKED
+    return queries.SEES_PUBLISHED
+
+
+async def _tag_of_all(store: Store, product_id: str, tagged: str) -> str:
+    """The tag of an array too long to keep in memory: every change of it counts the catalog's version."""
+    version = (await store.versions())[0]
+    return etag_of(f"{version}-{product_id}-{tagged}".encode())
+
+
+async def _all_of(read: ReadPage) -> AsyncIterator[bytes]:
+    """The whole array, page by page, in constant memory."""
+    yield b"["
+    separator = b""
+    after = NEWEST_POSSIBLE
+    while rows := await read(after, RELEASES_AT_ONCE):
+        yield separator + b",".join(encode(row.release) for row in rows)
+        separator = b","
+        last = rows[-1]
+        after = (last.at, last.sort_key, last.id)
+    yield b"]"
+
+
+async def show_catalog(call: StoreRequest[CatalogQuery, Nothing]) -> Response:
+    """Give the whole public catalog as one document, a page of it, or lines of JSON."""
+    store, query = call.context, call.query
+    after = ["", ""]
+    if query.cursor is not None:
+        after = [str(value) for value in cursor.read(store.cursors, query.cursor, "catalog", str, str).after]
+    changed_at = clock.rfc3339(clock.Instant((await store.versions())[0]))
+    lines = NDJSON in (call.headers.get("accept") or "")
+    tag = f'"{changed_at}-{query.limit}-{"/".join(after)}-{"lines" if lines else "document"}"'
+    etag = etag_of(tag.encode())
+    if lines:
+        return Response(200, _catalog_lines(store, after, query.limit), NDJSON, etag=etag)
+    return Response(200, _catalog_document(store, changed_at, after, query.limit), etag=etag)
+
+
+def _item(card: bytes, newest: bytes) -> bytes:
+    """A catalog item: the card's members and, as the last, its releases."""
+    return b'%b,"releases":%b}' % (card[:-1], newest)
+
+
+async def _items(store: Store, after: list[str], limit: int | None) -> AsyncIterator[list[tuple[str, str, bytes]]]:
+    """The catalog in batches of title, id and encoded item."""
+    left = limit
+    while left is None or left > 0:
+        rows = await queries.catalog_page(store.database, after, min(left or CATALOG_AT_ONCE, CATALOG_AT_ONCE))
+        if not rows:
+            return
+        yield [(title, product_id, _item(card, newest)) for title, product_id, card, newest in rows]
+        after = [rows[-1][0], rows[-1][1]]
+        left = None if left is None else left - len(rows)
+
+
+async def _catalog_lines(store: Store, after: list[str], limit: int | None) -> AsyncIterator[bytes]:
+    async for batch in _items(store, after, limit):
+        yield b"".join(item + b"\n" for _, _, item in batch)
+
+
+async def _catalog_document(store: Store, changed_at: str, after: list[str], limit: int | None) -> AsyncIterator[bytes]:
+    head = {"service": "countersign", "version": __version__, "generated_at": changed_at}
+    yield encode(head)[:-1] + b',"products":['
+    separator = b""
+    count, last = 0, after
+    async for batch in _items(store, after, limit):
+        yield separator + b",".join(item for _, _, item in batch)
+        separator = b","
+        count += len(batch)
+        last = [batch[-1][0], batch[-1][1]]
+    following = None
+    if limit is not None and count == limit and await queries.catalog_page(store.database, last, 1):
+        following = cursor.write(store.cursors, cursor.Position("catalog", [], [*last]))
+    yield b'],"next_cursor":' + encode(following) + b"}"
+
+
+ROUTES = (
+    route(
+        "GET",
+        "/products",
+        list_products,
+        query=ListQuery,
+        answers={200: ProductList},
+        refusals=(InvalidCursor,),
+        cached=True,
+        cross_origin=True,
+        documented=True,
+    ),
+    route(
+        "GET",
+        "/products/{id}",
+        show_product,
+        answers={200: ProductDetail},
+        refusals=(ProductNotFound,),
+        cached=True,
+        cross_origin=True,
+        documented=True,
+    ),
+    route(
+        "GET",
+        "/products/{id}/releases",
+        list_releases,
+        query=ReleasesQuery,
+        answers={200: list[Release]},
+        refusals=(ProductNotFound, InvalidCursor),
+        cached=True,
+        cross_origin=True,
+        documented=True,
+        sends={200: ("Link",)},
+    ),
+    route(
+        "GET",
+        "/products/{id}/drafts",
+        list_drafts,
+        query=ReleasesQuery,
+        answers={200: list[Draft]},
+        refusals=(ProductNotFound, InvalidCursor, InsufficientScope),
+        signed_in=True,
+        cached=True,
+        sends={200: ("Link",)},
+    ),
+    route(
+        "GET",
+        "/products/{id}/feed",
+        show_feed,
+        answers={200: str},
+        refusals=(ProductNotFound,),
+        produces=(feed.ATOM,),
+        cached=True,
+        cross_origin=True,
+    ),
+    route(
+        "GET",
+        "/catalog",
+        show_catalog,
+        query=CatalogQuery,
+        answers={200: Catalog},
+        refusals=(InvalidCursor,),
+        produces=("application/json", NDJSON),
+        cached=True,
+        cross_origin=True,
+    ),
+)

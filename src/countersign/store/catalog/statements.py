@@ -1,0 +1,160 @@
+"""The statement of one page of products, put together from fixed fragments; values are parameters only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Value
+from countersign.store.catalog.words import prefix_end, shortened, words
+
+MAX_SEARCH_WORDS = 8
+
+VISIBLE_TO_ALL = "e.status = 'public'"
+BY_TITLE = "e.title, e.product_id"
+BY_NEWEST = "e.published_at DESC, e.product_id DESC"
+BY_RELEVANCE = "-hit.score, e.title, e.product_id"
+HAS_FACET = """
+    EXISTS (
+        SELECT 1 FROM catalog_facet f
+        WHERE f.facet = {facet} AND f.title = e.title AND f.product_id = e.product_id
+    )
+"""
+HAS_RELEASE = """
+    EXISTS (
+        SELECT 1 FROM release r
+        WHERE r.product_id = e.product_id AND r.status = 'published' AND r.channel = {channel}
+            AND r.published_at >= {since}
+    )
+"""
+# How well one word of the question fits one product: the word itself before its beginnings before its typos.
+WORD_HITS = """
+    SELECT product_id, max(score) AS score
+    FROM (
+        SELECT product_id, weight * CASE WHEN term = {word} THEN 4 ELSE 2 END AS score
+        FROM catalog_term
+        WHERE term >= {word} AND term < {end}
+        UNION ALL
+        SELECT t.product_id, t.weight AS score
+        FROM catalog_typo y
+        JOIN catalog_term t ON t.term = y.term
+        WHERE y.shortened IN ({typos})
+    ) AS found
+    GROUP BY product_id
+"""
+
+
+@dataclass(slots=True)
+class Statement:
+    """SQL under construction: fixed text, and values by number."""
+
+    values: list[Value] = field(default_factory=lambda: list[Value]())
+
+    def value(self, value: Value) -> str:
+        """The placeholder of one more value."""
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+    def list(self, values: Sequence[Value]) -> str:
+        """The placeholders of several values, separated by commas."""
+        first = len(self.values) + 1
+        self.values.extend(values)
+        return ", ".join([f"${number}" for number in range(first, len(self.values) + 1)])
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which page: facets all of which must hold, words all of which must match, order, position, length.
+
+    `orgs` are the organisations whose drafts the caller may see; `after` is the sort key of the last row before
+    the page (title and id; published_at and id; or negated score, title and id). `since` is the oldest published_at:
+    of a release in `channel` where one is given.
+    """
+
+    facets: Sequence[str]
+    words: Sequence[str]
+    sort: str
+    after: Sequence[str | int]
+    limit: int
+    orgs: Sequence[str] = ()
+    since: Instant | None = None
+    channel: str | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether an index gives the page without reading much more than it."""
+        return self.sort == "title" and not self.words and len(self.facets) <= 1 and self.since is None
+
+
+def search_words(question: str) -> list[str]:
+    """The words of a search, each once; the first eight count."""
+    return list(dict.fromkeys(words(question)))[:MAX_SEARCH_WORDS]
+
+
+def page(wanted: Wanted) -> tuple[str, list[Value]]:
+    """The statement and its values. Rows are title, product id, published_at, score, card, status."""
+    statement = Statement()
+    source = "catalog_entry e"
+    conditions: list[str] = []
+    facets = list(wanted.facets)
+    if wanted.sort == "title" and facets and not wanted.words:
+        # Walk the first facet's own index, which is in the order of the page. SQLite keeps the order of a CROSS JOIN;
+        # left to choose, it reads the whole catalog for four facets at once.
+        source = "catalog_facet d CROSS JOIN catalog_entry e"
+        conditions.append("e.product_id = d.product_id")
+        conditions.append(f"d.facet = {statement.value(facets.pop(0))}")
+    if wanted.words:
+        source += f" JOIN ({_hits(statement, wanted.words)}) AS hit ON hit.product_id = e.product_id"
+    conditions.append(_visible(statement, wanted.orgs))
+    conditions += [HAS_FACET.format(facet=statement.value(facet)) for facet in facets]
+    if wanted.since is not None:
+        conditions.append(_published(statement, wanted.since, wanted.channel))
+    order, position = _order(statement, wanted, walks_facet=source.startswith("catalog_facet"))
+    conditions += position
+    score = "hit.score" if wanted.words else "0"
+    text = f"""
+        SELECT e.title, e.product_id, e.published_at, {score} AS score, e.card, e.status
+        FROM {source}
+        WHERE {" AND ".join(conditions)}
+        ORDER BY {order}
+        LIMIT {statement.value(wanted.limit)}
+    """
+    return text, statement.values
+
+
+def _visible(statement: Statement, orgs: Sequence[str]) -> str:
+    if not orgs:
+        return VISIBLE_TO_ALL
+    return f"({VISIBLE_TO_ALL} OR e.org_id IN ({statement.list(orgs)}))"
+
+
+def _published(statement: Statement, since: Instant, channel: str | None) -> str:
+    if channel is None:
+        return f"e.published_at >= {statement.value(since)}"
+    return HAS_RELEASE.format(channel=statement.value(channel), since=statement.value(since))
+
+
+def _order(statement: Statement, wanted: Wanted, *, walks_facet: bool) -> tuple[str, list[str]]:
+    """ORDER BY, and the condition that continues after the last row."""
+    after = [statement.value(value) for value in wanted.after]
+    if wanted.sort == "-published_at":
+        return BY_NEWEST, [f"(e.published_at, e.product_id) < ({', '.join(after)})"] if after else []
+    if wanted.sort == "relevance":
+        return BY_RELEVANCE, [f"(-hit.score, e.title, e.product_id) > ({', '.join(after)})"] if after else []
+    walked = "d" if walks_facet else "e"
+    order = f"{walked}.title, {walked}.product_id"
+    return order, [f"({walked}.title, {walked}.product_id) > ({', '.join(after)})"] if after else []
+
+
+def _hits(statement: Statement, searched: Sequence[str]) -> str:
+    """The products that every word matches, with the sum of how well."""
+    tables: list[str] = []
+    for word in searched:
+        typos = sorted(shortened(word)) or [word]
+        text, end = statement.value(word), statement.value(prefix_end(word))
+        tables.append(WORD_HITS.format(word=text, end=end, typos=statement.list(typos)))
+    first, *others = (f"({table}) AS w{number}" for number, table in enumerate(tables))
+    joined = first + "".join(
+        f" JOIN {other} ON w{number}.product_id = w0.product_id" for number, other in enumerate(others, start=1)
+    )
+    total = " + ".join(f"w{number}.score" for number in range(len(tables)))
+    return f"SELECT w0.product_id AS product_id, {total} AS score FROM {joined}"

@@ -1,0 +1,192 @@
+"""Demonstration data: three organisations, sixty products with real small artifacts, two people, a client, codes.
+
+Made once, on a database without any organisation, and always the same: ids come from a seed, moments from a fixed
+day. Only for services that this machine alone reaches.
+"""
+
+import asyncio
+import gzip
+import hashlib
+import io
+import re
+import tarfile
+from typing import NamedTuple, get_args
+
+from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.security import passwords, secrets
+from countersign.store import library
+from countersign.store.auth import clients, organisations, people, queries
+from countersign.store.catalog import projection
+from countersign.store.catalog.schemas import ChannelName, Platform
+from countersign.store.context import Store
+from countersign.store.demo_texts import ALL
+from countersign.store.redeem import issue
+from countersign.store.releases import artifacts, blobs, publishing
+from countersign.store.releases.permissions import OwnedProduct
+from countersign.store.releases.schemas import NewRelease, ProductWrite
+from countersign.store.releases.uploads import Content
+
+PLAYER, PUBLISHER, PASSWORD = "player@example.com", "publisher@example.com", "countersign-demo"
+CLIENT_ID, CLIENT_SECRET = "demo-publisher", "demo-publisher-secret"
+CLIENT_SCOPES = "read:products read:releases read:library write:products write:releases admin:org"
+ORGANISATIONS = (
+    ("northwind-games", "Northwind Games"),
+    ("toolsmith", "Toolsmith"),
+    ("openfield", "Openfield"),
+)
+LICENCE_CODES = tuple(f"DEMO0-LICEN-SE000-{number:05d}" for number in range(1, 6))
+PROMO_CODE, PROMO_USES = "DEMO0-PROMO-00000-00100", 100
+FIRST_DAY = Instant(1_767_225_600 * clock.SECOND)  # 2026-01-01T00:00:00Z
+ANY_ORGANISATION = "SELECT 1 FROM organisation LIMIT 1"
+ARCHIVES_AT_ONCE = 8
+_CHANNELS: tuple[ChannelName, ...] = get_args(ChannelName)
+_PLATFORMS: tuple[Platform, ...] = get_args(Platform)
+
+
+class Planned(NamedTuple):
+    """A release to be made, with its archive."""
+
+    version: str
+    channel: ChannelName
+    at: Instant
+    filename: str
+    platform: Platform
+    content: bytes
+
+    @property
+    def sha256(self) -> str:
+        """The archive's digest."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+async def seed(store: Store) -> bool:
+    """Make the demonstration data, in one transaction; False, and nothing done, when there is data already."""
+    if await store.database.fetch_one(ANY_ORGANISATION) is not None:
+        return False
+    hashed = await passwords.hash_password(PASSWORD)
+    with ids.seeded("demo"):
+        plans = [_planned(place) for place in range(len(ALL))]
+        await _store_archives(store, [each for plan in plans for each in plan])
+        async with store.database.transaction() as transaction:
+            if await transaction.fetch_one(ANY_ORGANISATION) is not None:
+                return False
+            with clock.fixed(FIRST_DAY):
+                orgs = [await organisations.create_organisation(transaction, *each) for each in ORGANISATIONS]
+            made = [
+                await _product(transaction, orgs[place % 3].id, orgs[place % 3].slug, place, plan)
+                for place, plan in enumerate(plans)
+            ]
+            with clock.fixed(_day(300)):
+                await _people(transaction, orgs[0].id, hashed, made)
+    return True
+
+
+async def is_open(reader: Reader) -> bool:
+    """Whether anybody can come in with a password or a secret of the demonstration."""
+    client = await queries.client(reader, CLIENT_ID)
+    if client is not None and secrets.matches(CLIENT_SECRET, client.secret_hash):
+        return True
+    for email in (PUBLISHER, PLAYER):
+        person = await queries.person_with_email(reader, email)
+        if person is not None and await passwords.verify(PASSWORD, person.password_hash):
+            return True
+    return False
+
+
+async def _people(transaction: Transaction, org_id: str, hashed: str, made: list[str]) -> None:
+    """Two people, a client, what the player owns already, and the codes for what nobody owns."""
+    player = await people.add_person(transaction, PLAYER, hashed)
+    await people.add_person(transaction, PUBLISHER, hashed)
+    await people.set_role(transaction, org_id, PUBLISHER, "owner")
+    scopes = CLIENT_SCOPES.split()
+    await clients.add_client(transaction, org_id, CLIENT_ID, CLIENT_SECRET, "Demo publisher", scopes)
+    await library.grant(transaction, f"person:{player.id}", made[9:15:3], "demo", clock.now())
+    await issue.add_known(transaction, org_id, "license", [made[0]], LICENCE_CODES, 1)
+    await issue.add_known(transaction, org_id, "promo", [made[3]], [PROMO_CODE], PROMO_USES)
+
+
+def _day(number: int) -> Instant:
+    return clock.later(FIRST_DAY, seconds=86_400 * number)
+
+
+def slug_of(name: str) -> str:
+    """The name as a slug: lower case, words joined by dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def _platforms(place: int) -> list[Platform]:
+    """One to three platforms, so that all occur."""
+    count = 1 + place % 3
+    return [_PLATFORMS[(place + step) % len(_PLATFORMS)] for step in range(count)]
+
+
+def _planned(place: int) -> list[Planned]:
+    """The releases of a product, oldest first: one to twelve, over all channels."""
+    slug = slug_of(ALL[place][1].name)
+    count = 1 + (place * 7) % 12
+    plan: list[Planned] = []
+    for number in range(count):
+        version = f"{number // 6}.{number % 6}.{place % 3}"
+        platform = _platforms(place)[number % len(_platforms(place))]
+        channel = _CHANNELS[(count - 1 - number) % len(_CHANNELS)]
+        at = _day(place + number * 20)
+        plan.append(Planned(version, channel, at, f"{slug}-{version}.tar.gz", platform, archive(slug, version)))
+    return plan
+
+
+async def _store_archives(store: Store, plans: list[Planned]) -> None:
+    """Put the archives into the blob store, several at a time."""
+    waiting = iter(plans)
+
+    async def work() -> None:
+        for each in waiting:
+            await blobs.seal_whole(store.database, store.blobs, each.content)
+
+    await asyncio.gather(*(work() for _ in range(ARCHIVES_AT_ONCE)))
+
+
+def archive(slug: str, version: str) -> bytes:
+    """A small real build: a tar.gz with a start script, a manual and some data, the same bytes every time."""
+    files = {
+        "start.sh": (f'#!/bin/sh\necho "{slug} {version}"\n', 0o755),
+        "README.md": (f"# {slug} {version}\n\nRun `./start.sh`.\n", 0o644),
+        "data/level-1.txt": ("".join(f"{slug} {version} tile {number}\n" for number in range(120)), 0o644),
+    }
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name, (text, mode) in files.items():
+            entry = tarfile.TarInfo(f"{slug}-{version}/{name}")
+            entry.size, entry.mode, entry.mtime = len(text.encode()), mode, FIRST_DAY // clock.SECOND
+            tar.addfile(entry, io.BytesIO(text.encode()))
+    return gzip.compress(packed.getvalue(), mtime=0)
+
+
+async def _product(transaction: Transaction, org_id: str, org_slug: str, place: int, plan: list[Planned]) -> str:
+    kind, title = ALL[place]
+    body = ProductWrite(
+        slug=slug_of(title.name),
+        title=title.name,
+        description=title.description,
+        kind=kind,
+        platforms=_platforms(place),
+        tags=list(title.tags),
+        homepage=f"https://{org_slug}.example/{slug_of(title.name)}",
+        license="proprietary" if kind == "game" else "Apache-2.0",
+        access="free" if place % 5 == 4 else "entitled",
+        status="public",
+    )
+    with clock.fixed(_day(place)):
+        product_id = await publishing.create(transaction, org_id, body)
+    product = OwnedProduct(product_id, org_id, org_slug, body.slug, "public", body.access, _day(place))
+    for each in plan:
+        with clock.fixed(each.at):
+            drafted = NewRelease(each.version, each.channel, f"What is new in {each.version} of {title.name}.")
+            release_id = await publishing.draft(transaction, product, drafted)
+            content = Content(each.sha256, len(each.content))
+            await artifacts.put_ready(transaction, release_id, each.filename, content, each.platform)
+            # The catalog's view is written once, after the last release.
+            await publishing.mark_published(transaction, release_id)
+    await projection.refresh(transaction, product_id, reindex=False)
+    return product_id

@@ -1,0 +1,94 @@
+"""What the operator's port tells of the store: whether it can work, and the numbers that lie in its database."""
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from countersign.kernel import installation_id, metrics, reencryption
+from countersign.kernel.database import instrumentation, migrate, versions
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.http.management import Check, ServiceChecks
+from countersign.kernel.mail import transports
+from countersign.kernel.metrics import Sample
+from countersign.kernel.security.passwords import SIGN_INS_FAILED
+from countersign.kernel.webhooks import outbox
+from countersign.store import encrypted_columns, lifespan
+from countersign.store.auth import token_keys
+from countersign.store.context import Store
+from countersign.store.jobs import queries as jobs
+from countersign.store.releases import blob_gc, blobs
+
+NAME = "distribution"
+
+JOBS = metrics.gauge("countersign_jobs", "Jobs in the table, by status.", "status")
+OLDEST = metrics.gauge(
+    "countersign_jobs_oldest_seconds", "How long ago the oldest waiting, or running, job was asked for.", "status"
+)
+BLOBS = metrics.gauge("countersign_blobs", "Stored files in use.")
+BLOB_BYTES = metrics.gauge("countersign_blob_bytes", "Bytes of the stored files in use.")
+UNKNOWN = metrics.gauge("countersign_blobs_unknown", "Stored files that the database never knew; they are kept.")
+UNKNOWN_BYTES = metrics.gauge("countersign_blob_bytes_unknown", "Bytes of the stored files that it never knew.")
+STOPPED = metrics.gauge("countersign_collector_stopped", "Whether the collector is stopped and removes no files (1).")
+OUTBOX = metrics.gauge("countersign_mail_outbox", "Letters in the outbox folder, where no mail server is configured.")
+
+
+def watched(store: Store) -> ServiceChecks:
+    """The store's checks and numbers."""
+    # Reported as 0 until there is one.
+    SIGN_INS_FAILED.of(NAME)
+    blob_gc.REMOVED.of()
+    blob_gc.REMOVED_BYTES.of()
+    checks = (
+        Check(f"{NAME} database", partial(_writable, store)),
+        Check(f"{NAME} migrations", partial(migrate.check_current, store.database, lifespan.MIGRATIONS)),
+        Check(f"{NAME} master key", partial(_opened, store)),
+        Check(f"{NAME} deliveries", partial(outbox.describe_pause, store.database)),
+        Check("blob store", partial(_stored, store)),
+        Check("installation", partial(_installed, store)),
+    )
+    return ServiceChecks(NAME, checks, partial(_measured, store))
+
+
+async def _writable(store: Store) -> str:
+    async with store.database.transaction() as transaction:
+        await versions.check_writable(transaction)
+    return f"{store.database.dialect}: written and made durable"
+
+
+async def _opened(store: Store) -> str:
+    await reencryption.require_keys(store.database, encrypted_columns.COLUMNS, store.master)
+    if await token_keys.stored_keys(store.database, store.master) is None:
+        raise Unavailable("the database holds no sealed keys: it is not the one that was started with")
+    return f"key {store.master.current.id} seals, and every key that sealed anything is present"
+
+
+async def _stored(store: Store) -> str:
+    await store.blobs.check()
+    return "written, read and removed"
+
+
+async def _installed(store: Store) -> str:
+    """Fails where the blob store belongs to another installation; what the collector reports is told."""
+    places = lifespan.places_of(store.settings, store.database, store.blobs)
+    found = await installation_id.examine(places)
+    made = await blob_gc.report(store.database)
+    return "; ".join([f"id {found.known or 'not recorded yet'}", *(made.notes if made else ())])
+
+
+async def _measured(store: Store) -> Iterable[Sample]:
+    count, size = await blobs.stored(store.database)
+    samples = [Sample(BLOBS, count), Sample(BLOB_BYTES, size)]
+    samples += [Sample(JOBS, each, (status,)) for status, each in (await jobs.counts(store.database)).items()]
+    samples += [Sample(OLDEST, each, (status,)) for status, each in (await jobs.oldest_s(store.database)).items()]
+    made = await blob_gc.report(store.database)
+    samples += [
+        Sample(UNKNOWN, made.unknown if made else 0),
+        Sample(UNKNOWN_BYTES, made.unknown_bytes if made else 0),
+        Sample(STOPPED, 1 if made and made.stopped else 0),
+    ]
+    data = Path(store.settings.data)
+    if store.database.dialect == "sqlite":
+        samples.append(Sample(instrumentation.WAL, instrumentation.wal_bytes(data / lifespan.DATABASE_FILE), (NAME,)))
+    if not store.settings.smtp_url:
+        samples.append(Sample(OUTBOX, len(transports.messages(data / transports.OUTBOX_FOLDER))))
+    return samples

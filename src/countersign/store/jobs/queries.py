@@ -1,0 +1,224 @@
+"""The job table as seen by those who request jobs: adding, reading, cancelling, removing."""
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database, Dialect, Reader, Transaction
+from countersign.kernel.http.rate_limit import used_up
+from countersign.store import events
+from countersign.store.context import Store
+from countersign.store.jobs.job_types import BACKGROUND, REQUESTED, TooManyJobs
+from countersign.store.jobs.schemas import JobStatus, Status
+
+COLUMNS = """id, org_id, type, status, progress, attempts, cancelled, result, error, created_at, started_at,
+    finished_at"""
+LISTED_COLUMNS = """id, org_id, type, status, progress, attempts, cancelled,
+    CASE WHEN length(result) <= 65536 THEN result END, error, created_at, started_at, finished_at"""
+ADD = """
+    INSERT INTO job (
+        id, org_id, created_by, type, payload, status, progress, attempts, losses, cancelled, run_after, created_at,
+        priority
+    )
+    VALUES ($1, $2, $3, $4, $5, 'queued', 0, 0, 0, 0, $6, $6, $7)
+"""
+ONE_ADDER_OF_ORG = "SELECT pg_advisory_xact_lock(hashtext('job.' || $1))"
+WAITING_OF_ORG = f"""
+    SELECT count(*)
+    FROM (
+        SELECT 1 FROM job WHERE org_id = $1 AND status = 'queued' AND priority < {BACKGROUND} LIMIT $2
+    ) AS waiting
+"""
+JOB = f"SELECT {COLUMNS} FROM job WHERE id = $1"
+STATE = "SELECT status, progress, attempts FROM job WHERE id = $1"
+# A hundred large results would fill the memory.
+PAGE = f"""
+    SELECT {LISTED_COLUMNS}
+    FROM job
+    WHERE org_id = $1
+        AND (created_at, id) < ($2, $3)
+        AND ($4 = '' OR status = $4)
+        AND ($5 = '' OR type = $5)
+    ORDER BY created_at DESC, id DESC
+    LIMIT $6
+"""
+CANCEL_WAITING = """
+    UPDATE job
+    SET status = 'failed', cancelled = 1, error = $2, finished_at = $3
+    WHERE id = $1 AND status = 'queued'
+    RETURNING org_id
+"""
+CANCEL_RUNNING = "UPDATE job SET cancelled = 1 WHERE id = $1 AND status = 'running'"
+FORGET_OLD = "DELETE FROM job WHERE finished_at <= $1"
+FORGET_WORKERS = "DELETE FROM job_worker WHERE seen_at <= $1"
+SEEN = """
+    INSERT INTO job_worker (id, seen_at)
+    VALUES ($1, $2)
+    ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
+"""
+GONE = "DELETE FROM job_worker WHERE id = $1"
+LAST_SEEN = "SELECT max(seen_at) FROM job_worker"
+COUNTS = "SELECT status, count(*) FROM job GROUP BY status"
+OLDEST = "SELECT status, min(created_at) FROM job WHERE status IN ('queued', 'running') GROUP BY status"
+LONGEST_DUE = "SELECT min(run_after) FROM job WHERE status = 'queued'"
+
+
+class Job(NamedTuple):
+    """A row of the table, as those see it who asked for the job."""
+
+    id: str
+    org_id: str
+    type: str
+    status: Status
+    progress: float
+    attempts: int
+    is_cancelled: bool
+    result: str | None
+    error: str | None
+    created_at: Instant
+    started_at: Instant | None
+    finished_at: Instant | None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing will change any more."""
+        return self.finished_at is not None
+
+    def shown(self) -> JobStatus:
+        """The job as the API document has it."""
+        return JobStatus(
+            job_id=self.id,
+            status=self.status,
+            progress=self.progress,
+            type=self.type,
+            created_at=clock.rfc3339(self.created_at),
+            started_at=_moment(self.started_at),
+            finished_at=_moment(self.finished_at),
+            attempts=self.attempts,
+            result=_object(self.result),
+            error=_object(self.error),
+        )
+
+
+def _moment(instant: Instant | None) -> str | None:
+    return None if instant is None else clock.rfc3339(instant)
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    return None if text is None else msgspec.json.decode(text, type=dict[str, Any])
+
+
+def _job(row: tuple[Any, ...]) -> Job:
+    return Job(*row)
+
+
+async def add(
+    transaction: Transaction, job_id: str, *, org_id: str, created_by: str, kind: str, payload: str, priority: int
+) -> None:
+    """Put a job into the table, to be begun as soon as it is its turn."""
+    await transaction.run(ADD, job_id, org_id, created_by, kind, payload, clock.now(), priority)
+
+
+async def waiting(transaction: Transaction, dialect: Dialect, org_id: str, most: int) -> int:
+    """How many requested jobs of the organisation wait, counted up to `most`; no other transaction adds one before
+    this one ends. SQLite has one writer anyway."""
+    if dialect == "postgres":
+        await transaction.fetch(ONE_ADDER_OF_ORG, org_id)
+    row = await transaction.fetch_one(WAITING_OF_ORG, org_id, most)
+    return 0 if row is None else int(row[0])
+
+
+async def job(reader: Reader, job_id: str) -> Job | None:
+    """The job, whoever's it is."""
+    row = await reader.fetch_one(JOB, job_id)
+    return None if row is None else _job(row)
+
+
+async def page(
+    reader: Reader, org_id: str, after: tuple[Instant, str], status: str, kind: str, limit: int
+) -> list[Job]:
+    """Jobs of one organisation, newest first, older than the position; empty texts filter nothing. Results of more than
+    65,536 characters are left out."""
+    return [_job(row) for row in await reader.fetch(PAGE, org_id, *after, status, kind, limit)]
+
+
+async def cancel(transaction: Transaction, job_id: str, problem: str) -> bool:
+    """End a waiting job with this problem, or have a running one stopped; False when it has ended already."""
+    ended = await transaction.fetch_one(CANCEL_WAITING, job_id, problem, clock.now())
+    if ended is not None:
+        await events.job_ended(transaction, str(ended[0]), job_id)
+        return True
+    return bool(await transaction.run(CANCEL_RUNNING, job_id))
+
+
+async def forget_old(transaction: Transaction, days: int) -> None:
+    """Remove jobs that ended so many days ago, and workers that were not seen for one."""
+    await transaction.run(FORGET_OLD, clock.later(clock.now(), seconds=-86_400 * days))
+    await transaction.run(FORGET_WORKERS, clock.later(clock.now(), seconds=-86_400))
+
+
+async def note_worker(transaction: Transaction, worker_id: str) -> None:
+    """Write down that the worker is alive."""
+    await transaction.run(SEEN, worker_id, clock.now())
+
+
+async def forget_worker(transaction: Transaction, worker_id: str) -> None:
+    """Write down that the worker has left."""
+    await transaction.run(GONE, worker_id)
+
+
+async def unattended_s(reader: Reader) -> float:
+    """For how many seconds work has been due while no worker was seen; 0 when none is due."""
+    due = await reader.fetch_one(LONGEST_DUE)
+    seen = await reader.fetch_one(LAST_SEEN)
+    if due is None or due[0] is None:
+        return 0.0
+    since = max(due[0], (seen[0] if seen is not None else None) or 0)
+    return max(0.0, (clock.now() - since) / clock.SECOND)
+
+
+async def counts(database: Database) -> dict[Status, int]:
+    """How many jobs there are, of every status."""
+    none: dict[Status, int] = {"queued": 0, "running": 0, "completed": 0, "failed": 0}
+    return none | {status: count for status, count in await database.scan(COUNTS)}
+
+
+async def oldest_s(database: Database) -> dict[Status, float]:
+    """How many seconds ago the oldest job was asked for that waits, and the oldest that runs; 0 without one."""
+    now = clock.now()
+    none: dict[Status, float] = {"queued": 0.0, "running": 0.0}
+    return none | {status: max(0.0, (now - since) / clock.SECOND) for status, since in await database.scan(OLDEST)}
+
+
+TRY_AGAIN_S = 10
+
+
+async def enqueue(
+    transaction: Transaction,
+    store: Store,
+    type: str,
+    payload: msgspec.Struct,
+    *,
+    org_id: str,
+    created_by: str,
+    priority: int = REQUESTED,
+) -> str:
+    """Have the job done once the transaction is durable; its id. `created_by` is a caller's key."""
+    job_id = ids.new_uuid()
+    text = msgspec.json.encode(payload).decode()
+    await add(transaction, job_id, org_id=org_id, created_by=created_by, kind=type, payload=text, priority=priority)
+    await store.jobs.defer(transaction)
+    return job_id
+
+
+async def require_room(transaction: Transaction, store: Store, org_id: str) -> None:
+    """Let the organisation ask for one more job.
+
+    Raises:
+        TooManyJobs: `jobs_queued` of its jobs wait already.
+    """
+    most = store.settings.jobs_queued
+    if await waiting(transaction, store.database.dialect, org_id, most) >= most:
+        raise TooManyJobs(f"{most} jobs of the organisation wait already", headers=used_up(most, TRY_AGAIN_S))

@@ -1,0 +1,351 @@
+"""POST and GET /jobs, GET and DELETE /jobs/{job_id}, GET /jobs/{job_id}/events (API document)."""
+
+import asyncio
+import heapq
+import re
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock, ids
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Reader
+from countersign.kernel.errors import NotFound, Refused
+from countersign.kernel.http import cursor, decode, response
+from countersign.kernel.http.cursor import InvalidCursor
+from countersign.kernel.http.rate_limit import used_up
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Nothing, Route, route
+from countersign.store.auth.authentication import InsufficientScope
+from countersign.store.auth.callers import Caller, StoreRequest
+from countersign.store.context import Store
+from countersign.store.jobs import queries, runner
+from countersign.store.jobs.job_types import (
+    AnyJobType,
+    JobCancelled,
+    JobEnded,
+    JobNotFound,
+    TooManyFollowed,
+    TooManyJobs,
+    UnknownJobType,
+)
+from countersign.store.jobs.queries import Job
+from countersign.store.jobs.schemas import JobList, JobsQuery, JobStatus, NewJob
+
+MAX_WAIT_S = 30
+USUAL_S = 0.25
+SMALL_BYTES = 1 << 20
+FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.25
+
+_WAIT = re.compile(r'wait="?(\d{1,9})"?')
+
+
+class Preference(NamedTuple):
+    """How long to wait, and what of the Prefer header that follows (RFC 7240 §3); empty when nothing of it."""
+
+    wait_s: float
+    applied: str = ""
+
+
+def wait_preference(prefer: str | None, size: int) -> Preference:
+    """How long to wait for a job about so many bytes. `wait` counts before `respond-async`, which only says what to do
+    when the wait is over; preferences that are not understood are passed over (RFC 7240 §2)."""
+    wished = [part.strip().lower() for part in (prefer or "").split(",")]
+    for wish in wished:
+        if (found := _WAIT.fullmatch(wish.replace(" ", ""))) is not None:
+            wait_s = min(MAX_WAIT_S, int(found[1]))
+            return Preference(wait_s, f"wait={wait_s}")
+    if "respond-async" in wished:
+        return Preference(0, "respond-async")
+    return Preference(USUAL_S if size <= SMALL_BYTES else 0)
+
+
+async def ended(reader: Reader, job_id: str, within_s: float, stopping: asyncio.Event | None = None) -> Job | None:
+    """The job once it has ended, or as it is when the time has passed or the server stops; None when it is no more."""
+    until_s = clock.monotonic_s() + within_s
+    pause_s = FIRST_LOOK_S
+    while True:
+        found = await queries.job(reader, job_id)
+        left_s = until_s - clock.monotonic_s()
+        is_stopping = stopping is not None and stopping.is_set()
+        if found is None or found.has_ended or left_s <= 0 or is_stopping:
+            return found
+        await asyncio.sleep(min(pause_s, left_s))
+        pause_s = min(pause_s * 1.2, LAST_LOOK_S)
+
+
+LOOK_EVERY_S = 0.25
+ALIVE_EVERY_S = 15.0
+MAX_STREAM_S = 300.0
+"""A client that wants to know more asks again; the first event tells how the job is by then."""
+
+
+async def events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncGenerator[bytes]:
+    """`status` with the JobStatus now and whenever it changes, `done` with the last one; the stream ends then,
+    after five minutes, or when the server stops. A comment now and then tells that somebody is still there."""
+    began_s = told_s = clock.monotonic_s()
+    seen: Job | None = None
+    found: Job | None = job
+    while found is not None:
+        if found != seen:
+            seen, told_s = found, clock.monotonic_s()
+            yield _event("status", found)
+        if found.has_ended:
+            yield _event("done", found)
+            return
+        now_s = clock.monotonic_s()
+        if now_s - began_s > MAX_STREAM_S or (stopping is not None and stopping.is_set()):
+            return
+        if now_s - told_s > ALIVE_EVERY_S:
+            told_s = now_s
+            yield b": still here\n\n"
+        await asyncio.sleep(LOOK_EVERY_S)
+        try:
+            found = await queries.job(reader, job.id)
+        except Refused:
+            # The head is out: an end without `done` has the client ask again.
+            return
+
+
+def _event(name: str, job: Job) -> bytes:
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), response.encode(job.shown()))
+
+
+WRITE_RELEASES = "write:releases"
+SEEN_WITH = ("read:releases", WRITE_RELEASES)
+EVENTS = "text/event-stream"
+LOOK_AGAIN_S = 1
+MAX_FOLLOWED = 32
+"""Of one caller, at each server process."""
+NEWEST_POSSIBLE = (1 << 62, "\U0010ffff")
+
+
+class _Asked(msgspec.Struct):
+    """A job that was just asked for, and how long its caller waits for it."""
+
+    job_id: str
+    preference: Preference
+
+
+class Asking:
+    """POST /jobs for the types of job that there are."""
+
+    def __init__(self, types: Iterable[AnyJobType]) -> None:
+        self._types: Mapping[str, AnyJobType] = {kind.name: kind for kind in types if kind.admit is not None}
+
+    async def create_job(self, call: StoreRequest[Nothing, NewJob]) -> Response:
+        """Have something done in the background: 200 when it has ended within the wait, else 202.
+
+        `Prefer: wait=N` waits up to N seconds, 30 at most; `Prefer: respond-async` does not wait. Without either a
+        job about 1 MiB or less is waited for 250 ms.
+        """
+        store, transaction = call.context, call.transaction
+        payload, size, org_id = await self._admitted(transaction, call.caller, call.body)
+        await queries.require_room(transaction, store, org_id)
+        kind = self._types[call.body.type]
+        job_id = await queries.enqueue(
+            transaction,
+            store,
+            kind.name,
+            payload,
+            org_id=org_id,
+            created_by=call.caller.key,
+            priority=kind.priority,
+        )
+        preference = wait_preference(call.headers.get("prefer"), size)
+        call.prepared = _Asked(job_id, preference)
+        return _told(store, await _known(transaction, job_id), preference)
+
+    async def _admitted(self, reader: Reader, caller: Caller, body: NewJob) -> tuple[msgspec.Struct, int, str]:
+        """The payload in its type's shape, how many bytes the job is about, and whose it is."""
+        kind = self._types.get(body.type)
+        if kind is None or kind.admit is None:
+            known = ", ".join(self._types) or "none"
+            raise UnknownJobType(f"there is no type of job called {body.type}", resolution=f"Types: {known}.")
+        payload: Any = decode.member(body.payload, kind.payload, "/payload")
+        admitted = await kind.admit(reader, caller, payload)
+        if admitted.org_id not in caller.orgs_allowing(WRITE_RELEASES):
+            raise InsufficientScope(f"this needs the scope {WRITE_RELEASES} in the organisation")
+        return payload, admitted.size, admitted.org_id
+
+    async def await_job(self, call: StoreRequest[Nothing, NewJob], first: Response) -> Response:
+        """Wait for the job, now that workers can see it."""
+        asked = msgspec.convert(call.prepared, _Asked)
+        if asked.preference.wait_s <= 0:
+            return first
+        found = await ended(call.context.database, asked.job_id, asked.preference.wait_s, call.stopping)
+        return first if found is None else _told(call.context, found, asked.preference)
+
+
+def _told(store: Store, job: Job, preference: Preference) -> Response:
+    """The job as POST answers it."""
+    headers: tuple[tuple[str, str], ...] = (("Location", f"{store.base_url}/jobs/{job.id}"),)
+    if preference.applied:
+        headers = (*headers, ("Preference-Applied", preference.applied))
+    if job.has_ended:
+        return response.json(job.shown(), 200, headers)
+    return response.json(job.shown(), 202, (*headers, ("Retry-After", str(LOOK_AGAIN_S))))
+
+
+async def _known(reader: Reader, job_id: str) -> Job:
+    found = await queries.job(reader, job_id)
+    if found is None:
+        raise JobNotFound("there is no such job")
+    return found
+
+
+def _orgs(caller: Caller) -> tuple[str, ...]:
+    """The organisations whose jobs the caller may see."""
+    return tuple(sorted({org for scope in SEEN_WITH for org in caller.orgs_allowing(scope)}))
+
+
+async def _seen(reader: Reader, caller: Caller, job_id: str) -> Job:
+    """The job, as long as it is of an organisation of the caller's.
+
+    Raises:
+        JobNotFound: it is not, or there is none.
+    """
+    found = await queries.job(reader, job_id.lower()) if ids.is_uuid(job_id) else None
+    if found is None or found.org_id not in _orgs(caller):
+        raise JobNotFound("there is no such job")
+    return found
+
+
+async def show_job(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Show how a job is doing."""
+    found = await _seen(call.context.database, call.caller, call.path["job_id"])
+    again = () if found.has_ended else (("Retry-After", str(LOOK_AGAIN_S)),)
+    return response.json(found.shown(), headers=(("Cache-Control", "no-store"), *again))
+
+
+async def list_jobs(call: StoreRequest[JobsQuery, Nothing]) -> Response:
+    """List the jobs of your organisations, newest first."""
+    store, query = call.context, call.query
+    orgs = _orgs(call.caller)
+    wanted = [*orgs, query.status or "", query.type or ""]
+    after: tuple[Instant, str] = (Instant(NEWEST_POSSIBLE[0]), NEWEST_POSSIBLE[1])
+    if query.cursor is not None:
+        position = cursor.read(store.cursors, query.cursor, "jobs", int, str)
+        if position.filter != wanted:
+            raise InvalidCursor("made for another filter, or for other organisations")
+        after = (Instant(int(position.after[0])), str(position.after[1]))
+    pages = [
+        await queries.page(store.database, org, after, query.status or "", query.type or "", query.limit + 1)
+        for org in orgs
+    ]
+    # Each page is in order and bounded by its index; most callers have one organisation.
+    found = [*heapq.merge(*pages, key=attrgetter("created_at", "id"), reverse=True)]
+    shown, more = found[: query.limit], found[query.limit :]
+    following = None
+    if more:
+        last = shown[-1]
+        following = cursor.write(store.cursors, cursor.Position("jobs", wanted, [last.created_at, last.id]))
+    return response.json(JobList([job.shown() for job in shown], following), headers=(("Cache-Control", "no-store"),))
+
+
+async def cancel_job(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Cancel a job: a waiting one ends at once, a running one as soon as its worker notices; both as failed with the
+    code `job_cancelled`."""
+    store, transaction = call.context, call.transaction
+    found = await _seen(transaction, call.caller, call.path["job_id"])
+    if found.org_id not in call.caller.orgs_allowing(WRITE_RELEASES):
+        raise InsufficientScope(f"this needs the scope {WRITE_RELEASES} in the organisation")
+    error = runner.problem_of(store, found.id, JobCancelled("the job was cancelled"))
+    if not await queries.cancel(transaction, found.id, error):
+        raise JobEnded("the job has ended already")
+    after = await _known(transaction, found.id)
+    return response.json(after.shown(), 200 if after.has_ended else 202)
+
+
+class Following:
+    """GET /jobs/{job_id}/events, for a few jobs at a time: each stream asks the database again and again."""
+
+    def __init__(self) -> None:
+        self._open: Counter[str] = Counter()
+
+    async def stream_events(self, call: StoreRequest[Nothing, Nothing]) -> Response:
+        """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
+        found = await _seen(call.context.database, call.caller, call.path["job_id"])
+        if self._open[call.caller.key] >= MAX_FOLLOWED:
+            raise TooManyFollowed(f"{MAX_FOLLOWED} jobs are followed already", headers=used_up(MAX_FOLLOWED, 10))
+        headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
+        told = events(call.context.database, found, call.stopping)
+        return Response(200, self._counted(call.caller.key, told), EVENTS, headers)
+
+    async def _counted(self, key: str, told: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+        """The same events. Counted as they are asked for: of an answer to HEAD nobody asks for any."""
+        self._open[key] += 1
+        try:
+            async with aclosing(told):
+                async for event in told:
+                    yield event
+        finally:
+            self._open[key] -= 1
+            if not self._open[key]:
+                del self._open[key]
+
+
+_BEGUN = ("Location", "Preference-Applied")
+
+
+def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
+    """The routes about jobs, where jobs of these types may be asked for."""
+    asking = Asking(types)
+    return (
+        route(
+            "POST",
+            "/jobs",
+            asking.create_job,
+            body=NewJob,
+            settle=asking.await_job,
+            answers={200: JobStatus, 202: JobStatus},
+            refusals=(UnknownJobType, NotFound, InsufficientScope, TooManyJobs),
+            scope=WRITE_RELEASES,
+            writes=True,
+            documented=True,
+            reads=("Prefer",),
+            sends={200: _BEGUN, 202: (*_BEGUN, "Retry-After")},
+            example={"type": "artifact.verify", "payload": {"artifact_id": "01890a5d-ac96-774b-bcce-b302099a8057"}},
+        ),
+        route(
+            "GET",
+            "/jobs",
+            list_jobs,
+            query=JobsQuery,
+            answers={200: JobList},
+            refusals=(InvalidCursor,),
+            signed_in=True,
+        ),
+        route(
+            "GET",
+            "/jobs/{job_id}",
+            show_job,
+            answers={200: JobStatus},
+            refusals=(JobNotFound,),
+            signed_in=True,
+            documented=True,
+            sends={200: ("Retry-After", "Cache-Control")},
+        ),
+        route(
+            "DELETE",
+            "/jobs/{job_id}",
+            cancel_job,
+            answers={200: JobStatus, 202: JobStatus},
+            refusals=(JobNotFound, InsufficientScope, JobEnded),
+            scope=WRITE_RELEASES,
+            writes=True,
+        ),
+        route(
+            "GET",
+            "/jobs/{job_id}/events",
+            Following().stream_events,
+            answers={200: bytes},
+            refusals=(JobNotFound, TooManyFollowed),
+            signed_in=True,
+            produces=(EVENTS,),
+        ),
+    )

@@ -1,0 +1,184 @@
+"""The store opened: its database brought up to date, its keys, blobs, counters, mail and job engine."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from countersign.kernel import installation_id, telemetry
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.database import migration_marker, postgres_admin
+from countersign.kernel.database.migrate import require_applied, upgrade
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database
+from countersign.kernel.database.versions import Versions
+from countersign.kernel.http.rate_limit import Counters, SharedMemoryCounters
+from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
+from countersign.kernel.jobs.open import open_engine
+from countersign.kernel.mail.queue import MailQueue
+from countersign.kernel.mail.transports import open_mail
+from countersign.kernel.security.encryption import signer_for
+from countersign.kernel.security.jose import AccessTokens
+from countersign.kernel.security.masterkey import master_key
+from countersign.settings import BadSetting, Settings
+from countersign.store.auth import token_keys
+from countersign.store.auth.identity_providers import trusted_issuers as issuer_keys
+from countersign.store.auth.people import ANY_PERSON
+from countersign.store.catalog import public
+from countersign.store.context import VERSIONS, Store, Uses
+
+SCHEMA = "distribution"
+MIGRATIONS = "countersign.store.migrations"
+NODE_PATIENCE_S = 10
+DATABASE_FILE = "distribution.sqlite"
+BLOBS_FOLDER = "blobs"
+BOUNDED_COUNTERS = 1_024
+SERVICE = ServiceTables(
+    schema=SCHEMA,
+    used_table="person",
+    is_used=ANY_PERSON,
+    files_table="blob",
+    files="SELECT sha256 FROM blob WHERE state = 'live' ORDER BY sha256 LIMIT $1",
+    sibling_schema="records",
+    sibling_id="SELECT id FROM records.installation",
+)
+
+
+@asynccontextmanager
+async def opened(
+    settings: Settings, root_url: str, *, is_loopback: bool, upgrades: bool = True
+) -> AsyncGenerator[Store]:
+    """A store on the configured database, closed when the block is left; it is brought up to date before, or where it
+    upgrades nothing has to be so.
+
+    Raises:
+        Behind: the database is not up to date, and was not to be upgraded.
+        BadSetting: a setting cannot be used.
+        Moved: the directory's database is in PostgreSQL, and the setting for it is missing.
+        InstallationMismatch: database, directory and blob store do not belong to one installation.
+        Unavailable: database, blob store or key cannot be reached.
+    """
+    data = Path(settings.data)
+    await asyncio.to_thread(data.mkdir, mode=0o700, parents=True, exist_ok=True)
+    await asyncio.to_thread(migration_marker.require_in_use, data, settings.database_url)
+    master = master_key(settings)
+    async with AsyncExitStack() as stack:
+        url = settings.database_url or f"sqlite:///{(data / DATABASE_FILE).absolute()}"
+        database = await open_database(
+            url,
+            schema=SCHEMA,
+            pool=settings.database_pool,
+            read_deadline_s=settings.read_deadline_s,
+            reserve_bytes=settings.reserve_mib << 20,
+            max_bytes=settings.storage_mib << 20,
+            # Data sets of the sandbox are bounded, and their numbers are not the store's.
+            name="sandbox" if settings.storage_mib else SCHEMA,
+        )
+        stack.push_async_callback(database.close)
+        files = files_of(settings)
+        places = places_of(settings, database, files)
+        # First, so that no tables are made in the database of another installation.
+        found = await installation_id.examine(places)
+        if upgrades:
+            await upgrade(database, MIGRATIONS)
+            await public.complete(database)
+        else:
+            await require_applied(database, MIGRATIONS, SCHEMA)
+        await asyncio.to_thread(migration_marker.mark_new_folder, data, settings.database_url)
+        await installation_id.register(places, found)
+        counters = _counters(settings, data)
+        stack.push_async_callback(counters.close)
+        tokens = AccessTokens(await token_keys.token_keys(database, master), root_url, root_url)
+        watched = token_keys.Watched(
+            Versions(database, VERSIONS).current, VERSIONS.index("identity"), database, master, tokens
+        )
+        mail = MailQueue(open_mail(settings.smtp_url, settings.mail_from, data), telemetry.logger("mail"))
+        stack.push_async_callback(mail.close)
+        store = Store(
+            settings=settings,
+            root_url=root_url,
+            is_loopback=is_loopback,
+            database=database,
+            blobs=files,
+            counters=counters,
+            mail=mail,
+            versions=watched.current,
+            master=master,
+            tokens=tokens,
+            cursors=signer_for(master, "cursor"),
+            addresses=signer_for(master, "address"),
+            codes=signer_for(master, "code"),
+            key_sets=issuer_keys.key_sets(settings),
+            uses=Uses(),
+            jobs=await open_engine(settings.job_engine, database, url, SCHEMA, lease_s=settings.job_lease_s),
+        )
+        yield store
+
+
+def files_of(settings: Settings) -> BlobStore:
+    """The configured blob store; nothing is asked of it yet.
+
+    Raises:
+        ValueError: its address cannot be used.
+    """
+    return open_blobs(
+        settings.blobs_url,
+        Path(settings.data) / BLOBS_FOLDER,
+        reserve_bytes=settings.reserve_mib << 20,
+        max_bytes=settings.storage_mib << 20,
+        beneath=settings.blobs_beneath,
+    )
+
+
+def files_name(settings: Settings) -> str:
+    """The blob store for people."""
+    return f"the blob store {settings.blobs_url or Path(settings.data) / BLOBS_FOLDER}"
+
+
+def places_of(settings: Settings, database: Database | None, files: BlobStore) -> InstallationPlaces:
+    """The places that have the installation's id."""
+    return InstallationPlaces(
+        Path(settings.data), settings.database_url, SERVICE, database, files, files_name(settings)
+    )
+
+
+def _counters(settings: Settings, data: Path) -> Counters:
+    # A store that is bounded has few callers.
+    local = SharedMemoryCounters(data, BOUNDED_COUNTERS) if settings.storage_mib else SharedMemoryCounters(data)
+    if not settings.counters_url:
+        return local
+    # Its client takes a fifth of a second to import, which only those who configure it should wait for.
+    from countersign.kernel.http.rate_limit_valkey import ValkeyCounters
+
+    return ValkeyCounters(settings.counters_url, local, telemetry.logger("counters").warning)
+
+
+@asynccontextmanager
+async def sole_node(settings: Settings) -> AsyncGenerator[None]:
+    """While the block lasts, no other node may serve this database with rate limits or files of its own.
+
+    Each node counts in its own memory unless COUNTERSIGN_COUNTERS_URL names a shared store; with several nodes every
+    limit would silently be multiplied by their number. Each keeps files in its own directory unless
+    COUNTERSIGN_BLOBS_URL names a store; what was uploaded to one would be missing on the others.
+
+    Raises:
+        BadSetting: another node serves the database already.
+        Unavailable: PostgreSQL cannot be reached.
+    """
+    own: list[str] = []
+    if not settings.counters_url:
+        own.append(
+            "count rate limits by itself: set COUNTERSIGN_COUNTERS_URL to a Redis or Valkey that all nodes share"
+        )
+    if not settings.blobs_url:
+        own.append("keep files of its own: set COUNTERSIGN_BLOBS_URL to a store that all nodes share")
+    if not settings.database_url or not own:
+        yield
+        return
+    async with postgres_admin.advisory_lock(
+        settings.database_url, "countersign:counters", patience_s=NODE_PATIENCE_S
+    ) as is_sole:
+        if not is_sole:
+            raise BadSetting(f"another node serves this database, and each would {'; and '.join(own)}")
+        yield

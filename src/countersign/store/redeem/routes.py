@@ -1,0 +1,218 @@
+"""POST /redeem for customers; /codes for the organisation that issues them."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Row
+from countersign.kernel.errors import NotFound
+from countersign.kernel.http import cursor, response
+from countersign.kernel.http.cursor import InvalidCursor
+from countersign.kernel.http.idempotency import HEADER
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Nothing, route
+from countersign.kernel.security.encryption import decrypt_with_secret, encrypt_with_secret
+from countersign.store import library
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.auth.organisations import organisation_of
+from countersign.store.redeem import codes, issue
+from countersign.store.redeem.issue import Prepared
+from countersign.store.redeem.redeem import (
+    CodeAlreadyRedeemed,
+    CodeExpired,
+    CodeNotFound,
+    CodeRevoked,
+    redeem,
+)
+from countersign.store.redeem.schemas import (
+    Batch,
+    BatchQuery,
+    IssuedBatch,
+    NewBatch,
+    OrgQuery,
+    RedeemRequest,
+    RedeemResult,
+    Revocation,
+    RevokedBatch,
+)
+
+ADMIN = "admin:org"
+CSV = "text/csv; charset=utf-8"
+CSV_HEAD = b"code\n"
+ALREADY_REDEEMED = "Already-Redeemed"
+NEWEST_POSSIBLE = ((1 << 62), "\U0010ffff")
+
+
+class BatchNotFound(NotFound):
+    """The organisation has no such batch."""
+
+    resolution = "List the batches with GET /api/v1/codes."
+
+
+async def redeem_code(call: StoreRequest[Nothing, RedeemRequest]) -> Response:
+    """Redeem a code into the caller's library. The same code again has the same answer, with the header
+    `Already-Redeemed: true`."""
+    owner, address = call.caller.owner, call.address
+    redemption = await redeem(call.context, call.transaction, owner, address, call.body.code)
+    headers = ((ALREADY_REDEEMED, "true"),) if redemption.is_repeated else ()
+    return response.json(redemption.result, headers=headers)
+
+
+async def prepare_codes(call: StoreRequest[OrgQuery, NewBatch]) -> Prepared:
+    """The slow part of issuing, before the transaction."""
+    return await issue.prepare(call.context, call.caller, call.query.org, call.body)
+
+
+async def issue_codes(call: StoreRequest[OrgQuery, NewBatch]) -> Response:
+    """Issue codes; they are shown in full in this answer alone."""
+    prepared = msgspec.convert(call.prepared, Prepared)
+    key = call.headers.get(HEADER)
+    # Only whoever knows the Idempotency-Key can have the codes told again; without one the seed is forgotten.
+    sealed = None if key is None else encrypt_with_secret(_key(key), prepared.batch_id.encode(), prepared.seed)
+    await call.transaction.run(codes.ACTIVATE_BATCH, prepared.batch_id, sealed)
+    return _issued(prepared, "text/csv" in (call.headers.get("accept") or ""))
+
+
+def _key(header: str) -> bytes:
+    return header.strip().strip('"').lower().encode()
+
+
+def _issued(prepared: Prepared, as_csv: bool) -> Response:
+    body = _csv(prepared) if as_csv else _document(prepared)
+    return Response(201, body, CSV if as_csv else "application/json", (("Batch-Id", prepared.batch_id),))
+
+
+async def tell_again(call: StoreRequest[OrgQuery, NewBatch], replayed: Response) -> Response:
+    """The codes of a batch once more, for whoever has the Idempotency-Key they were issued under."""
+    batch_id = dict(replayed.headers)["Batch-Id"]
+    row = await call.context.database.fetch_one(codes.SEALED_SEED, batch_id)
+    if row is None or row[0] is None:
+        raise BatchNotFound("the batch is no more")
+    seed = decrypt_with_secret(_key(call.headers.get(HEADER) or ""), batch_id.encode(), bytes(row[0]))
+    answer = _issued(Prepared(batch_id, seed, row[1]), replayed.media_type == CSV)
+    answer.headers = replayed.headers
+    return answer
+
+
+async def _csv(prepared: Prepared) -> AsyncIterator[bytes]:
+    yield CSV_HEAD
+    async for lines in issue.shown(prepared):
+        yield lines
+
+
+async def _document(prepared: Prepared) -> AsyncIterator[bytes]:
+    yield b'{"batch_id":"%b","codes":[' % prepared.batch_id.encode()
+    separator = b'"'
+    async for lines in issue.shown(prepared):
+        yield separator + lines.rstrip().replace(b"\n", b'","') + b'"'
+        separator = b',"'
+    yield b"]}"
+
+
+async def list_batches(call: StoreRequest[BatchQuery, Nothing]) -> Response:
+    """List the organisation's batches of codes with their usage, newest first."""
+    store, query = call.context, call.query
+    org = await organisation_of(store.database, call.caller, query.org, ADMIN)
+    after = NEWEST_POSSIBLE
+    if query.cursor is not None:
+        position = cursor.read(store.cursors, query.cursor, "codes", int, str)
+        if position.filter != [org.id]:
+            raise InvalidCursor("made for another organisation")
+        after = (int(position.after[0]), str(position.after[1]))
+    rows = await codes.batches(store.database, org.id, after, query.limit + 1)
+    headers: tuple[tuple[str, str], ...] = ()
+    if len(rows) > query.limit:
+        rows.pop()
+        position = cursor.Position("codes", [org.id], [rows[-1][8], rows[-1][0]])
+        text = cursor.write(store.cursors, position)
+        headers = (("Link", f'<{store.base_url}/codes?limit={query.limit}&cursor={text}>; rel="next"'),)
+    return response.json([_batch(row) for row in rows], headers=headers)
+
+
+def _batch(row: Row) -> Batch:
+    batch_id, kind, products, count, max_uses, valid_from, expires_at, status, created_at, uses = row
+    return Batch(
+        batch_id=batch_id,
+        kind=kind,
+        products=msgspec.json.decode(products, type=list[str]),
+        count=count,
+        max_uses=max_uses,
+        valid_from=_moment(valid_from),
+        expires_at=_moment(expires_at),
+        status=status,
+        uses=int(uses),
+        created_at=clock.rfc3339(created_at),
+    )
+
+
+def _moment(instant: Instant | None) -> str | None:
+    return None if instant is None else clock.rfc3339(instant)
+
+
+async def revoke_batch(call: StoreRequest[OrgQuery, Revocation]) -> Response:
+    """Revoke a batch: its codes redeem no more, and with `entitlements` what they gave is taken back."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    batch_id = call.path["batch_id"]
+    if not await call.transaction.run(codes.REVOKE_BATCH, batch_id, org.id):
+        raise BatchNotFound("the organisation has no such batch")
+    taken = 0
+    if call.body.entitlements:
+        taken = await library.revoke_by_source(call.transaction, f"batch:{batch_id}", clock.now())
+    return response.json(RevokedBatch(batch_id, "revoked", taken))
+
+
+_REDEEM_REFUSALS = (CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked)
+
+ROUTES = (
+    route(
+        "POST",
+        "/redeem",
+        redeem_code,
+        body=RedeemRequest,
+        answers={200: RedeemResult},
+        refusals=_REDEEM_REFUSALS,
+        scope="read:library",
+        writes=True,
+        documented=True,
+        sends={200: (ALREADY_REDEEMED,)},
+    ),
+    route(
+        "POST",
+        "/codes",
+        issue_codes,
+        query=OrgQuery,
+        body=NewBatch,
+        prepare=prepare_codes,
+        derive=tell_again,
+        answers={201: IssuedBatch},
+        scope=ADMIN,
+        writes=True,
+        secret=True,
+        produces=("application/json", CSV),
+        sends={201: ("Batch-Id",)},
+        example={"kind": "promo", "products": ["star-harbour"], "count": 100, "max_uses": 5},
+    ),
+    route(
+        "GET",
+        "/codes",
+        list_batches,
+        query=BatchQuery,
+        answers={200: list[Batch]},
+        refusals=(InvalidCursor,),
+        scope=ADMIN,
+        sends={200: ("Link",)},
+    ),
+    route(
+        "POST",
+        "/codes/{batch_id}/revoke",
+        revoke_batch,
+        query=OrgQuery,
+        body=Revocation,
+        answers={200: RevokedBatch},
+        refusals=(BatchNotFound,),
+        scope=ADMIN,
+        writes=True,
+    ),
+)

@@ -1,0 +1,92 @@
+"""Wire structs of codes (API document, redeem result; decisions 5)."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+from countersign.kernel.http.response import Uuid
+from countersign.store.catalog.schemas import Cursor, Limit
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+ProductName = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+_ORG = "The slug of the organisation; needed by callers with several."
+
+
+class RedeemRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """The code as its owner types it."""
+
+    code: Annotated[
+        str,
+        msgspec.Meta(min_length=1, max_length=128, description="The code; case, spaces and dashes do not matter."),
+    ]
+
+
+class RedeemResult(msgspec.Struct):
+    """What was redeemed: the first product, and all of them; `already_owned` when that changed nothing."""
+
+    success: bool
+    product_id: Uuid
+    products: list[str]
+    already_owned: bool
+
+
+class NewBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Codes to issue: `license` for one use each, `promo` for `max_uses`, within an optional window."""
+
+    kind: Literal["license", "promo"]
+    products: Annotated[list[ProductName], msgspec.Meta(min_length=1, max_length=50)]
+    count: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+    max_uses: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)] | None = None
+    valid_from: Moment | None = None
+    expires_at: Moment | None = None
+
+
+class IssuedBatch(msgspec.Struct):
+    """The codes in full, this once."""
+
+    batch_id: Uuid
+    codes: list[str]
+
+
+class Batch(msgspec.Struct, kw_only=True):
+    """A batch with its usage; `uses` counts redemptions of all its codes."""
+
+    batch_id: Uuid
+    kind: str
+    products: list[str]
+    count: int
+    max_uses: int
+    valid_from: str | None
+    expires_at: str | None
+    status: str
+    uses: int
+    created_at: str
+
+
+class BatchQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """Which batches, a page at a time."""
+
+    org: Annotated[ProductName, msgspec.Meta(description=_ORG)] | None = None
+    limit: Limit = 50
+    cursor: Cursor | None = None
+
+
+class OrgQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """For which of the caller's organisations."""
+
+    org: Annotated[ProductName, msgspec.Meta(description=_ORG)] | None = None
+
+
+class Revocation(msgspec.Struct, forbid_unknown_fields=True):
+    """Whether what was redeemed already is taken back as well."""
+
+    entitlements: bool = False
+
+
+class RevokedBatch(msgspec.Struct):
+    """A revoked batch, and how many entitlements were taken back."""
+
+    batch_id: Uuid
+    status: str
+    revoked_entitlements: int

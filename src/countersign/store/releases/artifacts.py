@@ -1,0 +1,155 @@
+"""Announcing the files of a release, and what becomes of their uploads.
+
+An artifact is `receiving` from its announcement until its bytes are whole and verified, then `ready` for good: a
+ready file is never replaced, not even by itself.
+"""
+
+from typing import NamedTuple
+
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import Refused, invalid_member
+from countersign.kernel.http import response
+from countersign.kernel.http.response import Response
+from countersign.store.catalog import projection
+from countersign.store.catalog.schemas import Artifact
+from countersign.store.context import PREFIX, Store
+from countersign.store.releases import blobs, uploads
+from countersign.store.releases.permissions import OwnedRelease
+from countersign.store.releases.publishing import Yanked
+from countersign.store.releases.schemas import NewArtifact
+from countersign.store.releases.uploads import Address, Content, Purpose, Upload, UploadNotFound, check_filename
+
+MEBIBYTE = 1 << 20
+
+INSERT = """
+    INSERT INTO artifact (id, release_id, filename, size, platform, status, created_at)
+    VALUES ($1, $2, $3, $4, $5, 'receiving', $6)
+    ON CONFLICT (release_id, filename) DO NOTHING
+"""
+BY_FILENAME = "SELECT id, status FROM artifact WHERE release_id = $1 AND filename = $2"
+ANNOUNCE_AGAIN = "UPDATE artifact SET size = $2, platform = $3 WHERE id = $1 AND status = 'receiving'"
+MAKE_READY = """
+    UPDATE artifact SET status = 'ready', sha256 = $2
+    WHERE id = $1 AND status = 'receiving'
+      AND EXISTS (SELECT 1 FROM release r WHERE r.id = artifact.release_id AND r.status <> 'yanked')
+"""
+DELETE_UNFINISHED = "DELETE FROM artifact WHERE id = $1 AND status = 'receiving'"
+OF_RELEASE = "SELECT id FROM artifact WHERE release_id = $1 ORDER BY id"
+DELETE_COUNTS = "DELETE FROM download_count WHERE artifact_id = $1"
+DELETE_ALL = "DELETE FROM artifact WHERE release_id = $1"
+BY_ID = "SELECT id, filename, size, sha256, platform, status FROM artifact WHERE id = $1"
+PRODUCT_OF = """
+    SELECT r.product_id
+    FROM artifact a
+    JOIN release r ON r.id = a.release_id
+    WHERE a.id = $1
+"""
+
+
+class FilenameTaken(Refused):
+    """The release has a file of this name, and files are never replaced."""
+
+    status = 409
+    code = "filename_taken"
+    title = "Filename taken"
+    resolution = "Use another filename, or draft a new release."
+
+
+class Announcement(NamedTuple):
+    """An announced artifact and the address its bytes go to."""
+
+    artifact_id: str
+    address: Address
+
+
+async def announce(
+    transaction: Transaction, release: OwnedRelease, body: NewArtifact, *, by: str, max_mib: int, ttl_s: int
+) -> Announcement:
+    """Make room for a file of the release. A file that is still being received gets a fresh address under its own
+    id, and what had arrived of it is dropped.
+
+    Raises:
+        InvalidRequest: the filename cannot stand in a folder, or the file is larger than artifacts may be.
+        Yanked: the release takes no more files.
+        FilenameTaken: a file of this name is ready.
+    """
+    check_filename(body.filename)
+    if body.size > max_mib * MEBIBYTE:
+        raise invalid_member("/size", f"must be at most {max_mib * MEBIBYTE}, {max_mib} MiB")
+    if release.status == "yanked":
+        raise Yanked(f"the release {release.version} was yanked")
+    artifact_id = await _receiving(transaction, release, body)
+    address = await uploads.announce(
+        transaction,
+        "artifact",
+        artifact_id,
+        org_id=release.product.org_id,
+        announced_by=by,
+        size=body.size,
+        sha256=None if body.sha256 is None else body.sha256.lower(),
+        ttl_s=ttl_s,
+    )
+    return Announcement(artifact_id, address)
+
+
+async def _receiving(transaction: Transaction, release: OwnedRelease, body: NewArtifact) -> str:
+    """The id of the artifact with this filename, new or still unfinished, without any upload."""
+    artifact_id = ids.new_uuid()
+    row = (release.id, body.filename, body.size, body.platform, clock.now())
+    if await transaction.run(INSERT, artifact_id, *row):
+        return artifact_id
+    present = await transaction.fetch_one(BY_FILENAME, release.id, body.filename)
+    if present is not None and present[1] == "receiving":
+        # The upload is taken before the artifact, as everywhere, so that nobody waits in a circle.
+        await uploads.drop_of_subject(transaction, present[0])
+        if await transaction.run(ANNOUNCE_AGAIN, present[0], body.size, body.platform):
+            return present[0]
+    # Gone or finished meanwhile: made anew, unless it is there now.
+    if await transaction.run(INSERT, artifact_id, *row):
+        return artifact_id
+    raise FilenameTaken(f"the release {release.version} has a file {body.filename}")
+
+
+async def put_ready(transaction: Transaction, release: str, filename: str, content: Content, platform: str) -> None:
+    """A ready artifact of a release (by its id) whose bytes are sealed already; for demonstration data."""
+    await blobs.keep(transaction, content.sha256, content.size)
+    artifact_id = ids.new_uuid()
+    await transaction.run(INSERT, artifact_id, release, filename, content.size, platform, clock.now())
+    await transaction.run(MAKE_READY, artifact_id, content.sha256)
+
+
+async def abandon(transaction: Transaction, upload: Upload) -> None:
+    """Remove an artifact that never became ready."""
+    await transaction.run(DELETE_UNFINISHED, upload.subject_id)
+
+
+async def remove_all(transaction: Transaction, release_id: str) -> None:
+    """Remove the files of a draft release, finished or not; the collector removes bytes that nothing else uses."""
+    for (artifact_id,) in await transaction.fetch(OF_RELEASE, release_id):
+        await uploads.drop_of_subject(transaction, artifact_id)
+        await transaction.run(DELETE_COUNTS, artifact_id)
+    await transaction.run(DELETE_ALL, release_id)
+
+
+async def _content(store: Store, upload: Upload, sha256: str) -> Content:
+    return Content(sha256, upload.size)
+
+
+async def _keep(transaction: Transaction, upload: Upload, content: Content) -> None:
+    """Raises UploadNotFound: the artifact is gone, or its release was yanked meanwhile."""
+    product = await transaction.fetch_one(PRODUCT_OF, upload.subject_id)
+    if product is None or not await transaction.run(MAKE_READY, upload.subject_id, content.sha256):
+        raise UploadNotFound("the artifact of this upload is gone, or its release was yanked")
+    await projection.refresh(transaction, product[0], reindex=False)
+
+
+async def _answer(reader: Reader, upload: Upload) -> Response:
+    row = await reader.fetch_one(BY_ID, upload.subject_id)
+    if row is None:
+        raise UploadNotFound("the artifact of this upload is gone")
+    location = (("Location", f"{PREFIX}/artifacts/{upload.subject_id}"),)
+    return response.json(Artifact(*row), 201, location)
+
+
+ARTIFACT = Purpose("artifact", _content, _keep, abandon, _answer)

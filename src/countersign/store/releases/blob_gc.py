@@ -1,0 +1,257 @@
+"""The collector: removes expired uploads, staged bytes without an upload, and stored files that nothing refers to.
+
+It removes only what its database knows, and a file not before nothing has referred to it for a day. Files that the
+database never knew are counted and reported. Nothing is removed where the database and the blob store belong to
+different installations, or where a later state of the database has collected the blob store. Where one run would remove
+more than a tenth of the files, it only completes the removals that an earlier run began.
+
+Every step can be interrupted and is taken up by the next collection; several may run at once, on any nodes.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from countersign.kernel import clock, installation_id, metrics, telemetry
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Reader
+from countersign.kernel.installation_id import DatabaseOutdated, InstallationMismatch
+from countersign.store import lifespan
+from countersign.store.context import Store
+from countersign.store.releases import artifacts, blobs, media, uploads
+from countersign.store.releases.uploads import Upload
+
+SPARED_S = 86_400
+"""Bytes younger than this are left alone, and so is what something referred to since."""
+UPLOADS_AT_ONCE = 200
+MAX_SHARE = 10
+"""At most one file in so many is removed in one run; one always may be."""
+CONFIRM = "countersign installation collect --yes"
+ABANDON = {"artifact": artifacts.abandon, "media": media.abandon}
+
+REPORT = "SELECT ran_at, files, due, unknown, unknown_bytes, stopped FROM collection"
+SET_REPORT = """
+    INSERT INTO collection (one, ran_at, files, due, unknown, unknown_bytes, stopped)
+    VALUES (1, $1, $2, $3, $4, $5, $6)
+    ON CONFLICT (one) DO UPDATE SET ran_at = excluded.ran_at, files = excluded.files, due = excluded.due,
+        unknown = excluded.unknown, unknown_bytes = excluded.unknown_bytes, stopped = excluded.stopped
+"""
+
+REMOVED = metrics.counter("countersign_blobs_removed_total", "Stored files that the collector removed.")
+REMOVED_BYTES = metrics.counter("countersign_blob_bytes_removed_total", "Bytes of the files that it removed.")
+
+
+class Collected(NamedTuple):
+    """How much was removed: expired uploads, leftovers of others, and stored files. `stopped` says why the files that
+    are due were not removed; `blobs` then counts the removals that an earlier run began. Empty: the collector was not
+    stopped."""
+
+    uploads: int
+    staged: int
+    blobs: int
+    stopped: str = ""
+
+
+class Report(NamedTuple):
+    """What the collector found when it last ran: all stored files, those due for removal, those that the database never
+    knew with their bytes, and why it did not remove those due (empty: it was not stopped)."""
+
+    ran_at: Instant
+    files: int = 0
+    due: int = 0
+    unknown: int = 0
+    unknown_bytes: int = 0
+    stopped: str = ""
+
+    @property
+    def notes(self) -> list[str]:
+        """What an operator should look at, in words."""
+        found = [f"the collector is stopped: {self.stopped}"] if self.stopped else []
+        if self.unknown:
+            found.append(f"{self.unknown} stored files ({self.unknown_bytes} bytes) are unknown to the database: kept")
+        return found
+
+
+class _Survey(NamedTuple):
+    """What is in the blob store. `due` are files with their sizes, `gone` are digests that are due and not stored."""
+
+    files: int
+    due: dict[str, int]
+    gone: list[str]
+    unknown: list[str]
+    unknown_bytes: int
+
+
+async def collect(store: Store, *, is_confirmed: bool = False, takes_unknown: bool = False) -> Collected:
+    """Remove what has expired and what nothing refers to. `is_confirmed` removes more than a tenth of the files as
+    well; `takes_unknown` notes files that the database never knew as idle, so that they are removed a day later.
+
+    Raises:
+        Unavailable: database or blob store are away; what was removed before that stays removed.
+    """
+    before = clock.later(clock.now(), seconds=-SPARED_S)
+    try:
+        await _require_own(store)
+    except (InstallationMismatch, DatabaseOutdated) as refused:
+        await _report(store, Report(clock.now(), stopped=f"{refused.detail}. {refused.remedy}"))
+        return Collected(0, 0, 0, refused.detail)
+    expired = await _expired_uploads(store)
+    staged = await _forgotten_stages(store, before)
+    if expired or staged:
+        _log().info("removed uploads", expired=expired, leftovers=staged)
+    removed, stopped = await _unused_blobs(store, before, is_confirmed=is_confirmed, takes_unknown=takes_unknown)
+    return Collected(expired, staged, removed, stopped)
+
+
+async def report(reader: Reader) -> Report | None:
+    """What the last run found; None: it has not run yet."""
+    row = await reader.fetch_one(REPORT)
+    return None if row is None else Report(*row)
+
+
+async def _require_own(store: Store) -> None:
+    """Insist that the blob store is this installation's, and was not collected by a later state of the database.
+
+    Raises:
+        InstallationMismatch, DatabaseOutdated: it is not.
+        Unavailable: database or blob store are away.
+    """
+    places = lifespan.places_of(store.settings, store.database, store.blobs)
+    await installation_id.register(places, await installation_id.examine(places))
+    await installation_id.advance(store.database, store.blobs, places.blobs_name)
+
+
+async def _expired_uploads(store: Store) -> int:
+    removed = 0
+    while batch := await uploads.expired(store.database, UPLOADS_AT_ONCE):
+        for upload in batch:
+            await _remove_upload(store, upload)
+        removed += len(batch)
+    return removed
+
+
+async def _remove_upload(store: Store, upload: Upload) -> None:
+    async with store.database.transaction() as transaction:
+        if await uploads.drop_open(transaction, upload.id):
+            await ABANDON[upload.purpose](transaction, upload)
+        else:
+            await uploads.drop_finished(transaction, upload.id)
+    await store.blobs.discard(upload.id)
+
+
+async def _forgotten_stages(store: Store, before: Instant) -> int:
+    """Staged bytes of uploads that are finished or gone, once no request has written to them for a day. The blob store
+    is the installation's own, so that they are nobody else's."""
+    removed = 0
+    async for staged in store.blobs.staged():
+        if staged.changed_at < before and not await uploads.is_open(store.database, staged.upload):
+            await store.blobs.discard(staged.upload)
+            removed += 1
+    return removed
+
+
+@dataclass(slots=True)
+class _Removals:
+    """How many files a run has removed, and their bytes."""
+
+    files: int = 0
+    size: int = 0
+
+    def add(self, size: int) -> None:
+        """Count a file."""
+        self.files += 1
+        self.size += size
+
+
+@contextmanager
+def _counted() -> Generator[_Removals]:
+    """Count and log what the block removes, also when an error ends it."""
+    removals = _Removals()
+    try:
+        yield removals
+    finally:
+        if removals.files:
+            REMOVED.of().value += removals.files
+            REMOVED_BYTES.of().value += removals.size
+            _log().info(
+                "removed files that nothing has referred to for a day", files=removals.files, bytes=removals.size
+            )
+
+
+async def _unused_blobs(store: Store, before: Instant, *, is_confirmed: bool, takes_unknown: bool) -> tuple[int, str]:
+    """Complete the removals that an earlier run began, then remove the files that are due; how many files are removed,
+    and why those due are not."""
+    database = store.database
+    with _counted() as removals:
+        await _interrupted(store, removals)
+        await blobs.note_unused(database)
+        survey = await _surveyed(store, before)
+        if takes_unknown and survey.unknown:
+            await blobs.note_idle(database, *survey.unknown)
+            _log().info("files that were unknown to the database are removed after a day", files=len(survey.unknown))
+            survey = survey._replace(unknown=[], unknown_bytes=0)
+        stopped = "" if is_confirmed else _excess(survey)
+        found = (survey.files, len(survey.due), len(survey.unknown), survey.unknown_bytes)
+        await _report(store, Report(clock.now(), *found, stopped))
+        if stopped:
+            return removals.files, stopped
+        for sha256 in survey.gone:
+            await blobs.remove_unused(database, store.blobs, sha256, before)
+        for sha256, length in survey.due.items():
+            if await blobs.remove_unused(database, store.blobs, sha256, before):
+                removals.add(length)
+        return removals.files, ""
+
+
+async def _interrupted(store: Store, removals: _Removals) -> None:
+    """Remove the files whose removal was begun by a run that was cut off."""
+    while condemned := await blobs.condemned(store.database, UPLOADS_AT_ONCE):
+        for sha256, size in condemned:
+            if await blobs.remove_condemned(store.database, store.blobs, sha256):
+                removals.add(size)
+
+
+async def _surveyed(store: Store, before: Instant) -> _Survey:
+    """Compare what is stored with what the database knows; both come in the order of the digests."""
+    files, unknown_bytes = 0, 0
+    due, unknown = dict[str, int](), list[str]()
+    left = await blobs.due(store.database, before)
+    known = blobs.known(store.database)
+    last = await anext(known, None)
+    async for each in store.blobs.sealed():
+        files += 1
+        while last is not None and last < each.sha256:
+            last = await anext(known, None)
+        if each.sha256 in left:
+            left.remove(each.sha256)
+            due[each.sha256] = each.size
+        elif last != each.sha256 and each.changed_at < before:
+            unknown.append(each.sha256)
+            unknown_bytes += each.size
+    return _Survey(files, due, sorted(left), unknown, unknown_bytes)
+
+
+def _excess(survey: _Survey) -> str:
+    """Why the run must not remove all that is due; empty: it may."""
+    if len(survey.due) <= max(1, survey.files // MAX_SHARE):
+        return ""
+    return (
+        f"{len(survey.due)} of {survey.files} stored files are due for removal, which is more than a tenth. Check that "
+        f"nothing is wrong with the database; to remove them, run: {CONFIRM}"
+    )
+
+
+async def _report(store: Store, made: Report) -> None:
+    """Keep the report for `doctor` and the metrics, and log what an operator should look at when it changes."""
+    before = await report(store.database)
+    async with store.database.transaction() as transaction:
+        await transaction.run(SET_REPORT, *made)
+    if made.stopped and (before is None or before.stopped != made.stopped):
+        _log().error("the collector is stopped, and does not remove the files that are due", reason=made.stopped)
+    if made.unknown and (before is None or before.unknown != made.unknown):
+        _log().warning("stored files are unknown to the database: kept", files=made.unknown, bytes=made.unknown_bytes)
+
+
+def _log() -> telemetry.Logger:
+    return telemetry.logger("collector")

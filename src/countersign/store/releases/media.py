@@ -1,0 +1,337 @@
+"""Images and videos of a product: POST and DELETE /products/{id}/media, /media/uploads/{token}, GET /media/{sha256}."""
+
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import NotFound, Refused, StorageFull, Unavailable, invalid_member
+from countersign.kernel.http import range_response, response
+from countersign.kernel.http.range_response import RANGE_READS, RANGE_SENDS, RangeNotSatisfiable, StoredContent
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Nothing, route
+from countersign.store.auth.callers import Caller, StoreRequest
+from countersign.store.catalog import projection
+from countersign.store.catalog import queries as catalog
+from countersign.store.catalog.schemas import Media, MediaKind
+from countersign.store.catalog.visibility import ProductNotFound
+from countersign.store.context import PREFIX, Store
+from countersign.store.releases import blobs, receive_upload, uploads
+from countersign.store.releases.media_formats import (
+    HEAD_BYTES,
+    MEDIA_TYPES,
+    UnsupportedImage,
+    UnsupportedVideo,
+    encode_anew,
+    media_type,
+)
+from countersign.store.releases.permissions import NotYourOrganisation, OwnedProduct, owned_product
+from countersign.store.releases.receive_upload import Progress
+from countersign.store.releases.uploads import (
+    Address,
+    Content,
+    Purpose,
+    TooManyParts,
+    Upload,
+    UploadNotFound,
+    check_filename,
+)
+
+MEBIBYTE = 1 << 20
+MAX_IMAGE_MIB = 20
+MAX_VIDEO_MIB = 512
+MAX_MEDIA = 100
+
+COUNT = "SELECT count(*) FROM media WHERE product_id = $1"
+INSERT = "INSERT INTO media (id, product_id, kind, alt, created_at) VALUES ($1, $2, $3, $4, $5)"
+SET_CONTENT = """
+    UPDATE media SET sha256 = $2, size = $3, media_type = $4, width = $5, height = $6
+    WHERE id = $1 AND sha256 IS NULL
+"""
+DELETE = "DELETE FROM media WHERE id = $1 AND product_id = $2"
+DELETE_UNRECEIVED = "DELETE FROM media WHERE id = $1 AND sha256 IS NULL"
+BY_ID = "SELECT id, kind, sha256, alt, width, height FROM media WHERE id = $1"
+KIND_OF = "SELECT kind FROM media WHERE id = $1"
+PRODUCT_OF = "SELECT product_id FROM media WHERE id = $1"
+SHOWN = """
+    SELECT DISTINCT m.media_type, m.size, p.id, p.org_id, p.status
+    FROM media m
+    JOIN product p ON p.id = m.product_id
+    WHERE m.sha256 = $1
+    ORDER BY p.status DESC, p.id
+    LIMIT 100
+"""
+
+
+class NewMedia(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A picture or film that is about to be uploaded; `size` in bytes, `alt` the words for who cannot see it."""
+
+    kind: MediaKind
+    filename: Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+    size: Annotated[int, msgspec.Meta(ge=1)]
+    alt: Annotated[str, msgspec.Meta(max_length=1000)]
+
+
+class AnnouncedMedia(msgspec.Struct):
+    """Where to send the file; the address is a secret and works until `expires_at`."""
+
+    media_id: str
+    upload_url: str
+    expires_at: str
+
+
+class MediaNotFound(NotFound):
+    """The product has no such picture or film, or the caller may not see any product that has it."""
+
+    resolution = "Read the product and use an address or id from its `media`."
+
+
+class TooManyMedia(Refused):
+    """The product has as many pictures and films as it may have."""
+
+    status = 409
+    code = "too_many_media"
+    title = "Too many media"
+    resolution = "Delete a picture or film of the product first."
+
+
+class Shown(NamedTuple):
+    """Received media as they are sent; `is_public` tells whether anyone may see them."""
+
+    media_type: str
+    size: int
+    is_public: bool
+
+
+async def announce(
+    transaction: Transaction, product: OwnedProduct, body: NewMedia, *, by: str, ttl_s: int
+) -> tuple[str, Address]:
+    """The id of a picture or film to come, and the address its bytes go to.
+
+    Raises:
+        InvalidRequest: the filename cannot stand in a folder, or the file is larger than its kind may be.
+        TooManyMedia: the product has 100 already.
+    """
+    check_filename(body.filename)
+    max_mib = MAX_VIDEO_MIB if body.kind == "video" else MAX_IMAGE_MIB
+    if body.size > max_mib * MEBIBYTE:
+        raise invalid_member("/size", f"must be at most {max_mib * MEBIBYTE} for {body.kind}, {max_mib} MiB")
+    present = await transaction.fetch_one(COUNT, product.id)
+    if present is not None and present[0] >= MAX_MEDIA:
+        raise TooManyMedia(f"the product has {present[0]} pictures and films")
+    media_id = ids.new_uuid()
+    await transaction.run(INSERT, media_id, product.id, body.kind, body.alt, clock.now())
+    address = await uploads.announce(
+        transaction,
+        "media",
+        media_id,
+        org_id=product.org_id,
+        announced_by=by,
+        size=body.size,
+        sha256=None,
+        ttl_s=ttl_s,
+    )
+    return media_id, address
+
+
+async def remove(transaction: Transaction, product: OwnedProduct, media_id: str) -> None:
+    """Remove a picture or film; its bytes go once nothing refers to them.
+
+    Raises:
+        MediaNotFound: the product has none of this id.
+    """
+    await uploads.drop_of_subject(transaction, media_id)
+    if not await transaction.run(DELETE, media_id, product.id):
+        raise MediaNotFound("the product has no media of this id")
+    await projection.refresh(transaction, product.id, reindex=False)
+
+
+async def shown(reader: Reader, caller: Caller, sha256: str) -> Shown:
+    """The media with this digest, when the caller may see a product that has them.
+
+    Raises:
+        MediaNotFound: no such product.
+    """
+    for kind, size, product_id, org_id, status in await reader.fetch(SHOWN, sha256):
+        if status == "public":
+            return Shown(kind, size, is_public=True)
+        is_member = org_id in caller.orgs_allowing("read:products")
+        if is_member or (
+            status == "archived" and not caller.is_anonymous and await catalog.owns(reader, caller.owner, product_id)
+        ):
+            return Shown(kind, size, is_public=False)
+    raise MediaNotFound("no media have this digest")
+
+
+async def abandon(transaction: Transaction, upload: Upload) -> None:
+    """Remove what was announced and never received."""
+    await transaction.run(DELETE_UNRECEIVED, upload.subject_id)
+
+
+async def _content(store: Store, upload: Upload, sha256: str) -> Content:
+    """A film as it came; a picture encoded anew, its original bytes removed."""
+    row = await store.database.fetch_one(KIND_OF, upload.subject_id)
+    if row is None:
+        raise UploadNotFound("the media of this upload are gone")
+    if row[0] == "video":
+        head = await _read(store, sha256, min(upload.size, HEAD_BYTES))
+        return await _checked_film(store, upload, sha256, head)
+    try:
+        picture = await encode_anew(await _read(store, sha256, upload.size))
+    finally:
+        await _remove_original(store, sha256)
+    digest = await blobs.seal_whole(store.database, store.blobs, picture.data)
+    return Content(digest, len(picture.data), picture.media_type, picture.width, picture.height)
+
+
+async def _checked_film(store: Store, upload: Upload, sha256: str, head: bytes) -> Content:
+    try:
+        return Content(sha256, upload.size, media_type(head))
+    except Refused:
+        await _remove_original(store, sha256)
+        raise
+
+
+async def _remove_original(store: Store, sha256: str) -> None:
+    await blobs.remove_unused(store.database, store.blobs, sha256, clock.now())
+
+
+async def _read(store: Store, sha256: str, stop: int) -> bytes:
+    """The first bytes of a blob that was sealed a moment ago.
+
+    Raises:
+        Unavailable: it was removed as unused meanwhile.
+    """
+    try:
+        return b"".join([piece async for piece in store.blobs.read(sha256, 0, stop)])
+    except NotFound as error:
+        raise blobs.being_removed() from error
+
+
+async def _keep(transaction: Transaction, upload: Upload, content: Content) -> None:
+    """Raises UploadNotFound: the media are gone."""
+    product = await transaction.fetch_one(PRODUCT_OF, upload.subject_id)
+    kind = (content.media_type, content.width, content.height)
+    if product is None or not await transaction.run(
+        SET_CONTENT, upload.subject_id, content.sha256, content.size, *kind
+    ):
+        raise UploadNotFound("the media of this upload are gone")
+    await projection.refresh(transaction, product[0], reindex=False)
+
+
+async def _answer(reader: Reader, upload: Upload) -> Response:
+    row = await reader.fetch_one(BY_ID, upload.subject_id)
+    if row is None:
+        raise UploadNotFound("the media of this upload are gone")
+    media_id, kind, sha256, alt, width, height = row
+    url = f"{PREFIX}/media/{sha256}"
+    shown_as = Media(id=media_id, kind=kind, url=url, alt=alt, width=width, height=height)
+    return response.json(shown_as, 201, (("Location", url),))
+
+
+MEDIA = Purpose("media", _content, _keep, abandon, _answer)
+
+
+WRITE_PRODUCTS = "write:products"
+SHARED = "public, max-age=31536000, immutable"
+PRIVATE = "private, no-cache"
+# What publishers sent is shown as what it was recognised to be, and runs nothing even when opened by itself.
+INERT = (
+    ("Content-Security-Policy", "default-src 'none'; sandbox"),
+    ("Cross-Origin-Resource-Policy", "cross-origin"),
+)
+
+
+async def announce_media(call: StoreRequest[Nothing, NewMedia]) -> Response:
+    """Announce a picture or film of a product and get the address to upload it to."""
+    store, transaction = call.context, call.transaction
+    product = await owned_product(transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
+    ttl_s, by = store.settings.upload_ttl_s, call.caller.key
+    media_id, address = await announce(transaction, product, call.body, by=by, ttl_s=ttl_s)
+    url = f"{store.capability_base_url}/media/uploads/{address.token}"
+    return response.json(AnnouncedMedia(media_id, url, clock.rfc3339(address.expires_at)), 201)
+
+
+async def delete_media(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Remove a picture or film from a product."""
+    product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
+    await remove(call.transaction, product, call.path["media_id"])
+    return response.no_content()
+
+
+async def receive_media(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Send a picture or film, whole or a part of it (Content-Range: bytes FIRST-LAST/SIZE), again after a cut.
+
+    The address is all that is needed. Pictures (PNG, JPEG, WebP, AVIF) are encoded anew, without metadata.
+    """
+    return await receive_upload.receive(call, MEDIA)
+
+
+async def show_media_upload(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Show which stretches of a picture or film have arrived, each from its first byte to its last."""
+    return await receive_upload.show(call, MEDIA)
+
+
+async def show_media(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Show a picture or film of a product."""
+    store, sha256 = call.context, call.path["sha256"]
+    found = await shown(store.database, call.caller, sha256)
+    caching = SHARED if found.is_public else PRIVATE
+    return await range_response.range_response(
+        store.blobs, call.headers, StoredContent(sha256, found.size, caching, found.media_type, INERT)
+    )
+
+
+_MEDIA_TYPES = (*MEDIA_TYPES.values(), "video/mp4", "video/webm")
+
+ROUTES = (
+    route(
+        "POST",
+        "/products/{id}/media",
+        announce_media,
+        body=NewMedia,
+        answers={201: AnnouncedMedia},
+        refusals=(ProductNotFound, NotYourOrganisation, TooManyMedia),
+        scope=WRITE_PRODUCTS,
+        writes=True,
+        secret=True,
+    ),
+    route(
+        "DELETE",
+        "/products/{id}/media/{media_id}",
+        delete_media,
+        answers={204: None},
+        refusals=(ProductNotFound, NotYourOrganisation, MediaNotFound),
+        scope=WRITE_PRODUCTS,
+        writes=True,
+    ),
+    route(
+        "PUT",
+        "/media/uploads/{token}",
+        receive_media,
+        answers={201: Media, 204: None},
+        refusals=(UploadNotFound, UnsupportedImage, UnsupportedVideo, TooManyParts, StorageFull, Unavailable),
+        streams=True,
+        reads=("Content-Range",),
+        sends={204: ("Upload-Received",)},
+    ),
+    route(
+        "GET",
+        "/media/uploads/{token}",
+        show_media_upload,
+        answers={200: Progress},
+        refusals=(UploadNotFound,),
+    ),
+    route(
+        "GET",
+        "/media/{sha256}",
+        show_media,
+        answers={200: bytes, 206: bytes},
+        refusals=(MediaNotFound, RangeNotSatisfiable),
+        produces=_MEDIA_TYPES,
+        reads=RANGE_READS,
+        sends=RANGE_SENDS,
+        cross_origin=True,
+    ),
+)

@@ -1,0 +1,88 @@
+"""Who may edit what: the caller's own products and releases; other organisations' drafts do not exist."""
+
+from typing import NamedTuple
+
+from countersign.kernel import ids
+from countersign.kernel.database.port import Reader
+from countersign.kernel.errors import NotFound
+from countersign.store.auth.authentication import InsufficientScope
+from countersign.store.auth.callers import Caller
+from countersign.store.catalog import queries as catalog
+from countersign.store.catalog.visibility import ProductNotFound
+
+PRODUCT = """
+    SELECT e.product_id, e.org_id, e.org_slug, e.slug, e.status, p.access, p.updated_at
+    FROM catalog_entry e
+    JOIN product p ON p.id = e.product_id
+    WHERE e.product_id = $1
+"""
+RELEASE = "SELECT id, version, channel, status FROM release WHERE product_id = $1 AND version = $2"
+
+
+class ReleaseNotFound(NotFound):
+    """The product has no release of this version, or the caller may not know of it."""
+
+    resolution = "List the product's releases and use a version from there."
+
+
+class NotYourOrganisation(InsufficientScope):
+    """The product is public, so it may be known, but it belongs to another organisation."""
+
+    resolution = "Use a token of the organisation that owns the product."
+
+
+class OwnedProduct(NamedTuple):
+    """A product of the caller's own organisation."""
+
+    id: str
+    org_id: str
+    org_slug: str
+    slug: str
+    status: str
+    access: str
+    updated_at: int
+
+
+class OwnedRelease(NamedTuple):
+    """A release of a product of the caller's own organisation."""
+
+    product: OwnedProduct
+    id: str
+    version: str
+    channel: str
+    status: str
+
+
+async def owned_product(reader: Reader, caller: Caller, id_or_slug: str, scope: str) -> OwnedProduct:
+    """The product, when the caller may do what `scope` names in its organisation.
+
+    Raises:
+        ProductNotFound: there is none, or it is another organisation's and not public: the same answer.
+        NotYourOrganisation: it is another organisation's and public.
+        InsufficientScope: it is of an organisation in which the caller may only look.
+    """
+    entry = await catalog.entry(reader, id_or_slug, is_id=ids.is_uuid(id_or_slug))
+    if entry is None or (entry.status != "public" and entry.org_id not in caller.orgs):
+        raise ProductNotFound("no product has this id or slug")
+    if entry.org_id not in caller.orgs:
+        raise NotYourOrganisation("the product belongs to another organisation")
+    if entry.org_id not in caller.orgs_allowing(scope):
+        raise InsufficientScope(f"this needs the scope {scope} in the product's organisation")
+    row = await reader.fetch_one(PRODUCT, entry.product_id)
+    if row is None:
+        raise ProductNotFound("no product has this id or slug")
+    return OwnedProduct(*row)
+
+
+async def owned_release(reader: Reader, caller: Caller, id_or_slug: str, version: str, scope: str) -> OwnedRelease:
+    """The release of that version of a product of the caller's organisation.
+
+    Raises:
+        ProductNotFound, NotYourOrganisation, InsufficientScope: as `owned_product`.
+        ReleaseNotFound: the product has no such release.
+    """
+    product = await owned_product(reader, caller, id_or_slug, scope)
+    row = await reader.fetch_one(RELEASE, product.id, version)
+    if row is None:
+        raise ReleaseNotFound("the product has no release of this version")
+    return OwnedRelease(product, *row)

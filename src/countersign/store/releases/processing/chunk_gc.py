@@ -1,0 +1,237 @@
+"""Packs of chunks in the blob store, and the removal of chunks that no build uses."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from countersign.kernel import clock, ids, telemetry
+from countersign.kernel.blobs.port import BlobStore, Part
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Database
+from countersign.kernel.errors import NotFound, Refused
+from countersign.store.context import Store
+from countersign.store.releases import blobs
+from countersign.store.releases.processing.queries import Place
+
+PACK_BYTES = 32 << 20
+WAITING_BATCHES = 2
+TOUCH_EVERY_S = 600
+
+
+class Pack(NamedTuple):
+    """A sealed blob of chunks: its id, digest and size, and where each chunk is in it."""
+
+    id: str
+    sha256: str
+    size: int
+    places: list[Place]
+
+
+class Packing:
+    """Takes frames and seals them in packs of about PACK_BYTES. What was packed and never referred to is removed by
+    the collector after a while, so that a job that ends early leaves nothing to clean up."""
+
+    def __init__(self, store: BlobStore, database: Database) -> None:
+        self._store = store
+        self._database = database
+        self._frames: asyncio.Queue[bytes] = asyncio.Queue(WAITING_BATCHES)
+        self._staging: asyncio.Task[Part] | None = None
+        self._touched_s = clock.monotonic_s()
+        self._begin()
+        self.sealed: list[Pack] = []
+
+    def _begin(self) -> None:
+        self._id = ids.new_uuid()
+        self._size = 0
+        self._places: list[Place] = []
+
+    async def add(self, chunks: Sequence[tuple[str, int, int]], frames: bytes) -> None:
+        """Put chunks into the present pack: name, size and length of the frame of each, and the frames together.
+
+        Raises:
+            StorageFull, Unavailable: the store does not take it.
+        """
+        if not frames:
+            return
+        if self._staging is None:
+            self._staging = asyncio.create_task(self._store.stage(self._id, 0, self._arriving()))
+        for name, size, length in chunks:
+            self._places.append(Place(name, size, self._id, self._size, length))
+            self._size += length
+        await self._put(frames)
+        if self._size >= PACK_BYTES:
+            await self.seal()
+
+    async def seal(self) -> None:
+        """End the present pack, if anything is in it."""
+        if self._staging is None:
+            return
+        await self._put(b"")
+        part = await self._staging
+        self._staging = None
+        await blobs.note_new(self._database, self._store, part.sha256)
+        sha256 = await self._store.seal(self._id, [part], part.length, part.sha256)
+        self.sealed.append(Pack(self._id, sha256, part.length, self._places))
+        await self._store.discard(self._id)
+        await self._hold_on()
+        self._begin()
+
+    async def drop(self) -> None:
+        """Give up the pack that is not sealed yet. What a thread of the store is still writing of it is left to the
+        collector: whatever ended the work is what counts."""
+        if self._staging is not None:
+            self._staging.cancel()
+            with suppress(asyncio.CancelledError, Refused):
+                await self._staging
+            with suppress(Refused):
+                await self._store.discard(self._id)
+
+    async def _put(self, frame: bytes) -> None:
+        """Hand a frame to the store, unless it has failed: then its failure is raised."""
+        staging = self._staging
+        putting = asyncio.ensure_future(self._frames.put(frame))
+        if staging is not None and not putting.done():
+            await asyncio.wait((putting, staging), return_when=asyncio.FIRST_COMPLETED)
+            if staging.done() and not putting.done():
+                putting.cancel()
+                staging.result()
+        await putting
+
+    async def _arriving(self) -> AsyncIterator[bytes]:
+        while frame := await self._frames.get():
+            yield frame
+
+    async def _hold_on(self) -> None:
+        """Keep the collector away from what a long job has sealed and nothing refers to yet."""
+        if clock.monotonic_s() - self._touched_s < TOUCH_EVERY_S and len(self.sealed) > 1:
+            return
+        async with self._database.transaction() as transaction:
+            for pack in self.sealed:
+                await blobs.keep(transaction, pack.sha256, pack.size)
+        self._touched_s = clock.monotonic_s()
+
+
+SPARED_S = 3600
+"""Chunks that were let go of less than this ago stay: a build under way may be about to use them."""
+CHUNKS_AT_ONCE = 500
+PACKS_AT_ONCE = 20
+
+IDLE = """
+    SELECT org_id, id
+    FROM chunk
+    WHERE idle_at < $1
+    ORDER BY idle_at
+    LIMIT $2
+"""
+FORGET_CHUNK = "DELETE FROM chunk WHERE org_id = $1 AND id = $2 AND refs = 0"
+EMPTY_PACKS = """
+    SELECT p.id
+    FROM pack p
+    WHERE p.created_at < $1 AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.pack_id = p.id)
+    ORDER BY p.id
+    LIMIT $2
+"""
+FORGET_PACK = """
+    DELETE FROM pack
+    WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM chunk c WHERE c.pack_id = pack.id)
+"""
+# Of which less than half is used.
+WASTEFUL_PACKS = """
+    SELECT p.id, p.org_id, p.sha256
+    FROM pack p
+    JOIN chunk c ON c.pack_id = p.id
+    WHERE p.unused > 0 AND p.created_at < $1
+    GROUP BY p.id, p.org_id, p.sha256, p.size
+    HAVING sum(c.length) * 2 < p.size
+    ORDER BY p.id
+    LIMIT $2
+"""
+NOTE_WASTE = """
+    UPDATE pack SET unused = unused + 1
+    WHERE id IN (SELECT c.pack_id FROM chunk c WHERE c.org_id = $1 AND c.id = $2)
+"""
+LIVING = "SELECT id, size, start_at, length FROM chunk WHERE pack_id = $1 ORDER BY start_at"
+ADD_PACK = "INSERT INTO pack (id, org_id, sha256, size, unused, created_at) VALUES ($1, $2, $3, $4, 0, $5)"
+MOVE = """
+    UPDATE chunk SET pack_id = $4, start_at = $5, length = $6
+    WHERE org_id = $1 AND id = $2 AND pack_id = $3
+"""
+
+
+class Swept(NamedTuple):
+    """How much was removed or written anew."""
+
+    chunks: int
+    packs: int
+    repacked: int
+
+
+async def sweep(store: Store, *, spared_s: float = SPARED_S) -> Swept:
+    """Remove what nothing uses.
+
+    Raises:
+        Unavailable, StorageFull: database or blob store are away; what was done before stays done.
+    """
+    before = clock.later(clock.now(), seconds=-spared_s)
+    chunks = await _forget_chunks(store, before)
+    packs = await _forget_packs(store, before)
+    return Swept(chunks, packs, await _repack(store, before))
+
+
+async def _forget_chunks(store: Store, before: Instant) -> int:
+    removed = 0
+    while idle := await store.database.fetch(IDLE, before, CHUNKS_AT_ONCE):
+        async with store.database.transaction() as transaction:
+            await transaction.run_many(NOTE_WASTE, [(org_id, name) for org_id, name in idle])
+            await transaction.run_many(FORGET_CHUNK, [(org_id, name) for org_id, name in idle])
+        removed += len(idle)
+    return removed
+
+
+async def _forget_packs(store: Store, before: Instant) -> int:
+    removed = 0
+    while packs := await store.database.scan(EMPTY_PACKS, before, PACKS_AT_ONCE):
+        gone = 0
+        for (pack_id,) in packs:
+            async with store.database.transaction() as transaction:
+                gone += await transaction.run(FORGET_PACK, pack_id)
+        removed += gone
+        if not gone:
+            break
+    return removed
+
+
+async def _repack(store: Store, before: Instant) -> int:
+    done = 0
+    for pack_id, org_id, sha256 in await store.database.scan(WASTEFUL_PACKS, before, PACKS_AT_ONCE):
+        try:
+            await _written_anew(store, pack_id, org_id, sha256)
+        except NotFound:
+            telemetry.logger("processing").error("a pack is gone: verify the artifacts of its builds", pack=sha256)
+        else:
+            done += 1
+    return done
+
+
+async def _written_anew(store: Store, pack_id: str, org_id: str, sha256: str) -> None:
+    """Move the pack's living chunks into a fresh pack. One that is let go of or used meanwhile keeps its row: only the
+    place changes, and only where it was this pack.
+
+    Raises:
+        NotFound: the pack's bytes are gone.
+    """
+    packing = Packing(store.blobs, store.database)
+    try:
+        for name, size, start, length in await store.database.fetch(LIVING, pack_id):
+            pieces = [piece async for piece in store.blobs.read(sha256, start, start + length)]
+            await packing.add([(name, size, length)], b"".join(pieces))
+        await packing.seal()
+    finally:
+        await packing.drop()
+    async with store.database.transaction() as transaction:
+        for pack in packing.sealed:
+            await blobs.keep(transaction, pack.sha256, pack.size)
+            await transaction.run(ADD_PACK, pack.id, org_id, pack.sha256, pack.size, clock.now())
+            places = [(org_id, at.id, pack_id, pack.id, at.start, at.length) for at in pack.places]
+            await transaction.run_many(MOVE, places)

@@ -1,0 +1,206 @@
+"""delta.make: deltas between builds, prepared in advance for the updates that are most likely."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import NotFound, Unavailable
+from countersign.store.context import Store
+from countersign.store.jobs import queries as job_queries
+from countersign.store.jobs.job_types import BACKGROUND, Outcome, Work
+from countersign.store.releases import blobs
+from countersign.store.releases.processing import artifacts, queries, sandboxed_process
+from countersign.store.releases.processing.queries import Artifact, Located
+from countersign.store.releases.processing.schemas import DeltaPayload, Prepared
+from countersign.updates import chunks
+from countersign.updates.deltas import messages
+from countersign.updates.deltas.messages import Delta, Done, Order
+from countersign.updates.manifest import Manifest
+from countersign.updates.wire import Stretches
+
+DELTA_JOB = "delta.make"
+
+WANT = """
+    INSERT INTO delta_pair (from_artifact, to_artifact, state, created_at)
+    VALUES ($1, $2, 'wanted', $3)
+    ON CONFLICT DO NOTHING
+"""
+READY = "UPDATE delta_pair SET state = 'ready' WHERE from_artifact = $1 AND to_artifact = $2 AND state = 'wanted'"
+ADD = """
+    INSERT INTO delta (id, from_artifact, to_artifact, sha256, size, listing, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+"""
+STATE = "SELECT state FROM delta_pair WHERE from_artifact = $1 AND to_artifact = $2"
+OF_PAIR = """
+    SELECT sha256, size, listing
+    FROM delta
+    WHERE from_artifact = $1 AND to_artifact = $2
+    ORDER BY id
+"""
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """What a delta is about: the `old` files it reads and the `files` it makes, by their places in the two manifests,
+    and the memory that applying it takes."""
+
+    old: Stretches
+    files: Stretches
+    memory: int
+
+
+async def want(store: Store, transaction: Transaction, made: Artifact, created_by: str) -> None:
+    """Have updates prepared to the new build from the builds before it in its channel."""
+    earlier = await queries.earlier_builds(transaction, made, made.platform or "", store.settings.delta_history)
+    for from_artifact in earlier:
+        await want_pair(store, transaction, from_artifact, made.id, org_id=made.org_id, created_by=created_by)
+
+
+async def want_pair(
+    store: Store, transaction: Transaction, from_artifact: str, to_artifact: str, *, org_id: str, created_by: str
+) -> None:
+    """Have the update from one build to another prepared, unless that was asked for before."""
+    if await transaction.run(WANT, from_artifact, to_artifact, clock.now()):
+        payload = DeltaPayload(from_artifact, to_artifact)
+        await job_queries.enqueue(
+            transaction, store, DELTA_JOB, payload, org_id=org_id, created_by=created_by, priority=BACKGROUND
+        )
+
+
+async def state(reader: Reader, from_artifact: str, to_artifact: str) -> str | None:
+    """'wanted', 'ready', or None for a pair that nobody asked for."""
+    row = await reader.fetch_one(STATE, from_artifact, to_artifact)
+    return None if row is None else row[0]
+
+
+async def deltas(reader: Reader, from_artifact: str, to_artifact: str) -> list[tuple[str, int, str]]:
+    """The prepared deltas of a pair: digest and size of the blob, and its listing as JSON."""
+    return [
+        (sha256, size, listing) for sha256, size, listing in await reader.fetch(OF_PAIR, from_artifact, to_artifact)
+    ]
+
+
+async def finish(transaction: Transaction, from_artifact: str, to_artifact: str) -> bool:
+    """Mark the pair as prepared; False when it is so already, or a build of it was removed."""
+    return bool(await transaction.run(READY, from_artifact, to_artifact))
+
+
+async def add(
+    transaction: Transaction, from_artifact: str, to_artifact: str, sha256: str, size: int, listed: Listed
+) -> None:
+    """Keep a delta of the pair."""
+    said = msgspec.json.encode(listed).decode()
+    await transaction.run(ADD, ids.new_uuid(), from_artifact, to_artifact, sha256, size, said, clock.now())
+
+
+PROGRAM = "countersign.updates.deltas.program"
+MEBIBYTE = 1 << 20
+
+
+class Kept(NamedTuple):
+    """A delta whose blob is sealed."""
+
+    sha256: str
+    size: int
+    listed: Listed
+
+
+class BuildGone(NotFound):
+    """A build that an update was wanted for is not there any more."""
+
+    resolution = "Nothing is to be done: the update is not needed."
+
+
+async def make(store: Store, work: Work[DeltaPayload]) -> Outcome:
+    """Make the deltas of a pair, and keep them with the pair; made before, nothing changes.
+
+    Raises:
+        BuildGone: one of the builds was removed.
+        WorkerDied: it took too much memory or time.
+    """
+    pair = work.payload.from_artifact, work.payload.to_artifact
+    old, new = await _side(store, pair[0]), await _side(store, pair[1])
+    kept = await _made(store, work, old, new)
+    result = Prepared(*pair, len(kept), sum(each.size for each in kept))
+
+    async def commit(transaction: Transaction) -> None:
+        if await finish(transaction, *pair):
+            for each in kept:
+                await blobs.keep(transaction, each.sha256, each.size)
+                if await store.blobs.size(each.sha256) != each.size:
+                    raise Unavailable("a delta that was just stored is gone again")
+                await add(transaction, *pair, each.sha256, each.size, each.listed)
+
+    return Outcome(result, commit)
+
+
+class _Side(NamedTuple):
+    """One of the two builds: its manifest, and where its chunks lie."""
+
+    described: Manifest
+    located: dict[str, Located]
+
+
+async def _side(store: Store, artifact_id: str) -> _Side:
+    build = await queries.build(store.database, artifact_id)
+    if build is None:
+        raise BuildGone("a build of the update was removed")
+    described = await artifacts.read_manifest(store, build)
+    found = await queries.located(store.database, build.org_id, [chunk.id for chunk in described.chunks])
+    return _Side(described, {each.id: each for each in found})
+
+
+async def _made(store: Store, work: Work[DeltaPayload], old: _Side, new: _Side) -> list[Kept]:
+    """Every delta that is at least a tenth smaller than the chunks that would do instead."""
+    settings = store.settings
+    order = Order(
+        old.described.files,
+        new.described.files,
+        settings.delta_group_mib * MEBIBYTE,
+        settings.job_memory_mib * MEBIBYTE,
+        settings.job_seconds,
+    )
+    kept: list[Kept] = []
+    told = 0.0
+    async with sandboxed_process.started(PROGRAM) as process:
+        await process.say(msgspec.msgpack.encode(order))
+        while not isinstance(record := messages.decode(await process.hear()), Done):
+            if isinstance(record, Delta):
+                if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
+                    listed = Listed(record.old, record.files, record.memory)
+                    digest = await blobs.seal_whole(store.database, store.blobs, record.blob)
+                    kept.append(Kept(digest, len(record.blob), listed))
+                continue
+            side = new if record.is_new else old
+            await process.say(await _contents(store, side, record.place))
+            told += (1 - told) / 100
+            await work.progress(told)
+    return kept
+
+
+async def _contents(store: Store, side: _Side, place: int) -> bytes:
+    """A file of the build, put together from its chunks.
+
+    Raises:
+        Unavailable: a chunk is not stored.
+        ChunkDamaged: a pack was changed.
+    """
+    out = bytearray()
+    for position in side.described.files[place].chunks:
+        chunk = side.described.chunks[position]
+        at = side.located.get(chunk.id)
+        if at is None:
+            raise Unavailable(f"the chunk {chunk.id} is not stored: process its artifact again")
+        frame = b"".join([piece async for piece in store.blobs.read(at.pack_sha256, at.start, at.start + at.length)])
+        out += chunks.decompress(frame, at.size, at.id)
+    return bytes(out)
+
+
+def _size_in_chunks(made: Delta, old: _Side, new: _Side) -> int:
+    """What the delta's files would take to fetch by their chunks, for whoever has the old build."""
+    wanted: set[str] = set()
+    for start, stop in made.files:
+        for file in new.described.files[start:stop]:
+            wanted.update(new.described.chunks[position].id for position in file.chunks)
+    return sum(new.located[name].length for name in wanted - old.located.keys() if name in new.located)

@@ -1,0 +1,93 @@
+"""DELETE /products/{id}/releases/{version}: removes a draft release, its files, their builds and deltas."""
+
+from dataclasses import dataclass, field
+
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.http import response
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Nothing, route
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.catalog.visibility import ProductNotFound
+from countersign.store.context import Store
+from countersign.store.releases import artifacts as files
+from countersign.store.releases import publishing
+from countersign.store.releases.permissions import (
+    NotYourOrganisation,
+    OwnedRelease,
+    ReleaseNotFound,
+    owned_release,
+)
+from countersign.store.releases.processing import artifacts, queries
+from countersign.store.releases.processing.queries import Build
+from countersign.store.releases.publishing import AlreadyPublished, JustChanged
+
+OF_RELEASE = "SELECT artifact_id FROM build WHERE release_id = $1 ORDER BY artifact_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The builds of a release, with the names of their chunks."""
+
+    builds: list[tuple[Build, list[str]]] = field(default_factory=list[tuple[Build, list[str]]])
+
+
+async def built(store: Store, release_id: str) -> Built:
+    """The release's builds, read before anything is locked."""
+    found: list[tuple[Build, list[str]]] = []
+    for artifact_id in await _built(store.database, release_id):
+        build = await queries.build(store.database, artifact_id)
+        if build is not None:
+            found.append((build, await artifacts.chunk_names(store, build)))
+    return Built(found)
+
+
+async def remove(transaction: Transaction, release: OwnedRelease, known: Built) -> None:
+    """Remove the draft with everything it has.
+
+    Raises:
+        AlreadyPublished: it is no draft (any more).
+        JustChanged: a file was processed at the same moment; the same call can be made again.
+    """
+    await publishing.require_draft(transaction, release)
+    for build, names in known.builds:
+        await queries.drop_build(transaction, build, names)
+    if await _built(transaction, release.id):
+        raise publishing.JustChanged("a file of the release was processed at the same moment")
+    await files.remove_all(transaction, release.id)
+    await publishing.remove(transaction, release)
+
+
+async def _built(reader: Reader, release_id: str) -> list[str]:
+    return [artifact_id for (artifact_id,) in await reader.fetch(OF_RELEASE, release_id)]
+
+
+WRITE_RELEASES = "write:releases"
+
+
+async def _builds(call: StoreRequest[Nothing, Nothing]) -> Built:
+    database, path = call.context.database, call.path
+    release = await owned_release(database, call.caller, path["id"], path["version"], WRITE_RELEASES)
+    return await built(call.context, release.id) if release.status == "draft" else Built()
+
+
+async def remove_draft(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Remove a draft release with its files; what others do not share of them is freed after a while."""
+    path = call.path
+    release = await owned_release(call.transaction, call.caller, path["id"], path["version"], WRITE_RELEASES)
+    known = call.prepared if isinstance(call.prepared, Built) else Built()
+    await remove(call.transaction, release, known)
+    return response.no_content()
+
+
+ROUTES = (
+    route(
+        "DELETE",
+        "/products/{id}/releases/{version}",
+        remove_draft,
+        prepare=_builds,
+        answers={204: None},
+        refusals=(ProductNotFound, NotYourOrganisation, ReleaseNotFound, AlreadyPublished, JustChanged),
+        scope=WRITE_RELEASES,
+        writes=True,
+    ),
+)

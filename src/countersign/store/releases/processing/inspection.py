@@ -1,0 +1,253 @@
+"""archive.extract and artifact.verify: the entries of an artifact, and whether stored bytes match the signature."""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import blake3
+import msgspec
+
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.kernel.errors import NotFound
+from countersign.store.context import Store
+from countersign.store.jobs.job_types import Outcome, Work
+from countersign.store.releases.processing import artifacts, queries, sandboxed_process
+from countersign.store.releases.processing.queries import Artifact, Build, Located
+from countersign.store.releases.processing.schemas import (
+    ExtractPayload,
+    ListedEntry,
+    Listing,
+    Verified,
+    VerifyPayload,
+    Wound,
+)
+from countersign.updates import chunks
+from countersign.updates.chunks import ChunkDamaged
+from countersign.updates.envelope import SignatureRefused
+from countersign.updates.ingest.records import At, Ended, Found
+from countersign.updates.manifest import Manifest
+
+DIGEST_BYTES = 32
+_PIECE = 8 << 20
+
+
+def changed_stretches(path: Path, artifact: Artifact, build: Build | None) -> list[tuple[int, int]]:
+    """Where the file's bytes are not those of the artifact: offset and length of each stretch.
+
+    With a build its block digests tell the places; without one the whole file is right or wrong.
+    """
+    with path.open("rb") as stored:
+        length = os.fstat(stored.fileno()).st_size
+        if build is None:
+            is_same = length == artifact.size and _sha256(stored.fileno(), length) == artifact.sha256
+            return [] if is_same else [(0, artifact.size)]
+        found = [
+            (start, min(build.block_size, artifact.size - start))
+            for number, start in enumerate(range(0, artifact.size, build.block_size))
+            if _block(stored.fileno(), start, build.block_size) != _recorded(build, number)
+        ]
+    if length > artifact.size:
+        found.append((artifact.size, length - artifact.size))
+    return found
+
+
+def damaged_chunks(path: Path, located: Sequence[Located]) -> list[Located]:
+    """Those of a pack's chunks whose frames do not hold them."""
+    damaged: list[Located] = []
+    with path.open("rb") as pack:
+        for each in located:
+            try:
+                chunks.decompress(os.pread(pack.fileno(), each.length, each.start), each.size, each.id)
+            except ChunkDamaged:
+                damaged.append(each)
+    return damaged
+
+
+def _recorded(build: Build, number: int) -> bytes:
+    return bytes(build.blocks[number * DIGEST_BYTES : (number + 1) * DIGEST_BYTES])
+
+
+def _block(fd: int, start: int, size: int) -> bytes:
+    hasher = blake3.blake3(max_threads=blake3.blake3.AUTO)
+    for place in range(start, start + size, _PIECE):
+        hasher.update(os.pread(fd, min(_PIECE, start + size - place), place))
+    return hasher.digest()
+
+
+def _sha256(fd: int, length: int) -> str:
+    digest = hashlib.sha256()
+    for place in range(0, length, _PIECE):
+        digest.update(os.pread(fd, _PIECE, place))
+    return digest.hexdigest()
+
+
+LISTED_BYTES = 1 << 20
+"""Of entries in one result: results are kept, and shown many at a time."""
+
+
+async def extract(store: Store, work: Work[ExtractPayload]) -> Outcome:
+    """List the archive's entries.
+
+    Raises:
+        ArtifactGone: the artifact is not there (any more).
+        ArchiveRefused, ArchiveUnknown: it breaks a rule of safe reading, or is no archive.
+    """
+    wanted = work.payload
+    artifact = await artifacts.ready(store.database, wanted.artifact_id)
+    path = await store.blobs.file(artifact.sha256, work.scratch)
+    listing = Listing(artifact.id, 0, 0, 0, [], None)
+    page = _Page(wanted.offset, wanted.offset + wanted.limit)
+    async with sandboxed_process.reading(store.settings, path, artifact.filename, chunks=False, plain=False) as reading:
+        while not isinstance(record := await reading.next(), Ended):
+            if isinstance(record, Found):
+                _count(listing, record, page)
+            elif isinstance(record, At):
+                await work.progress(min(record.position / max(artifact.size, 1), 1.0))
+    if listing.total > wanted.offset + len(listing.entries):
+        listing.next_offset = wanted.offset + len(listing.entries)
+    return Outcome(listing)
+
+
+@dataclass
+class _Page:
+    """Which entries are listed, by number, and how many more bytes of them."""
+
+    start: int
+    stop: int
+    room: int = LISTED_BYTES
+
+
+def _count(listing: Listing, found: Found, page: _Page) -> None:
+    if page.start <= listing.total < page.stop:
+        entry = _listed(found)
+        page.room -= len(msgspec.json.encode(entry))
+        if page.room >= 0:
+            listing.entries.append(entry)
+        else:
+            page.stop = listing.total
+    listing.total += 1
+    if found.kind == "file":
+        listing.files += 1
+        listing.size += found.size
+
+
+def _listed(found: Found) -> ListedEntry:
+    mode = f"{found.mode:04o}"
+    if found.kind == "file":
+        return ListedEntry(found.path, "file", mode, found.size, found.sha256.hex())
+    return ListedEntry(found.path, found.kind, mode, target=found.target or None)
+
+
+MAX_FINDINGS = 1000
+UPLOAD_AGAIN = "Upload the same file again, to any draft release: whole, it takes the place of the stored bytes."
+PROCESS_AGAIN = 'Start build.process with {"again": true}: manifest and chunks are made anew from the artifact.'
+PACK_AGAIN = "Correct what is named, and upload the archive as a new artifact."
+BYTES_SHARE, CHUNKS_SHARE = 0.3, 0.6
+
+
+async def verify(store: Store, work: Work[VerifyPayload]) -> Outcome:
+    """Look at bytes, signature, chunks and archive; done also when something is wrong, which the result tells.
+
+    Raises:
+        ArtifactGone: the artifact is not there (any more).
+    """
+    artifact = await artifacts.ready(store.database, work.payload.artifact_id)
+    build = await queries.build(store.database, artifact.id)
+    verification = Verification(store, work, artifact)
+    path = await verification.look_at_bytes(build)
+    described = None
+    if build is not None:
+        described = await verification.look_at_signature(build)
+        if described is not None:
+            await verification.look_at_chunks(build, described)
+    if path is not None:
+        await verification.look_at_archive(path, described)
+    return Outcome(verification.result)
+
+
+class Verification:
+    """One verification: what was looked at, and what was found so far."""
+
+    def __init__(self, store: Store, work: Work[VerifyPayload], artifact: Artifact) -> None:
+        self._store = store
+        self._work = work
+        self._artifact = artifact
+        self.result = Verified(artifact.id, True, [], [], 0)
+
+    async def look_at_bytes(self, build: Build | None) -> Path | None:
+        """The artifact's own bytes against their digests; None when there are none to go on with."""
+        self.result.checked.append("bytes")
+        artifact = self._artifact
+        try:
+            path = await self._store.blobs.file(artifact.sha256, self._work.scratch)
+        except NotFound:
+            self._found(Wound("artifact", "the stored bytes are gone", UPLOAD_AGAIN, offset=0, length=artifact.size))
+            return None
+        for offset, length in await asyncio.to_thread(changed_stretches, path, artifact, build):
+            self._found(Wound("artifact", "the stored bytes were changed", UPLOAD_AGAIN, offset=offset, length=length))
+        await self._work.progress(BYTES_SHARE)
+        return path
+
+    async def look_at_signature(self, build: Build) -> Manifest | None:
+        """The signed manifest; None when it cannot be believed."""
+        self.result.checked.append("signature")
+        try:
+            return await artifacts.read_manifest(self._store, build)
+        except (NotFound, SignatureRefused) as refused:
+            self._found(Wound("manifest", refused.detail, PROCESS_AGAIN))
+            return None
+
+    async def look_at_chunks(self, build: Build, described: Manifest) -> None:
+        """Every stored chunk of the build, pack by pack."""
+        self.result.checked.append("chunks")
+        names = [chunk.id for chunk in described.chunks]
+        located = await queries.located(self._store.database, build.org_id, names)
+        for missing in sorted(set(names) - {each.id for each in located}):
+            self._found(Wound("chunk", f"the chunk {missing} is not stored", PROCESS_AGAIN))
+        packs = [list(pack) for _, pack in groupby(located, key=lambda each: each.pack_sha256)]
+        for number, pack in enumerate(packs, 1):
+            await self._look_at_pack(pack)
+            await self._work.progress(BYTES_SHARE + CHUNKS_SHARE * number / len(packs))
+
+    async def _look_at_pack(self, located: list[Located]) -> None:
+        digest = located[0].pack_sha256
+        try:
+            path = await self._store.blobs.file(digest, self._work.scratch)
+        except NotFound:
+            damaged = located
+        else:
+            damaged = await asyncio.to_thread(damaged_chunks, path, located)
+            if path.parent == self._work.scratch:
+                path.unlink()
+        for each in damaged:
+            detail = f"the chunk {each.id} is damaged in the pack {digest}"
+            self._found(Wound("chunk", detail, PROCESS_AGAIN, offset=each.start, length=each.length))
+
+    async def look_at_archive(self, path: Path, described: Manifest | None) -> None:
+        """What the archive holds, against the rules of safe reading and against the manifest."""
+        self.result.checked.append("archive")
+        recorded = {} if described is None else {file.path: file.sha256 for file in described.files}
+        try:
+            async with sandboxed_process.reading(
+                self._store.settings, path, self._artifact.filename, chunks=False, plain=True
+            ) as reading:
+                while not isinstance(record := await reading.next(), Ended):
+                    if isinstance(record, Found) and record.kind == "file" and described is not None:
+                        self._compare(record, recorded.get(record.path))
+        except (ArchiveRefused, ArchiveUnknown) as refused:
+            self._found(Wound("archive", refused.detail, PACK_AGAIN))
+
+    def _compare(self, found: Found, recorded: str | None) -> None:
+        if recorded != found.sha256.hex():
+            detail = "the file in the archive is not the one in the manifest"
+            self._found(Wound("file", detail, PROCESS_AGAIN, path=found.path, offset=0, length=found.size))
+
+    def _found(self, wound: Wound) -> None:
+        self.result.ok = False
+        self.result.wounds += 1
+        if len(self.result.findings) < MAX_FINDINGS:
+            self.result.findings.append(wound)

@@ -1,0 +1,276 @@
+"""build.process: an artifact becomes a build, with its tree, its chunks and a signed manifest."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from countersign.archives.limits import Limits, limits_of
+from countersign.kernel import clock
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.errors import NotFound, Refused, Unavailable
+from countersign.store import signing_keys
+from countersign.store.context import Store
+from countersign.store.jobs.job_types import Outcome, Work
+from countersign.store.releases import blobs
+from countersign.store.releases.processing import artifacts, deltas, queries, sandboxed_process, sbom
+from countersign.store.releases.processing.chunk_gc import Pack, Packing
+from countersign.store.releases.processing.queries import Artifact, Build, Place
+from countersign.store.releases.processing.sandboxed_process import Reading
+from countersign.store.releases.processing.schemas import Processed, ProcessPayload
+from countersign.updates import envelope, manifest
+from countersign.updates.envelope import SignatureRefused, SigningKey
+from countersign.updates.ingest.records import Asked, At, Ended, Found, Frames, Noted, Record
+from countersign.updates.install.admission import ManifestRefused, admit
+from countersign.updates.manifest import Chunk, File, Link, Manifest
+
+READING_SHARE = 0.95
+"""How much of the work reading is; the rest is signing and keeping what was read."""
+
+Told: TypeAlias = Callable[[float], Awaitable[None]]
+"""Told how much of the whole is done, 0 to 1."""
+
+
+class ArtifactDamaged(Refused):
+    """What is stored of an artifact is not what was uploaded."""
+
+    status = 422
+    code = "artifact_damaged"
+    title = "Artifact damaged"
+    resolution = "Upload the same file again, to any draft release: whole, it takes the place of the stored bytes."
+
+
+@dataclass
+class Contents:
+    """What an artifact holds: its entries and the small files that say what it consists of, the places of its chunks
+    by name, the packs that were made for it."""
+
+    entries: list[Found] = field(default_factory=list[Found])
+    notes: list[Noted] = field(default_factory=list[Noted])
+    places: dict[str, Place] = field(default_factory=dict[str, Place])
+    packs: list[Pack] = field(default_factory=list[Pack])
+    blocks: Ended = field(default_factory=lambda: Ended(b"", 1, []))
+
+
+class Ingest:
+    """One artifact being taken in. `again` stores every chunk anew, for when what is stored was damaged."""
+
+    def __init__(
+        self, store: Store, artifact: Artifact, told: Callable[[float], Awaitable[None]], *, again: bool
+    ) -> None:
+        self._store = store
+        self._artifact = artifact
+        self._told = told
+        self._again = again
+        self._packing = Packing(store.blobs, store.database)
+        self._contents = Contents()
+
+    async def run(self, path: Path) -> Contents:
+        """Read the file to its end.
+
+        Raises:
+            ArchiveRefused: it breaks a rule of safe reading.
+            ArchiveUnknown: it is no archive.
+            ArtifactDamaged: its stored bytes were changed.
+            WorkerDied, Unavailable, StorageFull: it could not be read, or nothing be stored.
+        """
+        try:
+            async with sandboxed_process.reading(
+                self._store.settings, path, self._artifact.filename, chunks=True, plain=True
+            ) as reading:
+                while not isinstance(record := await reading.next(), Ended):
+                    await self._take(reading, record)
+            if record.sha256.hex() != self._artifact.sha256:
+                raise ArtifactDamaged("the stored bytes are not those that were uploaded")
+            self._contents.blocks = record
+            await self._packing.seal()
+        finally:
+            await self._packing.drop()
+        self._contents.packs = self._packing.sealed
+        for pack in self._packing.sealed:
+            self._contents.places.update({place.id: place for place in pack.places})
+        return self._contents
+
+    async def _take(self, reading: Reading, record: Record) -> None:
+        match record:
+            case Found():
+                self._contents.entries.append(record)
+            case Asked():
+                await reading.answer(await self._wanted([name.hex() for name in record.ids]))
+            case Frames():
+                told = [(name.hex(), size, length) for name, size, length in record.chunks]
+                await self._packing.add(told, record.frames)
+            case Noted():
+                self._contents.notes.append(record)
+            case At():
+                await self._told(min(record.position / max(self._artifact.size, 1), 1.0) * READING_SHARE)
+            case _:
+                raise LookupError(f"an unexpected record: {type(record).__name__}")
+
+    async def _wanted(self, names: list[str]) -> bytes:
+        known: list[Place] = []
+        if not self._again:
+            known = await queries.known_chunks(self._store.database, self._artifact.org_id, names)
+        self._contents.places.update({place.id: place for place in known})
+        return bytes(name not in self._contents.places for name in names)
+
+
+MAX_SHOWN = 50
+MAX_MANIFEST_BYTES = 160 << 20
+"""In its envelope this is as much as a client takes for one answer."""
+
+
+async def process(store: Store, work: Work[ProcessPayload]) -> Outcome:
+    """Make the build, or tell what was made before.
+
+    Raises:
+        ArtifactGone: the artifact is not there (any more).
+        ArchiveRefused: it breaks a rule of safe reading.
+        ManifestRefused: no client would install it.
+    """
+    artifact = await artifacts.ready(store.database, work.payload.artifact_id)
+    before = await queries.build(store.database, artifact.id)
+    if before is not None and not work.payload.again:
+        return Outcome(msgspec.json.decode(before.summary, type=Processed))
+    path = await store.blobs.file(artifact.sha256, work.scratch)
+    contents = await Ingest(store, artifact, work.progress, again=work.payload.again).run(path)
+    return await _kept(store, work, artifact, contents, before)
+
+
+async def _kept(
+    store: Store, work: Work[ProcessPayload], artifact: Artifact, contents: Contents, before: Build | None
+) -> Outcome:
+    # In threads: a manifest of many files takes seconds, in which the leases of other jobs are renewed.
+    described, payload = await asyncio.to_thread(_described, artifact, contents, limits_of(store.settings))
+    said = await asyncio.to_thread(_signed, payload, await signing_keys.current(store, artifact.org_id))
+    envelope_sha256 = await blobs.seal_whole(store.database, store.blobs, said)
+    bill = await asyncio.to_thread(sbom.document, artifact.product, artifact.version, contents.notes)
+    summary = _summary(artifact, described, payload, contents, 0 if bill is None else bill[1])
+    made = Build(
+        artifact.id,
+        artifact.org_id,
+        artifact.product_id,
+        artifact.release_id,
+        artifact.platform or "",
+        summary.manifest_sha256,
+        envelope_sha256,
+        summary.files,
+        summary.size,
+        msgspec.json.encode(summary).decode(),
+        None if bill is None else bill[0],
+        contents.blocks.block_size,
+        b"".join(contents.blocks.blocks),
+    )
+    replaced = None if before is None else (before, await _names(store, before, contents))
+
+    async def commit(transaction: Transaction) -> None:
+        if replaced is not None:
+            await queries.drop_build(transaction, *replaced)
+        if not await queries.add_build(transaction, made):
+            raise Unavailable("the same artifact was processed at the same moment")
+        await blobs.keep(transaction, envelope_sha256, len(said))
+        await _keep_chunks(store, transaction, artifact.org_id, contents, moves=replaced is not None)
+        await deltas.want(store, transaction, artifact, work.created_by)
+
+    return Outcome(summary, commit)
+
+
+async def _names(store: Store, before: Build, contents: Contents) -> list[str]:
+    """The chunks that the build before uses. Where its manifest is lost, those of its artifact as they were just cut:
+    it is the same bytes."""
+    try:
+        return await artifacts.chunk_names(store, before)
+    except (NotFound, SignatureRefused):
+        return list(contents.places)
+
+
+async def _keep_chunks(store: Store, transaction: Transaction, org_id: str, contents: Contents, *, moves: bool) -> None:
+    """Keep the packs and count a use of every chunk.
+
+    Raises:
+        Unavailable: the collector took a pack that nothing referred to yet; the work is done again.
+    """
+    for pack in contents.packs:
+        await blobs.keep(transaction, pack.sha256, pack.size)
+        if await store.blobs.size(pack.sha256) != pack.size:
+            raise Unavailable("chunks that were just stored are gone again")
+        await queries.add_pack(transaction, pack.id, org_id, pack.sha256, pack.size)
+    await queries.use_chunks(transaction, org_id, contents.places.values())
+    if moves:
+        await queries.move_chunks(transaction, org_id, [place for pack in contents.packs for place in pack.places])
+
+
+def _described(artifact: Artifact, contents: Contents, limits: Limits) -> tuple[Manifest, bytes]:
+    """The manifest, and its payload.
+
+    Raises:
+        ManifestRefused: no client would install it.
+    """
+    described = _manifest(artifact, contents)
+    # What is signed was told by a process that read a stranger's bytes.
+    admit(described, limits)
+    payload = manifest.encode(described)
+    if len(payload) > MAX_MANIFEST_BYTES:
+        raise ManifestRefused(f"the manifest would have {len(payload)} bytes, and {MAX_MANIFEST_BYTES} are the most")
+    return described, payload
+
+
+def _signed(payload: bytes, key: SigningKey) -> bytes:
+    """The envelope of the payload, as it is kept."""
+    return msgspec.json.encode(envelope.sign(manifest.PAYLOAD_TYPE, payload, key))
+
+
+def _manifest(artifact: Artifact, contents: Contents) -> Manifest:
+    entries = sorted(contents.entries, key=lambda found: found.path.encode())
+    numbers: dict[bytes, int] = {}
+    listed: list[Chunk] = []
+    files: list[File] = []
+    for found in entries:
+        if found.kind == "file":
+            for name, size in found.chunks:
+                if name not in numbers:
+                    numbers[name] = len(listed)
+                    listed.append(Chunk(name.hex(), size))
+            positions = [numbers[name] for name, _ in found.chunks]
+            files.append(File(found.path, found.mode, found.size, found.sha256.hex(), found.blake3.hex(), positions))
+    return Manifest(
+        org=artifact.org,
+        product_id=artifact.product_id,
+        product=artifact.product,
+        version=artifact.version,
+        artifact=artifact.filename,
+        artifact_sha256=artifact.sha256,
+        artifact_size=artifact.size,
+        platform=artifact.platform,
+        created_at=clock.rfc3339(clock.now()),
+        files=files,
+        links=[Link(found.path, found.target) for found in entries if found.kind == "link"],
+        folders=_empty_folders(entries),
+        chunks=listed,
+        launch=[found.launch for found in entries if found.launch is not None][:1000],
+    )
+
+
+def _empty_folders(entries: Sequence[Found]) -> list[str]:
+    """Folders that stand in the archive and hold nothing; the others come with what they hold."""
+    holding = {found.path.rpartition("/")[0] for found in entries}
+    return [found.path for found in entries if found.kind == "folder" and found.path not in holding]
+
+
+def _summary(artifact: Artifact, described: Manifest, payload: bytes, contents: Contents, components: int) -> Processed:
+    return Processed(
+        artifact_id=artifact.id,
+        manifest_sha256=manifest.digest(payload),
+        platform=artifact.platform,
+        platforms=sorted({start.platform for start in described.launch if start.platform is not None}),
+        files=len(described.files),
+        size=described.size,
+        chunks=len(described.chunks),
+        new_chunks=sum(len(pack.places) for pack in contents.packs),
+        stored=sum(pack.size for pack in contents.packs),
+        launch=described.launch[:MAX_SHOWN],
+        components=components,
+    )

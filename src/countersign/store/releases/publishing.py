@@ -1,0 +1,328 @@
+"""Changes of products and releases: create, replace, archive, draft, publish, yank, promote."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import Refused, invalid_member
+from countersign.store import events
+from countersign.store.auth.organisations import SlugTaken
+from countersign.store.catalog import projection
+from countersign.store.catalog.schemas import Draft, Release
+from countersign.store.catalog.versions import sort_key
+from countersign.store.releases import queries
+from countersign.store.releases.permissions import OwnedProduct, OwnedRelease
+from countersign.store.releases.queries import ReleaseFile
+from countersign.store.releases.schemas import NewRelease, ProductWrite, ReleaseUpdate
+
+
+class StillEntitled(Refused):
+    """Somebody owns the product, so it cannot be archived."""
+
+    status = 409
+    code = "product_entitled"
+    title = "Product is owned"
+    resolution = "Revoke the entitlements first, or set the status to draft to take it off the catalog."
+
+
+def check(body: ProductWrite) -> None:
+    """What a struct cannot say.
+
+    Raises:
+        InvalidRequest: platforms or tags repeat themselves, or the slug has the shape of an id.
+    """
+    if len(set(body.platforms)) != len(body.platforms):
+        raise invalid_member("/platforms", "names a platform twice")
+    if len(set(body.tags)) != len(body.tags):
+        raise invalid_member("/tags", "names a tag twice")
+    if ids.is_uuid(body.slug):
+        raise invalid_member("/slug", "must not have the shape of an id")
+
+
+async def create(transaction: Transaction, org_id: str, body: ProductWrite, product_id: str | None = None) -> str:
+    """A new product of the organisation, a draft unless its status says otherwise; its id.
+
+    Raises:
+        InvalidRequest: as `check`.
+        SlugTaken: another product has the slug.
+    """
+    check(body)
+    made = product_id or ids.new_uuid()
+    if not await queries.insert_product(transaction, made, org_id, body, body.status or "draft", clock.now()):
+        raise SlugTaken("the slug is taken")
+    await projection.refresh(transaction, made)
+    return made
+
+
+async def replace(transaction: Transaction, product: OwnedProduct, body: ProductWrite) -> None:
+    """Replace all writable members; a status that is left out stays.
+
+    Raises:
+        InvalidRequest: as `check`.
+        SlugTaken: another product has the slug.
+        StillEntitled: it would archive a product that somebody owns.
+    """
+    check(body)
+    status = body.status or product.status
+    if status == "archived" and product.status != "archived":
+        await _require_unowned(transaction, product.id)
+    if not await queries.replace_product(transaction, product.id, body, status, clock.now()):
+        raise SlugTaken("the slug is taken")
+    await projection.refresh(transaction, product.id)
+
+
+async def archive(transaction: Transaction, product: OwnedProduct) -> None:
+    """Take the product out of the catalog for good; archiving twice is fine.
+
+    Raises:
+        StillEntitled: somebody owns it.
+    """
+    await _require_unowned(transaction, product.id)
+    await transaction.run(queries.SET_STATUS, product.id, "archived", clock.now())
+    await projection.refresh(transaction, product.id)
+
+
+async def lock(transaction: Transaction, product_id: str) -> None:
+    """Hold the product's row until the transaction ends, so that what is read of it stays true."""
+    await transaction.run(queries.LOCK_PRODUCT, product_id)
+
+
+async def _require_unowned(transaction: Transaction, product_id: str) -> None:
+    await lock(transaction, product_id)
+    if await queries.is_entitled(transaction, product_id):
+        raise StillEntitled("a customer owns this product")
+
+
+MAX_NAMED = 5
+"""Files that an error names."""
+
+
+class ReleaseExists(Refused):
+    """The product has a release of this version."""
+
+    status = 409
+    code = "release_exists"
+    title = "Release exists"
+    resolution = "Use the existing release, or choose another version."
+
+
+class NotPublished(Refused):
+    """Only a published release can be yanked or promoted."""
+
+    status = 409
+    code = "release_not_published"
+    title = "Release not published"
+    resolution = "Publish the release first."
+
+
+class Yanked(Refused):
+    """A yanked release stays yanked."""
+
+    status = 409
+    code = "release_yanked"
+    title = "Release yanked"
+    resolution = "Draft a release with a new version."
+
+
+class Incomplete(Refused):
+    """A file of the release was announced but has not arrived whole."""
+
+    status = 409
+    code = "upload_incomplete"
+    title = "Upload incomplete"
+    resolution = "Finish the upload, or announce the file again, then publish."
+
+
+class ReleaseIncomplete(Refused):
+    """The release has no accepted build for a platform that it has files for, or no build at all."""
+
+    status = 409
+    code = "release_incomplete"
+    title = "Release incomplete"
+    resolution = (
+        "Have each file processed with POST /api/v1/jobs (type build.process), and replace what is refused; or set "
+        "notes_only for a release without files."
+    )
+
+
+class AlreadyPublished(Refused):
+    """A release that was published stays, for those who have it."""
+
+    status = 409
+    code = "release_published"
+    title = "Release published"
+    resolution = "Yank the release with a reason instead."
+
+
+class JustChanged(Refused):
+    """The release was changed by somebody else at the same moment."""
+
+    status = 409
+    code = "release_just_changed"
+    title = "Release just changed"
+    resolution = "Send the same request again."
+
+
+async def draft(transaction: Transaction, product: OwnedProduct, body: NewRelease) -> str:
+    """A new draft release of the product; its id.
+
+    Raises:
+        ReleaseExists: there is one of this version, whatever its status.
+    """
+    release_id = ids.new_uuid()
+    written = await transaction.run(
+        queries.INSERT_RELEASE,
+        release_id,
+        product.id,
+        body.version,
+        sort_key(body.version),
+        body.channel,
+        body.notes,
+        clock.now(),
+        int(body.notes_only),
+    )
+    if not written:
+        raise ReleaseExists(f"there is a release {body.version}")
+    return release_id
+
+
+async def update(transaction: Transaction, release: OwnedRelease, body: ReleaseUpdate) -> None:
+    """Change notes, channel and `notes_only`; what is left out stays. Each condition is in the statement that changes
+    the row, so that a publication at the same moment cannot pass between them.
+
+    Raises:
+        Yanked: a yanked release does not move to another channel.
+        AlreadyPublished: `notes_only` of a published release does not change.
+    """
+    if not isinstance(body.notes, msgspec.UnsetType):
+        await transaction.run(queries.SET_NOTES, release.id, body.notes)
+    if not isinstance(body.channel, msgspec.UnsetType):
+        await _move(transaction, release, body.channel)
+    if not isinstance(body.notes_only, msgspec.UnsetType):
+        written = await transaction.run(queries.SET_NOTES_ONLY, release.id, int(body.notes_only))
+        if not written:
+            raise AlreadyPublished(
+                f"the release {release.version} was published, and notes_only changes on a draft alone",
+                resolution="Leave notes_only out, or draft a release with a new version.",
+            )
+    await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def publish(transaction: Transaction, release: OwnedRelease) -> None:
+    """Make a draft public, and with the first one its product too; publishing twice is fine.
+
+    Raises:
+        Yanked: it was published and taken back.
+        Incomplete: one of its files is still arriving.
+        ReleaseIncomplete: it is not for notes only, and a build is missing.
+    """
+    if release.status == "yanked":
+        raise Yanked("a yanked release cannot be published again")
+    if await transaction.run(queries.TAKE_DRAFT, release.id):
+        unfinished = await queries.unfinished_artifact(transaction, release.id)
+        if unfinished is not None:
+            raise Incomplete(f"the file {unfinished} has not arrived whole")
+        await _require_builds(transaction, release)
+    if await mark_published(transaction, release.id):
+        if release.product.status == "draft":
+            await transaction.run(queries.SET_STATUS, release.product.id, "public", clock.now())
+        await events.release_published(transaction, release.product.org_id, release.product.id, release.version)
+    await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def _require_builds(reader: Reader, release: OwnedRelease) -> None:
+    files = await queries.files(reader, release.id)
+    if await queries.is_notes_only(reader, release.id):
+        if files:
+            raise ReleaseIncomplete(f"the release {release.version} is for notes only, and has {len(files)} files")
+        return
+    if not files:
+        raise ReleaseIncomplete(f"the release {release.version} has no file")
+    missing = _without_build(files)
+    if missing:
+        names = ", ".join(missing[:MAX_NAMED])
+        more = f" and {len(missing) - MAX_NAMED} more" if len(missing) > MAX_NAMED else ""
+        raise ReleaseIncomplete(f"no build was made of {names}{more}: not processed yet, or refused")
+
+
+def _without_build(files: Sequence[ReleaseFile]) -> list[str]:
+    """The names of the files that keep a release from being published: those of a platform without any build; all of
+    them where there is no build at all."""
+    built = {each.platform for each in files if each.is_built}
+    needed = {each.platform for each in files} - {None} if built else {each.platform for each in files}
+    return [each.filename for each in files if each.platform in needed - built]
+
+
+async def mark_published(transaction: Transaction, release_id: str) -> bool:
+    """Publish the draft without showing it in the catalog yet; False when it is no draft."""
+    return bool(await transaction.run(queries.PUBLISH, release_id, clock.now()))
+
+
+async def yank(transaction: Transaction, release: OwnedRelease, reason: str) -> None:
+    """Take a published release back: the entitled keep it, marked with the reason. Yanking twice is fine.
+
+    Raises:
+        NotPublished: it is a draft.
+    """
+    if release.status == "draft":
+        raise NotPublished("a draft cannot be yanked")
+    if await transaction.run(queries.YANK, release.id, reason):
+        await events.release_yanked(transaction, release.product.org_id, release.product.id, release.version)
+    await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def promote(transaction: Transaction, release: OwnedRelease, channel: str) -> None:
+    """Move a published release to another channel; its files stay where they are.
+
+    Raises:
+        NotPublished: it is a draft.
+        Yanked: it was taken back.
+    """
+    if release.status == "draft":
+        raise NotPublished("a draft cannot be promoted; change its channel instead")
+    if release.status == "yanked":
+        raise Yanked("a yanked release cannot be promoted")
+    await _move(transaction, release, channel)
+    await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def _move(transaction: Transaction, release: OwnedRelease, channel: str) -> None:
+    if not await transaction.run(queries.SET_CHANNEL, release.id, channel):
+        raise Yanked(f"the release {release.version} was yanked, and stays in its channel")
+
+
+async def require_draft(transaction: Transaction, release: OwnedRelease) -> None:
+    """Hold on to a draft until the transaction ends: nobody publishes it meanwhile.
+
+    Raises:
+        AlreadyPublished: it is no draft (any more).
+    """
+    if not await transaction.run(queries.TAKE_DRAFT, release.id):
+        raise AlreadyPublished(f"the release {release.version} was published")
+
+
+async def remove(transaction: Transaction, release: OwnedRelease) -> None:
+    """Remove a draft whose files are removed already."""
+    await transaction.run(queries.DELETE_DRAFT, release.id)
+    await projection.refresh(transaction, release.product.id, reindex=False)
+
+
+async def shown(reader: Reader, release_id: str) -> Release | Draft:
+    """The release as its organisation sees it."""
+    row = await reader.fetch_one(queries.RELEASE, release_id)
+    if row is None:
+        raise LookupError(f"no release {release_id}")
+    version, channel, published_at, notes, status, yank_reason, notes_only = row
+    if published_at is None:
+        return Draft(version=version, channel=channel, notes=notes, status="draft", notes_only=bool(notes_only))
+    return Release(
+        version=version,
+        channel=channel,
+        published_at=clock.rfc3339(published_at),
+        notes=notes,
+        status=status,
+        yank_reason=yank_reason,
+        notes_only=bool(notes_only),
+    )

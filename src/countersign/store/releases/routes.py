@@ -1,0 +1,192 @@
+"""POST, PUT, DELETE /products…, and the life of a release below it."""
+
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.http import response
+from countersign.kernel.http.request import BodyT
+from countersign.kernel.http.response import PreconditionFailed, Response, require_match
+from countersign.kernel.http.routing import Nothing, OneOf, route
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.auth.organisations import SlugTaken, organisation_of
+from countersign.store.catalog import queries as catalog
+from countersign.store.catalog.schemas import Draft, ProductDetail, Release
+from countersign.store.catalog.visibility import ProductNotFound
+from countersign.store.releases import publishing
+from countersign.store.releases.permissions import (
+    NotYourOrganisation,
+    OwnedRelease,
+    ReleaseNotFound,
+    owned_product,
+    owned_release,
+)
+from countersign.store.releases.publishing import (
+    AlreadyPublished,
+    Incomplete,
+    NotPublished,
+    ReleaseExists,
+    ReleaseIncomplete,
+    Yanked,
+)
+from countersign.store.releases.schemas import NewRelease, OrgQuery, ProductWrite, Promotion, ReleaseUpdate, Yank
+
+WRITE_PRODUCTS, WRITE_RELEASES = "write:products", "write:releases"
+
+
+async def create_product(call: StoreRequest[OrgQuery, ProductWrite]) -> Response:
+    """Create a product; a draft until its first release is published."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, WRITE_PRODUCTS)
+    product_id = await publishing.create(call.transaction, org.id, call.body)
+    made = await _detail(call.transaction, product_id)
+    made.status = 201
+    made.headers = (("Location", f"{call.context.base_url}/products/{call.body.slug}"),)
+    return made
+
+
+async def replace_product(call: StoreRequest[Nothing, ProductWrite]) -> Response:
+    """Replace all writable members of a product."""
+    product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
+    await publishing.lock(call.transaction, product.id)
+    current = await _detail(call.transaction, product.id)
+    require_match(call.headers.get("if-match"), current.etag or "")
+    await publishing.replace(call.transaction, product, call.body)
+    return await _detail(call.transaction, product.id)
+
+
+async def archive_product(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Archive a product that nobody owns."""
+    product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_PRODUCTS)
+    await publishing.archive(call.transaction, product)
+    return response.no_content()
+
+
+async def draft_release(call: StoreRequest[Nothing, NewRelease]) -> Response:
+    """Draft a release of a product."""
+    product = await owned_product(call.transaction, call.caller, call.path["id"], WRITE_RELEASES)
+    release_id = await publishing.draft(call.transaction, product, call.body)
+    return response.json(await publishing.shown(call.transaction, release_id), 201)
+
+
+async def update_release(call: StoreRequest[Nothing, ReleaseUpdate]) -> Response:
+    """Change a release's notes or channel, or whether it is for notes only."""
+    release = await _release(call)
+    await publishing.update(call.transaction, release, call.body)
+    return response.json(await publishing.shown(call.transaction, release.id))
+
+
+async def publish_release(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Publish a draft release: it has a build for each platform that it has files for, or is `notes_only`."""
+    release = await _release(call)
+    await publishing.publish(call.transaction, release)
+    return response.json(await publishing.shown(call.transaction, release.id))
+
+
+async def yank_release(call: StoreRequest[Nothing, Yank]) -> Response:
+    """Take a published release back, with a reason."""
+    release = await _release(call)
+    await publishing.yank(call.transaction, release, call.body.reason)
+    return response.json(await publishing.shown(call.transaction, release.id))
+
+
+async def promote_release(call: StoreRequest[Nothing, Promotion]) -> Response:
+    """Move a published release to another channel."""
+    release = await _release(call)
+    await publishing.promote(call.transaction, release, call.body.channel)
+    return response.json(await publishing.shown(call.transaction, release.id))
+
+
+async def _release(call: StoreRequest[Nothing, BodyT]) -> OwnedRelease:
+    return await owned_release(call.transaction, call.caller, call.path["id"], call.path["version"], WRITE_RELEASES)
+
+
+async def _detail(transaction: Transaction, product_id: str) -> Response:
+    found = await catalog.entry(transaction, product_id, is_id=True)
+    if found is None:
+        raise LookupError(f"no catalog entry of {product_id}")
+    return Response(200, found.detail, etag=found.etag)
+
+
+_OF_PRODUCT = (ProductNotFound, NotYourOrganisation)
+_OF_RELEASE = (*_OF_PRODUCT, ReleaseNotFound)
+
+ROUTES = (
+    route(
+        "POST",
+        "/products",
+        create_product,
+        query=OrgQuery,
+        body=ProductWrite,
+        answers={201: ProductDetail},
+        refusals=(SlugTaken,),
+        scope=WRITE_PRODUCTS,
+        writes=True,
+    ),
+    route(
+        "PUT",
+        "/products/{id}",
+        replace_product,
+        body=ProductWrite,
+        answers={200: ProductDetail},
+        refusals=(*_OF_PRODUCT, SlugTaken, PreconditionFailed, publishing.StillEntitled),
+        scope=WRITE_PRODUCTS,
+        writes=True,
+        reads=("If-Match",),
+        sends={200: ("ETag",)},
+    ),
+    route(
+        "DELETE",
+        "/products/{id}",
+        archive_product,
+        answers={204: None},
+        refusals=(*_OF_PRODUCT, publishing.StillEntitled),
+        scope=WRITE_PRODUCTS,
+        writes=True,
+    ),
+    route(
+        "POST",
+        "/products/{id}/releases",
+        draft_release,
+        body=NewRelease,
+        answers={201: Draft},
+        refusals=(*_OF_PRODUCT, ReleaseExists),
+        scope=WRITE_RELEASES,
+        writes=True,
+    ),
+    route(
+        "PUT",
+        "/products/{id}/releases/{version}",
+        update_release,
+        body=ReleaseUpdate,
+        answers={200: OneOf((Release, Draft))},
+        refusals=(*_OF_RELEASE, Yanked, AlreadyPublished),
+        scope=WRITE_RELEASES,
+        writes=True,
+    ),
+    route(
+        "POST",
+        "/products/{id}/releases/{version}/publish",
+        publish_release,
+        answers={200: Release},
+        refusals=(*_OF_RELEASE, Yanked, Incomplete, ReleaseIncomplete),
+        scope=WRITE_RELEASES,
+        writes=True,
+    ),
+    route(
+        "POST",
+        "/products/{id}/releases/{version}/yank",
+        yank_release,
+        body=Yank,
+        answers={200: Release},
+        refusals=(*_OF_RELEASE, NotPublished),
+        scope=WRITE_RELEASES,
+        writes=True,
+    ),
+    route(
+        "POST",
+        "/products/{id}/releases/{version}/promote",
+        promote_release,
+        body=Promotion,
+        answers={200: Release},
+        refusals=(*_OF_RELEASE, NotPublished, Yanked),
+        scope=WRITE_RELEASES,
+        writes=True,
+    ),
+)

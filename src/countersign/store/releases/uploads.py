@@ -1,0 +1,353 @@
+"""Resumable uploads: their table, what each is for, and the rules for file names and byte ranges."""
+
+import unicodedata
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from countersign.kernel import clock, ids
+from countersign.kernel.blobs.port import Part
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import InvalidRequest, NotFound, Refused, invalid_member, invalid_parameter
+from countersign.kernel.http.range_response import ByteRange, content_range
+from countersign.kernel.http.response import Response
+from countersign.kernel.security.secrets import digest, new_secret
+from countersign.store.context import Store
+
+PurposeName: TypeAlias = Literal["artifact", "media"]
+SCOPES: dict[PurposeName, str] = {"artifact": "write:releases", "media": "write:products"}
+"""What an agent or a program has to hold for its uploads to go on."""
+
+INSERT_UPLOAD = """
+    INSERT INTO upload (id, token_hash, org_id, announced_by, purpose, subject_id, size, sha256, created_at, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+"""
+# An address works as long as whoever announced it may still write for the organisation. `person:` and `client:` are
+# followed by the id; after a person's comes the registration or consent, if an agent or a program acted for them, which
+# has to hold the scope still ($4, a pattern).
+BY_ADDRESS = """
+    SELECT id, org_id, purpose, subject_id, size, sha256, finished_at
+    FROM upload
+    WHERE token_hash = $1 AND purpose = $2 AND expires_at > $3
+      AND (EXISTS (
+            SELECT 1 FROM membership m
+            WHERE m.org_id = upload.org_id AND m.role <> 'viewer'
+              AND substr(announced_by, 1, 7 + length(m.person_id)) = 'person:' || m.person_id
+              AND (
+                announced_by = 'person:' || m.person_id
+                OR EXISTS (
+                    SELECT 1 FROM registration r
+                    WHERE r.person_id = m.person_id AND announced_by = 'person:' || m.person_id || ':' || r.id
+                      AND r.status = 'claimed' AND ' ' || r.scopes || ' ' LIKE $4
+                ) OR EXISTS (
+                    SELECT 1 FROM consent c JOIN (
+                        SELECT id, scopes FROM oauth_client UNION ALL SELECT id, scopes FROM dynamic_client
+                    ) o ON o.id = c.client_id
+                    WHERE c.person_id = m.person_id AND announced_by = 'person:' || m.person_id || ':' || c.id
+                      AND ' ' || c.scopes || ' ' LIKE $4 AND ' ' || o.scopes || ' ' LIKE $4
+                )
+              )
+        ) OR EXISTS (
+            SELECT 1 FROM oauth_client c
+            WHERE 'client:' || c.id = announced_by AND c.org_id = upload.org_id
+        ))
+"""
+BY_ID = "SELECT id, org_id, purpose, subject_id, size, sha256, finished_at FROM upload WHERE id = $1"
+# Takes the row: until the transaction ends, nobody else can finish, drop or add to the upload.
+TAKE_OPEN = "UPDATE upload SET finished_at = NULL WHERE id = $1 AND finished_at IS NULL"
+FINISH = "UPDATE upload SET finished_at = $2 WHERE id = $1 AND finished_at IS NULL"
+PARTS = "SELECT start_at, length, sha256 FROM upload_part WHERE upload_id = $1 ORDER BY start_at"
+PUT_PART = """
+    INSERT INTO upload_part (upload_id, start_at, length, sha256)
+    VALUES ($1, $2, $3, $4)
+    ON CONFLICT (upload_id, start_at) DO UPDATE SET length = excluded.length, sha256 = excluded.sha256
+    WHERE excluded.length >= upload_part.length
+"""
+FORGET_PART = "DELETE FROM upload_part WHERE upload_id = $1 AND start_at = $2 AND sha256 = $3"
+FORGET_PARTS = "DELETE FROM upload_part WHERE upload_id = $1"
+FORGET_EVERY_PART = """
+    DELETE FROM upload_part WHERE upload_id IN (SELECT id FROM upload WHERE finished_at IS NULL)
+"""
+DELETE_UPLOAD = "DELETE FROM upload WHERE id = $1"
+TAKE_OF_SUBJECT = "UPDATE upload SET purpose = purpose WHERE subject_id = $1"
+OF_SUBJECT = "SELECT id FROM upload WHERE subject_id = $1"
+EXPIRED = """
+    SELECT id, org_id, purpose, subject_id, size, sha256, finished_at
+    FROM upload
+    WHERE expires_at <= $1
+    ORDER BY expires_at
+    LIMIT $2
+"""
+
+
+class UploadNotFound(NotFound):
+    """The upload address was never given, has expired, or its file was announced again."""
+
+    code = "upload_not_found"
+    resolution = "Announce the file again to get a fresh upload address."
+
+
+class Upload(NamedTuple):
+    """A file on its way: `size` in bytes, `sha256` as it was announced, `subject_id` what it is a file of."""
+
+    id: str
+    org_id: str
+    purpose: PurposeName
+    subject_id: str
+    size: int
+    sha256: str | None
+    finished_at: Instant | None
+
+
+class Address(NamedTuple):
+    """The secret that an upload address ends in, and when that expires."""
+
+    token: str
+    expires_at: Instant
+
+
+async def announce(
+    transaction: Transaction,
+    purpose: PurposeName,
+    subject_id: str,
+    *,
+    org_id: str,
+    announced_by: str,
+    size: int,
+    sha256: str | None,
+    ttl_s: int,
+) -> Address:
+    """A fresh upload of the subject's file. Whoever knows the token may send it, while `announced_by` (a caller's
+    key) may write for the organisation; only a hash of it is kept."""
+    token = new_secret("cup")
+    now = clock.now()
+    expires_at = clock.later(now, seconds=ttl_s)
+    row = (
+        *(ids.new_uuid(), digest(token), org_id, announced_by, purpose, subject_id),
+        *(size, sha256, now, expires_at),
+    )
+    await transaction.run(INSERT_UPLOAD, *row)
+    return Address(token, expires_at)
+
+
+async def by_token(reader: Reader, purpose: PurposeName, token: str) -> Upload:
+    """The upload with this address.
+
+    Raises:
+        UploadNotFound: none for this purpose has it, or it has expired.
+    """
+    row = await reader.fetch_one(BY_ADDRESS, digest(token), purpose, clock.now(), f"% {SCOPES[purpose]} %")
+    if row is None:
+        raise UploadNotFound("no upload has this address any more")
+    return Upload(*row)
+
+
+async def again(reader: Reader, upload: Upload) -> Upload:
+    """The upload as it is now.
+
+    Raises:
+        UploadNotFound: it is gone.
+    """
+    row = await reader.fetch_one(BY_ID, upload.id)
+    if row is None:
+        raise UploadNotFound("the file was announced again, or the upload has expired")
+    return Upload(*row)
+
+
+async def parts(reader: Reader, upload_id: str) -> list[Part]:
+    """What has arrived, by where it begins."""
+    return [Part(*row) for row in await reader.fetch(PARTS, upload_id)]
+
+
+async def add_part(transaction: Transaction, upload_id: str, part: Part) -> bool:
+    """Count a staged part as arrived; False when the upload is finished or gone."""
+    if not await transaction.run(TAKE_OPEN, upload_id):
+        return False
+    await transaction.run(PUT_PART, upload_id, part.offset, part.length, part.sha256)
+    return True
+
+
+async def forget_parts(transaction: Transaction, upload_id: str, unwanted: list[Part]) -> None:
+    """Count the parts as not arrived, where the upload is still open."""
+    if await transaction.run(TAKE_OPEN, upload_id):
+        await transaction.run_many(FORGET_PART, [(upload_id, part.offset, part.sha256) for part in unwanted])
+
+
+async def forget_every_part(transaction: Transaction) -> None:
+    """Count nothing of any open upload as arrived: whoever sends it begins anew, at the same address."""
+    await transaction.run(FORGET_EVERY_PART)
+
+
+async def finish(transaction: Transaction, upload_id: str) -> bool:
+    """Mark the upload finished and forget its parts; False when somebody else did, or it is gone."""
+    if not await transaction.run(FINISH, upload_id, clock.now()):
+        return False
+    await transaction.run(FORGET_PARTS, upload_id)
+    return True
+
+
+async def drop_open(transaction: Transaction, upload_id: str) -> bool:
+    """Remove an upload that is not finished; False when it is, or is gone."""
+    if not await transaction.run(TAKE_OPEN, upload_id):
+        return False
+    await _delete(transaction, upload_id)
+    return True
+
+
+async def drop_finished(transaction: Transaction, upload_id: str) -> None:
+    """Remove a finished upload's row, so that its address no longer answers."""
+    await _delete(transaction, upload_id)
+
+
+async def drop_of_subject(transaction: Transaction, subject_id: str) -> None:
+    """Remove every upload of a subject; the collector removes what was staged for them."""
+    await transaction.run(TAKE_OF_SUBJECT, subject_id)
+    for (upload_id,) in await transaction.fetch(OF_SUBJECT, subject_id):
+        await _delete(transaction, upload_id)
+
+
+async def expired(reader: Reader, limit: int) -> list[Upload]:
+    """Uploads whose time is over, the oldest first."""
+    return [Upload(*row) for row in await reader.fetch(EXPIRED, clock.now(), limit)]
+
+
+async def is_open(reader: Reader, upload_id: str) -> bool:
+    """Whether there is an upload of this id that is not finished."""
+    row = await reader.fetch_one(BY_ID, upload_id)
+    return row is not None and row[-1] is None
+
+
+async def _delete(transaction: Transaction, upload_id: str) -> None:
+    await transaction.run(FORGET_PARTS, upload_id)
+    await transaction.run(DELETE_UPLOAD, upload_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A sealed blob that an upload became; width and height in pixels where it is an image."""
+
+    sha256: str
+    size: int
+    media_type: str | None = None
+    width: int | None = None
+    height: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a feature does with its uploads.
+
+    content  from the digest of the whole bytes to the blob that is kept, outside of any transaction; a refusal
+             with 422 voids the upload
+    keep     refers to that blob, in the transaction that finishes the upload
+    abandon  removes what the announcement made, in the transaction that voids the upload
+    answer   tells what the finished upload became (201)
+    """
+
+    name: PurposeName
+    content: Callable[[Store, Upload, str], Awaitable[Content]]
+    keep: Callable[[Transaction, Upload, Content], Awaitable[None]]
+    abandon: Callable[[Transaction, Upload], Awaitable[None]]
+    answer: Callable[[Reader, Upload], Awaitable[Response]]
+
+
+MAX_FILENAME_BYTES = 255
+MAX_PARTS = 10_000
+MAX_SHOWN = 100
+"""Stretches named in Upload-Received, so that the header stays short; GET names all."""
+
+
+class TooManyParts(Refused):
+    """The file comes in more pieces than the service keeps account of."""
+
+    status = 409
+    code = "too_many_parts"
+    title = "Too many parts"
+    resolution = "Announce the file again and send it in fewer, larger parts."
+
+
+def check_filename(filename: str) -> None:
+    """Insist on a name that can stand in a folder of any common system.
+
+    Raises:
+        InvalidRequest: empty, over 255 bytes of UTF-8, "." or "..", or with a slash, a backslash or a control
+            character (line ends, bidirectional overrides and the like included).
+    """
+    if not 1 <= len(filename.encode("utf-8", "surrogatepass")) <= MAX_FILENAME_BYTES:
+        raise invalid_member("/filename", f"must have 1 to {MAX_FILENAME_BYTES} bytes in UTF-8")
+    if filename in (".", ".."):
+        raise invalid_member("/filename", "must name a file")
+    if any(letter in "/\\" or unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") for letter in filename):
+        raise invalid_member("/filename", "must hold no slash, backslash or control character")
+
+
+def span_of_request(range_header: str | None, length_header: str | None, size: int) -> ByteRange:
+    """The stretch of the file that a request's body is: by Content-Range, or the whole.
+
+    Raises:
+        InvalidRequest: Content-Range is malformed or does not fit the file, or Content-Length is another length.
+    """
+    span = ByteRange(0, size) if range_header is None else content_range(range_header, size)
+    if length_header is not None and length_header != str(span.length):
+        name = "Content-Length" if range_header is None else "Content-Range"
+        raise invalid_parameter(name, f"the body has {length_header} bytes, and {span.length} were to come")
+    return span
+
+
+def arrived(parts: Iterable[Part]) -> list[ByteRange]:
+    """The stretches that the parts cover together: in order, apart from each other."""
+    spans: list[ByteRange] = []
+    for part in sorted(parts, key=lambda part: part.offset):
+        stop = part.offset + part.length
+        if spans and part.offset <= spans[-1].stop:
+            spans[-1] = ByteRange(spans[-1].start, max(spans[-1].stop, stop))
+        else:
+            spans.append(ByteRange(part.offset, stop))
+    return spans
+
+
+def is_whole(parts: Iterable[Part], size: int) -> bool:
+    """Whether nothing of the file is missing."""
+    return arrived(parts) == [ByteRange(0, size)]
+
+
+def missing(parts: Iterable[Part], span: ByteRange) -> list[ByteRange]:
+    """What of the span has not arrived yet, in order."""
+    gaps: list[ByteRange] = []
+    position = span.start
+    for known in arrived(parts):
+        if known.start > position:
+            gaps.append(ByteRange(position, min(known.start, span.stop)))
+        position = max(position, known.stop)
+        if position >= span.stop:
+            break
+    if position < span.stop:
+        gaps.append(ByteRange(position, span.stop))
+    return [gap for gap in gaps if gap.start < gap.stop]
+
+
+def pairs(parts: Iterable[Part]) -> list[tuple[int, int]]:
+    """What has arrived, each stretch from its first byte to its last (as Content-Range counts)."""
+    return [(span.start, span.stop - 1) for span in arrived(parts)]
+
+
+def received_header(parts: Iterable[Part]) -> str:
+    """What has arrived as `FIRST-LAST,FIRST-LAST,…`, the first 100 stretches; empty when nothing has."""
+    return ",".join(f"{first}-{last}" for first, last in pairs(parts)[:MAX_SHOWN])
+
+
+def require_few(parts: Sequence[Part]) -> None:
+    """Keep one file from coming in countless crumbs.
+
+    Raises:
+        TooManyParts: 10,000 parts have arrived.
+    """
+    if len(parts) >= MAX_PARTS:
+        raise TooManyParts(f"the file has come in {len(parts)} parts, and it may have {MAX_PARTS}")
+
+
+def wrong_length(is_long: bool, span: ByteRange) -> InvalidRequest:
+    """The refusal of a body that ended early or went on after its end, though the connection held."""
+    words = "is longer" if is_long else "is shorter"
+    return invalid_parameter("Content-Range", f"the body {words} than the {span.length} bytes that were to come")

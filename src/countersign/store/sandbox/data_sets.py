@@ -1,0 +1,206 @@
+"""The data sets that this process has open: each a store of its own, opened on demand, with an owner."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+from weakref import WeakValueDictionary
+
+from countersign.kernel import clock
+from countersign.kernel.blobs.disk import Descriptor
+from countersign.kernel.concurrency import periodic
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.http.request import ASGIApp
+from countersign.store.auth import organisations, people, queries, tokens
+from countersign.store.context import Store
+from countersign.store.sandbox import dependencies, folders, workers
+from countersign.store.sandbox.dependencies import ROOT, Parts, settings_of, way_in
+from countersign.store.sandbox.workers import Waking, Workers
+
+EMAIL = "owner@sandbox.example"
+ORGANISATION = ("sandbox", "Sandbox")
+
+
+async def ensured(store: Store) -> str:
+    """The id of the owner, who is made together with the organisation where the data set is new."""
+    async with store.database.transaction() as transaction:
+        known = await queries.person_with_email(transaction, EMAIL)
+        if known is None:
+            org = await organisations.create_organisation(transaction, *ORGANISATION)
+            known = await people.add_person(transaction, EMAIL, None)
+            await people.set_role(transaction, org.id, EMAIL, "owner")
+        return known.id
+
+
+class Pass:
+    """The owner's token for one data set, made anew before it ends. It never leaves the server."""
+
+    def __init__(self, store: Store, person_id: str) -> None:
+        self._store = store
+        self._person_id = person_id
+        self._token = ""
+        self._renewed_s = float("-inf")
+
+    async def token(self) -> str:
+        """A token with every scope that the owner holds now."""
+        now_s = clock.monotonic_s()
+        if now_s - self._renewed_s > self._store.settings.token_ttl_s / 2:
+            held = await tokens.held_by_person(self._store.database, self._person_id)
+            self._token = tokens.issue(self._store, self._person_id, tokens.FIRST_PARTY, held)
+            self._renewed_s = now_s
+        return self._token
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_OPEN = 16
+CLOSED_AFTER_S = 60.0
+LOOK_EVERY_S = 15.0
+TOUCHED_EVERY_S = 10.0
+ATTEMPTS = 5
+
+
+@dataclass(slots=True)
+class DataSet:
+    """One that is open: its application, and the owner's pass to it."""
+
+    name: str
+    folder: Path
+    store: Store
+    application: ASGIApp
+    owner: Pass
+    stack: AsyncExitStack
+    users: int = 0
+    used_s: float = field(default_factory=clock.monotonic_s)
+    touched_s: float = field(default_factory=clock.monotonic_s)
+
+    async def touched(self) -> None:
+        """Have it count as used now, for every process of the node."""
+        self.used_s = clock.monotonic_s()
+        if self.used_s - self.touched_s > TOUCHED_EVERY_S:
+            self.touched_s = self.used_s
+            folders.touch(self.folder)
+
+
+class DataSets:
+    """Opens data sets and keeps some open. While one is open here its folder is held, so that no process removes it."""
+
+    def __init__(self, store: Store, parts: Parts) -> None:
+        self._store = store
+        self._parts = parts
+        self._data = Path(store.settings.data)
+        self._open: dict[str, DataSet] = {}
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._workers = Workers(parts.workers, self._data)
+        # Not the threads that everything else shares: making the first one takes seconds.
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="sandbox")
+        self._stack = AsyncExitStack()
+        self._is_tended = False
+
+    @asynccontextmanager
+    async def used(self, name: str) -> AsyncGenerator[DataSet]:
+        """The data set of that name, made where there is none, open until the block is left.
+
+        Raises:
+            SandboxesFull: there are as many as there may be.
+            Unavailable: it cannot be made or opened.
+        """
+        async with self._turn(name):
+            found = self._open.get(name) or await self._opened(name)
+            found.users += 1
+        try:
+            await found.touched()
+            yield found
+        finally:
+            found.users -= 1
+            found.used_s = clock.monotonic_s()
+
+    async def close_unused(self, seconds: float) -> None:
+        """Close the data sets that nobody has used for so long."""
+        long_ago_s = clock.monotonic_s() - seconds
+        for name in [name for name, each in self._open.items() if each.used_s <= long_ago_s]:
+            await self._close_unused(name)
+
+    async def close(self) -> None:
+        """Stop what works on jobs, and close every data set."""
+        await self._stack.aclose()
+        await self._workers.close()
+        for name in list(self._open):
+            await self._close(name)
+        self._threads.shutdown(wait=False)
+
+    def _turn(self, name: str) -> asyncio.Lock:
+        return self._turns.setdefault(name, asyncio.Lock())
+
+    async def _opened(self, name: str) -> DataSet:
+        if not self._is_tended:
+            self._is_tended = True
+            tending = periodic(lambda: self.close_unused(CLOSED_AFTER_S), every_s=LOOK_EVERY_S)
+            await self._stack.enter_async_context(tending)
+        await self._close_beyond(MAX_OPEN - 1)
+        async with AsyncExitStack() as stack:
+            lock = await self._held(name)
+            stack.callback(lock.close)
+            folder = self._data / folders.FOLDER / name
+            original = folders.original(self._data, self._parts.template)
+            settings, root_url = settings_of(self._store.settings, folder, original), self._store.root_url + ROOT
+            opening = self._parts.opening(settings, root_url, self._store.is_loopback)
+            store = await stack.enter_async_context(opening)
+            found = await self._put_together(name, folder, store)
+            found.stack = stack.pop_all()
+        self._open[name] = found
+        if await workers.has_jobs(store.database):
+            self._workers.wake(name, found.store, found.touched)
+        return found
+
+    async def _put_together(self, name: str, folder: Path, store: Store) -> DataSet:
+        woken = replace(
+            store,
+            way_in=way_in(self._store),
+            problems_url=self._store.root_url,
+            capability_url=self._store.root_url + dependencies.root(self._store, name),
+            jobs=Waking(store.jobs, lambda: self._workers.wake(name, woken, self._open[name].touched)),
+        )
+        person_id = await ensured(woken)
+        return DataSet(name, folder, woken, self._parts.application(woken), Pass(woken, person_id), AsyncExitStack())
+
+    async def _held(self, name: str) -> Descriptor:
+        settings = self._store.settings
+        for _ in range(ATTEMPTS):
+            lock = await self._in_thread(folders.held, self._data, name, settings.sandbox_idle_s)
+            if lock is not None:
+                return lock
+            made = await self._in_thread(
+                folders.make,
+                self._data,
+                name,
+                self._parts.template,
+                most=settings.sandboxes,
+                idle_s=settings.sandbox_idle_s,
+            )
+            if made is not None:
+                return made
+        raise Unavailable("the data set is removed again and again", headers={"Retry-After": "1"})
+
+    async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(*args, **kwargs))
+
+    async def _close_beyond(self, most: int) -> None:
+        """Close those that were used longest ago, so that at most so many stay, and all that are used just now."""
+        by_age = sorted(self._open.values(), key=lambda each: each.used_s)
+        for each in by_age[: max(0, len(by_age) - most)]:
+            await self._close_unused(each.name)
+
+    async def _close_unused(self, name: str) -> None:
+        async with self._turn(name):
+            found = self._open.get(name)
+            if found is not None and not found.users and not self._workers.is_working(name):
+                await self._close(name)
+
+    async def _close(self, name: str) -> None:
+        found = self._open.pop(name)
+        await found.stack.aclose()

@@ -1,0 +1,125 @@
+"""Worker processes for the jobs of data sets: few for the whole node, each for one data set at a time."""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from countersign.kernel import clock
+from countersign.kernel.blobs.disk import Descriptor
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.jobs.engine import Engine, TakeJob
+from countersign.store.context import Store
+from countersign.store.jobs import worker_process
+from countersign.store.sandbox.folders import FOLDER
+
+HAS_JOBS = "SELECT 1 FROM job WHERE status IN ('queued', 'running') LIMIT 1"
+
+
+async def has_jobs(reader: Reader) -> bool:
+    """Whether any job waits or is worked on."""
+    return await reader.fetch_one(HAS_JOBS) is not None
+
+
+MAX_WORKERS = 2
+IDLE_S = 10.0
+TURN_S = 60.0
+"""After so many seconds a data set that has more jobs queues again, if another one waits."""
+LOOK_EVERY_S = 0.25
+
+
+class Waking:
+    """An engine that tells when there is something to do, for whoever starts processes."""
+
+    def __init__(self, engine: Engine, wake: Callable[[], None]) -> None:
+        self._engine = engine
+        self._wake = wake
+
+    async def defer(self, transaction: Transaction, run_after: Instant | None = None) -> None:
+        """See Engine."""
+        await self._engine.defer(transaction, run_after)
+        transaction.after_commit(self._wake)
+
+    async def serve(self, take: TakeJob, stopping: asyncio.Event) -> None:
+        """See Engine."""
+        await self._engine.serve(take, stopping)
+
+
+class Workers:
+    """Starts a process where a data set has jobs, and stops it when it has had none for a while."""
+
+    def __init__(self, command: Sequence[str], data: Path) -> None:
+        self._command = command
+        self._locks = [data / FOLDER / f"{WORKER}{number}" for number in range(MAX_WORKERS)]
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._working = 0
+
+    def wake(self, name: str, store: Store, kept: Callable[[], Awaitable[None]]) -> None:
+        """Have the jobs of the data set worked on; `kept` is awaited now and then, and keeps it open."""
+        if not self._command or name in self._tasks:
+            return
+        task = asyncio.create_task(self._work(store, kept))
+        self._tasks[name] = task
+        task.add_done_callback(lambda _: self._tasks.pop(name, None))
+
+    def is_working(self, name: str) -> bool:
+        """Whether somebody works, or is to work, on the data set."""
+        return name in self._tasks
+
+    async def close(self) -> None:
+        """Stop all processes; what they had begun is given back."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _work(self, store: Store, kept: Callable[[], Awaitable[None]]) -> None:
+        while await has_jobs(store.database):
+            async with self._place(), worker_process.kept(store, self._command, 1):
+                await self._turn(store, kept)
+
+    async def _turn(self, store: Store, kept: Callable[[], Awaitable[None]]) -> None:
+        began_s = busy_s = clock.monotonic_s()
+        self._working += 1
+        try:
+            while True:
+                await asyncio.sleep(LOOK_EVERY_S)
+                await kept()
+                now_s = clock.monotonic_s()
+                if await has_jobs(store.database):
+                    busy_s = now_s
+                others_wait = len(self._tasks) > self._working
+                if now_s - busy_s > IDLE_S or (others_wait and now_s - min(began_s, busy_s) > TURN_S):
+                    return
+                if others_wait and now_s - busy_s > 2 * LOOK_EVERY_S:
+                    return
+        finally:
+            self._working -= 1
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncGenerator[None]:
+        """One of the node's few places, which its server processes share, while the block lasts."""
+        while True:
+            place = self._free()
+            if place is not None:
+                break
+            # Other processes hold the places as well, and no event of this one tells when they let go.
+            await asyncio.sleep(LOOK_EVERY_S)
+        try:
+            yield
+        finally:
+            place.close()
+
+    def _free(self) -> Descriptor | None:
+        for path in self._locks:
+            lock = Descriptor(path, os.O_RDWR | os.O_CREAT)
+            with suppress(BlockingIOError):
+                fcntl.flock(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return lock
+        return None
+
+
+WORKER = "lock-worker-"

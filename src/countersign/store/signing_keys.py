@@ -1,0 +1,149 @@
+"""The keys that organisations sign builds and channels with: /org/signing-keys, for admin:org."""
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import Refused
+from countersign.kernel.http import response
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Nothing, route
+from countersign.kernel.reencryption import EncryptedColumn
+from countersign.kernel.security.encryption import decrypt, encrypt
+from countersign.kernel.security.masterkey import MasterKey
+from countersign.store import events
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.auth.organisations import organisation_of
+from countersign.store.auth.schemas import OrgQuery
+from countersign.store.context import Store
+from countersign.updates import trust
+from countersign.updates.envelope import SigningKey, new_signing_key, signing_key
+from countersign.updates.wire import Envelope, PublicKey
+
+PURPOSE = "signing-key"
+
+CHAIN = "SELECT keyid, public, rotation FROM signing_key WHERE org_id = $1 ORDER BY number"
+NEWEST = "SELECT number, sealed FROM signing_key WHERE org_id = $1 ORDER BY number DESC LIMIT 1"
+ADD = """
+    INSERT INTO signing_key (org_id, number, keyid, public, sealed, rotation, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    ON CONFLICT DO NOTHING
+"""
+
+SEALED = EncryptedColumn(
+    table="signing_key",
+    purpose=PURPOSE,
+    page="""
+    SELECT sealed, org_id, number FROM signing_key
+    WHERE (org_id, number) > ($2, $3)
+    ORDER BY org_id, number
+    LIMIT $1
+""",
+    first_key=("", 0),
+    smallest="SELECT sealed FROM signing_key WHERE sealed >= $1 ORDER BY sealed LIMIT 1",
+    replace="UPDATE signing_key SET sealed = $2 WHERE sealed = $1 AND org_id = $3 AND number = $4",
+)
+
+
+async def chain(reader: Reader, org_id: str) -> tuple[list[PublicKey], list[Envelope]]:
+    """The organisation's keys, oldest first, and the rotations between them; both empty before its first key."""
+    rows = await reader.fetch(CHAIN, org_id)
+    rotations = [msgspec.json.decode(rotation, type=Envelope) for _, _, rotation in rows if rotation is not None]
+    return [PublicKey(keyid, public) for keyid, public, _ in rows], rotations
+
+
+async def newest(reader: Reader, master: MasterKey, org_id: str) -> tuple[int, SigningKey] | None:
+    """The number and the key that sign now.
+
+    Raises:
+        DecryptionFailed: the master key is not the one the key was sealed with.
+    """
+    row = await reader.fetch_one(NEWEST, org_id)
+    return None if row is None else (row[0], signing_key(decrypt(master, bytes(row[1]), PURPOSE)))
+
+
+async def add(
+    transaction: Transaction, master: MasterKey, org_id: str, number: int, key: SigningKey, rotation: Envelope | None
+) -> bool:
+    """Put a key at the end of the chain; False when somebody else put theirs there."""
+    said = None if rotation is None else msgspec.json.encode(rotation).decode()
+    sealed = encrypt(master, key.private, PURPOSE)
+    row = (org_id, number, key.public.keyid, key.public.public, sealed, said, clock.now())
+    is_added = bool(await transaction.run(ADD, *row))
+    if is_added:
+        await events.key_added(transaction, org_id, key.public.keyid)
+    return is_added
+
+
+class KeyJustRotated(Refused):
+    """Two rotations came at the same moment; one of them counts."""
+
+    status = 409
+    code = "key_just_rotated"
+    title = "Key just rotated"
+    resolution = "Look at the keys, and rotate again if it is still needed."
+
+
+async def current(store: Store, org_id: str) -> SigningKey:
+    """The organisation's key, made now if it has none; of several that ask first, all get the same.
+
+    Raises:
+        DecryptionFailed: the master key is not the one the key was sealed with.
+    """
+    known = await newest(store.database, store.master, org_id)
+    if known is None:
+        async with store.database.transaction() as transaction:
+            await add(transaction, store.master, org_id, 1, new_signing_key(), None)
+        known = await newest(store.database, store.master, org_id)
+    if known is None:
+        raise LookupError(f"the signing key of {org_id} was removed while it was read")
+    return known[1]
+
+
+async def rotate(transaction: Transaction, store: Store, org_id: str, slug: str) -> PublicKey:
+    """Name a fresh key by the present one, and sign with it from now on; the fresh key's public half.
+
+    Raises:
+        KeyJustRotated: another rotation came between.
+        DecryptionFailed: the master key is not the one the key was sealed with.
+    """
+    fresh = new_signing_key()
+    known = await newest(transaction, store.master, org_id)
+    number, rotation = 1, None
+    if known is not None:
+        number = known[0] + 1
+        rotation = trust.rotate(slug, known[1], fresh.public, clock.rfc3339(clock.now()))
+    if not await add(transaction, store.master, org_id, number, fresh, rotation):
+        raise KeyJustRotated("another rotation came at the same moment")
+    return fresh.public
+
+
+ADMIN = "admin:org"
+
+
+async def list_signing_keys(call: StoreRequest[OrgQuery, Nothing]) -> Response:
+    """List the organisation's signing keys, oldest first; the last one signs."""
+    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    listed, _ = await chain(call.context.database, found.id)
+    return response.json(listed)
+
+
+async def rotate_signing_key(call: StoreRequest[OrgQuery, Nothing]) -> Response:
+    """Sign with a fresh key, named by the one before it; those who trust that one go on without a word."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    return response.json(await rotate(call.transaction, call.context, found.id, found.slug), 201)
+
+
+ROUTES = (
+    route("GET", "/org/signing-keys", list_signing_keys, query=OrgQuery, answers={200: list[PublicKey]}, scope=ADMIN),
+    route(
+        "POST",
+        "/org/signing-keys",
+        rotate_signing_key,
+        query=OrgQuery,
+        answers={201: PublicKey},
+        refusals=(KeyJustRotated,),
+        scope=ADMIN,
+        writes=True,
+    ),
+)

@@ -1,0 +1,322 @@
+"""/org/webhooks: where the events of an organisation are sent, for admin:org."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.errors import invalid_member
+from countersign.kernel.http import cursor, response
+from countersign.kernel.http.cursor import InvalidCursor
+from countersign.kernel.http.request import BodyT
+from countersign.kernel.http.response import CursorText, Moment, Response, Uri, Uuid
+from countersign.kernel.http.routing import Nothing, route
+from countersign.kernel.webhooks import outbox, receivers
+from countersign.kernel.webhooks.outbox import DeliveryNotFound, State
+from countersign.kernel.webhooks.receivers import Receiver, TooManyWebhooks, WebhookNotFound
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.auth.organisations import organisation_of
+from countersign.store.auth.schemas import OwnOrg
+from countersign.store.events import EventType, outbox_of
+
+_ID = "01890a5d-ac96-774b-bcce-b302099a8057"
+SUBJECTS: Mapping[str, tuple[str, str]] = {
+    "release.published": ("A release became public.", f"products/{_ID}/releases/1.4.0"),
+    "release.yanked": ("A release was yanked.", f"products/{_ID}/releases/1.4.0"),
+    "job.ended": ("A job was completed, failed or was cancelled.", f"jobs/{_ID}"),
+    "key.added": ("The organisation signs with another key from now on.", "org/signing-keys/9f86d081884c7d65"),
+    "agent.added": (
+        "An agent may change something of the organisation.",
+        "agents/reg_01890a5dac96774bbcceb302099a8057",
+    ),
+    "webhook.ping": ("A test of the receiver, asked for by its owner.", f"webhooks/{_ID}"),
+}
+"""When an event of a type is sent, and an example of its subject."""
+
+
+class WebhookEvent(msgspec.Struct):
+    """What is sent to a webhook: the attributes of CloudEvents 1.0 and no data. `subject` is the path of the thing
+    below `source`; read the thing there to know more."""
+
+    specversion: Literal["1.0"]
+    id: Uuid
+    source: Uri
+    type: str
+    subject: str
+    time: Moment
+
+
+class WebhookQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which of the caller's organisations is meant."""
+
+    org: OwnOrg | None = None
+
+
+class DeliveriesQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """Which deliveries to list."""
+
+    org: OwnOrg | None = None
+    state: Annotated[State, msgspec.Meta(description="Only deliveries in this state.")] | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100, description="How many items a page has at most.")] = 20
+    cursor: CursorText | None = None
+
+
+class NewWebhook(msgspec.Struct, forbid_unknown_fields=True):
+    """Where events are to be sent, and of which types; without `types`, of all."""
+
+    url: Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
+    types: Annotated[list[EventType], msgspec.Meta(max_length=20)] = []
+
+
+class Webhook(msgspec.Struct, omit_defaults=True):
+    """A receiver of events. `types` is null where it is told of all; `failures` counts failed attempts since
+    `delivered_at`, the last success; `secret` stands in the answer that made it, and nowhere else."""
+
+    id: Uuid
+    url: Uri
+    types: list[str] | None
+    created_at: Moment
+    failures: int
+    delivered_at: Moment | None
+    secret: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Delivery(msgspec.Struct):
+    """One event on its way to one receiver. `state` is `waiting` (next attempt at `due_at`), `delivered` or `given_up`;
+    `answer` is the status of the last answer, `fault` is `timeout` or `unreachable` where there was none."""
+
+    event_id: Uuid
+    type: str
+    subject: str
+    time: Moment
+    state: State
+    attempts: int
+    due_at: Moment | None
+    ended_at: Moment | None
+    answer: int | None
+    fault: str | None
+
+
+class DeliveryList(msgspec.Struct):
+    """A page of deliveries, newest event first; `next_cursor` is null on the last one."""
+
+    items: list[Delivery]
+    next_cursor: str | None
+
+
+class Replay(msgspec.Struct, forbid_unknown_fields=True):
+    """What to deliver again: every event since the moment."""
+
+    since: Annotated[datetime, msgspec.Meta(tz=True)]
+
+
+class Replayed(msgspec.Struct):
+    """How many deliveries were put on their way again. `next_since` is where to go on when there were more than
+    10,000, and null otherwise."""
+
+    deliveries: int
+    next_since: Moment | None
+
+
+class Pinged(msgspec.Struct):
+    """The event that was put on its way to try the receiver."""
+
+    event_id: Uuid
+
+
+ADMIN = "admin:org"
+
+
+async def list_webhooks(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
+    """List the organisation's webhooks, oldest first."""
+    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    return response.json([_shown(each) for each in await receivers.listed(call.context.database, found.id)])
+
+
+async def add_webhook(call: StoreRequest[WebhookQuery, NewWebhook]) -> Response:
+    """Have events sent to an address; the secret that signs them is in this answer alone."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    box, sent = outbox_of(call.context), call.body
+    made, secret = await receivers.add(call.transaction, box, found.id, sent.url, sent.types)
+    return response.json(_shown(made, secret), 201)
+
+
+async def remove_webhook(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
+    """Send nothing to an address any more, also of what waits."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    await receivers.remove(call.transaction, found.id, _id(call))
+    return response.no_content()
+
+
+async def rotate_secret(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
+    """Sign with a fresh secret; the one before signs beside it for a day."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    secret = await receivers.rotate(call.transaction, outbox_of(call.context), found.id, _id(call))
+    return response.json(_shown(await receivers.one(call.transaction, found.id, _id(call)), secret))
+
+
+async def ping_webhook(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
+    """Send an event of the type `webhook.ping`, to try the receiver."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    receiver = await receivers.one(call.transaction, found.id, _id(call))
+    event = await outbox.ping(call.transaction, found.id, receiver.id)
+    return response.json(Pinged(event.id), 202)
+
+
+async def list_deliveries(call: StoreRequest[DeliveriesQuery, Nothing]) -> Response:
+    """List what became of telling a webhook, newest event first."""
+    store, query = call.context, call.query
+    found = await organisation_of(store.database, call.caller, query.org, ADMIN)
+    receiver = await receivers.one(store.database, found.id, _id(call))
+    wanted, before = [receiver.id, query.state or ""], outbox.AFTER_EVERY_ID
+    if query.cursor is not None:
+        position = cursor.read(store.cursors, query.cursor, "deliveries", str)
+        if position.filter != wanted:
+            raise InvalidCursor("made for another filter, or for another webhook")
+        before = str(position.after[0])
+    listed = await outbox.list_deliveries(store.database, receiver.id, before, query.state, query.limit + 1)
+    shown, more = listed[: query.limit], listed[query.limit :]
+    following = None
+    if more:
+        following = cursor.write(store.cursors, cursor.Position("deliveries", wanted, [shown[-1].event_id]))
+    return response.json(DeliveryList([_delivery(each) for each in shown], following))
+
+
+async def replay_delivery(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
+    """Deliver one event again, with all its attempts."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    receiver = await receivers.one(call.transaction, found.id, _id(call))
+    await outbox.replay(call.transaction, receiver.id, call.path["event_id"].lower())
+    return response.json(Replayed(1, None), 202)
+
+
+async def replay_since(call: StoreRequest[WebhookQuery, Replay]) -> Response:
+    """Deliver every event since a moment again, oldest first, 10,000 at most."""
+    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    receiver = await receivers.one(call.transaction, found.id, _id(call))
+    try:
+        since = clock.from_datetime(call.body.since)
+    except ValueError as error:
+        raise invalid_member("/since", str(error)) from error
+    begun = await outbox.replay_since(call.transaction, found.id, receiver.id, receiver.types, since)
+    return response.json(Replayed(begun.deliveries, _moment(begun.through)), 202)
+
+
+def _id(call: StoreRequest[WebhookQuery, BodyT] | StoreRequest[DeliveriesQuery, BodyT]) -> str:
+    return call.path["webhook_id"].lower()
+
+
+def _shown(receiver: Receiver, secret: str | None = None) -> Webhook:
+    shown = Webhook(
+        receiver.id,
+        receiver.url,
+        receiver.chosen or None,
+        clock.rfc3339(receiver.created_at),
+        receiver.failures,
+        _moment(receiver.delivered_at),
+    )
+    if secret is not None:
+        shown.secret = secret
+    return shown
+
+
+def _delivery(found: outbox.Delivery) -> Delivery:
+    return Delivery(
+        event_id=found.event_id,
+        type=found.type,
+        subject=found.subject,
+        time=clock.rfc3339(found.at),
+        state=found.state,
+        attempts=found.attempts,
+        due_at=clock.rfc3339(found.due_at) if found.state == "waiting" else None,
+        ended_at=_moment(found.ended_at),
+        answer=found.answer,
+        fault=found.fault,
+    )
+
+
+def _moment(instant: Instant | None) -> str | None:
+    return None if instant is None else clock.rfc3339(instant)
+
+
+_ONE = "/org/webhooks/{webhook_id}"
+
+ROUTES = (
+    route("GET", "/org/webhooks", list_webhooks, query=WebhookQuery, answers={200: list[Webhook]}, scope=ADMIN),
+    route(
+        "POST",
+        "/org/webhooks",
+        add_webhook,
+        query=WebhookQuery,
+        body=NewWebhook,
+        answers={201: Webhook},
+        refusals=(TooManyWebhooks,),
+        scope=ADMIN,
+        writes=True,
+        secret=True,
+    ),
+    route(
+        "DELETE",
+        _ONE,
+        remove_webhook,
+        query=WebhookQuery,
+        answers={204: None},
+        refusals=(WebhookNotFound,),
+        scope=ADMIN,
+        writes=True,
+    ),
+    route(
+        "POST",
+        f"{_ONE}/rotate",
+        rotate_secret,
+        query=WebhookQuery,
+        answers={200: Webhook},
+        refusals=(WebhookNotFound,),
+        scope=ADMIN,
+        writes=True,
+        secret=True,
+    ),
+    route(
+        "POST",
+        f"{_ONE}/ping",
+        ping_webhook,
+        query=WebhookQuery,
+        answers={202: Pinged},
+        refusals=(WebhookNotFound,),
+        scope=ADMIN,
+        writes=True,
+    ),
+    route(
+        "POST",
+        f"{_ONE}/replay",
+        replay_since,
+        query=WebhookQuery,
+        body=Replay,
+        answers={202: Replayed},
+        refusals=(WebhookNotFound,),
+        scope=ADMIN,
+        writes=True,
+    ),
+    route(
+        "GET",
+        f"{_ONE}/deliveries",
+        list_deliveries,
+        query=DeliveriesQuery,
+        answers={200: DeliveryList},
+        refusals=(WebhookNotFound, InvalidCursor),
+        scope=ADMIN,
+    ),
+    route(
+        "POST",
+        f"{_ONE}/deliveries/{{event_id}}/replay",
+        replay_delivery,
+        query=WebhookQuery,
+        answers={202: Replayed},
+        refusals=(WebhookNotFound, DeliveryNotFound),
+        scope=ADMIN,
+        writes=True,
+    ),
+)

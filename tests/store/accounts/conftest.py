@@ -1,0 +1,91 @@
+"""Somebody at the account pages, who reads the letters that come."""
+
+import re
+from dataclasses import dataclass
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import SMTP
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.kernel.mail import queue, transports
+from countersign.kernel.security import passwords, secrets
+from countersign.store.auth import email_verification as links
+from countersign.store.auth import people, queries
+from countersign.store.context import Store
+
+OWN_PAGE = {"Origin": "http://127.0.0.1:8480"}
+PASSWORD = "a long password"
+
+
+@dataclass
+class Visitor:
+    """Sends the forms as a browser does, and opens the outbox."""
+
+    store: Store
+    http: httpx.AsyncClient
+
+    async def ask(self, page: str, email: str, return_to: str = "/") -> httpx.Response:
+        """Send the form of /auth/signup or /auth/reset, and wait until the letter is there."""
+        form = {"email": email, "return_to": return_to}
+        answer = await self.http.post(f"/auth/{page}", data=form, headers=OWN_PAGE)
+        await self.store.mail.drain()
+        return answer
+
+    async def choose(self, token: str, password: str = PASSWORD, **headers: str) -> httpx.Response:
+        """Send the form behind a mailed link."""
+        form = {"token": token, "password": password}
+        return await self.http.post("/auth/prove", data=form, headers={**OWN_PAGE, **headers})
+
+    async def sign_in(self, email: str, password: str = PASSWORD) -> httpx.Response:
+        """Send the sign-in form."""
+        form = {"email": email, "password": password}
+        return await self.http.post("/auth/signin", data=form, headers=OWN_PAGE)
+
+    async def open_account(self, email: str, password: str = PASSWORD) -> httpx.Response:
+        """The whole way of signing up."""
+        await self.ask("signup", email)
+        return await self.choose(self.token(), password)
+
+    async def is_signed_in(self, cookie: str | None = None) -> bool:
+        """Whether the session of the cookie (else the browser's own) holds."""
+        headers = OWN_PAGE if cookie is None else {**OWN_PAGE, "Cookie": f"countersign={cookie}"}
+        answer = await self.http.post("/auth/session/token", json={}, headers=headers)
+        return answer.status_code == 200
+
+    def letters(self) -> list[EmailMessage]:
+        """What is in the outbox, newest first."""
+        files = transports.messages(Path(self.store.settings.data) / transports.OUTBOX_FOLDER)
+        return [message_from_bytes(file.read_bytes(), _class=EmailMessage, policy=SMTP) for file in files]
+
+    def token(self) -> str:
+        """The token of the link in the newest letter."""
+        found = re.search(r"/auth/prove\?token=(cep_\w+)", self.letters()[0].get_content())
+        assert found is not None
+        return found[1]
+
+    async def link(self, email: str) -> str:
+        """The token of a link to this address that came without a letter."""
+        token = secrets.new_secret("cep")
+        async with self.store.database.transaction() as transaction:
+            await links.add(transaction, secrets.digest(token), links.Link(email, "/"), 3_600)
+        return token
+
+    async def person(self, email: str, password: str | None = None) -> str:
+        """A person made by the operator, or (without a password) by an invitation; the id."""
+        hashed = None if password is None else await passwords.hash_password(password)
+        async with self.store.database.transaction() as transaction:
+            return (await people.add_person(transaction, email, hashed)).id
+
+    async def found(self, email: str) -> queries.Person | None:
+        """The person with this address."""
+        return await queries.person_with_email(self.store.database, email)
+
+
+@pytest.fixture
+def visitor(store: Store, http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> Visitor:
+    """Somebody at the account pages of an empty store, whose letters are written at once."""
+    monkeypatch.setattr(queue, "PAUSES_S", (0.0,))
+    return Visitor(store, http)

@@ -1,0 +1,262 @@
+"""Attacks on sign-up, reset and the mailed link, by their numbers in the protocol's list."""
+
+import asyncio
+
+import pytest
+
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.mail import queue
+from countersign.kernel.security import passwords
+from countersign.store.auth import email_verification, sign_in_pages
+from countersign.store.auth.email_verification import LinkSpent, Proven
+from tests.figures import Figures
+from tests.store.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
+
+HASHES = ("one hash", "another hash")
+ANN, EVE = "ann@example.com", "eve@example.com"
+ELSEWHERE = [
+    "//evil.example",
+    "/\\evil.example",
+    "\\/evil.example",
+    "https:evil.example",
+    "https://evil.example/",
+    "javascript:alert(1)",
+    "evil.example",
+    "/\t/evil.example",
+    "/ /evil.example",
+    "/a\r\nLocation: https://evil.example",
+    "/\u2028x",
+    "//[x",
+    "///evil.example",
+    "",
+]
+
+
+class Bound:
+    """A first proof that notes whom it was called for, and can fail."""
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.people: list[str] = []
+        self._fails = fails
+
+    async def __call__(self, transaction: Transaction, person_id: str) -> None:
+        assert await transaction.fetch_one("SELECT id FROM person WHERE id = $1", person_id) is not None
+        self.people.append(person_id)
+        if self._fails:
+            raise LookupError("what is bound cannot be ended")
+
+
+async def test_t28_looking_at_a_link_changes_nothing(visitor: Visitor) -> None:
+    await visitor.ask("signup", ANN)
+    token = visitor.token()
+    before = await visitor.store.database.fetch("SELECT token_hash, used_at FROM email_proof")
+
+    for _ in range(3):
+        page = await visitor.http.get("/auth/prove", params={"token": token})
+        assert page.status_code == 200
+        assert "set-cookie" not in page.headers
+        assert (await visitor.http.head("/auth/prove", params={"token": token})).status_code == 200
+
+    assert await visitor.store.database.fetch("SELECT token_hash, used_at FROM email_proof") == before
+    assert await visitor.found(ANN) is None
+    assert (await visitor.choose(token)).status_code == 303
+
+
+async def test_t29_the_session_after_a_proof_is_a_fresh_one(visitor: Visitor) -> None:
+    await visitor.open_account(EVE)
+    planted = visitor.http.cookies["countersign"]
+    await visitor.ask("signup", ANN)
+
+    answer = await visitor.choose(visitor.token())
+
+    fresh = visitor.http.cookies["countersign"]
+    assert answer.headers["set-cookie"].startswith(f"countersign={fresh};")
+    assert fresh != planted
+    assert await visitor.is_signed_in(fresh)
+    assert not await visitor.is_signed_in(planted), "whoever planted it reads along otherwise"
+
+
+@pytest.mark.parametrize("count", [20])
+async def test_t30_of_many_uses_of_one_link_one_wins(visitor: Visitor, count: int) -> None:
+    await visitor.ask("signup", ANN)
+    token = visitor.token()
+    hashes = [f"hash {number}" for number in range(count)]
+    bound = Bound()
+
+    done = await asyncio.gather(
+        *(email_verification.prove(visitor.store, token, each, bound) for each in hashes), return_exceptions=True
+    )
+
+    won = [number for number, each in enumerate(done) if isinstance(each, Proven)]
+    assert len(won) == 1
+    assert sum(isinstance(each, LinkSpent) for each in done) == count - 1
+    found = await visitor.found(ANN)
+    assert found is not None
+    assert found.password_hash == hashes[won[0]]
+    assert bound.people == [found.id]
+    assert len(await visitor.store.database.fetch("SELECT person_id FROM session")) == 1
+
+
+async def test_t30_of_several_links_of_one_address_used_at_once_one_wins(visitor: Visitor) -> None:
+    tokens: list[str] = []
+    for _ in range(5):
+        await visitor.ask("signup", ANN)
+        tokens.append(visitor.token())
+
+    done = await asyncio.gather(
+        *(email_verification.prove(visitor.store, token, "hash", Bound()) for token in tokens * 3),
+        return_exceptions=True,
+    )
+
+    assert sum(isinstance(each, Proven) for each in done) == 1
+    assert sum(isinstance(each, LinkSpent) for each in done) == 14
+
+
+async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
+    visitor: Visitor, is_full: bool, figures: Figures
+) -> None:
+    races = 1000 if is_full else 200
+    for number in range(races):
+        email = f"race-{number}@example.com"
+        token = await visitor.link(email)
+
+        done = await asyncio.gather(
+            *(email_verification.prove(visitor.store, token, each, Bound()) for each in HASHES), return_exceptions=True
+        )
+
+        won = [each for each, outcome in zip(HASHES, done, strict=True) if isinstance(outcome, Proven)]
+        assert len(won) == 1, done
+        assert sum(isinstance(each, LinkSpent) for each in done) == 1
+        found = await visitor.found(email)
+        assert found is not None
+        assert found.password_hash == won[0]
+    assert len(await visitor.store.database.fetch("SELECT person_id FROM session")) == races
+    figures.update(races=races, uses_each=2, winners_each=1)
+
+
+async def test_t34_the_first_proof_ends_what_was_bound_before_and_no_later_one_does(visitor: Visitor) -> None:
+    person_id = await visitor.person(ANN)
+    hashed, bound = await passwords.hash_password(PASSWORD), Bound()
+    for page in ("signup", "reset"):
+        await visitor.ask(page, ANN)
+        await email_verification.prove(visitor.store, visitor.token(), hashed, bound)
+
+    assert bound.people == [person_id]
+
+
+async def test_t34_a_person_the_operator_vouched_for_loses_nothing(visitor: Visitor) -> None:
+    await visitor.person(ANN, PASSWORD)
+    bound = Bound()
+
+    await visitor.ask("reset", ANN)
+    await email_verification.prove(visitor.store, visitor.token(), "hash", bound)
+
+    assert bound.people == []
+
+
+async def test_t34_nothing_is_proven_when_what_was_bound_cannot_be_ended(visitor: Visitor) -> None:
+    await visitor.person(ANN)
+    await visitor.ask("signup", ANN)
+    token = visitor.token()
+
+    with pytest.raises(LookupError):
+        await email_verification.prove(visitor.store, token, "hash", Bound(fails=True))
+
+    found = await visitor.found(ANN)
+    assert found is not None
+    assert found.password_hash is None
+    assert await visitor.store.database.fetch("SELECT person_id FROM session") == []
+    assert (await visitor.choose(token)).status_code == 303
+
+
+async def test_t34_signing_up_with_somebody_elses_address_leaves_nothing_behind(visitor: Visitor) -> None:
+    await visitor.ask("signup", ANN)
+
+    assert (await visitor.sign_in(ANN)).status_code == 401
+    assert await visitor.found(ANN) is None
+    assert not await visitor.is_signed_in()
+
+
+@pytest.mark.parametrize("elsewhere", ELSEWHERE)
+def test_t40_what_is_no_path_of_this_service_leads_to_the_root(elsewhere: str) -> None:
+    assert sign_in_pages.local(elsewhere) == "/"
+
+
+@pytest.mark.parametrize("elsewhere", ELSEWHERE[:3])
+async def test_t40_no_page_leads_to_another_site(visitor: Visitor, elsewhere: str) -> None:
+    await visitor.person(EVE, PASSWORD)
+
+    for page in ("signin", "signup", "reset"):
+        shown = await visitor.http.get(f"/auth/{page}", params={"return_to": elsewhere})
+        assert shown.status_code == 200
+        assert "evil" not in shown.text
+    await visitor.ask("signup", ANN, elsewhere)
+    assert (await visitor.choose(visitor.token())).headers["location"] == "/"
+    form = {"email": EVE, "password": PASSWORD, "return_to": elsewhere}
+    assert (await visitor.http.post("/auth/signin", data=form, headers=OWN_PAGE)).headers["location"] == "/"
+
+
+@pytest.mark.parametrize("path", ["/", "/library", "/auth/claim?claim_attempt_token=cat_x&a=b#c", "/a//b", "/%2F"])
+def test_t40_a_path_of_this_service_is_kept(path: str) -> None:
+    assert sign_in_pages.local(path) == path
+
+
+@pytest.mark.parametrize("page", ["signup", "reset"])
+async def test_t43_known_and_unknown_addresses_are_answered_alike(visitor: Visitor, page: str) -> None:
+    await visitor.person("known@example.com", PASSWORD)
+    await visitor.person("asked@example.com")
+
+    answers = [await visitor.ask(page, f"{name}@example.com") for name in ("known", "asked", "never")]
+
+    shown = {
+        (answer.status_code, answer.text.replace(name, "NAME"))
+        for answer, name in zip(answers, ("known", "asked", "never"), strict=True)
+    }
+    assert len(shown) == 1
+    assert len({frozenset(answer.headers) for answer in answers}) == 1
+
+
+@pytest.mark.parametrize("page", ["signup", "reset"])
+async def test_t43_the_work_of_a_letter_begins_when_the_answer_is_out(
+    visitor: Visitor, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "PAUSES_S", (0.5,))
+    await visitor.person(ANN)
+
+    answer = await visitor.http.post(f"/auth/{page}", data={"email": ANN}, headers=OWN_PAGE)
+
+    assert answer.status_code == 200
+    assert await visitor.store.database.fetch("SELECT email FROM email_proof") == []
+    await visitor.store.mail.drain()
+    assert len(await visitor.store.database.fetch("SELECT email FROM email_proof")) == 1
+
+
+async def test_t43_the_limit_tells_nothing_about_who_is_known(visitor: Visitor) -> None:
+    await visitor.person(ANN, PASSWORD)
+
+    statuses = {email: [(await visitor.ask("reset", email)).status_code for _ in range(7)] for email in (ANN, EVE)}
+
+    assert statuses[ANN] == statuses[EVE] == [200] * 5 + [429] * 2
+
+
+async def test_t44_no_address_and_no_token_is_in_the_log(visitor: Visitor, capsys: pytest.CaptureFixture[str]) -> None:
+    await visitor.ask("signup", ANN)
+    token = visitor.token()
+    await visitor.http.get("/auth/prove", params={"token": token})
+    await visitor.choose(token)
+    await visitor.choose(token)
+
+    written = "".join(capsys.readouterr())
+    assert token not in written
+    assert ANN not in written
+
+
+async def test_t48_a_forged_host_does_not_get_into_a_letter(visitor: Visitor) -> None:
+    form = {"email": ANN}
+    headers = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Origin": "http://127.0.0.1:8480"}
+    await visitor.http.post("/auth/signup", data=form, headers=headers)
+    await visitor.store.mail.drain()
+
+    text = visitor.letters()[0].get_content()
+    assert "http://127.0.0.1:8480/auth/prove?token=cep_" in text
+    assert "evil" not in text

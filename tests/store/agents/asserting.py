@@ -1,0 +1,55 @@
+"""What is done with a provider's assertions: registering by one, and exchanging one as an OAuth client."""
+
+from dataclasses import replace
+from typing import Any
+
+import httpx
+
+from countersign.settings import Settings
+from countersign.store.auth import clients, queries
+from tests.store.agents.people import Agent
+from tests.store.world import World
+
+ANN = "ann@example.com"
+ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+READING = "read:products read:releases read:library"
+
+Basic = tuple[str, str]
+"""A client's id and secret."""
+
+
+def unhurried(settings: Settings) -> Settings:
+    """A provider on this machine, no waiting between polls, registrations without end."""
+    many = 1_000_000
+    return replace(
+        settings,
+        private_issuers=True,
+        poll_interval_s=0,
+        register_named_all=many,
+        register_anonymous_all=many,
+        rate_register=many,
+    )
+
+
+async def confidential(world: World, scope: str = READING) -> Basic:
+    """A client of north."""
+    org = await queries.organisation_called(world.store.database, "north")
+    assert org is not None
+    async with world.store.database.transaction() as transaction:
+        made, secret = await clients.create_client(transaction, org.id, "an agent", scope.split())
+    return made.id, secret
+
+
+async def exchange(world: World, basic: Basic | None, assertion: str, **more: str) -> httpx.Response:
+    """The token endpoint's answer to an assertion, presented by a client or by nobody."""
+    form = {"grant_type": JWT_BEARER, "assertion": assertion, **more}
+    options: dict[str, Any] = {} if basic is None else {"auth": basic}
+    return await world.http.post("/api/v1/auth/token", data=form, **options)
+
+
+async def register(world: World, assertion: str, **more: Any) -> tuple[Agent, httpx.Response]:
+    """An agent that registers with an assertion, and what it is told."""
+    agent = Agent(world.http)
+    body = {"type": "identity_assertion", "assertion_type": ID_JAG, "assertion": assertion, **more}
+    return agent, await agent.register(body)

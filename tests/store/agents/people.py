@@ -1,0 +1,157 @@
+"""The two sides of a claim: a person with a browser, and an agent that knows the store's addresses."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from countersign.store.auth import people
+from tests.store.world import World
+
+DECISIONS = {"allow": "confirm", "decline": "decline"}
+PASSWORD = "correct horse battery"
+ORIGIN = "http://127.0.0.1:8480"
+
+
+@dataclass
+class Visitor:
+    """A person in front of a browser, with the cookies of one sign-in."""
+
+    http: httpx.AsyncClient
+    email: str
+    cookies: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    async def signed_in(cls, world: World, email: str, **roles: Any) -> "Visitor":
+        """A new person with a password, signed in."""
+        async with world.store.database.transaction() as transaction:
+            await people.create_person(transaction, email, PASSWORD)
+        for slug, role in roles.items():
+            async with world.store.database.transaction() as transaction:
+                row = await transaction.fetch_one("SELECT id FROM organisation WHERE slug = $1", slug)
+                assert row is not None
+                await people.set_role(transaction, row[0], email, role)
+        visitor = cls(world.http, email)
+        await visitor.sign_in()
+        return visitor
+
+    async def sign_in(self) -> None:
+        """Open a session."""
+        form = {"email": self.email, "password": PASSWORD}
+        answer = await self.http.post("/auth/signin", data=form, headers={"Origin": ORIGIN})
+        assert answer.status_code == 303, answer.text
+        self.cookies = dict(answer.cookies)
+        self.http.cookies.clear()
+
+    async def get(self, address: str) -> httpx.Response:
+        """Look at a page."""
+        return await self.http.get(address, headers=self._headers())
+
+    async def send(self, address: str, **form: str) -> httpx.Response:
+        """Send a page's form, without its CSRF token unless given."""
+        return await self.http.post(address, data=form, headers={**self._headers(), "Origin": ORIGIN})
+
+    async def decide(self, address: str, decision: str = "allow", user_code: str = "") -> httpx.Response:
+        """Open a claim page and send its form."""
+        shown = await self.get(address)
+        if shown.status_code != 200:
+            return shown
+        return await self.send(address, csrf=csrf_of(shown), user_code=user_code, **{DECISIONS[decision]: "yes"})
+
+    def _headers(self) -> dict[str, str]:
+        return {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
+
+
+@dataclass
+class Agent:
+    """An agent; `answer` is what its registration said."""
+
+    http: httpx.AsyncClient
+    answer: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    async def by_email(cls, world: World, email: str, scope: str | None = None) -> "Agent":
+        """One that registered by its person's e-mail."""
+        agent = cls(world.http)
+        body = {"method": "service_auth", "email": email} | ({"scope": scope} if scope else {})
+        answered = await agent.register(body)
+        assert answered.status_code == 200, answered.text
+        return agent
+
+    @classmethod
+    async def anonymous(cls, world: World) -> "Agent":
+        """One that named nobody."""
+        agent = cls(world.http)
+        answered = await agent.register({"type": "anonymous"})
+        assert answered.status_code == 200, answered.text
+        return agent
+
+    async def register(self, body: dict[str, Any], **headers: str) -> httpx.Response:
+        """Register, and remember what was said."""
+        sent = {"User-Agent": "mailbot/2.1", **headers}
+        answered = await self.http.post("/api/v1/auth/register", json=body, headers=sent)
+        if answered.status_code == 200:
+            self.answer = answered.json()
+        return answered
+
+    @property
+    def claim_token(self) -> str:
+        """The token it polls with."""
+        return self.answer["claim_token"]
+
+    @property
+    def code(self) -> str:
+        """The code it shows its person."""
+        return self.answer["claim"]["user_code"]
+
+    @property
+    def link(self) -> str:
+        """The page that asks for the code."""
+        return self.answer["claim"]["verification_uri"]
+
+    @property
+    def other_link(self) -> str:
+        """The page that shows a code instead."""
+        return self.answer["claim"]["attempt"]["verification_uri"]
+
+    async def poll(self) -> httpx.Response:
+        """Ask where the claim stands."""
+        return await self.http.post("/api/v1/auth/me", json={"claim_token": self.claim_token})
+
+    async def complete(self, user_code: str) -> httpx.Response:
+        """Send the code that the page showed."""
+        body = {"claim_token": self.claim_token, "user_code": user_code}
+        return await self.http.post("/api/v1/auth/me/complete", json=body)
+
+    async def again(self, email: str) -> httpx.Response:
+        """Begin another attempt."""
+        body = {"type": "login_hint", "claim_token": self.claim_token, "login_hint": email}
+        answered = await self.http.post("/api/v1/auth/me", json=body)
+        if answered.status_code == 200:
+            attempt = answered.json()["claim_attempt"]
+            self.answer.setdefault("claim", {}).update(attempt, attempt=answered.json()["attempt"])
+        return answered
+
+    async def exchange(self, assertion: str, scope: str | None = None) -> httpx.Response:
+        """Exchange an assertion for an access token."""
+        body = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": assertion}
+        return await self.http.post("/api/v1/auth/login", json=body | ({"scope": scope} if scope else {}))
+
+    async def library(self, token: str) -> httpx.Response:
+        """What the agent's person owns."""
+        return await self.http.get("/api/v1/library", headers={"Authorization": f"Bearer {token}"})
+
+
+def csrf_of(page: httpx.Response) -> str:
+    """The token in a page's form."""
+    found = re.search(r'name="csrf" value="([^"]+)"', page.text)
+    assert found is not None, page.text
+    return found.group(1)
+
+
+def digits_of(page: httpx.Response) -> str:
+    """The code a page shows."""
+    found = re.search(r"<output>(\d{6})</output>", page.text)
+    assert found is not None, page.text
+    return found.group(1)

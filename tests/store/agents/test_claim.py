@@ -1,0 +1,506 @@
+"""The claim ceremony on both pages, and the attacks on it (agent-auth 6, T24 to T34)."""
+
+import asyncio
+from dataclasses import replace
+from email import message_from_bytes
+from email.policy import default
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.database.port import Dialect, Transaction
+from countersign.settings import Settings
+from countersign.store import app
+from countersign.store.auth import people, queries
+from countersign.store.auth.agents import registrations
+from tests.contract.scenes import everything
+from tests.figures import Figures
+from tests.store.agents.people import Agent, Visitor, csrf_of, digits_of
+from tests.store.conftest import ROOT_URL
+from tests.store.lock_waits import LockWaits
+from tests.store.world import World
+
+PAT = "pat@example.com"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """No waiting between polls, and many registrations from one address."""
+    return replace(
+        settings,
+        poll_interval_s=0,
+        register_named_all=1_000_000,
+        register_anonymous_all=1_000_000,
+        rate_register=1_000_000,
+    )
+
+
+@pytest.fixture
+async def pat(world: World) -> Visitor:
+    """A person with an account, signed in."""
+    return await Visitor.signed_in(world, PAT)
+
+
+async def test_the_person_types_the_agents_code(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    waiting = await agent.poll()
+
+    done = await pat.decide(agent.link, user_code=agent.code.lower().replace("-", " "))
+    claimed = await agent.poll()
+
+    assert (waiting.status_code, waiting.json()["status"], waiting.json()["error"]) == (
+        200,
+        "pending",
+        "authorization_pending",
+    )
+    assert done.status_code == 200
+    assert claimed.json()["status"] == "claimed"
+    assert claimed.json()["scopes"] == ["read:products", "read:releases", "read:library"]
+
+
+async def test_the_agent_sends_the_code_that_the_page_shows(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    early = await agent.complete("123456")
+
+    shown = await pat.decide(agent.other_link)
+    pending = await agent.poll()
+    done = await agent.complete(digits_of(shown))
+
+    assert (early.status_code, early.json()["code"]) == (409, "claim_not_confirmed")
+    assert pending.json()["status"] == "pending"
+    assert (done.status_code, done.json()["status"]) == (200, "claimed")
+    assert (await agent.complete(digits_of(shown))).json()["code"] == "already_claimed"
+
+
+async def test_an_anonymous_agent_is_claimed_by_naming_its_person(world: World, pat: Visitor) -> None:
+    agent = await Agent.anonymous(world)
+
+    begun = await agent.again(PAT)
+    await pat.decide(agent.link, user_code=agent.code)
+
+    assert (begun.status_code, begun.json()["status"]) == (200, "initiated")
+    assert (await agent.poll()).json()["status"] == "claimed"
+
+
+async def test_a_claim_token_may_stand_in_authorization_and_never_in_the_address(world: World) -> None:
+    agent = await Agent.by_email(world, PAT)
+
+    header = await world.call("GET", "/auth/me", agent.claim_token)
+    query = await world.http.get(f"/api/v1/auth/me?claim_token={agent.claim_token}")
+
+    assert header.json()["status"] == "pending"
+    assert query.status_code == 400
+    assert agent.claim_token not in query.text
+
+
+async def test_t24_another_account_can_neither_see_nor_take_the_claim(world: World, pat: Visitor) -> None:
+    thief = await Visitor.signed_in(world, "thief@example.com")
+    agent = await Agent.by_email(world, PAT)
+    before = await everything(world.store)
+
+    seen = await thief.get(agent.link)
+    csrf = csrf_of(await thief.get((await Agent.by_email(world, "thief@example.com")).link))
+    before = await everything(world.store)
+    taken = await thief.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
+    declined = await thief.send(agent.other_link, csrf=csrf, decline="yes")
+
+    assert [each.status_code for each in (seen, taken, declined)] == [403, 403, 403]
+    assert "mailbot" not in seen.text
+    assert PAT not in seen.text
+    assert await everything(world.store) == before
+
+
+async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT, "read:library write:releases")
+
+    page = await pat.get(agent.link)
+    async with world.store.database.transaction() as transaction:
+        north = await queries.organisation_called(transaction, "north")
+        assert north is not None
+        await people.set_role(transaction, north.id, PAT, "publisher")
+    as_publisher = await pat.get(agent.link)
+    declined = await pat.decide(agent.link, "decline")
+    told = await agent.poll()
+
+    warning = "Allow it only if you started this yourself"
+    for words in (PAT, "mailbot/2.1", "127.0.0.1", warning, "no agent in with this account"):
+        assert words in page.text
+    assert "You cannot allow it" in page.text
+    assert "upload files" in page.text.partition("You cannot allow it")[2]
+    assert "You cannot allow it" not in as_publisher.text
+    assert "upload files" in as_publisher.text
+    assert page.text.count("<button") == as_publisher.text.count("<button") == 2
+    assert declined.status_code == 200
+    assert (told.status_code, told.json()["code"], told.json()["claim_status"]) == (403, "access_denied", "denied")
+    assert (await pat.decide(agent.link, user_code=agent.code)).status_code == 410
+
+
+@pytest.mark.parametrize("page", ["typed", "shown"])
+@pytest.mark.parametrize("wanted", ["write:products", "read:library write:releases"])
+async def test_scopes_that_the_person_does_not_hold_are_refused_to_person_and_agent(
+    world: World, pat: Visitor, page: str, wanted: str
+) -> None:
+    agent = await Agent.by_email(world, PAT, wanted)
+    link = agent.link if page == "typed" else agent.other_link
+    waiting = await agent.poll()
+    rows = "SELECT id, status, person_id, scopes, claimed_at FROM registration ORDER BY id"
+    before = await world.store.database.fetch(rows)
+
+    refused = await pat.decide(link, user_code=agent.code)
+    polled = await agent.poll()
+    grant = {"grant_type": world.store.settings.claim_grant, "claim_token": agent.claim_token}
+    token = await world.http.post("/api/v1/auth/token", data=grant)
+
+    lacking = wanted.split()[-1]
+    assert (waiting.status_code, waiting.json()["status"]) == (200, "pending")
+    assert refused.status_code == 400
+    assert "may not do what it asks for" in refused.text
+    for answer in (polled, token):
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_scope")
+        assert lacking in answer.text
+    assert await world.store.database.fetch(rows) == before
+
+
+async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT, "write:products")
+    await pat.decide(agent.link, user_code=agent.code)
+    async with world.store.database.transaction() as transaction:
+        north = await queries.organisation_called(transaction, "north")
+        assert north is not None
+        await people.set_role(transaction, north.id, PAT, "publisher")
+
+    allowed = await pat.decide(agent.link, user_code=agent.code)
+
+    assert allowed.status_code == 200
+    assert (await agent.poll()).json()["scopes"] == ["write:products"]
+
+
+@pytest.mark.parametrize(
+    ("granted", "asked", "given"),
+    [
+        ("read:library write:releases", "write:releases", None),
+        ("read:library write:releases", "read:library write:releases", None),
+        ("read:library write:releases", "read:products", None),
+        ("read:library write:releases", "", "read:library"),
+        ("read:library write:releases", "read:library", "read:library"),
+        ("write:products write:releases", "", None),
+    ],
+)
+async def test_a_scope_that_the_person_has_lost_since_is_refused_at_the_token_endpoint(
+    world: World, granted: str, asked: str, given: str | None
+) -> None:
+    ann = await Visitor.signed_in(world, "ann@north.example", north="publisher")
+    agent = await Agent.by_email(world, ann.email, granted)
+    assert (await ann.decide(agent.link, user_code=agent.code)).status_code == 200
+    assertion = (await agent.poll()).json()["identity_assertion"]
+    async with world.store.database.transaction() as transaction:
+        north = await queries.organisation_called(transaction, "north")
+        assert north is not None
+        await people.set_role(transaction, north.id, ann.email, "viewer")
+    grant = {"grant_type": world.store.settings.claim_grant, "claim_token": agent.claim_token}
+
+    exchanged = await agent.exchange(assertion, asked)
+    polled = await world.http.post("/api/v1/auth/token", data={**grant, **({"scope": asked} if asked else {})})
+
+    for answer in (exchanged, polled):
+        if given is None:
+            assert (answer.status_code, answer.json()["error"]) == (400, "invalid_scope")
+        else:
+            assert answer.json()["scope"] == given
+
+
+@pytest.mark.parametrize("by", ["typed", "shown"])
+async def test_t25_the_person_is_told_by_mail_of_an_agent_that_acts_for_them(
+    world: World, pat: Visitor, by: str, settings: Settings
+) -> None:
+    agent = await Agent.by_email(world, PAT, "read:library")
+
+    if by == "typed":
+        await pat.decide(agent.link, user_code=agent.code)
+    else:
+        await agent.complete(digits_of(await pat.decide(agent.other_link)))
+    await world.store.mail.drain()
+
+    (letter,) = (Path(settings.data) / "mail").glob("*.eml")
+    text = message_from_bytes(letter.read_bytes(), policy=default)
+    body = text.get_content()
+    assert text["to"] == PAT
+    assert "mailbot/2.1" in body
+    assert "see your library" in body
+    assert f"{ROOT_URL}/auth/agents" in body
+    assert not [secret for secret in (agent.claim_token, agent.code, "cat_") if secret in body]
+
+
+async def test_t26_five_wrong_codes_kill_the_attempt(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+
+    tries = [(await pat.decide(agent.link, user_code="BBBB-BBBB")).status_code for _ in range(6)]
+
+    assert tries == [400] * 5 + [410]
+    assert (await pat.decide(agent.link, user_code=agent.code)).status_code == 410
+    assert (await agent.poll()).json()["code"] == "user_code_expired"
+
+
+async def test_t26_five_wrong_digits_kill_the_attempt(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    right = digits_of(await pat.decide(agent.other_link))
+    wrong = "000000" if right != "000000" else "111111"
+
+    tries = [(await agent.complete(wrong)) for _ in range(6)]
+
+    assert [each.status_code for each in tries] == [401] * 5 + [410]
+    assert [each.json()["attempts_remaining"] for each in tries[:5]] == [4, 3, 2, 1, 0]
+    assert (await agent.complete(right)).status_code == 410
+
+
+async def test_t26_tries_at_the_same_moment_are_no_more_than_there_are(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    csrf = csrf_of(await pat.get(agent.link))
+
+    tries = await asyncio.gather(
+        *(pat.send(agent.link, csrf=csrf, confirm="yes", user_code="BBBB-BBBB") for _ in range(12))
+    )
+
+    assert sorted(each.status_code for each in tries) == [400] * 5 + [410] * 7
+
+
+async def test_t26_new_attempts_give_no_new_guesses(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    statuses: list[int] = []
+    for _ in range(5):
+        statuses += [(await pat.decide(agent.link, user_code="BBBB-BBBB")).status_code for _ in range(5)]
+        await agent.again(PAT)
+
+    assert statuses == [400] * 20 + [429] * 5
+
+
+async def test_t27_another_attempt_kills_links_and_codes_of_the_earlier_one(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    links, code = (agent.link, agent.other_link), agent.code
+
+    await agent.again(PAT)
+
+    assert [(await pat.get(link)).status_code for link in links] == [410, 410]
+    assert agent.code != code
+    assert (await pat.decide(agent.link, user_code=code)).status_code == 400
+    assert (await pat.decide(agent.link, user_code=agent.code)).status_code == 200
+
+
+async def test_t27_tokens_and_codes_are_kept_as_hashes_alone(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    shown = digits_of(await pat.decide(agent.other_link))
+
+    kept = repr(await everything(world.store))
+
+    secrets = [agent.claim_token, agent.code, agent.code.replace("-", ""), shown]
+    secrets += [link.partition("=")[2] for link in (agent.link, agent.other_link)]
+    assert not [secret for secret in secrets if secret in kept]
+
+
+async def test_t27_a_registration_that_names_somebody_names_nobody_else(world: World) -> None:
+    agent = await Agent.by_email(world, PAT)
+
+    answered = await agent.again("other@example.com")
+
+    assert (answered.status_code, answered.json()["code"]) == (400, "invalid_login_hint")
+
+
+async def test_t28_looking_at_the_page_changes_nothing(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    before = await everything(world.store)
+
+    for link in (agent.link, agent.other_link):
+        assert (await pat.get(link)).status_code == 200
+        assert (await world.http.get(link)).status_code == 303
+        assert (await world.http.head(link)).status_code == 303
+
+    assert await everything(world.store) == before
+
+
+@pytest.mark.parametrize("csrf", ["", "AAAAAAAAAAAAAAAAAAAAAA", "not base64!"])
+async def test_t29_a_form_without_its_token_is_refused(world: World, pat: Visitor, csrf: str) -> None:
+    agent = await Agent.by_email(world, PAT)
+
+    answered = await pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code)
+
+    assert answered.status_code == 403
+    assert (await agent.poll()).json()["status"] == "pending"
+
+
+async def test_t29_a_form_of_another_site_or_another_session_is_refused(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    csrf = csrf_of(await pat.get(agent.link))
+    cookie = "; ".join(f"{name}={value}" for name, value in pat.cookies.items())
+    form = {"csrf": csrf, "confirm": "yes", "user_code": agent.code}
+
+    foreign = await world.http.post(agent.link, data=form, headers={"Cookie": cookie, "Origin": "http://evil.example"})
+    await pat.sign_in()
+    other = await pat.send(agent.link, **form)
+
+    assert (foreign.status_code, other.status_code) == (403, 403)
+
+
+async def test_t29_the_page_can_be_neither_framed_nor_kept(world: World, pat: Visitor) -> None:
+    page = await pat.get((await Agent.by_email(world, PAT)).link)
+
+    assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+    assert page.headers["x-frame-options"] == "DENY"
+    assert page.headers["cache-control"] == "no-store"
+    assert page.headers["referrer-policy"] == "no-referrer"
+
+
+async def test_t30_of_confirming_and_declining_at_once_exactly_one_happens(
+    world: World, pat: Visitor, is_full: bool, figures: Figures
+) -> None:
+    races, claimed, began = 1000 if is_full else 72, 0, clock.now()
+    csrf = csrf_of(await pat.get((await Agent.by_email(world, PAT)).link))
+    for number in range(races):
+        # Guesses are limited by the hour: eight races, then the next hour.
+        with clock.fixed(clock.later(began, seconds=(number // 8) * 3_601)):
+            agent = await Agent.by_email(world, PAT)
+            answers = await asyncio.gather(
+                pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code),
+                pat.send(agent.other_link, csrf=csrf, decline="yes"),
+                pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code),
+            )
+            told = await agent.poll()
+
+        assert [each.status_code for each in answers].count(200) == 1, [each.text for each in answers]
+        assert told.status_code == (403 if answers[1].status_code == 200 else 200)
+        claimed += told.status_code == 200
+    figures.update(races=races, claimed=claimed, declined=races - claimed)
+
+
+async def test_t30_an_attempt_that_has_expired_is_neither_confirmed_nor_declined(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    csrf = csrf_of(await pat.get(agent.link))
+
+    with clock.fixed(clock.later(clock.now(), seconds=601)):
+        late = [
+            await pat.send(agent.link, csrf=csrf, confirm="yes", user_code=agent.code),
+            await pat.send(agent.link, csrf=csrf, decline="yes"),
+            await pat.send(agent.other_link, csrf=csrf, confirm="yes"),
+        ]
+
+        assert [each.status_code for each in late] == [410, 410, 410]
+        assert (await agent.poll()).json()["code"] == "user_code_expired"
+        assert (await agent.again(PAT)).status_code == 200
+        assert (await agent.poll()).json()["status"] == "pending"
+
+
+async def test_t31_the_answer_is_given_out_for_ten_minutes_and_then_the_token_is_dead(
+    world: World, pat: Visitor
+) -> None:
+    agent = await Agent.by_email(world, PAT)
+    await pat.decide(agent.link, user_code=agent.code)
+    first, second = await agent.poll(), await agent.poll()
+
+    with clock.fixed(clock.later(clock.now(), seconds=601)):
+        late = await agent.poll()
+
+    assert first.json()["status"] == second.json()["status"] == "claimed"
+    assert first.json()["identity_assertion"] != second.json()["identity_assertion"]
+    assert (late.status_code, late.json()["code"]) == (401, "invalid_claim_token")
+
+
+async def test_t31_a_claim_that_came_too_late_is_told_so_for_a_week_alone(world: World) -> None:
+    agent = await Agent.by_email(world, PAT)
+    day_s = 86_400
+
+    with clock.fixed(clock.later(clock.now(), seconds=day_s + 1)):
+        late = await agent.poll()
+        unknown = Agent(world.http, {"claim_token": "clm_" + "0" * 49})
+        never = await unknown.poll()
+    with clock.fixed(clock.later(clock.now(), seconds=8 * day_s + 1)):
+        await app.tend(world.store)
+        forgotten = await agent.poll()
+
+    assert (late.status_code, late.json()["code"]) == (410, "claim_expired")
+    assert (never.status_code, never.json()["code"]) == (401, "invalid_claim_token")
+    assert forgotten.status_code == never.status_code
+    assert forgotten.json() | {"instance": ""} == never.json() | {"instance": ""}
+
+
+async def test_t32_a_claim_ends_what_the_anonymous_agent_had(world: World, pat: Visitor) -> None:
+    agent = await Agent.anonymous(world)
+    first = agent.answer["identity_assertion"]
+    token = (await agent.exchange(first)).json()["access_token"]
+    assert (await world.call("GET", "/products", token)).status_code == 200
+    assert (await agent.library(token)).status_code == 403
+
+    await agent.again(PAT)
+    await pat.decide(agent.link, user_code=agent.code)
+    second = (await agent.poll()).json()["identity_assertion"]
+
+    assert (await world.call("GET", "/products", token)).status_code == 401
+    assert (await agent.exchange(first)).json()["error"] == "invalid_grant"
+    assert (await agent.library((await agent.exchange(second)).json()["access_token"])).status_code == 200
+
+
+async def test_t33_an_agent_that_was_disconnected_before_its_next_poll_is_denied(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    await pat.decide(agent.link, user_code=agent.code)
+    assertion = (await agent.poll()).json()["identity_assertion"]
+
+    async with world.store.database.transaction() as transaction:
+        assert await registrations.revoke(transaction, agent.answer["id"])
+
+    assert (await agent.poll()).json()["code"] == "access_denied"
+    assert (await agent.exchange(assertion)).json()["error"] == "invalid_grant"
+
+
+async def test_t27_of_attempts_begun_at_once_only_one_stays_open(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    body = {"type": "login_hint", "claim_token": agent.claim_token, "login_hint": PAT}
+
+    begun = await asyncio.gather(*(world.http.post("/api/v1/auth/me", json=body) for _ in range(5)))
+    pages = [await pat.get(each.json()["claim_attempt"]["verification_uri"]) for each in begun]
+
+    assert sorted(page.status_code for page in pages) == [200, 410, 410, 410, 410]
+
+
+async def lock(transaction: Transaction, dialect: Dialect, registration_id: str) -> None:
+    """Lock the registration. An UPDATE would not do: behind a new version of a row PostgreSQL keeps no order."""
+    rows = " FOR UPDATE" if dialect == "postgres" else ""
+    await transaction.fetch(f"SELECT 1 FROM registration WHERE id = $1{rows}", registration_id)
+
+
+@pytest.mark.parametrize(("first", "statuses"), [("complete", (200, 409)), ("begin", (410, 200))])
+async def test_t30_an_attempt_begun_while_the_agent_is_claimed_is_either_dead_or_refused(
+    world: World, pat: Visitor, lock_waits: LockWaits, first: str, statuses: tuple[int, int]
+) -> None:
+    agent = await Agent.by_email(world, PAT)
+    digits = digits_of(await pat.decide(agent.other_link))
+    calls = {"complete": lambda: agent.complete(digits), "begin": lambda: agent.again(PAT)}
+    second = "begin" if first == "complete" else "complete"
+    started: dict[str, asyncio.Task[httpx.Response]] = {}
+
+    async with world.store.database.transaction() as transaction:
+        await lock(transaction, world.store.database.dialect, agent.answer["id"])
+        # Both have read the registration as unclaimed before either of them changes it.
+        for waiting, name in enumerate((first, second), 1):
+            started[name] = asyncio.create_task(calls[name]())
+            await lock_waits.reach(waiting)
+    completed, begun = await started["complete"], await started["begin"]
+    status = (await agent.poll()).json()["status"]
+
+    assert (completed.status_code, begun.status_code) == statuses
+    assert status == ("claimed" if first == "complete" else "pending")
+
+
+async def test_an_agent_whose_last_token_has_expired_is_no_longer_shown(world: World, pat: Visitor) -> None:
+    agent = await Agent.by_email(world, PAT)
+    await pat.decide(agent.link, user_code=agent.code)
+
+    shown = await pat.get("/auth/agents")
+    with clock.fixed(clock.later(clock.now(), seconds=2 * 86_400)):
+        later = await pat.get("/auth/agents")
+    with clock.fixed(clock.later(clock.now(), seconds=9 * 86_400)):
+        await app.tend(world.store)
+        kept = await registrations.with_id(world.store.database, agent.answer["id"])
+
+    assert "mailbot/2.1" in shown.text
+    assert "mailbot/2.1" not in later.text
+    assert kept is None

@@ -1,0 +1,54 @@
+"""What happens when a store fails in the middle (attack T49): closed for what is used once, open for counting."""
+
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from countersign.settings import Settings
+from countersign.store import app
+from tests.peers.identity_provider import IdentityProvider
+from tests.store.agents.people import Agent
+from tests.store.conftest import ROOT_URL
+from tests.store.world import World
+
+ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """A provider on this machine."""
+    return replace(settings, private_issuers=True)
+
+
+async def test_t49_when_its_use_cannot_be_noted_no_assertion_is_accepted(
+    world: World, provider: IdentityProvider
+) -> None:
+    await provider.trust(world.store)
+    body = {"type": "identity_assertion", "assertion_type": ID_JAG, "assertion": provider.mint(ROOT_URL)}
+
+    await run(world, "ALTER TABLE seen_token RENAME TO away")
+    refused = await Agent(world.http).register(body)
+    await run(world, "ALTER TABLE away RENAME TO seen_token")
+
+    assert refused.status_code >= 500
+    assert "identity_assertion" not in refused.json()
+    # Nothing was kept of it, so it is still good for one use.
+    assert (await Agent(world.http).register(body)).status_code == 200
+
+
+async def test_t49_when_the_counters_are_away_agents_register_all_the_same(world: World, settings: Settings) -> None:
+    away = replace(settings, counters_url="redis://127.0.0.1:1/0")
+
+    async with app.opened(away, ROOT_URL, is_loopback=True) as store:
+        transport = httpx.ASGITransport(app.create(store), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
+            answered = await Agent(http).register({"type": "anonymous"})
+
+    assert answered.status_code == 200
+
+
+async def run(world: World, statement: str) -> None:
+    """Run a statement in a transaction of its own."""
+    async with world.store.database.transaction() as transaction:
+        await transaction.run(statement)

@@ -1,0 +1,44 @@
+"""The pace of polling (attack T31)."""
+
+import pytest
+
+from countersign.kernel import clock
+from tests.store.agents.people import Agent, Visitor
+from tests.store.world import World
+
+
+async def test_t31_polls_that_come_too_fast_are_slowed_down(world: World) -> None:
+    agent = await Agent.by_email(world, "pat@example.com")
+    now = clock.now()
+
+    async def after(seconds: int) -> tuple[int, str | None]:
+        with clock.fixed(clock.later(now, seconds=seconds)):
+            answered = await agent.poll()
+            return answered.status_code, answered.headers.get("retry-after")
+
+    assert await after(1) == (200, None)
+    assert await after(5) == (429, "10")
+    assert await after(14) == (429, "15")
+    assert await after(29) == (200, None)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_the_first_poll_may_come_at_once(world: World, method: str) -> None:
+    agent = await Agent.by_email(world, "pat@example.com")
+
+    headers = {"Authorization": f"Bearer {agent.claim_token}"}
+    answered = await world.http.request(method, "/api/v1/auth/me", headers=headers)
+
+    assert answered.json()["status"] == "pending"
+
+
+@pytest.mark.parametrize("decision", ["allow", "decline"])
+async def test_a_decided_claim_is_answered_however_fast_it_is_polled(world: World, decision: str) -> None:
+    pat = await Visitor.signed_in(world, "pat@example.com")
+    agent = await Agent.by_email(world, "pat@example.com")
+    with clock.fixed(clock.now()):
+        assert (await agent.poll()).status_code == 200
+        await pat.decide(agent.link, decision, user_code=agent.code)
+        decided = [await agent.poll() for _ in range(3)]
+
+    assert {answer.status_code for answer in decided} == {200 if decision == "allow" else 403}

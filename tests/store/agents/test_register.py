@@ -1,0 +1,238 @@
+"""Registration in both dialects: what is answered, what is refused, and how much of it."""
+
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.kernel.http.rate_limit import RateLimited
+from countersign.settings import Settings
+from countersign.store.auth.agents import registrations
+from countersign.store.auth.agents.registrations import Kind
+from countersign.store.context import Store
+from tests.store.agents.people import Agent, Visitor
+from tests.store.world import World
+
+ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
+READING = ["read:products", "read:releases", "read:library"]
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Few registrations in an hour, so that the limits come into sight."""
+    return replace(settings, rate_register=3, register_anonymous_all=5)
+
+
+@pytest.mark.parametrize("body", [{"method": "anonymous"}, {"type": "anonymous"}, {"type": "anonymous", "odd": [1]}])
+async def test_an_anonymous_agent_may_read_at_once_and_be_claimed_later(world: World, body: dict[str, Any]) -> None:
+    agent = Agent(world.http)
+
+    answered = await agent.register(body)
+
+    said = answered.json()
+    assert answered.status_code == 200
+    assert answered.headers["cache-control"] == "no-store"
+    assert said["registration_id"] == said["id"]
+    assert said["registration_type"] == said["type"] == "anonymous"
+    assert said["pre_claim_scopes"] == said["scopes"]["pre_claim"] == READING[:2]
+    assert said["post_claim_scopes"] == said["scopes"]["post_claim"] == READING
+    assert said["identity_assertion"] == said["identity"]["assertion"]
+    assert said["claim_token"] == said["claim"]["token"]
+    assert said["claim_url"] == "http://127.0.0.1:8480/api/v1/auth/me"
+    assert "user_code" not in said["claim"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"method": "service_auth", "email": " Pat@Example.com "},
+        {"type": "service_auth", "login_hint": "pat@example.com"},
+        {"type": "service_auth", "method": "service_auth", "login_hint": "pat@example.com", "email": "pat@example.com"},
+    ],
+)
+async def test_an_agent_names_its_person_in_either_dialect(world: World, body: dict[str, Any]) -> None:
+    agent = Agent(world.http)
+
+    answered = await agent.register(body)
+
+    said = answered.json()
+    assert answered.status_code == 200
+    assert "identity_assertion" not in said
+    assert said["scopes"] == {"post_claim": READING}
+    claim = said["claim"]
+    assert len(claim["user_code"]) == 9
+    assert claim["verification_uri"] != claim["attempt"]["verification_uri"]
+    assert claim["verification_uri"].startswith("http://127.0.0.1:8480/auth/claim?claim_attempt_token=cat_")
+    assert claim["interval"] == 5
+    assert 590 <= claim["expires_in"] <= 600
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "invalid_request"),
+        ({"type": "anonymous", "method": "service_auth"}, "invalid_request"),
+        ({"type": "anonymous", "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer"}, "invalid_request"),
+        ({"type": "refresh"}, "unsupported_identity_type"),
+        ({"grant_type": "password"}, "unsupported_identity_type"),
+        ({"type": 7}, "invalid_request"),
+        ({"type": "service_auth"}, "invalid_login_hint"),
+        ({"type": "service_auth", "email": "nobody"}, "invalid_login_hint"),
+        ({"type": "service_auth", "email": "a b@example.com"}, "invalid_login_hint"),
+        ({"type": "service_auth", "email": "a@b@example.com"}, "invalid_login_hint"),
+        ({"type": "service_auth", "email": "a@example.com\r\nBcc: b@example.com"}, "invalid_login_hint"),
+        ({"type": "service_auth", "email": "a@example.com", "login_hint": "b@example.com"}, "invalid_login_hint"),
+        ({"type": "anonymous", "scope": "read:everything"}, "invalid_scope"),
+        ({"type": "anonymous", "scope": "admin:org"}, "invalid_scope"),
+        ({"type": "identity_assertion"}, "invalid_request"),
+        ({"type": "identity_assertion", "assertion_type": ID_JAG}, "invalid_request"),
+    ],
+)
+async def test_a_wrong_registration_is_told_what_is_wrong(world: World, body: dict[str, Any], code: str) -> None:
+    answered = await Agent(world.http).register(body)
+
+    said = answered.json()
+    assert (answered.status_code, said["code"], said["error"]) == (400, code, code)
+    assert said["message"] == said["detail"] == said["error_description"]
+    assert answered.headers["content-type"] == "application/problem+json"
+    assert answered.headers["cache-control"] == "no-store"
+
+
+async def test_registration_is_json_alone(world: World) -> None:
+    answered = await world.http.post("/api/v1/auth/register", data={"type": "anonymous"})
+
+    assert (answered.status_code, answered.json()["code"]) == (415, "unsupported_media_type")
+
+
+async def test_a_huge_registration_is_not_read(world: World) -> None:
+    answered = await Agent(world.http).register({"type": "anonymous", "odd": "x" * 70_000})
+
+    assert answered.status_code == 413
+
+
+async def test_t23_admin_never_comes_by_registration(world: World) -> None:
+    pat = await Visitor.signed_in(world, "pat@example.com", north="owner")
+    agent = await Agent.by_email(world, "pat@example.com", "read:library admin:org write:releases")
+
+    await pat.decide(agent.link, user_code=agent.code)
+    said = (await agent.poll()).json()
+
+    assert said["scopes"] == ["write:releases", "read:library"]
+
+
+async def test_what_may_be_written_follows_the_persons_role(world: World) -> None:
+    pat = await Visitor.signed_in(world, "pat@example.com", north="publisher")
+    agent = await Agent.by_email(world, "pat@example.com", "read:library write:products")
+
+    await pat.decide(agent.link, user_code=agent.code)
+
+    assert (await agent.poll()).json()["scopes"] == ["write:products", "read:library"]
+
+
+async def test_t43_a_known_and_an_unknown_address_are_answered_alike(world: World) -> None:
+    await Visitor.signed_in(world, "known@example.com")
+
+    known = await Agent(world.http).register({"type": "service_auth", "email": "known@example.com"})
+    unknown = await Agent(world.http).register({"type": "service_auth", "email": "other@example.com"})
+
+    assert shape(known) == shape(unknown)
+
+
+def shape(answered: httpx.Response) -> object:
+    """Status, headers' names, members and their lengths."""
+
+    def of(value: object) -> object:
+        if isinstance(value, dict):
+            return {name: of(member) for name, member in value.items()}
+        return [len(value), type(value)] if isinstance(value, str | list) else type(value)
+
+    return answered.status_code, sorted(answered.headers), of(answered.json())
+
+
+async def test_t47_one_address_cannot_register_without_end(world: World) -> None:
+    for _ in range(3):
+        assert (await Agent(world.http).register({"type": "anonymous"})).status_code == 200
+
+    answered = await Agent(world.http).register({"type": "anonymous"}, **{"X-Forwarded-For": "203.0.113.9"})
+
+    said = answered.json()
+    assert (answered.status_code, said["code"], said["error"]) == (429, "rate_limit_exceeded", "rate_limited")
+    assert 3590 <= int(answered.headers["retry-after"]) <= 3600
+    assert (await Agent(world.http).register({"type": "service_auth", "email": "a@example.com"})).status_code == 200
+
+
+async def test_t47_whoever_an_address_names_it_registers_no_more_than_it_may(world: World) -> None:
+    for number in range(3):
+        body = {"type": "service_auth", "email": f"a{number}@example.com"}
+        assert (await Agent(world.http).register(body)).status_code == 200
+
+    assert (await Agent(world.http).register({"type": "service_auth", "email": "b@example.com"})).status_code == 429
+
+
+@pytest.mark.parametrize(("kind", "limit"), [("anonymous", 20), ("service_auth", 20), ("identity_assertion", 60)])
+async def test_t47_each_kind_has_its_limit_for_one_address(store: Store, kind: Kind, limit: int) -> None:
+    unset = replace(store, settings=replace(store.settings, rate_register=0, register_anonymous_all=1000))
+
+    for _ in range(limit):
+        await registrations.count_registration(unset, kind, "192.0.2.1")
+
+    with pytest.raises(RateLimited):
+        await registrations.count_registration(unset, kind, "192.0.2.1")
+    await registrations.count_registration(unset, kind, "192.0.2.2")
+
+
+async def test_t47_one_e_mail_is_named_five_times_in_an_hour(store: Store) -> None:
+    unset = replace(store, settings=replace(store.settings, rate_register=0))
+
+    for _ in range(5):
+        await registrations.count_naming(unset, "a@example.com")
+
+    with pytest.raises(RateLimited):
+        await registrations.count_naming(unset, "a@example.com")
+
+
+async def test_t47_all_addresses_together_have_a_limit(store: Store) -> None:
+    for number in range(5):
+        await registrations.count_registration(store, "anonymous", f"192.0.2.{number}")
+
+    with pytest.raises(RateLimited):
+        await registrations.count_registration(store, "anonymous", "192.0.2.9")
+
+
+async def test_the_operator_can_close_a_door(store: Store, http: httpx.AsyncClient) -> None:
+    # The store's settings are frozen; a closed one is its copy.
+    world = World(replace(store, settings=replace(store.settings, agents_anonymous=False, agents_by_email=False)), http)
+    from countersign.store import app
+
+    transport = httpx.ASGITransport(app.create(world.store), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8480") as closed:
+        anonymous = await Agent(closed).register({"type": "anonymous"})
+        by_email = await Agent(closed).register({"type": "service_auth", "email": "a@example.com"})
+
+    assert (anonymous.status_code, anonymous.json()["code"]) == (403, "anonymous_not_enabled")
+    assert (by_email.status_code, by_email.json()["code"]) == (403, "service_auth_not_enabled")
+
+
+async def test_what_an_agent_calls_itself_is_shown_and_cannot_harm(world: World) -> None:
+    pat = await Visitor.signed_in(world, "pat@example.com")
+    agent = Agent(world.http)
+    name = "<script>alert(1)</script>\u202e" + "x" * 500
+    body = {"type": "service_auth", "email": "pat@example.com"}
+    answered = await world.http.post("/api/v1/auth/register", json=body, headers={b"User-Agent": name.encode()})
+    agent.answer = answered.json()
+
+    page = await pat.get(agent.link)
+
+    assert "<script>" not in page.text
+    assert "&lt;script&gt;alert(1)" in page.text
+    assert "x" * 121 not in page.text
+
+
+async def test_t50_nobody_registers_inside_another_request(world: World) -> None:
+    body = {"operations": [{"method": "POST", "path": "/auth/register", "body": {"type": "anonymous"}}]}
+
+    answered = await world.http.post("/api/v1/batch", json=body)
+
+    (result,) = answered.json()["results"]
+    assert (answered.status_code, result["status"], result["body"]["code"]) == (200, 400, "not_batchable")

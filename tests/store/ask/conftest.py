@@ -1,0 +1,26 @@
+"""A store whose catalog questions are asked about."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store.context import Store
+from tests.store.conftest import ROOT_URL
+
+
+@pytest.fixture
+def shelf(store: Store) -> Store:
+    """The store with the shelf's products."""
+    return store
+
+
+@pytest.fixture
+async def other_store(settings: Settings, tmp_path: Path) -> AsyncIterator[Store]:
+    """A second, empty store."""
+    apart = replace(settings, data=str(tmp_path / "other"), database_url="")
+    async with distribution.opened(apart, ROOT_URL, is_loopback=True) as opened:
+        yield opened

@@ -1,0 +1,37 @@
+"""One question takes a bounded amount of work, however it is put; tests/scaling measures the CPU time of reading it."""
+
+import pytest
+
+from countersign.store.ask import items
+from countersign.store.ask.lexicon import MAX_TOKENS, tokens_of
+from countersign.store.context import Store
+from tests.store.ask.shelf import asked
+from tests.store.world import World
+
+
+def test_no_more_than_400_words_are_read() -> None:
+    assert len(tokens_of("w " * 1_000)) == MAX_TOKENS
+
+
+def test_no_more_than_300_runs_of_words_are_looked_up() -> None:
+    question = " ".join(f"w{number}" for number in range(300))
+
+    assert len(items.spans(question, tokens_of(question))) == items.MAX_SPANS
+
+
+async def test_only_the_first_unknown_words_are_looked_up(shelf: Store) -> None:
+    words = [f"zorb{number}" for number in range(100)]
+
+    found = await asked(shelf, " ".join(words))
+
+    assert found.status == "refused"
+    assert len(found.unused) <= 100
+    assert items.MAX_UNKNOWN < 100
+
+
+@pytest.mark.parametrize("text", ["w " * 61, "x" * 300, "(" * 60, "\ufdfa" * 2_000, "games and " * 200])
+async def test_questions_out_of_proportion_are_answered(world: World, text: str) -> None:
+    answer = await world.call("POST", "/ask", json={"query": text[:2_000]})
+
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["sources"] == []

@@ -1,0 +1,167 @@
+"""For random filters: SQL finds what plain Python finds, and the filter as text is a question with the same meaning."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from countersign.store.ask import answers, lexicon
+from countersign.store.catalog.filter import KNOWN, Filter, Values, conditions, with_slots
+from countersign.store.catalog.filter_queries import forms
+from countersign.store.catalog.words import words
+from countersign.store.context import Store
+from tests.store.ask.shelf import NOW, PUBLIC, Item, asked
+
+SIZES = [200, pytest.param(20_000, marks=pytest.mark.full)]
+DAYS = ("2025-01-01", "2025-07-01", "2026-01-01", "2026-06-01", "2026-08-01", "2026-08-15", "2027-01-01")
+Test = Callable[[Item, str], bool]
+OF_ITEMS: dict[str, Test] = {
+    "kind": lambda item, value: item.kind == value,
+    "platform": lambda item, value: value in item.platforms,
+    "channel": lambda item, value: value in {each.channel for each in item.published},
+    "access": lambda item, value: item.access == value,
+    "tag": lambda item, value: value in item.tags,
+    "org": lambda item, value: item.org == value,
+    "license": lambda item, value: item.license == value,
+    "product": lambda item, value: item.slug == value,
+    "title": lambda item, value: {*words(value)} <= {*words(item.title)},
+    "text": lambda item, value: all({*forms(word)} & _held(item) for word in words(value)),
+}
+
+
+def _held(item: Item) -> set[str]:
+    return {*words(item.title), *words(" ".join(item.tags)), *words(item.description or "")}
+
+
+def is_true(asked: Filter, item: Item) -> bool:
+    """Whether the filter finds the item: the oracle, in plain Python."""
+    dated = any((asked.since, asked.until))
+    left_out = ["channel"] if dated and asked.when in ("any", "none") else []
+    slots = [(OF_ITEMS[name], values) for name, values in conditions(asked) if name not in left_out]
+    fits = all(holds(test, values, item) for test, values in slots)
+    return fits and (not dated or is_released(asked, item))
+
+
+def holds(test: Test, values: Values, item: Item) -> bool:
+    """Whether one of `any`, each of `all` and none of `not` is true of the item."""
+    either = any(test(item, value) for value in values.any) if values.any else True
+    each = all(test(item, value) for value in values.all)
+    return either and each and not any(test(item, value) for value in values.none)
+
+
+def is_released(asked: Filter, item: Item) -> bool:
+    """Whether any release, the first, the last or none of the item is in the range."""
+    begin, end = (asked.since or "")[:10], (asked.until or "9999")[:10]
+    days = sorted(each.day for each in item.published if is_in_channel(asked, each.channel))
+    if asked.when in ("first", "last"):
+        days = sorted(each.day for each in item.published)[slice(1) if asked.when == "first" else slice(-1, None)]
+    return any(begin <= day < end for day in days) != (asked.when == "none")
+
+
+def is_in_channel(asked: Filter, channel: str) -> bool:
+    """Whether a release in the channel is asked for."""
+    wanted = (*asked.channel.any, *asked.channel.all) or (channel,)
+    return channel in wanted and channel not in asked.channel.none
+
+
+def as_text(asked: Filter) -> str:
+    """The filter as a question: `kind=game|app; platform=linux&macos; platform!=windows; order=newest`."""
+    members: dict[str, Any] = msgspec.to_builtins(asked)
+    pieces: list[str] = []
+    for name, values in conditions(asked):
+        members.pop(name, None)
+        for sign, separator, texts in (("=", "|", values.any), ("=", "&", values.all), ("!=", "|", values.none)):
+            if texts:
+                pieces.append(f"{name}{sign}{separator.join(map(_quoted, texts))}")
+    members.pop("where", None)
+    pieces += [f"{name}={'|'.join(value) if name == 'fields' else value}" for name, value in members.items()]
+    return "; ".join(pieces)
+
+
+def _quoted(text: str) -> str:
+    return text if text.replace("-", "").replace(".", "").isalnum() else '"{}"'.format(text.replace('"', "'"))
+
+
+def made(chance: random.Random) -> Filter:
+    """A random filter of products."""
+    item = chance.choice(PUBLIC)
+    values = {
+        **{name: chance.sample(known, min(2, len(known))) for name, known in KNOWN.items()},
+        "tag": [chance.choice(item.tags), "cozy"],
+        "org": [item.org, "orrery"],
+        "license": [item.license or "MIT", "Apache-2.0"],
+        "product": [item.slug, "quill"],
+        "title": [chance.choice(words(item.title))],
+        "text": [chance.choice(("barge", "letters", "maps", "cozy"))],
+    }
+    slots: dict[str, Values] = {}
+    for name in chance.sample(sorted(values), chance.randint(1, 3)):
+        is_multiple = name in ("platform", "channel", "tag")
+        part = chance.choice(("any", "any", "none", "all") if is_multiple else ("any", "none"))
+        texts = tuple(dict.fromkeys(values[name]))
+        slots[name] = Values(**{"any" if part == "all" and len(texts) == 1 else part: texts})
+    found = with_slots(Filter(), **slots)
+    first, last = sorted(chance.sample(range(len(DAYS)), 2))
+    ends = {"since": f"{DAYS[first]}T00:00:00Z", "until": f"{DAYS[last]}T00:00:00Z"}
+    given = {name: ends[name] for name in chance.choice(((), (), ("since",), ("until",), ("since", "until")))}
+    when = chance.choice(("any", "any", "first", "last", "none")) if given else "any"
+    return replace(found, **given, when=when)  # pyright: ignore
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_sql_finds_what_plain_python_finds(shelf: Store, size: int) -> None:
+    chance = random.Random(7)
+    for _ in range(size):
+        wanted = made(chance)
+        expected = [item.slug for item in PUBLIC if is_true(wanted, item)]
+
+        found = await answers.of_filter(shelf, wanted)
+        counted = await answers.of_filter(shelf, replace(wanted, answer="count"))
+
+        assert [each.product for each in found.sources] == expected, wanted
+        assert (found.total, counted.total) == (len(expected), len(expected)), wanted
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_a_filter_as_text_is_a_question_with_the_same_meaning(shelf: Store, size: int) -> None:
+    chance = random.Random(11)
+    for _ in range(size):
+        wanted = made(chance)
+        members = {"order": chance.choice(("title", "newest", "oldest")), "limit": chance.choice((None, 3))}
+        members["answer"] = chance.choice(("list", "list", "count"))
+        wanted = replace(wanted, **members)  # pyright: ignore
+
+        found = await asked(shelf, as_text(wanted))
+
+        assert found.filter == wanted, as_text(wanted)
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_any_words_have_an_answer_whose_filter_is_valid(shelf: Store, size: int) -> None:
+    chance = random.Random(13)
+    phrases = [" ".join(phrase) for phrase in {**lexicon.WORDS, **lexicon.KEYS}]
+    others = [
+        *sorted(lexicon.IGNORED),
+        *(each.title for each in PUBLIC),
+        "2026",
+        "1.2.0",
+        "=",
+        "!=",
+        ">",
+        ",",
+        ".",
+        "?",
+        ":",
+    ]
+    for _ in range(size):
+        question = " ".join(
+            chance.choice(chance.choice((phrases, phrases, others))) for _ in range(chance.randint(1, 12))
+        )
+
+        found = await answers.answer(shelf, question, NOW, [chance.choice(phrases)] * chance.randint(0, 1))
+
+        assert found.text, question
+        assert "`$" not in found.text, (question, found.text)

@@ -1,0 +1,68 @@
+"""A batch of the world's, and what is the same before and after one that failed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.contract.scenes import everything
+from tests.store.world import World
+
+
+@dataclass
+class Batches:
+    """Sends batches, in the name of `owner` where nothing else is said."""
+
+    world: World
+    owner: str
+
+    async def send(self, operations: list[Any], token: str | None = None, **options: Any) -> httpx.Response:
+        """One batch; `mode` and headers as they are given."""
+        headers = options.pop("headers", None)
+        body = {"operations": operations, **options}
+        return await self.world.call("POST", "/batch", token, json=body, headers=headers)
+
+    async def results(self, operations: list[Any], token: str | None = None, **options: Any) -> list[dict[str, Any]]:
+        """The results of a batch of the owner's that was taken."""
+        answer = await self.send(operations, token or self.owner, **options)
+        assert answer.status_code == 200, answer.text
+        results: list[dict[str, Any]] = answer.json()["results"]
+        assert len(results) == len(operations)
+        return results
+
+    async def everything(self) -> dict[str, list[str]]:
+        """All that the store holds."""
+        return await everything(self.world.store)
+
+
+def get(path: str, **headers: str) -> dict[str, Any]:
+    """An operation that reads."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return {"method": "GET", "path": path, **({"headers": named} if named else {})}
+
+
+def post(path: str, body: dict[str, Any] | None = None, method: str = "POST", **headers: str) -> dict[str, Any]:
+    """An operation that writes."""
+    return {**get(path, **headers), "method": method, **({} if body is None else {"body": body})}
+
+
+def product(slug: str, **members: Any) -> dict[str, Any]:
+    """What POST /products takes."""
+    return {"slug": slug, "title": slug.title(), "kind": "game", "platforms": ["linux"], **members}
+
+
+def statuses(results: list[dict[str, Any]]) -> list[int]:
+    """What each operation was answered."""
+    return [each["status"] for each in results]
+
+
+def codes(results: list[dict[str, Any]]) -> list[str | None]:
+    """Why each operation was refused."""
+    return [each["body"].get("code") for each in results]
+
+
+@pytest.fixture
+async def batches(world: World) -> Batches:
+    """North's owner."""
+    return Batches(world, await world.person("owner@north.example", north="owner"))

@@ -1,0 +1,374 @@
+"""What an atomic batch promises: all of it or nothing, and nobody sees half."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.http.app import App
+from countersign.store import app as distribution
+from countersign.store import batch
+from countersign.store.batch import NestedTransaction
+from tests.figures import Figures
+from tests.store.batch.conftest import Batches, codes, get, post, product, statuses
+from tests.store.files import open_shop
+
+SAMPLE, FULL = 60, 1_000
+
+RELEASE = {"version": "1.0", "channel": "stable", "notes_only": True}
+STORY = [
+    post("/products", product("saga")),
+    post("/products/saga/releases", RELEASE),
+    get("/products/saga"),
+    post("/products/saga/releases/1.0/publish"),
+    get("/products/saga"),
+    get("/products/saga/releases"),
+    get("/products?q=saga"),
+    get("/catalog"),
+    post("/codes", {"kind": "license", "products": ["saga"], "count": 3}),
+    get("/codes"),
+]
+
+
+async def test_later_operations_see_what_earlier_ones_did(batches: Batches) -> None:
+    results = await batches.results(STORY, mode="atomic")
+
+    assert statuses(results) == [201, 201, 200, 200, 200, 200, 200, 200, 201, 200]
+    assert [results[2]["body"]["status"], results[4]["body"]["status"]] == ["draft", "public"]
+    assert [each["version"] for each in results[5]["body"]["items"]] == ["1.0"]
+    assert [each["slug"] for each in results[6]["body"]["items"]] == ["saga"]
+    assert [each["slug"] for each in results[7]["body"]["products"]] == ["saga"]
+    assert results[9]["body"]["items"][0]["batch_id"] == results[8]["body"]["batch_id"]
+    assert (await batches.world.call("GET", "/products/saga")).json()["status"] == "public"
+    redeemed = await batches.world.call("POST", "/redeem", batches.owner, json={"code": results[8]["body"]["codes"][0]})
+    assert redeemed.status_code == 200
+
+
+async def test_the_first_failure_takes_everything_back_and_ends_the_batch(batches: Batches) -> None:
+    before = await batches.everything()
+
+    results = await batches.results(
+        [*STORY[:4], get("/products/nothing"), post("/products", product("never"))], mode="atomic"
+    )
+
+    assert statuses(results) == [424, 424, 424, 424, 404, 424]
+    assert codes(results) == ["batch_rolled_back"] * 4 + ["resource_not_found", "batch_rolled_back"]
+    assert {each["body"]["failed_index"] for each in results if each["status"] == 424} == {4}
+    assert await batches.everything() == before
+    assert (await batches.world.call("GET", "/products/saga", batches.owner)).status_code == 404
+
+
+async def test_what_an_atomic_batch_of_nobody_wants_to_write_is_refused(batches: Batches) -> None:
+    sent = [get("/info"), post("/products", product("one")), get("/info")]
+
+    results = (await batches.send(sent, mode="atomic")).json()["results"]
+
+    assert statuses(results) == [424, 401, 424]
+
+
+async def test_no_route_writes_for_nobody() -> None:
+    """By this an anonymous batch needs no transaction."""
+    exempt = {"/batch"}
+
+    assert not [
+        each.path
+        for each in distribution.ROUTES
+        if each.writes and each.scope is None and not each.signed_in and each.path not in exempt
+    ]
+
+
+@pytest.fixture
+async def pausing(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[asyncio.Event, asyncio.Event]]:
+    """Two events: the batch has done all its operations, and it may commit."""
+    done, may_commit = asyncio.Event(), asyncio.Event()
+    in_order = batch.in_order
+
+    async def paused(*given: Any) -> Any:
+        found = await in_order(*given)
+        done.set()
+        await may_commit.wait()
+        return found
+
+    monkeypatch.setattr(batch, "in_order", paused)
+    yield done, may_commit
+    may_commit.set()
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+async def test_nobody_else_sees_anything_before_the_commit(
+    batches: Batches, pausing: tuple[asyncio.Event, asyncio.Event], is_good: bool
+) -> None:
+    """Anonymous pages are kept in memory: what is kept must never hold what was not committed."""
+    done, may_commit = pausing
+    world = batches.world
+    reads = ("/products/saga", "/products/saga/releases", "/products", "/catalog")
+    before = [(await world.call("GET", path)).content for path in reads]
+    operations = STORY[:8] if is_good else [*STORY[:8], get("/products/nothing")]
+
+    running = asyncio.create_task(batches.results(operations, mode="atomic"))
+    await done.wait()
+    meanwhile = [(await world.call("GET", path)).content for path in reads for _ in range(3)][::3]
+    may_commit.set()
+    results = await running
+    after = [(await world.call("GET", path)).status_code for path in reads]
+    listed = (await world.call("GET", "/products")).json()["items"]
+
+    assert meanwhile == before
+    assert (results[0]["status"] == 201) == is_good
+    assert after == ([200] * 4 if is_good else [404, 404, 200, 200])
+    assert [each["slug"] for each in listed] == (["saga"] if is_good else [])
+
+
+async def test_a_batch_of_reads_alone_holds_no_transaction(
+    batches: Batches, pausing: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    done, may_commit = pausing
+    reading = asyncio.create_task(batches.results([get("/products"), get("/library")], mode="atomic"))
+    await done.wait()
+
+    written = await batches.world.call("POST", "/products", batches.owner, json=product("meanwhile"))
+    may_commit.set()
+
+    assert written.status_code == 201
+    assert statuses(await reading) == [200, 200]
+
+
+async def test_jobs_are_only_there_when_the_batch_is(batches: Batches) -> None:
+    shop = await open_shop(batches.world)
+    artifact = await shop.upload(b"a file", "a.bin")
+    job = post("/jobs", {"type": "artifact.verify", "payload": {"artifact_id": artifact["id"]}}, Prefer="wait=20")
+    before = await batches.everything()
+
+    failed = await batches.results([job, get("/products/nothing")], shop.token, mode="atomic")
+    after = await batches.everything()
+    (kept,) = await batches.results([job], shop.token, mode="atomic")
+
+    assert (statuses(failed), after) == ([424, 404], before)
+    # Nobody can work on a job before the batch ends, so that it is not waited for.
+    assert (kept["status"], kept["body"]["status"]) == (202, "queued")
+    assert kept["headers"]["Location"].endswith(kept["body"]["job_id"])
+    assert (await batches.world.call("GET", f"/jobs/{kept['body']['job_id']}", shop.token)).status_code == 200
+
+
+async def test_a_batch_that_takes_too_long_is_undone(batches: Batches, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On SQLite everybody who writes waits for it."""
+    await batches.world.product("north", "one")
+    before = await batches.everything()
+    monkeypatch.setattr(batch, "ATOMIC_S", 0.25)
+    many = post("/codes", {"kind": "license", "products": ["one"], "count": 1_000_000})
+
+    results = await batches.results([post("/products", product("two")), *[many] * 49], mode="atomic")
+
+    failed = next(each for each in results if each["status"] != 424)
+    assert (failed["status"], failed["body"]["code"]) == (503, "unavailable")
+    assert results[0]["status"] == 424
+    assert await batches.everything() == before
+
+
+async def test_a_fault_inside_takes_everything_back(batches: Batches, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = await batches.everything()
+    answered = App._read  # pyright: ignore[reportPrivateUsage]
+
+    async def broken(app: Any, route: Any, call: Any, exchange: Any) -> Any:
+        if route.path == "/library":
+            raise RuntimeError("the secret of the house")
+        return await answered(app, route, call, exchange)
+
+    monkeypatch.setattr(App, "_read", broken)
+
+    results = await batches.results([*STORY[:2], get("/library")], mode="atomic")
+
+    assert statuses(results) == [424, 424, 500]
+    assert "secret" not in str(results)
+    assert await batches.everything() == before
+
+
+async def test_of_two_batches_that_take_the_same_name_one_is_kept_whole(batches: Batches) -> None:
+    world = batches.world
+    for number in range(10):
+        both = [
+            [post("/products", product(f"{side}-{number}")), post("/products", product(f"same-{number}")),
+             post(f"/products/{side}-{number}/releases", RELEASE)]
+            for side in ("left", "right")
+        ]  # fmt: skip
+        results = await asyncio.gather(*(batches.results(each, mode="atomic") for each in both))
+
+        kept = [statuses(each) for each in results]
+        assert sorted(kept) == [[201, 201, 201], [424, 409, 424]]
+        for side, told in zip(("left", "right"), kept, strict=True):
+            found = await world.call("GET", f"/products/{side}-{number}", batches.owner)
+            assert found.status_code == (200 if told[0] == 201 else 404)
+
+
+async def test_batches_beside_other_writers_end_whole_and_soon(batches: Batches) -> None:
+    """More at once than the pool has connections, on the same products."""
+    world = batches.world
+    for slug in ("one", "two"):
+        await world.product("north", slug)
+
+    async def batch(number: int, *order: str) -> list[dict[str, Any]]:
+        written = [post(f"/products/{slug}", product(slug, title=f"Batch {number}"), "PUT") for slug in order]
+        return await batches.results([*written, get("/products/one"), get("/catalog")], mode="atomic")
+
+    async def alone(number: int, slug: str) -> httpx.Response:
+        body = product(slug, title=f"Alone {number}")
+        return await world.call("PUT", f"/products/{slug}", batches.owner, json=body)
+
+    orders = [("one", "two"), ("two", "one")]
+    async with asyncio.timeout(30):
+        told, others = await asyncio.gather(
+            asyncio.gather(*(batch(number, *order) for number, order in enumerate(orders * 12))),
+            asyncio.gather(*(alone(number, slug) for number, slug in enumerate(orders[0] * 6))),
+        )
+
+    kinds = Counter(tuple(sorted(statuses(each))) for each in told)
+    # PostgreSQL ends one of two that wait for each other: it may try again.
+    assert kinds.keys() <= {(200, 200, 200, 200), (424, 424, 424, 503)}
+    assert kinds[200, 200, 200, 200]
+    assert {each.status_code for each in others} <= {200, 503}
+
+
+async def furnished(batches: Batches) -> tuple[str, str]:
+    """What the mix works on: products, releases, an artifact (its id) and a code."""
+    shop = await open_shop(batches.world)
+    world = batches.world
+    await world.product("north", "hill")
+    await world.product("south", "south-game")
+    await world.call("POST", "/products/river/releases", batches.owner, json={"version": "0.9.0", "channel": "beta"})
+    artifact = await shop.upload(b"a file", "a.bin")
+    promo = {"kind": "promo", "products": ["hill"], "count": 1, "max_uses": 1000}
+    (code,) = (await world.call("POST", "/codes", batches.owner, json=promo)).json()["codes"]
+    return artifact["id"], code
+
+
+class Mix:
+    """Random operations of which each would succeed, in the order they come in."""
+
+    def __init__(self, seed: int, artifact_id: str, code: str) -> None:
+        self.chance = random.Random(seed)
+        self.seed = seed
+        self.artifact_id = artifact_id
+        self.code = code
+        self.made: list[str] = []
+
+    def good(self) -> dict[str, Any]:
+        """One that succeeds after those before."""
+        number = len(self.made)
+        slug = f"mix-{self.seed}-{number}"
+        self.made.append(slug)
+        return self.chance.choice([self._writing, self._reading])(slug)
+
+    def _writing(self, slug: str) -> dict[str, Any]:
+        verify = {"type": "artifact.verify", "payload": {"artifact_id": self.artifact_id}}
+        media = {"kind": "icon", "filename": "i.png", "size": 10, "alt": "an icon"}
+        return self.chance.choice(
+            [
+                post("/products", product(slug)),
+                post("/products", product(slug, status="public", tags=["new"])),
+                post("/products/river", product("river", title=slug), "PUT"),
+                post("/products/river/releases", {"version": f"2.{len(self.made)}", "channel": "beta"}),
+                post("/products/river/releases/1.0.0", {"notes": slug}, "PUT"),
+                post("/products/river/releases/1.0.0/promote", {"channel": "beta"}),
+                post("/products/river/media", media),
+                post("/products/river/releases/0.9.0/artifacts", {"filename": f"{slug}.zip", "size": 10}),
+                post("/codes", {"kind": "promo", "products": ["river"], "count": 2, "max_uses": 5}),
+                post("/redeem", {"code": self.code}),
+                post("/jobs", verify),
+                post("/org", {"name": slug}, "PUT"),
+                post("/org/members", {"email": f"{slug}@north.example", "role": "viewer"}),
+                post("/org/clients", {"name": slug, "scopes": ["read:products"]}),
+                post("/org/signing-keys"),
+            ]
+        )
+
+    def _reading(self, _slug: str) -> dict[str, Any]:
+        paths = (
+            "/products",
+            "/products/river",
+            "/catalog",
+            "/library",
+            "/codes",
+            "/org",
+            "/org/usage",
+            "/jobs",
+            "/info",
+        )
+        return get(self.chance.choice(paths))
+
+    def bad(self) -> dict[str, Any]:
+        """One that fails, each in its own way and as late as it can."""
+        return self.chance.choice(
+            [
+                get("/products/nothing"),
+                get("/nowhere"),
+                get("/products?limit=0"),
+                post("/products", product("river")),
+                post("/products/river", product("hill"), "PUT"),
+                post("/products/river", product("river"), "PUT", If_Match='"other"'),
+                post("/products/river/releases", {"version": "1.0.0", "channel": "beta"}),
+                post("/products/south-game", product("south-game"), "PUT"),
+                post("/products/river/releases/0.9.0/yank", {"reason": "x"}),
+                post("/codes", {"kind": "license", "products": ["nothing"], "count": 1}),
+                post("/jobs", {"type": "no.such", "payload": {}}),
+                post("/info", {}),
+                post("/batch", {"operations": [get("/info")]}),
+                post("/auth/token", {}),
+                post("/products", {}),
+            ]
+        )
+
+
+async def test_a_batch_that_fails_anywhere_leaves_the_database_as_it_was(
+    batches: Batches, is_full: bool, figures: Figures
+) -> None:
+    artifact_id, code = await furnished(batches)
+    before = await batches.everything()
+    wanted = FULL if is_full else SAMPLE
+    ran = 0
+
+    for seed in range(wanted):
+        mix = Mix(seed, artifact_id, code)
+        place = mix.chance.randrange(8)
+        operations = [mix.good() for _ in range(place)]
+        operations += [mix.bad(), *(mix.good() for _ in range(mix.chance.randrange(4)))]
+        results = await batches.results(operations, mode="atomic")
+
+        told = ["batch_rolled_back"] * len(operations)
+        assert [each for index, each in enumerate(codes(results)) if index != place] == told[1:], (seed, results)
+        assert 400 <= statuses(results)[place] < 500
+        assert results[place]["body"]["code"] != "batch_rolled_back"
+        assert await batches.everything() == before, (seed, operations)
+        ran += place
+    figures |= {"batches": wanted, "operations_undone": ran, "differences": 0}
+
+
+async def test_every_operation_of_the_mix_has_an_effect_when_the_batch_is_good(batches: Batches) -> None:
+    """So that above something is undone."""
+    artifact_id, code = await furnished(batches)
+    for seed in range(12):
+        mix = Mix(seed, artifact_id, code)
+        # Versions of other batches are others.
+        mix.made = [""] * seed * 8
+        before = await batches.everything()
+
+        results = await batches.results([mix.good() for _ in range(8)], mode="atomic")
+
+        assert all(status < 300 for status in statuses(results)), results
+        assert await batches.everything() != before
+
+
+async def test_a_nested_database_is_no_longer_used_when_its_time_is_over(batches: Batches) -> None:
+    async with batches.world.store.database.transaction() as transaction:
+        nested = NestedTransaction(batches.world.store.database.dialect, transaction, until_s=clock.monotonic_s() - 1)
+        for asked in (nested.fetch("SELECT 1"), nested.fetch_one("SELECT 1"), nested.scan("SELECT 1")):
+            with pytest.raises(Unavailable):
+                await asked
+        with pytest.raises(Unavailable):
+            async with nested.transaction():
+                raise AssertionError("the block was entered")

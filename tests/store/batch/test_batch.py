@@ -1,0 +1,334 @@
+"""What a batch promises whatever its mode: order, shapes, scopes, limits, and its Idempotency-Key."""
+
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store.batch import MAX_OPERATIONS
+from tests.store.batch.conftest import Batches, codes, get, post, product, statuses
+from tests.store.conftest import ROOT_URL
+from tests.store.world import World
+
+modes = pytest.mark.parametrize("mode", ["parallel", "atomic"])
+
+
+def key() -> dict[str, str]:
+    """A new Idempotency-Key."""
+    return {"Idempotency-Key": str(uuid.uuid4())}
+
+
+@modes
+async def test_each_result_is_what_the_operation_is_answered_alone(batches: Batches, mode: str) -> None:
+    for slug in ("one", "two"):
+        await batches.world.product("north", slug)
+    paths = ("/products/two", "/products", "/products/one/releases", "/library", "/info", "/products?limit=1")
+
+    results = await batches.results([get(path) for path in paths], mode=mode)
+
+    for path, result in zip(paths, results, strict=True):
+        alone = await batches.world.call("GET", path, batches.owner)
+        body = alone.json()
+        assert result["status"] == alone.status_code == 200
+        assert result["body"] == (body if isinstance(body, dict) else {"items": body})
+        assert result.get("headers", {}).get("ETag") == alone.headers.get("etag")
+
+
+@modes
+async def test_a_path_may_be_the_whole_address(batches: Batches, mode: str) -> None:
+    await batches.world.product("north", "one", title="Käse")
+    ways = (
+        "/products/one",
+        "/api/v1/products/one",
+        f"{ROOT_URL}/api/v1/products/one",
+        "/products?q=käse",
+        "/products?q=k%C3%A4se",
+    )
+
+    results = await batches.results([get(each) for each in ways], mode=mode)
+
+    assert statuses(results) == [200] * 5
+    assert results[0]["body"] == results[1]["body"] == results[2]["body"]
+    assert results[3]["body"] == results[4]["body"]
+    assert len(results[4]["body"]["items"]) == 1
+
+
+async def test_operations_of_a_parallel_batch_do_not_hinder_each_other(batches: Batches) -> None:
+    operations = [
+        post("/products", product("one")),
+        post("/products", product("two", kind="no-kind")),
+        get("/products/nothing"),
+        post("/redeem", {"code": "AAAA-BBBB-CCCC-DDDD"}),
+        get("/nowhere"),
+        post("/info", {}),
+        post("/products", product("three")),
+    ]
+
+    results = await batches.results(operations)
+
+    assert statuses(results) == [201, 400, 404, 404, 404, 405, 201]
+    assert codes(results)[1:6] == [
+        "invalid_request", "resource_not_found", "code_not_found", "route_not_found", "method_not_allowed",
+    ]  # fmt: skip
+    assert results[0]["headers"] == {
+        "Location": f"{ROOT_URL}/api/v1/products/one",
+        "ETag": results[0]["headers"]["ETag"],
+    }
+    assert results[1]["body"]["errors"][0]["pointer"] == "/kind"
+
+
+@modes
+async def test_a_result_without_a_body_is_an_empty_object(batches: Batches, mode: str) -> None:
+    await batches.world.product("north", "one")
+    etag = (await batches.world.call("GET", "/products/one", batches.owner)).headers["etag"]
+
+    (result,) = await batches.results([get("/products/one", If_None_Match=etag)], mode=mode)
+
+    assert (result["status"], result["body"]) == (304, {})
+
+
+@modes
+async def test_an_operation_may_have_a_precondition(batches: Batches, mode: str) -> None:
+    await batches.world.product("north", "one")
+    etag = (await batches.world.call("GET", "/products/one", batches.owner)).headers["etag"]
+
+    for given, status in ((etag, 200), ('"another"', 412)):
+        changed = post("/products/one", product("one", title="Again"), "PUT", If_Match=given)
+        assert statuses(await batches.results([changed], mode=mode)) == [status]
+
+
+@modes
+async def test_scopes_are_checked_for_each_operation_as_if_it_came_alone(batches: Batches, mode: str) -> None:
+    world = batches.world
+    await world.product("north", "one")
+    customer = await world.person("customer@example.com")
+    publisher = await world.person("publisher@north.example", north="publisher")
+    reader = await world.client_token("north", "read:products")
+    south = await world.person("owner@south.example", south="owner")
+    everyone = {"anonymous": None, "customer": customer, "publisher": publisher, "reader": reader, "south": south}
+    for name, token in everyone.items():
+        for operation in (
+            get("/products/one"), get("/library"), get("/codes"), get("/org/members"), get("/jobs"),
+            post("/products", product(f"{name}-made-{mode}")), post("/products/one", product("one"), "PUT"),
+            post("/codes", {"kind": "license", "products": ["one"], "count": 1}),
+            post("/redeem", {"code": "AAAA-BBBB-CCCC-DDDD"}),
+        ):  # fmt: skip
+            (result,) = (await batches.send([operation], token, mode=mode)).json()["results"]
+            if operation["path"] == "/products" and result["status"] == 201:
+                operation["body"]["slug"] += "-alone"
+            alone = await world.call(operation["method"], operation["path"], token, json=operation.get("body"))
+            assert result["status"] == alone.status_code, (name, operation, result, alone.text)
+            if alone.status_code >= 400:
+                told, said = result["body"], alone.json()
+                assert {**told, "instance": ""} == {**said, "instance": ""}
+                assert result.get("headers", {}).get("WWW-Authenticate") == alone.headers.get("www-authenticate")
+
+
+async def test_a_bad_token_is_refused_for_the_whole_batch(batches: Batches) -> None:
+    answer = await batches.send([get("/info")], "forged")
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token")
+
+
+BAD: list[tuple[Any, str]] = [
+    ({"method": "DELETE", "path": "/products/one"}, "/method"),
+    ({"method": "PATCH", "path": "/products/one"}, "/method"),
+    ({"method": "get", "path": "/products"}, "/method"),
+    ({"path": "/products"}, "/method"),
+    ({"method": "GET"}, "/path"),
+    ({"method": "GET", "path": ""}, "/path"),
+    ({"method": "GET", "path": "products"}, "/path"),
+    ({"method": "GET", "path": "http://elsewhere.example/api/v1/products"}, "/path"),
+    ({"method": "GET", "path": f"{ROOT_URL}/healthz"}, "/path"),
+    ({"method": "GET", "path": f"{ROOT_URL}.evil.example/api/v1/products"}, "/path"),
+    ({"method": "GET", "path": "/products HTTP/1.1\r\nHost: x"}, "/path"),
+    ({"method": "GET", "path": "/products\x00"}, ""),
+    ({"method": "GET", "path": "/products#top"}, "/path"),
+    ({"method": "GET", "path": "/" + "a" * 9000}, "/path"),
+    ({"method": "GET", "path": 7}, "/path"),
+    ({"method": "POST", "path": "/products", "body": []}, "/body"),
+    ({"method": "POST", "path": "/products", "body": "{}"}, "/body"),
+    ({"method": "GET", "path": "/products", "more": 1}, "/more"),
+    ({"method": "GET", "path": "/products", "headers": {"Authorization": "Bearer x"}}, "/headers"),
+    ({"method": "GET", "path": "/products", "headers": {"Cookie": "a=b"}}, "/headers"),
+    ({"method": "GET", "path": "/products", "headers": {"X-Forwarded-For": "10.0.0.1"}}, "/headers"),
+    ({"method": "GET", "path": "/products", "headers": {"Accept": "text/csv"}}, "/headers"),
+    ({"method": "GET", "path": "/products", "headers": {"Content-Type": "text/plain"}}, "/headers"),
+    ({"method": "GET", "path": "/products", "headers": {"Prefer": "a\r\nAuthorization: Bearer x"}}, "/headers"),
+    ({"method": "GET", "path": "/products", "headers": {"Prefer": "ä"}}, "/headers"),
+    ({"method": "GET", "path": "/products", "headers": {"Prefer": "a", "prefer": "b"}}, "/headers"),
+    ({"method": "GET", "path": "/products", "headers": {"Prefer": 7}}, "/headers"),
+    (7, ""),
+    (None, ""),
+]  # fmt: skip
+
+
+@modes
+@pytest.mark.parametrize(("bad", "place"), BAD)
+async def test_a_malformed_operation_is_refused_by_its_index_before_any_runs(
+    batches: Batches, mode: str, bad: Any, place: str
+) -> None:
+    before = await batches.everything()
+
+    answer = await batches.send([post("/products", product("one")), bad], batches.owner, mode=mode)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request"), answer.text
+    pointer = answer.json()["errors"][0]["pointer"]
+    assert pointer.startswith(f"/operations/1{place}") or place == ""
+    assert await batches.everything() == before
+
+
+@pytest.mark.parametrize("count", [0, MAX_OPERATIONS + 1])
+async def test_a_batch_has_one_to_fifty_operations(batches: Batches, count: int) -> None:
+    answer = await batches.send([get("/info")] * count, batches.owner)
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/operations")
+    assert len(await batches.results([get("/info")] * MAX_OPERATIONS)) == MAX_OPERATIONS
+
+
+async def test_another_mode_is_refused(batches: Batches) -> None:
+    answer = await batches.send([get("/info")], batches.owner, mode="both")
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/mode")
+
+
+@modes
+async def test_a_repeated_batch_has_no_second_effect_and_the_same_answer(batches: Batches, mode: str) -> None:
+    await batches.world.product("north", "one")
+    operations = [
+        post("/products", product("two")),
+        post("/products/one/releases", {"version": "1.0", "channel": "beta"}),
+        post("/codes", {"kind": "license", "products": ["one"], "count": 2}),
+        get("/products/one"),
+    ]
+    headers = key()
+    first = await batches.send(operations, batches.owner, mode=mode, headers=headers)
+    after = await batches.everything()
+
+    second = await batches.send(operations, batches.owner, mode=mode, headers=headers)
+    other = await batches.send(operations[:1], batches.owner, mode=mode, headers=headers)
+
+    assert statuses(first.json()["results"]) == [201, 201, 201, 200]
+    assert second.content == first.content
+    assert second.headers["idempotency-replayed"] == "true"
+    assert other.json()["code"] == "idempotency_key_reused"
+    assert await batches.everything() == after
+
+
+async def test_a_batch_that_was_cut_off_before_its_answer_was_kept_has_no_second_effect(batches: Batches) -> None:
+    """As after a crash: the operations took effect, the batch's own record was lost."""
+    await batches.world.product("north", "one")
+    operations = [
+        post("/products", product("two")),
+        post("/codes", {"kind": "license", "products": ["one"], "count": 2}),
+        post("/products/one/releases", {"version": "1.0", "channel": "beta"}),
+    ]
+    headers = key()
+    first = await batches.results(operations, headers=headers)
+    after = await batches.everything()
+    async with batches.world.store.database.transaction() as transaction:
+        kept = await transaction.run(
+            "DELETE FROM idempotency WHERE created_at = (SELECT max(created_at) FROM idempotency)"
+        )
+
+    again = await batches.results(operations, headers=headers)
+
+    assert kept == 1
+    assert [each["body"] for each in again] == [each["body"] for each in first]
+    assert [each["headers"].get("Idempotency-Replayed") for each in again] == ["true"] * 3
+    assert await batches.everything() == after
+
+
+@modes
+async def test_an_operation_may_have_a_key_of_its_own(batches: Batches, mode: str) -> None:
+    own = str(uuid.uuid4())
+    operation = post("/products", product("one"), Idempotency_Key=own)
+    (first,) = await batches.results([operation], mode=mode, headers=key())
+
+    (again,) = await batches.results([operation], mode=mode, headers=key())
+    alone = await batches.world.call(
+        "POST", "/products", batches.owner, json=product("one"), headers={"Idempotency-Key": own}
+    )
+
+    assert first["body"] == again["body"] == alone.json()
+    assert alone.headers["idempotency-replayed"] == again["headers"]["Idempotency-Replayed"] == "true"
+
+
+@modes
+@pytest.mark.parametrize(("count", "reads"), [(2_000, 30), (60_000, 1)])
+async def test_an_answer_too_long_to_be_stored_is_told_again(
+    batches: Batches, mode: str, count: int, reads: int
+) -> None:
+    """Made of many long answers, or of one that is too long by itself."""
+    if (mode, count) == ("atomic", 60_000):
+        pytest.skip("a busy machine may need more than an atomic batch's time for so many")
+    for number in range(20):
+        await batches.world.product("north", f"game-{number}", description="x" * 2_000)
+    issue = post("/codes", {"kind": "license", "products": ["game-1"], "count": count})
+    operations = [issue, *[get("/catalog")] * reads]
+    headers = key()
+    first = await batches.send(operations, batches.owner, mode=mode, headers=headers)
+    after = await batches.everything()
+
+    again = await batches.send(operations, batches.owner, mode=mode, headers=headers)
+
+    assert len(first.content) > 1 << 20
+    assert statuses(first.json()["results"]) == [201] + [200] * reads
+    assert [each["body"] for each in again.json()["results"]] == [each["body"] for each in first.json()["results"]]
+    assert again.headers["idempotency-replayed"] == "true"
+    assert await batches.everything() == after
+
+
+@modes
+async def test_no_cache_may_keep_what_a_batch_answers(batches: Batches, mode: str) -> None:
+    answer = await batches.send([get("/info")], mode=mode)
+
+    assert answer.headers["cache-control"] == "no-store"
+
+
+class TestLimits:
+    """A quota of ten requests a minute."""
+
+    @pytest.fixture
+    async def few(self, settings: Settings) -> AsyncIterator[Batches]:
+        """Anonymous callers have ten requests, people twelve."""
+        limited = replace(settings, rate_anonymous=10, rate_person=12)
+        async with distribution.opened(limited, ROOT_URL, is_loopback=True) as store:
+            transport = httpx.ASGITransport(distribution.create(store))
+            async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
+                world = World(store, http)
+                await world.org("north")
+                yield Batches(world, await world.person("owner@north.example", north="owner"))
+
+    @modes
+    async def test_every_operation_counts_against_the_limit(self, few: Batches, mode: str) -> None:
+        results = (await few.send([get("/info")] * 20, mode=mode)).json()["results"]
+
+        if mode == "parallel":
+            assert sorted(statuses(results)) == [200] * 9 + [429] * 11
+        else:
+            assert statuses(results) == [424] * 9 + [429] + [424] * 10
+        limited = next(each for each in results if each["status"] == 429)
+        assert int(limited["headers"]["Retry-After"]) > 0
+        assert (await few.world.call("GET", "/info")).status_code == 429
+
+    @modes
+    async def test_what_failed_for_want_of_quota_is_not_the_answer_for_a_day(self, few: Batches, mode: str) -> None:
+        operations = [post("/products", product(f"slug-{number}")) for number in range(11)]
+        headers = key()
+        await few.results([get("/info")], headers=key())
+        first = await few.results(operations, mode=mode, headers=headers)
+        made = await few.world.store.database.fetch("SELECT slug FROM product")
+        with clock.fixed(clock.later(clock.now(), seconds=61)):
+            again = await few.results(operations, mode=mode, headers=headers)
+
+        assert 429 in statuses(first)
+        assert len(made) == (9 if mode == "parallel" else 0)
+        assert statuses(again) == [201] * 11
+        assert len(await few.world.store.database.fetch("SELECT slug FROM product")) == 11

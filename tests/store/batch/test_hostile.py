@@ -1,0 +1,161 @@
+"""Attacks by way of a batch: what must not be carried in one, what must not leave by one, what would cost too much."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from countersign.kernel.http.response import JSON
+from countersign.store import app as distribution
+from countersign.store import batch
+from tests.contract.scenes import BODIES, BY_KEY, QUERIES, key
+from tests.store.batch.conftest import Batches, codes, get, post, product, statuses
+from tests.store.conftest import ROOT_URL
+
+modes = pytest.mark.parametrize("mode", ["parallel", "atomic"])
+
+INNER = {"operations": [{"method": "POST", "path": "/products", "body": product("deep")}]}
+SPELLINGS = {
+    "/batch": "not_batchable",
+    "/batch?": "not_batchable",
+    "/batch?mode=atomic": "not_batchable",
+    "/api/v1/batch": "not_batchable",
+    f"{ROOT_URL}/api/v1/batch": "not_batchable",
+    "/./batch": "route_not_found",
+    "/../v1/batch": "route_not_found",
+    "//batch": "route_not_found",
+    "/batch/": "route_not_found",
+    "/%62atch": "route_not_found",
+    "/Batch": "route_not_found",
+    "/batch;x=1": "route_not_found",
+    "/api/v1//batch": "route_not_found",
+    "/api/v1/api/v1/batch": "route_not_found",
+    "/b\u0430tch": "route_not_found",
+}
+
+
+@modes
+@pytest.mark.parametrize("path", SPELLINGS)
+async def test_a_batch_in_a_batch_is_refused_however_it_is_spelt(batches: Batches, mode: str, path: str) -> None:
+    before = await batches.everything()
+
+    (result,) = await batches.results([post(path, INNER)], mode=mode)
+
+    assert result["body"]["code"] == SPELLINGS[path]
+    assert await batches.everything() == before
+
+
+REFUSED = sorted(
+    key(each)
+    for each in distribution.ROUTES
+    if each.method in ("GET", "POST", "PUT")
+    and not each.at_root
+    and (each.path.startswith(("/auth", "/batch")) or each.streams or JSON not in each.produces)
+)
+
+
+@modes
+async def test_what_signs_in_is_a_batch_or_streams_is_not_batchable(batches: Batches, mode: str) -> None:
+    before = await batches.everything()
+    assert ("POST", "/auth/token") in REFUSED
+    assert ("GET", "/jobs/{job_id}/events") in REFUSED
+    assert ("PUT", "/artifacts/uploads/{token}") in REFUSED
+    for method, path in REFUSED:
+        body = BODIES.get((method, path)) or ({} if method == "POST" else None)
+        address = path.replace("{", "").replace("}", "")
+        (result,) = await batches.results([post(address, body, method)], mode=mode)
+        assert (result["status"], result["body"]["code"]) == (400, "not_batchable"), (method, path)
+
+    assert await batches.everything() == before
+
+
+@modes
+async def test_nothing_at_the_root_is_reached(batches: Batches, mode: str) -> None:
+    for path in ("/../../healthz", "/auth/signin", "/auth/session/token", "/../../auth/session/token", "/mcp"):
+        (result,) = await batches.results([post(path, {})], mode=mode)
+        assert result["body"]["code"] in ("route_not_found", "not_batchable"), path
+
+
+@modes
+async def test_every_other_route_may_be_called_in_a_batch(batches: Batches, mode: str) -> None:
+    for name, route in BY_KEY.items():
+        if name in REFUSED or route.at_root or route.method not in ("GET", "POST", "PUT"):
+            continue
+        path = route.path.replace("{id}", "none").replace("{version}", "1.0.0").replace("{channel}", "stable")
+        query = urlencode(QUERIES.get(name, {}))
+        address = f"{path.replace('{', '').replace('}', '')}?{query}"
+        (result,) = await batches.results([post(address, BODIES.get(name), route.method)], mode=mode)
+        assert result["status"] != 500, (name, result)
+        assert result["body"].get("code") != "not_batchable", name
+
+
+@modes
+async def test_an_answer_that_is_no_json_is_refused(batches: Batches, mode: str) -> None:
+    results = await batches.results([get("/health?format=html")], mode=mode)
+
+    assert codes(results) == ["not_batchable"]
+    assert "text/html" in results[0]["body"]["detail"]
+
+
+@modes
+async def test_answers_may_not_be_longer_than_their_share(
+    batches: Batches, mode: str, monkeypatch: pytest.MonkeyPatch, is_full: bool
+) -> None:
+    """Fifty catalogs, fifty times many codes: each would fit, not all of them."""
+    world = batches.world
+    for number in range(30):
+        await world.product("north", f"game-{number}", description="x" * 300)
+    monkeypatch.setattr(batch, "ANSWERS_BYTES", 100_000)
+    many = post("/codes", {"kind": "license", "products": ["game-1"], "count": 5_000 if is_full else 500})
+    before = await batches.everything()
+
+    alone = await batches.results([get("/catalog")], mode=mode)
+    catalogs = await batches.results([get("/catalog")] * 50, mode=mode)
+    issued = await batches.results([many] * 50, mode=mode)
+
+    assert statuses(alone) == [200]
+    refused = {("not_batchable" if mode == "parallel" else "batch_rolled_back"), "not_batchable"}
+    assert {*codes(catalogs)} == {*codes(issued)} == refused
+    if mode == "atomic":
+        assert await batches.everything() == before
+    # Codes whose answer could not be given are valid for nobody.
+    assert (await world.call("GET", "/codes", batches.owner)).json() == []
+
+
+async def test_a_header_of_the_batch_is_none_of_its_operations(batches: Batches) -> None:
+    await batches.world.product("north", "one")
+    etag = (await batches.world.call("GET", "/products/one")).headers["etag"]
+    sent: dict[str, Any] = {
+        "headers": {"If-None-Match": etag, "If-Match": '"x"', "Prefer": "respond-async", "Accept": "*/*"}
+    }
+
+    results = await batches.results([get("/products/one"), post("/products/one", product("one"), "PUT")], **sent)
+
+    assert statuses(results) == [200, 200]
+
+
+@modes
+async def test_texts_that_no_database_keeps_do_not_get_in(batches: Batches, mode: str) -> None:
+    before = await batches.everything()
+    made = '{"slug":"x","title":"%s","kind":"game","platforms":["linux"]}'
+    whole = '{"mode":"%s","operations":[{"method":"POST","path":"/products","body":%s}]}'
+    for title in ("a\\u0000b", "a\\ud800b"):
+        content = whole % (mode, made % title)
+        answer = await batches.world.call(
+            "POST", "/batch", batches.owner, content=content.encode(), headers={"Content-Type": "application/json"}
+        )
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+
+    assert await batches.everything() == before
+
+
+async def test_a_body_nested_beyond_reason_is_refused(batches: Batches) -> None:
+    deep = (
+        b'{"operations":[{"method":"POST","path":"/products","body":{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}}]}"
+    )
+
+    answer = await batches.world.call(
+        "POST", "/batch", batches.owner, content=deep, headers={"Content-Type": "application/json"}
+    )
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")

@@ -1,0 +1,259 @@
+"""Who may download, and how the bytes come: whole, in ranges, conditionally, from elsewhere, counted."""
+
+from dataclasses import replace
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.store import app as distribution
+from countersign.store.context import Store
+from countersign.store.releases import download
+from tests.store.files import Shop, pattern, product, release, sha256_of
+
+DATA = pattern(1000)
+
+
+async def downloads(shop: Shop) -> int:
+    """How many downloads were counted."""
+    row = await shop.store.database.fetch_one("SELECT coalesce(sum(downloads), 0) FROM download_count")
+    assert row is not None
+    return int(row[0])
+
+
+async def test_only_the_entitled_download_what_is_sold(shop: Shop) -> None:
+    world = shop.world
+    path = f"/artifacts/{(await shop.upload(DATA))['id']}"
+    buyer = await world.person("buyer@example.org")
+    other = await world.person("other@example.org")
+    stranger = await world.client_token("south")
+    site = await world.client_token("north", "read:releases")
+    blind = await world.client_token("north", "read:library")
+    await world.grant("buyer@example.org", shop.product_id)
+
+    anonymous = await world.call("GET", path)
+
+    assert (anonymous.status_code, anonymous.json()["code"]) == (401, "invalid_token")
+    assert "resource_metadata=" in anonymous.headers["WWW-Authenticate"]
+    for token, status, code in (
+        (buyer, 200, None),
+        (shop.token, 200, None),
+        (site, 200, None),
+        (other, 403, "not_entitled"),
+        (stranger, 403, "not_entitled"),
+        (blind, 403, "insufficient_scope"),
+    ):
+        answer = await world.call("GET", path, token)
+        assert answer.status_code == status
+        assert answer.headers["Cache-Control"].startswith("private") if code is None else answer.json()["code"] == code
+        assert (answer.content == DATA) == (code is None)
+
+
+async def test_who_is_not_entitled_is_told_how_to_become_so(shop: Shop) -> None:
+    path = f"/artifacts/{(await shop.upload(DATA))['id']}"
+    other = await shop.world.person("other@example.org")
+
+    answer = await shop.world.call("GET", path, other)
+
+    assert "/redeem" in answer.json()["resolution"]
+
+
+async def test_what_is_free_may_be_downloaded_and_kept_by_anyone(shop: Shop) -> None:
+    free = await product(shop.world, shop.token, "free", access="free")
+    await release(shop.world, shop.token, free, "1.0.0", publish=True)
+    path = f"/artifacts/{(await shop._replace(product_id=free).upload(DATA))['id']}"
+
+    anonymous, member = await shop.world.call("GET", path), await shop.world.call("GET", path, shop.token)
+
+    assert (anonymous.status_code, anonymous.content) == (200, DATA)
+    assert anonymous.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert member.headers["Cache-Control"].startswith("private")
+
+
+async def test_what_cannot_be_seen_cannot_be_told_from_what_is_not_there(shop: Shop) -> None:
+    world = shop.world
+    draft = await product(world, shop.token, "draft", access="free")
+    await release(world, shop.token, draft, "1.0.0", publish=False)
+    hidden = (await shop._replace(product_id=draft).upload(DATA))["id"]
+    await release(world, shop.token, shop.product_id, "2.0.0", publish=False)
+    body = {"filename": "a", "size": 1000}
+    announced = await world.call("POST", f"/products/{shop.product_id}/releases/2.0.0/artifacts", shop.token, json=body)
+    unpublished = (await shop.put(announced.json()["upload_url"], DATA)).json()["id"]
+    receiving = (await shop.announce(10, "unfinished")).json()["artifact_id"]
+    buyer = await world.person("buyer@example.org")
+    await world.grant("buyer@example.org", shop.product_id)
+    missing = "0193b1de-0000-7000-8000-000000000001"
+
+    for token in (None, buyer):
+        nothing = await world.call("GET", f"/artifacts/{missing}", token)
+        assert (nothing.status_code, nothing.json()["code"]) == (404, "resource_not_found")
+        for artifact_id in (hidden, unpublished, receiving):
+            answer = await world.call("GET", f"/artifacts/{artifact_id}", token)
+            assert answer.content.replace(artifact_id.encode(), missing.encode()) == nothing.content
+    assert (await world.call("GET", "/artifacts/nothing", buyer)).status_code == 404
+    assert (await world.call("GET", f"/artifacts/{hidden}", shop.token)).content == DATA
+
+
+async def test_a_yanked_release_stays_with_the_entitled_marked(shop: Shop) -> None:
+    world = shop.world
+    path = f"/artifacts/{(await shop.upload(DATA))['id']}"
+    buyer = await world.person("buyer@example.org")
+    other = await world.person("other@example.org")
+    await world.grant("buyer@example.org", shop.product_id)
+    await world.call("POST", f"/products/{shop.product_id}/releases/1.0.0/yank", shop.token, json={"reason": "bad"})
+
+    answer = await world.call("GET", path, buyer)
+
+    assert (answer.status_code, answer.headers["Release-Status"]) == (200, "yanked")
+    assert (await world.call("GET", path, other)).status_code == 404
+    assert (await world.call("GET", path)).status_code == 404
+
+
+async def test_the_headers_say_what_the_bytes_are(shop: Shop) -> None:
+    done = await shop.upload(DATA, 'Größe "1" %41.zip')
+
+    answer = await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token)
+
+    digest = sha256_of(DATA)
+    assert answer.headers["ETag"] == f'"{digest}"'
+    assert answer.headers["Content-Length"] == "1000"
+    assert answer.headers["Content-Type"] == "application/octet-stream"
+    assert answer.headers["Accept-Ranges"] == "bytes"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Repr-Digest"].startswith("sha-256=:")
+    assert answer.headers["Content-Disposition"] == (
+        "attachment; filename=\"Gr__e _1_ _41.zip\"; filename*=UTF-8''Gr%C3%B6%C3%9Fe%20%221%22%20%2541.zip"
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "start", "stop"),
+    [("bytes=0-99", 0, 100), ("bytes=100-", 100, 1000), ("bytes=-10", 990, 1000), ("bytes=900-5000", 900, 1000)],
+)
+async def test_a_range_brings_just_those_bytes(shop: Shop, asked: str, start: int, stop: int) -> None:
+    done = await shop.upload(DATA)
+
+    answer = await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token, headers={"Range": asked})
+
+    assert (answer.status_code, answer.content) == (206, DATA[start:stop])
+    assert answer.headers["Content-Range"] == f"bytes {start}-{stop - 1}/1000"
+    assert answer.headers["Content-Length"] == str(stop - start)
+    assert await downloads(shop) == (1 if start == 0 else 0)
+
+
+async def test_ranges_and_conditions_follow_the_standard(shop: Shop) -> None:
+    done = await shop.upload(DATA)
+    etag = f'"{done["sha256"]}"'
+
+    async def get(**headers: str) -> httpx.Response:
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token, headers=sent)
+
+    beyond = await get(Range="bytes=1000-")
+    assert (beyond.status_code, beyond.headers["Content-Range"]) == (416, "bytes */1000")
+    assert (await get(Range="bytes=0-1,4-5")).content == DATA
+    assert (await get(Range="bytes=0-1", If_Range=etag)).status_code == 206
+    assert (await get(Range="bytes=0-1", If_Range='"other"')).content == DATA
+    assert (await get(Range="bytes=0-1", If_Range="Wed, 21 Oct 2015 07:28:00 GMT")).content == DATA
+    unchanged = await get(If_None_Match=etag)
+    assert (unchanged.status_code, unchanged.content, unchanged.headers["ETag"]) == (304, b"", etag)
+    assert (await get(If_None_Match='"other"')).status_code == 200
+
+
+async def test_downloads_are_counted_when_they_begin_at_the_first_byte(shop: Shop) -> None:
+    path = f"/artifacts/{(await shop.upload(DATA))['id']}"
+    call, token = shop.world.call, shop.token
+
+    await call("GET", path, token)
+    await call("GET", path, token, headers={"Range": "bytes=0-0"})
+    head = await call("HEAD", path, token)
+    await call("GET", path, token, headers={"Range": "bytes=1-"})
+    await call("GET", path, token, headers={"If-None-Match": "*"})
+    await call("GET", path)
+
+    assert (head.status_code, head.headers["Content-Length"], head.content) == (200, "1000", b"")
+    assert await downloads(shop) == 2
+
+
+async def test_usage_tells_which_versions_are_downloaded_most_and_only_ones_own(shop: Shop) -> None:
+    world = shop.world
+    owner = await world.person("owner@north.example", north="owner")
+    other = await world.person("owner@south.example", south="owner")
+    for platform, times in (("linux", 3), (None, 1), ("windows", 2)):
+        members = {"platform": platform} if platform else {}
+        path = f"/artifacts/{(await shop.upload(DATA, f'{platform}.zip', **members))['id']}"
+        for _ in range(times):
+            await world.call("GET", path, shop.token)
+
+    usage = (await world.call("GET", "/org/usage", owner)).json()
+
+    told = [(each["product"], each["version"], each["platform"], each["downloads"]) for each in usage["downloaded"]]
+    assert told == [("river", "1.0.0", "linux", 3), ("river", "1.0.0", "windows", 2), ("river", "1.0.0", None, 1)]
+    assert usage["downloads"] == 6
+    assert (await world.call("GET", "/org/usage", other)).json()["downloaded"] == []
+
+
+def client_of(store: Store) -> httpx.AsyncClient:
+    """A client of an application over the store."""
+    return httpx.AsyncClient(transport=httpx.ASGITransport(distribution.create(store)), base_url=store.root_url)
+
+
+async def test_a_cdn_is_sent_to_by_signed_addresses(shop: Shop) -> None:
+    done = await shop.upload(DATA, "ü.zip")
+    choices = replace(shop.store.settings, downloads="redirect", cdn_url="http://cdn.example/api/v1")
+    async with client_of(replace(shop.store, settings=choices)) as client:
+        headers = {"Authorization": f"Bearer {shop.token}"}
+
+        answer = await client.get(f"/api/v1/artifacts/{done['id']}", headers=headers)
+        await client.head(f"/api/v1/artifacts/{done['id']}", headers=headers)
+
+        assert (answer.status_code, answer.headers["Cache-Control"]) == (307, "no-store")
+        location = answer.headers["Location"]
+        assert location.startswith(f"http://cdn.example/api/v1/blobs/{done['sha256']}?expires=")
+        fetched = await client.get(location.removeprefix("http://cdn.example"), headers={"Range": "bytes=10-"})
+        assert (fetched.status_code, fetched.content) == (206, DATA[10:])
+        assert "filename*=UTF-8''%C3%BC.zip" in fetched.headers["Content-Disposition"]
+        assert await downloads(shop) == 1
+
+
+async def test_with_redirects_a_bucket_serves_the_bytes_itself(shop: Shop) -> None:
+    done = await shop.upload(DATA)
+    choices = replace(shop.store.settings, downloads="redirect")
+    async with client_of(replace(shop.store, settings=choices)) as client:
+        headers = {"Authorization": f"Bearer {shop.token}"}
+
+        answer = await client.get(f"/api/v1/artifacts/{done['id']}", headers=headers)
+
+    if not choices.blobs_url:
+        assert (answer.status_code, answer.content) == (200, DATA)
+        return
+    assert answer.status_code == 307
+    async with httpx.AsyncClient() as browser:
+        assert (await browser.get(answer.headers["Location"])).content == DATA
+
+
+async def test_forged_and_late_addresses_are_refused(shop: Shop) -> None:
+    digest = (await shop.upload(DATA))["sha256"]
+    other = (await shop.upload(pattern(10), "other"))["sha256"]
+    now_s = clock.now() // clock.SECOND
+    signer = shop.store.addresses
+    good = download.signed_path(signer, digest, "a.zip", now_s + 60)
+    late = download.signed_path(signer, digest, "a.zip", now_s - 1)
+    gone = download.signed_path(signer, "0" * 64, "a.zip", now_s + 60)
+
+    async def get(path: str) -> tuple[int, str]:
+        answer = await shop.world.call("GET", path)
+        return answer.status_code, "" if answer.content == DATA else answer.json()["code"]
+
+    assert await get(good) == (200, "")
+    assert await get(late) == (410, "address_expired")
+    assert await get(gone) == (404, "resource_not_found")
+    for forged in (
+        good.replace(digest, other),
+        good.replace("a.zip", "b.zip"),
+        good.replace(f"expires={now_s + 60}", f"expires={now_s + 61}"),
+        good[:-3] + "AAA",
+        good + "%C3%BC",
+    ):
+        assert await get(forged) == (403, "invalid_signature")
+    assert await get(f"/blobs/{digest}") == (400, "invalid_request")

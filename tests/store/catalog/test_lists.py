@@ -1,0 +1,376 @@
+"""Lists of products: order, filters against an oracle, cursors under change, search, entity tags, fresh pages."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.store import app as distribution
+from tests.store.conftest import ROOT_URL
+from tests.store.world import World, slugs
+
+KINDS = ("game", "app", "tool")
+PLATFORMS = ("windows", "macos", "linux", "android", "ios", "web")
+TAGS = ("cozy", "cli", "music")
+LETTERS = "aäbßzZ0 -éЖ日🙂"
+
+
+async def shelf(world: World, count: int, seed: int = 7) -> list[dict[str, Any]]:
+    """Products over all kinds, platforms, tags and both organisations, as an oracle remembers them."""
+    chance = random.Random(seed)
+    made: list[dict[str, Any]] = []
+    for number in range(count):
+        each: dict[str, Any] = {
+            "slug": f"product-{number}",
+            "title": "".join(chance.choice(LETTERS) for _ in range(4)).strip() or "x",
+            "kind": chance.choice(KINDS),
+            "platforms": sorted(chance.sample(PLATFORMS, chance.randint(1, 3))),
+            "tags": sorted(chance.sample(TAGS, chance.randint(0, 2))),
+            "status": "draft" if chance.random() < 0.15 else "public",
+        }
+        org = chance.choice(("north", "south"))
+        members = {name: value for name, value in each.items() if name != "slug"}
+        each["id"] = await world.product(org, each["slug"], **members)
+        each["org"] = org
+        made.append(each)
+    return made
+
+
+def expected(products: list[dict[str, Any]], **wanted: str) -> list[str]:
+    """The slugs a list must have: the filter's plain meaning, titles by code point, then ids."""
+    kept = [
+        each
+        for each in products
+        if each["status"] == "public"
+        and wanted.get("kind") in (None, each["kind"])
+        and wanted.get("org") in (None, each["org"])
+        and (wanted.get("platform") is None or wanted["platform"] in each["platforms"])
+        and (wanted.get("tag") is None or wanted["tag"] in each["tags"])
+    ]
+    return [each["slug"] for each in sorted(kept, key=lambda each: (each["title"], each["id"]))]
+
+
+async def walk(world: World, token: str | None = None, **parameters: str) -> list[str]:
+    """The slugs of all pages."""
+    found: list[str] = []
+    cursor = None
+    while True:
+        page = await world.call(
+            "GET", "/products", token, params={**parameters, **({"cursor": cursor} if cursor else {})}
+        )
+        assert page.is_success, page.text
+        found += [str(slug) for slug in slugs(page.json()["items"])]
+        cursor = page.json()["next_cursor"]
+        if cursor is None:
+            return found
+
+
+async def test_every_filter_and_combination_gives_what_it_means(world: World) -> None:
+    products = await shelf(world, 40)
+    chance = random.Random(1)
+    for _ in range(40):
+        wanted: dict[str, str] = {}
+        for name, choices in (("kind", KINDS), ("platform", PLATFORMS), ("tag", TAGS), ("org", ("north", "south"))):
+            if chance.random() < 0.4:
+                wanted[name] = chance.choice(choices)
+        limit = str(chance.choice((1, 3, 7, 100)))
+
+        assert await walk(world, limit=limit, **wanted) == expected(products, **wanted), wanted
+
+
+async def test_newest_first_is_the_other_order(world: World) -> None:
+    products = await shelf(world, 12)
+    public = [each["slug"] for each in reversed(products) if each["status"] == "public"]
+
+    assert await walk(world, limit="5", sort="-published_at") == public
+
+
+async def released(world: World, token: str, slug: str, version: str, channel: str) -> None:
+    """A published release of the product."""
+    body = {"version": version, "channel": channel, "notes_only": True}
+    assert (await world.call("POST", f"/products/{slug}/releases", token, json=body)).is_success
+    assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).is_success
+
+
+async def test_a_channel_is_a_filter_as_long_as_something_is_published_in_it(world: World) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    for slug in ("a", "b", "c"):
+        await world.product("north", slug)
+    await released(world, owner, "a", "1.0.0", "stable")
+    await released(world, owner, "b", "1.0.0", "beta")
+    await released(world, owner, "b", "1.1.0", "beta")
+    drafted = {"version": "1.0.0", "channel": "stable"}
+    assert (await world.call("POST", "/products/c/releases", owner, json=drafted)).is_success
+    assert (await walk(world, channel="stable"), await walk(world, channel="beta")) == (["a"], ["b"])
+
+    await world.call("POST", "/products/b/releases/1.1.0/promote", owner, json={"channel": "stable"})
+    assert (await walk(world, channel="stable", limit="1"), await walk(world, channel="beta")) == (["a", "b"], ["b"])
+    await world.call("POST", "/products/b/releases/1.0.0/yank", owner, json={"reason": "broken"})
+    assert (await walk(world, channel="stable"), await walk(world, channel="beta")) == (["a", "b"], [])
+    body = {"slug": "b", "title": "Renamed", "kind": "game", "platforms": ["web"], "status": "public"}
+    assert (await world.call("PUT", "/products/b", owner, json=body)).is_success
+    assert await walk(world, channel="stable", platform="web") == ["b"]
+
+
+async def test_what_anybody_may_download_is_a_filter(world: World) -> None:
+    await world.product("north", "a", access="free")
+    await world.product("south", "b", access="entitled")
+
+    found = [await walk(world, access="free"), await walk(world, access="entitled", sort="-published_at")]
+
+    assert found == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize("sort", ["title", "-published_at"])
+async def test_a_day_since_which_something_was_released_is_a_filter(world: World, sort: str) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    midnight = clock.from_datetime(datetime(2026, 3, 1, tzinfo=UTC))
+    for slug, seconds in (("a", -1), ("b", 0), ("c", 90_000), ("old", -9_000_000)):
+        with clock.fixed(clock.later(midnight, seconds=seconds)):
+            await world.product("north", slug)
+    await released(world, owner, "old", "1.0.0", "stable")
+
+    async def since(day: str) -> list[str]:
+        return sorted(await walk(world, published_since=day, sort=sort, limit="1"))
+
+    assert await since("2026-02-28") == ["a", "b", "c", "old"]
+    assert await since("2026-03-01") == ["b", "c", "old"]
+    assert await since("2026-03-02") == ["c", "old"]
+    assert await since("2026-03-03") == ["old"]
+
+
+@pytest.mark.parametrize("sort", ["title", "-published_at"])
+async def test_channel_and_day_together_ask_for_one_release(world: World, sort: str) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    midnight = clock.from_datetime(datetime(2026, 3, 1, tzinfo=UTC))
+    numbers = count()
+    published: dict[str, list[tuple[str, int]]] = {
+        "old-beta": [("beta", -5), ("stable", 5)],
+        "old-stable": [("stable", -5), ("beta", 5)],
+        "both": [("stable", 1), ("beta", 6)],
+        "twice": [("beta", -9), ("stable", -7), ("beta", 3)],
+        "none": [],
+    }
+    moved = "UPDATE release SET published_at = $2 WHERE version = $1"
+    for slug, releases in published.items():
+        await world.product("north", slug)
+        for channel, days in releases:
+            version = f"1.0.{next(numbers)}"
+            await released(world, owner, slug, version, channel)
+            async with world.store.database.transaction() as transaction:
+                await transaction.run(moved, version, clock.later(midnight, seconds=days * 86_400))
+
+    for day in (-9, -8, -5, -4, 1, 2, 3, 4, 5, 6, 7):
+        since = (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=day)).date().isoformat()
+        for wanted in ("stable", "beta", "nightly"):
+            expected = [slug for slug, each in published.items() if any(c == wanted and at >= day for c, at in each)]
+            found = await walk(world, channel=wanted, published_since=since, sort=sort, limit="1")
+            assert sorted(found) == sorted(expected), (day, wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("channel", "gold"),
+        ("access", "cheap"),
+        ("published_since", "yesterday"),
+        ("published_since", "2026-02-30"),
+        ("published_since", "2026-02-03T00:00:00Z"),
+        ("free", "true"),
+        ("updated", "2026-02-03"),
+    ],
+)
+async def test_a_filter_that_means_nothing_is_refused_by_its_name(world: World, name: str, value: str) -> None:
+    answer = await world.call("GET", "/products", params={name: value})
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["parameter"] == name
+
+
+async def test_a_cursor_keeps_its_filters_and_goes_with_no_others(world: World) -> None:
+    for slug in ("a", "b", "c"):
+        await world.product("north", slug, access="free")
+    asked = {"access": "free", "published_since": "2020-01-01", "limit": "1"}
+    cursor = (await world.call("GET", "/products", params=asked)).json()["next_cursor"]
+
+    rest = await world.call("GET", "/products", params={"cursor": cursor})
+    other = await world.call("GET", "/products", params={"cursor": cursor, "access": "entitled"})
+
+    assert slugs(rest.json()["items"]) == ["b", "c"]
+    assert (other.status_code, other.json()["code"]) == (400, "invalid_cursor")
+
+
+async def test_the_state_of_a_product_is_told_in_lists_to_its_own_people_alone(world: World) -> None:
+    await world.product("north", "open")
+    await world.product("north", "secret", status="draft")
+    viewer = await world.person("viewer@north.example", north="viewer")
+
+    seen = (await world.call("GET", "/products", viewer)).json()["items"]
+
+    assert [(each["slug"], each.get("status")) for each in seen] == [("open", None), ("secret", "draft")]
+    assert [set(each) & {"status"} for each in (await world.call("GET", "/products")).json()["items"]] == [set()]
+
+
+async def disturb(world: World, owner: str, touched: list[dict[str, Any]], step: int, title: str) -> None:
+    """One change beside a walk: a product comes, goes, or gets another name."""
+    if step % 3 == 0:
+        await world.product("north", f"late-{step}", title=title)
+    elif step % 3 == 1 and touched:
+        gone = touched.pop()
+        assert (await world.call("DELETE", f"/products/{gone['id']}", owner)).status_code == 204
+    elif touched:
+        renamed = touched[0]
+        body = {"slug": renamed["slug"], "title": title, "kind": "app", "platforms": ["web"], "status": "public"}
+        assert (await world.call("PUT", f"/products/{renamed['id']}", owner, json=body)).is_success
+
+
+async def one_page(world: World, cursor: str | None) -> dict[str, Any]:
+    """A page of three, from the cursor on."""
+    after = {"cursor": cursor} if cursor else {}
+    return (await world.call("GET", "/products", params={"limit": "3", **after})).json()
+
+
+async def test_a_walk_meets_every_untouched_product_once_while_others_come_go_and_change_names(world: World) -> None:
+    products = await shelf(world, 40, seed=3)
+    owner = await world.person("owner@north.example", north="owner", south="owner")
+    chance = random.Random(5)
+    untouched = [each for each in products if each["status"] == "public"][::2]
+    touched = [each for each in products if each not in untouched]
+    found: list[str] = []
+    cursor = None
+    for step in range(200):
+        page = await one_page(world, cursor)
+        found += [str(slug) for slug in slugs(page["items"])]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+        await disturb(world, owner, touched, step, "".join(chance.choices("abyzé日", k=4)))
+
+    assert [found.count(each["slug"]) for each in untouched] == [1] * len(untouched)
+
+
+async def test_members_see_their_drafts_among_the_rest(world: World) -> None:
+    products = await shelf(world, 30)
+    viewer = await world.person("viewer@north.example", north="viewer")
+
+    seen = set(await walk(world, viewer, limit="10"))
+
+    drafts = {each["slug"] for each in products if each["status"] == "draft" and each["org"] == "north"}
+    assert seen == set(expected(products)) | drafts
+    assert drafts
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("lantern", ["lanternfall"]),
+        ("LANTERNFALL", ["lanternfall"]),
+        ("lant", ["lanternfall"]),
+        ("lanternfal", ["lanternfall"]),
+        ("lantrenfall", ["lanternfall"]),
+        ("lanternfalll", ["lanternfall"]),
+        ("lamternfall", ["lanternfall"]),
+        ("laternfall platform", ["lanternfall"]),
+        ("lanternfall racing", []),
+        ("cafe", ["cafe"]),
+        ("café", ["cafe"]),
+        ("coop", ["cafe"]),
+        ("nothing-like-it", []),
+        ("l", []),
+        ("lanternfall l", []),
+        ("lxntxrnfall", []),
+        ("'; DROP TABLE product; --", []),
+        ("%", None),
+        ("\\", None),
+        ("  ", None),
+    ],
+)
+async def test_search_forgives_one_error_and_invents_nothing(
+    world: World, question: str, found: list[str] | None
+) -> None:
+    await world.product("north", "lanternfall", title="Lanternfall", description="A platformer of light.")
+    await world.product("south", "cafe", title="Café Simulator", tags=["coop"])
+    await world.product("south", "hidden-lantern", title="Lantern", status="draft")
+
+    for sort in ({}, {"sort": "relevance"}):
+        answer = await world.call("GET", "/products", params={"q": question, **sort})
+        if found is None:
+            assert answer.status_code == 400
+        else:
+            assert slugs(answer.json()["items"]) == found
+
+
+async def test_relevance_puts_titles_before_descriptions_and_pages_through(world: World) -> None:
+    for number in range(5):
+        await world.product("north", f"about-{number}", title=f"Other {number}", description="All about whales.")
+    await world.product("north", "whales", title="Whales")
+
+    found = await walk(world, q="whales", sort="relevance", limit="2")
+
+    assert found == ["whales", *(f"about-{number}" for number in range(5))]
+
+
+@pytest.mark.parametrize(
+    "path", ["/products", "/products/one", "/products/one/releases", "/catalog", "/catalog?limit=1"]
+)
+async def test_catalog_reads_have_a_tag_that_lasts_until_something_changes(world: World, path: str) -> None:
+    await world.product("north", "one")
+    first = await world.call("GET", path)
+    tag = first.headers["etag"]
+    assert tag.startswith('"')
+    assert first.headers["cache-control"].startswith("public")
+
+    for header in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        again = await world.call("GET", path, headers={"If-None-Match": header})
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", tag)
+    head = await world.call("HEAD", path)
+    assert (head.status_code, head.content, head.headers["etag"]) == (200, b"", tag)
+
+    owner = await world.person("owner@north.example", north="owner")
+    body = {"slug": "one", "title": "Another", "kind": "game", "platforms": ["web"], "status": "public"}
+    await world.call("PUT", "/products/one", owner, json=body)
+    first = {"version": "1.0.0", "channel": "beta", "notes_only": True}
+    await world.call("POST", "/products/one/releases", owner, json=first)
+    await world.call("POST", "/products/one/releases/1.0.0/publish", owner)
+    changed = await world.call("GET", path, headers={"If-None-Match": tag})
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != tag
+
+
+async def test_no_worker_gives_out_a_page_that_is_older_than_an_acknowledged_write(world: World) -> None:
+    await world.product("north", "one", title="Zero")
+    owner = await world.person("owner@north.example", north="owner")
+    transport = httpx.ASGITransport(distribution.create(world.store))
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as other_worker:
+        for number in range(30):
+            body = {"slug": "one", "title": f"Title {number}", "kind": "game", "platforms": ["web"], "status": "public"}
+            assert (await world.call("PUT", "/products/one", owner, json=body)).is_success
+            for path in ("/api/v1/products", "/api/v1/products/one", "/api/v1/catalog?limit=5"):
+                for worker in (other_worker, world.http, other_worker):
+                    assert f"Title {number}" in (await worker.get(path)).text
+
+
+async def test_the_catalog_comes_as_a_document_in_pages_and_as_lines(world: World) -> None:
+    products = await shelf(world, 20)
+    titles = expected(products)
+
+    whole = (await world.call("GET", "/catalog")).json()
+    lines = await world.call("GET", "/catalog", headers={"Accept": "application/x-ndjson"})
+    paged: list[str] = []
+    cursor = None
+    while True:
+        page = await world.call("GET", "/catalog", params={"limit": "3", **({"cursor": cursor} if cursor else {})})
+        paged += [item["slug"] for item in page.json()["products"]]
+        cursor = page.json()["next_cursor"]
+        if cursor is None:
+            break
+
+    assert slugs(whole["products"]) == titles == paged
+    assert whole["next_cursor"] is None
+    assert lines.headers["content-type"] == "application/x-ndjson"
+    assert len(lines.text.splitlines()) == len(titles)
+    assert all("releases" in item for item in whole["products"])

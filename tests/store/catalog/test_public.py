@@ -1,0 +1,37 @@
+"""The table of public products follows its sources, and a migrated one is completed."""
+
+from pathlib import Path
+
+from countersign.store import app as distribution
+from countersign.store.catalog import public
+from countersign.store.context import Store
+from tests.store.ask.shelf import PUBLIC, stocked
+
+EVERY = """
+    SELECT product_id, slug, title, name_key, org_slug, kind, platforms, channels, is_free, license, license_key,
+           first_at, last_at, tags
+    FROM catalog_public
+    ORDER BY title, product_id
+"""
+MIGRATION = Path(distribution.__file__).parent / "migrations"
+
+
+def backfill() -> str:
+    """The statement by which the migration writes rows for products that were there before."""
+    (file,) = MIGRATION.glob("*_ask.sql")
+    text = file.read_text()
+    return text[text.index("INSERT INTO catalog_public") :].rstrip().rstrip(";")
+
+
+async def test_the_migration_writes_what_publishing_writes(store: Store) -> None:
+    await stocked(store)
+    kept = await store.database.fetch(EVERY)
+    async with store.database.transaction() as transaction:
+        await transaction.run("DELETE FROM catalog_public")
+        await transaction.run(backfill())
+
+    await public.complete(store.database)
+
+    assert [row[1] for row in kept] == [item.slug for item in PUBLIC]
+    normal = [(*row[:13], row[13].split()) for row in kept]
+    assert [(*row[:13], row[13].split()) for row in await store.database.fetch(EVERY)] == normal

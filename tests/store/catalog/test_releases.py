@@ -1,0 +1,236 @@
+"""The list of releases, whose order it is, who sees what of it; and what conditional reads of it may say."""
+
+import itertools
+import json
+import random
+
+import pytest
+
+from countersign.kernel import clock, ids
+from countersign.store.catalog.versions import sort_key
+from tests.store.world import World, slugs
+
+INSERT = """
+    INSERT INTO release (id, product_id, version, sort_key, channel, status, created_at, published_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+"""
+# Each before the next by SemVer, or where that has no word, by the packaging ecosystem's rules.
+ASCENDING = (
+    "0.9.0",
+    "1.0.0-alpha",
+    "1.0.0-alpha.1",
+    "1.0.0-alpha.beta",
+    "1.0.0-beta",
+    "1.0.0-beta.2",
+    "1.0.0-beta.11",
+    "1.0.0-rc.1",
+    "1.0.0",
+    "1.0.0.post1",
+    "1.0.2",
+    "1.0.10",
+    "1.2",
+    "1.10.0",
+    "2.0a1",
+    "2.0b1",
+    "2.0rc1",
+    "2.0",
+    "10.0.0",
+    "1!0.1",
+)
+
+
+async def add(world: World, product: str, versions: list[str], status: str = "published", step_us: int = 0) -> None:
+    """Releases straight in the table, published `step_us` after one another."""
+    now = clock.now()
+    published = [None if status == "draft" else now + step_us * number for number in range(len(versions))]
+    rows = [
+        (ids.new_uuid(), product, version, sort_key(version), "stable", status, now, at)
+        for version, at in zip(versions, published, strict=True)
+    ]
+    async with world.store.database.transaction() as transaction:
+        await transaction.run_many(INSERT, rows)
+    await world.refreshed(product)
+
+
+async def listed(world: World, token: str | None = None, kind: str = "releases", **parameters: str) -> list[str]:
+    """The versions of all pages, or of the whole array."""
+    found: list[str] = []
+    path = f"/products/one/{kind}"
+    page = await world.call("GET", path, token, params=parameters)
+    while True:
+        assert page.is_success, page.text
+        found += [each["version"] for each in page.json()]
+        if "next" not in page.links:
+            return found
+        page = await world.call("GET", page.links["next"]["url"], token)
+
+
+async def test_what_was_published_in_one_moment_is_ordered_by_version(world: World) -> None:
+    product = await world.product("north", "one")
+    shuffled = random.Random(3).sample(ASCENDING, len(ASCENDING))
+    await add(world, product, shuffled)
+
+    whole = await listed(world)
+
+    assert whole == list(reversed(ASCENDING))
+    for limit in ("1", "3", "7", "100"):
+        assert await listed(world, limit=limit) == whole
+        assert await listed(world, limit=limit, channel="stable") == whole
+    assert await listed(world, channel="beta") == []
+
+
+async def test_the_moment_goes_before_the_version(world: World) -> None:
+    product = await world.product("north", "one")
+    await add(world, product, list(reversed(ASCENDING)), step_us=1)
+
+    assert await listed(world) == list(ASCENDING)
+
+
+async def test_a_long_array_is_whole_and_has_a_tag_like_any_other(world: World) -> None:
+    product = await world.product("north", "one")
+    versions = [f"1.{number}.0" for number in range(1203)]
+    await add(world, product, versions)
+
+    answer = await world.call("GET", "/products/one/releases")
+
+    assert [each["version"] for each in answer.json()] == list(reversed(versions))
+    tag = answer.headers["etag"]
+    assert (await world.call("GET", "/products/one/releases", headers={"If-None-Match": tag})).status_code == 304
+    await add(world, product, ["9.9.9"])
+    changed = await world.call("GET", "/products/one/releases", headers={"If-None-Match": tag})
+    assert (changed.status_code, len(changed.json())) == (200, 1204)
+    assert changed.headers["etag"] != tag
+
+
+async def test_a_walk_meets_every_release_once_while_others_are_published(world: World) -> None:
+    product = await world.product("north", "one")
+    versions = [f"1.{number}.0" for number in range(20)]
+    await add(world, product, versions, step_us=1)
+    found: list[str] = []
+    path = "/products/one/releases?limit=3"
+    for number in itertools.count():
+        page = await world.call("GET", path)
+        found += [each["version"] for each in page.json()]
+        if "next" not in page.links:
+            break
+        path = page.links["next"]["url"]
+        await add(world, product, [f"2.{number}.0"])
+
+    assert [version for version in found if version in versions] == list(reversed(versions))
+
+
+async def test_drafts_are_listed_apart_and_yanked_releases_to_members_and_the_entitled(world: World) -> None:
+    product = await world.product("north", "one")
+    await add(world, product, ["1.0.0"])
+    await add(world, product, ["2.0.0", "2.1.0", "2.2.0"], "draft")
+    await add(world, product, ["3.0.0"], "yanked")
+    entitled, stranger = await world.person("a@example.com"), await world.person("b@example.com")
+    await world.grant("a@example.com", product)
+    viewer = await world.person("viewer@north.example", north="viewer")
+    foreign = await world.person("owner@south.example", south="owner")
+
+    assert await listed(world) == await listed(world, stranger) == await listed(world, foreign) == ["1.0.0"]
+    assert await listed(world, entitled) == ["3.0.0", "1.0.0"]
+    assert await listed(world, viewer) == ["3.0.0", "1.0.0"]
+    for limit in ({}, {"limit": "1"}, {"limit": "2", "channel": "stable"}):
+        assert await listed(world, viewer, "drafts", **limit) == ["2.2.0", "2.1.0", "2.0.0"]
+    assert await listed(world, viewer, "drafts", channel="beta") == []
+    for caller in (entitled, stranger, foreign):
+        assert (await world.call("GET", "/products/one/drafts", caller)).json()["code"] == "insufficient_scope"
+    page = (await world.call("GET", "/products/one/drafts?limit=1", viewer)).links["next"]["url"]
+    elsewhere = await world.call("GET", page.replace("/drafts?", "/releases?"), viewer)
+    assert elsewhere.json()["code"] == "invalid_cursor"
+    shown = (await world.call("GET", "/products/one/releases", entitled)).json()[0]
+    assert shown["status"] == "yanked"
+    assert [each["version"] for each in (await world.call("GET", "/products/one")).json()["channels"]] == ["1.0.0"]
+
+
+@pytest.mark.parametrize("path", ["/products", "/products/one", "/products/one/releases", "/catalog"])
+async def test_what_one_caller_was_shown_is_not_fresh_for_another(world: World, path: str) -> None:
+    product = await world.product("north", "one")
+    await add(world, product, ["1.0.0"])
+    await add(world, product, ["2.0.0"], "draft")
+    await world.product("north", "two", status="draft")
+    viewer = await world.person("viewer@north.example", north="viewer")
+
+    inside = await world.call("GET", path, viewer)
+    outside = await world.call("GET", path, headers={"If-None-Match": inside.headers["etag"]})
+
+    assert inside.headers["cache-control"] == "private, no-cache"
+    assert "Authorization" in inside.headers["vary"]
+    if outside.status_code == 200:
+        assert outside.headers["cache-control"].startswith("public, max-age=")
+        assert "two" not in outside.text
+        assert "2.0.0" not in outside.text
+    assert (await world.call("GET", path, viewer, headers={"If-None-Match": inside.headers["etag"]})).status_code == 304
+
+
+async def test_a_row_of_a_public_list_is_the_same_bytes_for_every_caller(world: World) -> None:
+    product = await world.product("north", "one")
+    await add(world, product, ["1.0.0", "1.1.0"], step_us=1)
+    await add(world, product, ["2.0.0"], "yanked")
+    await add(world, product, ["3.0.0"], "draft")
+    await world.product("north", "two", status="draft")
+    entitled = await world.person("a@example.com")
+    await world.grant("a@example.com", product)
+    owner = await world.person("owner@north.example", north="owner")
+    callers = (None, entitled, owner, await world.client_token("north"))
+
+    releases = "/products/one/releases"
+    for path in ("/products", "/products?q=one", "/catalog", releases, f"{releases}?limit=2"):
+        public: set[str] | None = None
+        for caller in callers:
+            found = await world.call("GET", path, caller)
+            body = found.json()
+            items = body if isinstance(body, list) else body.get("items", body.get("products"))
+            rows = {json.dumps(each) for each in items}
+            seen = {each for each in rows if '"draft"' not in each and '"yanked"' not in each}
+            public = public or seen
+            assert rows
+            assert seen <= public, (path, caller)
+            is_shared = found.headers["cache-control"].startswith("public")
+            assert is_shared == (caller is None), (path, caller)
+            assert "Authorization" in found.headers["vary"]
+
+
+async def test_lines_and_document_of_the_catalog_are_two_representations(world: World) -> None:
+    await add(world, await world.product("north", "one"), ["1.0.0"])
+    lines = {"Accept": "application/x-ndjson"}
+
+    document, stream = await world.call("GET", "/catalog"), await world.call("GET", "/catalog", headers=lines)
+    both = await world.call("GET", "/catalog", headers={**lines, "If-None-Match": document.headers["etag"]})
+    limited = [await world.call("GET", "/catalog?limit=1", headers=lines) for _ in range(2)]
+
+    assert document.headers["etag"] != stream.headers["etag"]
+    assert both.status_code == 200
+    assert "Accept" in stream.headers["vary"]
+    assert len(limited[0].text.splitlines()) == 1
+    assert document.headers["content-type"] == "application/json"
+
+
+async def test_the_catalog_document_has_its_members_and_the_newest_of_each_channel(world: World) -> None:
+    product = await world.product("north", "one")
+    await world.product("north", "two", status="draft")
+    await world.product("north", "three", status="archived")
+    await add(world, product, ["1.0.0", "2.0.0"], step_us=1)
+
+    catalog = (await world.call("GET", "/catalog")).json()
+
+    assert set(catalog) == {"service", "version", "generated_at", "products", "next_cursor"}
+    (only,) = catalog["products"]
+    assert [each["version"] for each in only["releases"]] == ["2.0.0"]
+
+
+async def test_archived_products_are_listed_for_nobody_outside(world: World) -> None:
+    product = await world.product("north", "old", status="archived")
+    owner, person = await world.person("o@north.example", north="owner"), await world.person("a@example.com")
+    await world.grant("a@example.com", product)
+    south = await world.person("owner@south.example", south="owner")
+
+    for token in (None, person, south):
+        assert slugs((await world.call("GET", "/products", token)).json()["items"]) == []
+        assert slugs((await world.call("GET", "/products?q=old", token)).json()["items"]) == []
+    assert (await world.call("GET", "/products/old")).status_code == 404
+    assert (await world.call("GET", "/products/old", south)).status_code == 404
+    assert (await world.call("GET", "/products/old", person)).json()["status"] == "archived"
+    assert (await world.call("GET", "/products/old", owner)).json()["status"] == "archived"

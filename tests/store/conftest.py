@@ -1,0 +1,200 @@
+"""A store on each database and a client that speaks to its real application."""
+
+import asyncio
+import atexit
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeVar
+
+import httpx
+import pytest
+
+from countersign.kernel.database.migrate import upgrade
+from countersign.kernel.database.open import open_database
+from countersign.kernel.jobs.open import open_engine
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store import demo, lifespan
+from countersign.store.context import Store
+from tests.peers import identity_provider
+from tests.peers.identity_provider import IdentityProvider
+from tests.servers.countersign import MASTER_KEY
+from tests.servers.memory import quick_folder
+from tests.servers.postgres import Cluster, PostgresFactory
+from tests.store.ask.shelf import stocked
+from tests.store.lock_waits import LockWaits
+from tests.store.world import World
+
+ROOT_URL = "http://127.0.0.1:8480"
+Result = TypeVar("Result")
+FILLED: Mapping[str, Callable[[Store], Awaitable[object]]] = {"demo_world": demo.seed, "shelf": stocked}
+"""What a store is filled with by the fixtures that say so: once for each database, each test has a copy."""
+
+
+class Original(NamedTuple):
+    """A store that is copied for tests: its directory, the name of its PostgreSQL database."""
+
+    data: Path
+    database: str
+
+
+@cache
+def migrated(cluster: Cluster) -> str:
+    """A database with the store's tables, made once: each test's own is a copy, which takes a tenth of the time."""
+    name = f"store_{os.getpid()}"
+    asyncio.run(migrate(cluster.create(name)))
+    return name
+
+
+@cache
+def migrated_file() -> bytes:
+    """The same as a file of SQLite's."""
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(1) as thread:
+        file = Path(folder, lifespan.DATABASE_FILE)
+        # Who asks may be on an event loop, which nothing may block with another one.
+        thread.submit(asyncio.run, migrate(f"sqlite:///{file}")).result()
+        return file.read_bytes()
+
+
+async def migrate(url: str) -> None:
+    """Make the store's tables in an empty database."""
+    database = await open_database(url, schema=lifespan.SCHEMA, pool=1)
+    await upgrade(database, lifespan.MIGRATIONS)
+    await open_engine("auto", database, url, lifespan.SCHEMA, lease_s=15)
+    await database.close()
+
+
+def begun(data: Path) -> None:
+    """Have a store on SQLite begin with its tables there."""
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = data / lifespan.DATABASE_FILE
+    if not file.exists():
+        file.touch(mode=0o600)
+        file.write_bytes(migrated_file())
+
+
+def original(
+    name: str, cluster: Cluster | None, prepare: Callable[[Settings], Coroutine[Any, Any, Result]]
+) -> tuple[Original, Result]:
+    """An empty store on PostgreSQL, or on SQLite without a cluster, once it is prepared; what `prepare` returned."""
+    folder = TemporaryDirectory(prefix=f"countersign-{name}-", dir=quick_folder())
+    atexit.register(folder.cleanup)
+    data = Path(folder.name)
+    database = f"{name}_{os.getpid()}"
+    url = "" if cluster is None else cluster.create(database, migrated(cluster))
+    if not url:
+        begun(data)
+    with ThreadPoolExecutor(1) as thread:
+        # A test that asks may be on an event loop, which nothing may block with another one.
+        prepared = thread.submit(asyncio.run, prepare(settings_of(data, url))).result()
+    return Original(data, database), prepared
+
+
+@cache
+def filled(fixture: str, cluster: Cluster | None) -> Original:
+    """A store with what the fixture says."""
+    return original(fixture, cluster, partial(fill, filling=FILLED[fixture]))[0]
+
+
+async def fill(wanted: Settings, filling: Callable[[Store], Awaitable[object]]) -> None:
+    """Fill an empty store."""
+    async with distribution.opened(wanted, ROOT_URL, is_loopback=True) as opened:
+        assert await filling(opened)
+
+
+def filling_of(request: pytest.FixtureRequest) -> str | None:
+    """The fixture of the test that says what its store is filled with."""
+    return next((each for each in FILLED if each in request.fixturenames), None)
+
+
+@pytest.fixture
+def postgres_url(request: pytest.FixtureRequest, new_postgres_url: PostgresFactory, postgres_cluster: Cluster) -> str:
+    """The address of a PostgreSQL database of the test's own, with the store's tables, filled where a fixture says
+    so."""
+    filling = filling_of(request)
+    return new_postgres_url(
+        migrated(postgres_cluster) if filling is None else filled(filling, postgres_cluster).database
+    )
+
+
+@pytest.fixture
+def settings(tmp_path: Path, database_url: str) -> Settings:
+    """The settings of a store of the test's own; quotas out of the way."""
+    return settings_of(tmp_path / "data", "" if database_url.startswith("sqlite") else database_url)
+
+
+def settings_of(data: Path, database_url: str = "") -> Settings:
+    """The settings of a store in this directory, or with this PostgreSQL database; quotas out of the way."""
+    return Settings(
+        data=str(data),
+        database_url=database_url,
+        database_pool=5,
+        master_key=MASTER_KEY,
+        reserve_mib=0,
+        rate_anonymous=1_000_000,
+        rate_person=1_000_000,
+        rate_token=1_000_000,
+        catalog_max_age_s=0,
+        private_issuers=True,
+    )
+
+
+@pytest.fixture
+async def store(request: pytest.FixtureRequest, settings: Settings) -> AsyncIterator[Store]:
+    """A store, filled where a fixture says so, else empty."""
+    data = Path(settings.data)
+    filling = filling_of(request)
+    if filling is not None:
+        cluster = request.getfixturevalue("postgres_cluster") if settings.database_url else None
+        shutil.copytree(filled(filling, cluster).data, data, ignore=shutil.ignore_patterns("counters.*"))
+    elif not settings.database_url:
+        begun(data)
+    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def http(store: Store) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the store's application, without a network between."""
+    transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+        yield client
+
+
+@pytest.fixture
+async def world(store: Store, http: httpx.AsyncClient) -> World:
+    """A store with two organisations, `north` and `south`."""
+    made = World(store, http)
+    await made.org("north")
+    await made.org("south")
+    return made
+
+
+@pytest.fixture
+async def demo_world(store: Store, http: httpx.AsyncClient) -> World:
+    """A store with the demonstration data."""
+    return World(store, http)
+
+
+@pytest.fixture
+def lock_waits(store: Store, monkeypatch: pytest.MonkeyPatch) -> LockWaits:
+    """Which transactions wait for another one."""
+    return LockWaits(store.database, monkeypatch)
+
+
+@pytest.fixture
+def provider() -> Iterator[IdentityProvider]:
+    """An identity provider, which nobody trusts yet."""
+    with identity_provider.serving() as running:
+        yield running
+
+
+def with_settings(settings: Settings, **changes: object) -> Settings:
+    """The settings with some changed."""
+    return replace(settings, **changes)

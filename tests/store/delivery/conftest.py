@@ -1,0 +1,21 @@
+"""A shop whose artifacts are worked on."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.store.files import Shop, open_shop
+from tests.store.processing.works import Works
+from tests.store.world import World
+
+
+@pytest.fixture
+async def shop(world: World) -> Shop:
+    """A shop with a free product."""
+    return await open_shop(world, access="free")
+
+
+@pytest.fixture
+def works(shop: Shop, tmp_path: Path) -> Works:
+    """Does the shop's jobs."""
+    return Works(shop, tmp_path / "scratch")

@@ -1,0 +1,97 @@
+"""A channel's statement says what the channel is at; its number only rises, and it is renewed before it expires."""
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+from countersign.kernel import clock
+from tests.store.processing.works import Works, tar
+
+
+async def stated(works: Works, channel: str = "stable") -> dict[str, Any]:
+    state = await works.get(f"/channels/{channel}")
+    return json.loads(base64.b64decode(state["statement"]["payload"]))
+
+
+async def publish_built(works: Works, version: str) -> None:
+    await works.built(tar({"version": version.encode()}), version)
+    await works.publish(version)
+
+
+async def test_the_statement_stays_the_same_while_nothing_changes(works: Works) -> None:
+    await publish_built(works, "1.1.0")
+
+    assert await stated(works) == await stated(works)
+
+
+async def test_every_change_has_a_higher_number(works: Works) -> None:
+    await publish_built(works, "1.1.0")
+    first = await stated(works)
+    await publish_built(works, "1.2.0")
+    second = await stated(works)
+    path = f"/products/{works.shop.product_id}/releases/1.2.0/yank"
+    await works.shop.world.call("POST", path, works.shop.token, json={"reason": "broken"})
+    third = await stated(works)
+
+    assert [each["version"] for each in (first, second, third)] == ["1.1.0", "1.2.0", "1.1.0"]
+    assert first["counter"] < second["counter"] < third["counter"]
+
+
+async def test_a_release_without_a_build_moves_no_channel(works: Works) -> None:
+    path = f"/products/{works.shop.product_id}/channels/stable"
+    answer = await works.shop.world.call("GET", path)
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "nothing_built")
+    await publish_built(works, "0.9.0")
+    assert (await stated(works))["version"] == "0.9.0"
+
+
+async def test_a_promoted_release_moves_both_channels(works: Works) -> None:
+    await publish_built(works, "1.1.0")
+    await publish_built(works, "1.2.0")
+    await stated(works)
+    path = f"/products/{works.shop.product_id}/releases/1.2.0/promote"
+
+    await works.shop.world.call("POST", path, works.shop.token, json={"channel": "beta"})
+
+    assert (await stated(works, "beta"))["version"] == "1.2.0"
+    assert (await stated(works))["version"] == "1.1.0"
+
+
+async def test_a_statement_is_renewed_when_half_of_its_life_is_over(works: Works) -> None:
+    await publish_built(works, "1.1.0")
+    first = await stated(works)
+    ttl_s = works.store.settings.statement_ttl_s
+
+    with clock.fixed(clock.later(clock.now(), seconds=ttl_s * 0.4)):
+        assert await stated(works) == first
+    with clock.fixed(clock.later(clock.now(), seconds=ttl_s * 0.6)):
+        renewed = await stated(works)
+
+    assert renewed["counter"] > first["counter"]
+    assert renewed["expires_at"] > first["expires_at"]
+
+
+async def test_a_rotated_key_signs_the_next_statement(works: Works) -> None:
+    await publish_built(works, "1.1.0")
+    before = await works.get("/channels/stable")
+    owner = await works.shop.world.person("olga@north.example", north="owner")
+
+    fresh = (await works.shop.world.call("POST", "/org/signing-keys", owner)).json()
+
+    after = await works.get("/channels/stable")
+    assert after["statement"]["signatures"][0]["keyid"] == fresh["keyid"]
+    assert after["root"] == before["root"]
+    assert len(after["rotations"]) == 1
+
+
+async def test_all_who_ask_at_once_are_told_the_same_things(works: Works) -> None:
+    await publish_built(works, "1.1.0")
+
+    told = await asyncio.gather(*(stated(works) for _ in range(8)))
+
+    by_number: dict[int, str] = {}
+    for statement in told:
+        said = json.dumps(statement, sort_keys=True)
+        assert by_number.setdefault(statement["counter"], said) == said, "one number, one statement"

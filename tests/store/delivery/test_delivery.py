@@ -1,0 +1,118 @@
+"""What an updating client is given: the signed manifest, where chunks lie, and to whom."""
+
+import base64
+import json
+
+import httpx
+import msgspec
+
+from countersign.kernel import clock
+from countersign.updates import chunks, envelope, manifest, trust
+from countersign.updates.wire import ChannelState, ChunkPlaces, Envelope
+from tests.store.processing.works import EXECUTABLE, Works, noise, tar
+
+FILES = {"run.sh": EXECUTABLE, "data": noise(600_000)}
+
+
+async def test_a_client_gets_every_byte_by_what_the_store_tells_it(works: Works) -> None:
+    await works.built(tar(FILES), "1.1.0")
+    await works.publish("1.1.0")
+
+    state = msgspec.convert(await works.get("/channels/stable"), ChannelState)
+    statement, key = trust.believed("north", "stable", state, pinned=None, seen=0, now=clock.now())
+    signed = msgspec.convert(await works.get("/releases/1.1.0/manifest"), Envelope)
+    payload = envelope.opened(signed, manifest.PAYLOAD_TYPE, {key.keyid: key})
+    assert statement.version == "1.1.0"
+    assert statement.builds == {"": manifest.digest(payload)}
+    described = manifest.decode(payload)
+    places = msgspec.convert(await works.get("/releases/1.1.0/chunks"), ChunkPlaces)
+    sizes = {chunk.id: chunk.size for chunk in described.chunks}
+    got: dict[str, bytes] = {}
+    for pack in places.packs:
+        for name, start, length in pack.chunks:
+            answer = await works.shop.world.http.get(pack.url, headers={"Range": f"bytes={start}-{start + length - 1}"})
+            assert answer.status_code == 206
+            got[name] = chunks.decompress(answer.content, sizes[name], name)
+    whole = {file.path: b"".join(got[described.chunks[n].id] for n in file.chunks) for file in described.files}
+    assert whole == FILES
+    artifact = await works.shop.world.http.get(places.artifact_url)
+    assert artifact.content == tar(FILES)
+
+
+async def test_a_client_that_begins_to_install_is_counted_and_one_that_asks_again_is_not(works: Works) -> None:
+    await works.built(tar(FILES), "1.1.0")
+    await works.publish("1.1.0")
+    owner = await works.shop.world.person("owner@north.example", north="owner")
+
+    await works.get("/releases/1.1.0/chunks")
+    for _ in range(2):
+        await works.get("/releases/1.1.0/chunks", headers={"Download-Begins": "1"})
+    await works.get("/releases/1.1.0/manifest", headers={"Download-Begins": "1"})
+
+    usage = (await works.shop.world.call("GET", "/org/usage", owner)).json()
+    assert usage["downloads"] == 2
+    assert [(each["version"], each["downloads"]) for each in usage["downloaded"]] == [("1.1.0", 2)]
+
+
+async def test_only_the_entitled_get_what_updates_are_made_of(works: Works) -> None:
+    world, shop = works.shop.world, works.shop
+    body = {"slug": "sold", "title": "Sold", "kind": "game", "platforms": ["linux"], "access": "entitled"}
+    product_id = (await world.call("POST", "/products", shop.token, json=body)).json()["id"]
+    sold = Works(shop._replace(product_id=product_id), works.folder)
+    await sold.built(tar(FILES), "1.0.0")
+    await sold.publish("1.0.0")
+    buyer = await world.person("buyer@example.org")
+    other = await world.person("other@example.org")
+    await world.grant("buyer@example.org", product_id)
+
+    for part in ("manifest", "chunks", "delta?from=1.0.0", "sbom"):
+        path = f"/products/{product_id}/releases/1.0.0/{part}"
+        assert (await world.call("GET", path)).status_code == 401
+        assert (await world.call("GET", path, other)).json()["code"] == "not_entitled"
+        assert (await world.call("GET", path, buyer)).status_code == (404 if part == "sbom" else 200)
+        assert (await world.call("GET", path, shop.token)).status_code == (404 if part == "sbom" else 200)
+
+
+async def test_drafts_do_not_exist_for_others(works: Works) -> None:
+    world = works.shop.world
+    await works.built(tar(FILES), "2.0.0-draft")
+    stranger = await world.person("s@south.example", south="owner")
+
+    for token in (None, stranger):
+        path = f"/products/{works.shop.product_id}/releases"
+        drafted = await world.call("GET", f"{path}/2.0.0-draft/manifest", token)
+        missing = await world.call("GET", f"{path}/7.0.0/manifest", token)
+        assert drafted.status_code == missing.status_code == 404
+        assert without_address(drafted) == without_address(missing)
+    assert (await works.get("/releases/2.0.0-draft/manifest", works.shop.token))["payload"]
+
+
+def without_address(answer: httpx.Response) -> dict[str, object]:
+    return {name: value for name, value in answer.json().items() if name != "instance"}
+
+
+async def test_builds_are_found_by_their_platform(works: Works) -> None:
+    await works.built(tar({"for": b"linux"}), "1.1.0", "linux.tar", platform="linux")
+    await works.built(tar({"for": b"windows"}), "1.1.0", "windows.tar", platform="windows")
+    await works.publish("1.1.0")
+
+    for platform in ("linux", "windows"):
+        signed = await works.get(f"/releases/1.1.0/manifest?platform={platform}")
+        payload = json.loads(base64.b64decode(signed["payload"]))
+        assert (payload["platform"], payload["files"][0]["size"]) == (platform, len(platform))
+    state = await works.get("/channels/stable")
+    assert set(json.loads(base64.b64decode(state["statement"]["payload"]))["builds"]) == {"linux", "windows"}
+    path = f"/products/{works.shop.product_id}/releases/1.1.0/manifest?platform=macos"
+    answer = await works.shop.world.call("GET", path)
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_processed")
+
+
+async def test_a_manifest_is_not_sent_twice_to_who_has_it(works: Works) -> None:
+    await works.built(tar(FILES), "1.1.0")
+    await works.publish("1.1.0")
+    path = f"/products/{works.shop.product_id}/releases/1.1.0/manifest"
+    first = await works.shop.world.call("GET", path)
+
+    again = await works.shop.world.call("GET", path, headers={"If-None-Match": first.headers["ETag"]})
+
+    assert again.status_code == 304

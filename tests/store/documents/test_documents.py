@@ -1,0 +1,253 @@
+"""What the store says about itself agrees with what it does: health, problem pages, the API description."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from countersign.kernel.http.routing import Route
+from countersign.store import app as distribution
+from countersign.store.apidocs.operations import address_of
+from countersign.store.app import ROUTES
+from countersign.store.context import PREFIX, Store
+from tests.contract.scenes import BODIES
+from tests.store.world import World
+from tools.reference import EVERY_ROUTE
+
+ROOT = "http://127.0.0.1:8480"
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """Documents are made from declarations, so one kind of database will do."""
+    return f"sqlite:///{tmp_path}/test.db"
+
+
+@pytest.fixture
+async def description(http: httpx.AsyncClient) -> dict[str, Any]:
+    """The API description as it is served."""
+    return (await http.get("/openapi.json")).json()
+
+
+def served(store: Store) -> dict[tuple[str, str], Route[Store]]:
+    """Every route of the application by method and address."""
+    routes = distribution.create(store).routes
+    return {(each.method, each.path if each.at_root else PREFIX + each.path): each for each in routes}
+
+
+@pytest.mark.parametrize("path", ["/health", "/info"])
+async def test_health_and_info_come_in_four_formats_and_else_as_json(world: World, path: str) -> None:
+    plain = await world.call("GET", path)
+    members = plain.json()
+
+    for form, kind in (("text", "text/plain"), ("yaml", "application/yaml"), ("html", "text/html")):
+        answer = await world.call("GET", path, params={"format": form})
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith(kind)
+        assert all(str(value) in answer.text for value in members.values())
+    for form in ("json", "JSON", "xml", "", "x" * 500, "<script>"):
+        answer = await world.call("GET", path, params={"format": form})
+        assert answer.json() == members, form
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_health_and_info_have_the_documented_members(world: World) -> None:
+    health, info = (await world.call("GET", "/health")).json(), (await world.call("GET", "/info")).json()
+    alive = await world.call("GET", "/healthz")
+
+    assert set(health) == {"status", "version"}
+    assert set(info) == {"service", "version", "storage"}
+    assert health["version"] == info["version"] == "1.0.0"
+    assert alive.status_code == 200
+
+
+async def test_health_is_503_when_nothing_can_be_written(world: World) -> None:
+    blobs = Path(world.store.settings.data) / "blobs"
+    shutil.rmtree(blobs)
+    blobs.write_text("no folder")
+
+    answer = await world.call("GET", "/health")
+
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+    assert int(answer.headers["retry-after"]) > 0
+    assert (await world.call("GET", "/healthz")).status_code == 200
+
+
+async def test_every_problem_a_route_declares_has_a_page(world: World) -> None:
+    codes = {refusal.code for each in served(world.store).values() for refusal in each.refusals}
+    codes |= {"route_not_found", "method_not_allowed", "rate_limit_exceeded", "internal_error", "endpoint_gone"}
+    codes |= {"idempotency_key_reused", "idempotency_in_progress", "insufficient_scope", "invalid_token"}
+    for code in codes:
+        path = f"/problems/{code.replace('_', '-')}"
+        answer = await world.call("GET", path)
+        page = await world.call("GET", path, headers={"Accept": "text/html,*/*;q=0.1"})
+        assert answer.json()["code"] == code
+        assert answer.json()["meaning"]
+        assert page.headers["content-type"].startswith("text/html")
+        assert code in page.text
+    unknown = await world.call("GET", "/problems/no-such-thing")
+    assert unknown.status_code == 404
+    assert (await world.http.get(unknown.json()["type"])).status_code == 200
+
+
+async def test_the_type_of_every_problem_leads_to_its_page(world: World) -> None:
+    token = await world.client_token("north", "read:products")
+    problems = [
+        await world.call("GET", "/products?limit=0"),
+        await world.call("GET", "/products?cursor=x"),
+        await world.call("GET", "/products/none"),
+        await world.call("GET", "/library"),
+        await world.call("GET", "/library", token),
+        await world.call("GET", "/nowhere"),
+        await world.call("DELETE", "/products"),
+        await world.call("GET", "/products", headers={"Accept": "image/png"}),
+        await world.http.post("/auth/signin", data={}),
+    ]
+    for answer in problems:
+        assert answer.status_code >= 400
+        page = await world.http.get(answer.json()["type"])
+        assert (page.status_code, page.json()["code"]) == (200, answer.json()["code"])
+        assert page.json()["status"] == answer.status_code
+
+
+def test_the_description_is_valid(description: dict[str, Any]) -> None:
+    OpenAPIV31SpecValidator(description).validate()
+    assert description["openapi"].startswith("3.1")
+
+
+async def test_the_description_lists_the_routes_there_are(store: Store, description: dict[str, Any]) -> None:
+    methods = ("get", "post", "put", "delete", "patch", "head", "options")
+    listed = {(m.upper(), path) for path, item in description["paths"].items() for m in item if m in methods}
+
+    assert listed == set(served(store)) == {(each.method, address_of(each)) for each in EVERY_ROUTE}
+    assert {(each.method, address_of(each)) for each in ROUTES} < listed
+
+
+# What the document's section on authentication names.
+AUTHENTICATION = {
+    ("get", "/.well-known/oauth-protected-resource"),
+    ("get", "/.well-known/oauth-authorization-server"),
+    ("get", "/.well-known/jwks.json"),
+    ("get", "/auth.md"),
+    ("get", "/auth/authorize"),
+    ("get", f"{PREFIX}/auth/me"),
+    ("post", f"{PREFIX}/auth/login"),
+    ("post", f"{PREFIX}/auth/register"),
+    ("post", f"{PREFIX}/auth/token"),
+    ("post", "/auth/revoke"),
+    ("post", "/healthz"),
+}
+
+
+async def test_what_the_api_document_does_not_know_is_marked(description: dict[str, Any]) -> None:
+    documented = {
+        ("get", f"{PREFIX}/{path}")
+        for path in (
+            "health",
+            "info",
+            "products",
+            "products/{id}",
+            "products/{id}/releases",
+            "library",
+            "jobs/{job_id}",
+            "api/keys",
+            "sandbox",
+            "sandbox/api/v1/health",
+            "sandbox/api/v1/telemetry",
+            "ask",
+        )
+    } | {*(("post", f"{PREFIX}/{path}") for path in ("redeem", "jobs", "batch", "ask")), *AUTHENTICATION}
+    for path, item in description["paths"].items():
+        for method, operation in item.items():
+            assert operation.get("x-addition", False) == ((method, path) not in documented), (method, path)
+
+
+def assert_described(operation: dict[str, Any], each: Route[Store], where: tuple[str, str]) -> None:
+    """The operation says of the route what the route says of itself."""
+    named = {(parameter["in"], parameter["name"]) for parameter in operation["parameters"]}
+    path = {("path", name) for name in re.findall(r"\{(\w+)\}", where[1])}
+    query = {("query", name) for name in each.query.__struct_encode_fields__}
+    assert path | query <= named
+    assert (("header", "Idempotency-Key") in named) == each.writes, where
+    needed = [scheme["OAuth2"] for scheme in operation.get("security", []) if scheme.get("OAuth2")]
+    assert needed == ([[each.scope]] if each.scope else []), where
+    assert ("requestBody" in operation) == (each.body is not None or each.streams)
+    assert {"400", "429", "500"} <= set(operation["responses"])
+
+
+async def test_scopes_parameters_and_bodies_are_described_as_they_are(
+    store: Store, description: dict[str, Any]
+) -> None:
+    ids = [operation["operationId"] for item in description["paths"].values() for operation in item.values()]
+    assert len(set(ids)) == len(ids)
+    for (method, path), each in served(store).items():
+        operation = description["paths"].get(path, {}).get(method.lower())
+        if operation is not None:
+            assert_described(operation, each, (method, path))
+
+
+async def test_bodies_that_work_are_valid_by_the_description(description: dict[str, Any]) -> None:
+    for (method, path), body in BODIES.items():
+        is_at_root = path.startswith("ROOT") or path in description["paths"]
+        address = path.removeprefix("ROOT") if is_at_root else PREFIX + path
+        content = description["paths"][address][method.lower()]["requestBody"]["content"]["application/json"]
+        schema = {**content["schema"], "components": description["components"]}
+        jsonschema.validate(body, schema)
+
+
+async def test_answers_are_valid_by_the_description(world: World, description: dict[str, Any]) -> None:
+    owner = await world.person("owner@north.example", north="owner")
+    product = await world.product("north", "one", tags=["a"])
+    await world.grant("owner@north.example", product)
+    released = {"version": "1.0", "channel": "beta", "notes_only": True}
+    await world.call("POST", "/products/one/releases", owner, json=released)
+    await world.call("POST", "/products/one/releases/1.0/publish", owner)
+    await world.call("POST", "/codes", owner, json={"kind": "license", "products": ["one"], "count": 1})
+    checked = 0
+    for path, item in description["paths"].items():
+        if "get" not in item or "{" in path.replace("{id}", "") or not path.startswith(PREFIX):
+            continue
+        asked = {"q": "How many games are there?"} if path.endswith("/ask") else {}
+        address = path.replace("{id}", "one")
+        answer = await world.http.get(address, params=asked, headers={"Authorization": f"Bearer {owner}"})
+        assert answer.status_code == 200, (path, answer.text)
+        described = item["get"]["responses"]["200"]
+        if "$ref" in described:
+            described = description["components"]["responses"][described["$ref"].rpartition("/")[2]]
+        if path.endswith("/feed"):
+            continue  # XML, which no schema of JSON describes.
+        schema = described["content"]["application/json"]["schema"]
+        jsonschema.validate(answer.json(), {**schema, "components": description["components"]})
+        checked += 1
+    problem = (await world.call("GET", "/products?limit=0")).json()
+    jsonschema.validate(problem, {"$ref": "#/components/schemas/Problem", "components": description["components"]})
+    assert checked >= 10
+
+
+async def test_the_protected_resource_describes_itself_at_both_addresses(world: World) -> None:
+    for suffix, resource in (("", ROOT), ("/api/v1", f"{ROOT}/api/v1")):
+        answer = await world.http.get(f"/.well-known/oauth-protected-resource{suffix}")
+        document = answer.json()
+        assert document["resource"] == resource
+        assert document["authorization_servers"] == [ROOT]
+        assert document["bearer_methods_supported"] == ["header"]
+        assert len(document["scopes_supported"]) == 6
+        assert answer.headers["cache-control"] == "public, max-age=300"
+        assert answer.headers["access-control-allow-origin"] == "*"
+    with_query = await world.http.get("/.well-known/oauth-protected-resource/api/v1?")
+    assert with_query.json()["resource"] == f"{ROOT}/api/v1"
+
+
+async def test_tokens_can_be_checked_with_the_published_keys_which_hold_nothing_private(world: World) -> None:
+    keys = (await world.http.get("/.well-known/jwks.json")).json()["keys"]
+
+    assert keys
+    for each in keys:
+        assert (each["kty"], each["alg"], each["use"]) == ("EC", "ES256", "sig")
+        assert "d" not in each

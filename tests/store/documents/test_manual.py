@@ -1,0 +1,220 @@
+"""The manual, the overview and the well-known files say what the routes say, and can be read by anybody."""
+
+import json
+import re
+import subprocess
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store.apidocs import manual, problems, serving
+from countersign.store.apidocs.operations import address_of
+from countersign.store.context import Store
+from tests.servers.countersign import environment, served
+from tests.store.world import World
+from tools.reference import EVERY_ROUTE
+
+ROOT = "http://127.0.0.1:8480"
+SECURITY = "/.well-known/security.txt"
+DOCUMENTS = (
+    "/openapi.json",
+    "/wiki.json",
+    "/llms.txt",
+    "/.well-known/api-catalog",
+    "/problems/invalid-cursor",
+    SECURITY,
+)
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """Documents are made from declarations, so one kind of database will do."""
+    return f"sqlite:///{tmp_path}/test.db"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Somebody is named for weaknesses."""
+    return replace(settings, security_contact="security@example.com, https://example.com/report")
+
+
+async def test_the_manual_has_every_endpoint_and_every_code(http: httpx.AsyncClient) -> None:
+    manual = (await http.get("/wiki.json")).json()
+
+    endpoints = {each["endpoint"]: each for each in manual["endpoints"]}
+    codes = {each["code"] for each in manual["errors"]}
+    assert set(endpoints) == {f"{each.method} {address_of(each)}" for each in EVERY_ROUTE}
+    assert codes == {each.code for each in problems.types(EVERY_ROUTE).values()}
+    assert all(set(each["errors"]) <= codes for each in endpoints.values())
+
+
+async def test_the_sections_of_the_manual_hold_each_endpoint_once(http: httpx.AsyncClient) -> None:
+    manual = (await http.get("/wiki.json")).json()
+
+    sections = {each["id"]: each for each in manual["sections"]}
+    assert "/api/keys?tier=sandbox" in sections["trying"]["text"]
+    assert {"authentication", "errors", "rate-limits", "idempotency", "catalog", "jobs"} <= set(sections)
+    assert all(each["text"] for each in sections.values())
+    assert len(sections) == len(manual["sections"])
+    listed = sorted(name for each in sections.values() for name in each["endpoints"])
+    assert listed == sorted(each["endpoint"] for each in manual["endpoints"])
+
+
+async def test_the_manual_shows_how_each_endpoint_is_called(http: httpx.AsyncClient) -> None:
+    endpoints = {each["endpoint"]: each for each in (await http.get("/wiki.json")).json()["endpoints"]}
+
+    library, draft = endpoints["GET /api/v1/library"], endpoints["POST /api/v1/products/{id}/releases"]
+    assert (library["needs"], library["addition"]) == ("read:library", False)
+    assert endpoints["GET /api/v1/org"]["addition"]
+    assert "{" not in draft["example"]["request"]
+    assert draft["example"]["body"]["version"] == "1.4.0"
+    assert draft["example"]["status"] == 201
+    assert draft["example"]["answer"]["channel"] == "stable"
+
+
+async def test_the_manual_shows_an_answer_wherever_there_is_one_in_json(http: httpx.AsyncClient) -> None:
+    endpoints = (await http.get("/wiki.json")).json()["endpoints"]
+    without = {each["endpoint"] for each in endpoints if each["answers"].get("200", "").startswith("application/json")}
+    without -= {each["endpoint"] for each in endpoints if "answer" in each["example"]}
+
+    assert not without
+    assert len(endpoints) > 100
+    for each in endpoints:
+        assert ': "text"' not in json.dumps(each["example"]), each["endpoint"]
+        assert " " not in each["example"]["request"].partition(" ")[2], each["endpoint"]
+
+
+async def test_the_manual_tells_how_webhooks_are_signed(http: httpx.AsyncClient) -> None:
+    sections = {each["id"]: each["text"] for each in (await http.get("/wiki.json")).json()["sections"]}
+
+    assert all(
+        word in sections["webhook-signatures"] for word in ("webhook-id", "webhook-timestamp", "HMAC-SHA256", "whsec_")
+    )
+
+
+async def test_the_overview_is_short_and_names_every_document_and_every_section(http: httpx.AsyncClient) -> None:
+    answer = await http.get("/llms.txt")
+
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert answer.text.startswith("# Countersign\n\n> ")
+    for name, path in serving.DOCUMENTS.items():
+        assert name == "llms" or f"]({ROOT}{path})" in answer.text
+    place, names = re.search(r"- (\S+)/SECTION: one section of openapi: (.*)", answer.text).groups()  # pyright: ignore
+    tags = [each["name"] for each in (await http.get("/openapi.json")).json()["tags"]]
+    assert names.split(", ") == [each for each in tags if (await http.get(f"{place}/{each}")).status_code == 200]
+
+
+@pytest.mark.parametrize("root_url", [ROOT, "https://downloads.a-rather-long-name.example-company.com"])
+def test_the_overview_is_at_most_3_kb(root_url: str) -> None:
+    assert len(manual.overview(EVERY_ROUTE, root_url, "Countersign").encode()) <= manual.MAX_BYTES
+
+
+def test_the_recipes_of_the_overview_run(tmp_path: Path) -> None:
+    with served(tmp_path / "data", "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1"}) as store:
+        text = httpx.get(f"{store.url}/llms.txt", trust_env=False).text
+        begin, *recipes = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        variables = environment()
+        done = [
+            subprocess.run(["bash", "-c", begin + each], env=variables, capture_output=True, text=True, check=True)
+            for each in recipes
+        ]
+
+    listed, batch, download, published, registered = (each.stdout for each in done)
+    assert all("linux" in each["platforms"] for each in json.loads(listed)["items"])
+    assert json.loads(listed)["items"]
+    assert [each["status"] for each in json.loads(batch)["results"]] == [200, 200]
+    announced, found = download.split("\n")[:2]
+    assert re.fullmatch("[0-9a-f]{64}", announced)
+    assert found == f"{announced}  -"
+    product, draft, artifact, job, release = _objects(published)
+    assert (product["slug"], draft["version"], artifact["status"]) == ("my-tool", "1.0", "ready")
+    assert job["status"] == "completed", job
+    assert (release["version"], release["channel"]) == ("1.0", "beta")
+    assert "published_at" in release
+    claim = json.loads(registered)["claim"]
+    assert claim["user_code"]
+    assert claim["verification_uri"].startswith(f"{store.url}/auth/claim")
+
+
+def _objects(text: str) -> list[Any]:
+    """The JSON objects that the text is made of."""
+    found: list[Any] = []
+    while text:
+        value, end = json.JSONDecoder().raw_decode(text)
+        found.append(value)
+        text = text[end:].strip()
+    return found
+
+
+async def test_the_api_catalog_leads_to_what_describes_the_api(http: httpx.AsyncClient) -> None:
+    answer = await http.get("/.well-known/api-catalog")
+    head = await http.head("/.well-known/api-catalog")
+
+    kind = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
+    assert answer.headers["content-type"] == head.headers["content-type"] == kind
+    assert head.headers["link"] == f'<{ROOT}/.well-known/api-catalog>; rel="api-catalog"'
+    assert head.content == b""
+    catalog, api = answer.json()["linkset"]
+    assert catalog["anchor"] == f"{ROOT}/.well-known/api-catalog"
+    assert [each["href"] for each in catalog["item"]] == [f"{ROOT}/api/v1"] == [api["anchor"]]
+    for relation in ("service-desc", "service-doc", "service-meta", "status"):
+        for link in api[relation]:
+            found = await http.get(link["href"])
+            assert found.status_code == 200
+            assert found.headers["content-type"].startswith(link["type"])
+
+
+async def test_security_txt_names_whom_to_tell_until_when_and_where_it_is(http: httpx.AsyncClient) -> None:
+    now = clock.from_datetime(datetime(2026, 3, 1, 15, 30, tzinfo=UTC))
+    with clock.fixed(now):
+        answer, later = await http.get(SECURITY), await http.get(SECURITY)
+
+    lines = answer.text.splitlines()
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert lines[:2] == ["Contact: mailto:security@example.com", "Contact: https://example.com/report"]
+    fields = dict(line.split(": ", 1) for line in lines)
+    expires = datetime.fromisoformat(fields["Expires"])
+    assert timedelta(days=30) < expires - datetime(2026, 3, 1, tzinfo=UTC) < timedelta(days=365)
+    assert fields["Canonical"] == ROOT + SECURITY
+    assert later.headers["etag"] == answer.headers["etag"]
+
+
+async def test_without_a_contact_there_is_no_security_txt(store: Store) -> None:
+    nobody = replace(store, settings=replace(store.settings, security_contact=""))
+    transport = httpx.ASGITransport(distribution.create(nobody))
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT) as http:
+        answer = await http.get(SECURITY)
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "resource_not_found")
+    assert "COUNTERSIGN_SECURITY_CONTACT" in answer.json()["resolution"]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS)
+async def test_documents_are_kept_checked_and_read_by_any_site(http: httpx.AsyncClient, path: str) -> None:
+    answer, head = await http.get(path), await http.head(path)
+    again = await http.get(path, headers={"If-None-Match": answer.headers["etag"]})
+
+    assert answer.status_code == head.status_code == 200
+    assert head.content == b""
+    assert head.headers["etag"] == answer.headers["etag"]
+    assert (again.status_code, again.content) == (304, b"")
+    assert answer.headers["cache-control"] == "public, max-age=300"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert "ratelimit-limit" in answer.headers
+
+
+async def test_the_start_page_leads_to_every_document(world: World) -> None:
+    page = await world.http.get("/", headers={"Accept": "text/html"})
+    for relation, path in (("service-doc", "auth.md"), ("api-catalog", ".well-known/api-catalog")):
+        assert f'</{path}>; rel="{relation}"' in page.headers["link"]
+    assert '</llms.txt>; rel="describedby"' in page.headers["link"]
+
+    for path in serving.DOCUMENTS.values():
+        assert f'href="{path}"' in page.text

@@ -1,0 +1,327 @@
+"""The description holds together: its references, examples, links and headers are what they claim to be."""
+
+import ast
+import re
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import jsonschema
+import msgspec
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from countersign import store
+from countersign.kernel.clock import Instant
+from countersign.kernel.http.deprecation import Deprecation, deprecated
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Route, route
+from countersign.kernel.webhooks import receivers
+from countersign.store.apidocs import openapi, operations, problems
+from countersign.store.auth import authentication
+from countersign.store.events import EventType
+from tests.contract.described import DESCRIPTION, resolved
+from tools.reference import EVERY_ROUTE
+
+OPERATIONS = [
+    pytest.param(method, path, operation, id=f"{method.upper()} {path}")
+    for path, item in DESCRIPTION["paths"].items()
+    for method, operation in item.items()
+]
+each_operation = pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS)
+# Headers that OpenAPI says in other words (media types, credentials), or that every address looks at.
+IN_OTHER_WORDS = {
+    *("accept", "content-type", "content-length", "authorization", "x-api-key", "cookie", "x-forwarded-for", "host"),
+    *("origin", "sec-fetch-site", "user-agent"),
+}
+
+
+def validate(value: object, schema: dict[str, Any]) -> None:
+    """The value is valid by JSON Schema 2020-12, formats included."""
+    whole = {**schema, "components": DESCRIPTION["components"]}
+    jsonschema.Draft202012Validator(whole, format_checker=jsonschema.FormatChecker()).validate(value)
+
+
+def contents(operation: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Every body of the operation: where it stands, its media type, and what is said of it."""
+    for kind, content in operation.get("requestBody", {}).get("content", {}).items():
+        yield "body", kind, content
+    for status, answer in operation["responses"].items():
+        for kind, content in resolved(answer).get("content", {}).items():
+            yield status, kind, content
+
+
+def test_every_reference_leads_somewhere() -> None:
+    references = set(re.findall(r'"\$ref":"(#/[^"]+)"', openapi.encode(DESCRIPTION).decode()))
+
+    assert len(references) > 100
+    for each in references:
+        assert resolved({"$ref": each})
+
+
+@each_operation
+def test_every_example_is_valid(method: str, path: str, operation: dict[str, Any]) -> None:
+    for parameter in operation["parameters"]:
+        validate(parameter["example"], parameter["schema"])
+    for place, kind, content in contents(operation):
+        shown = [resolved(each)["value"] for each in content.get("examples", {}).values()]
+        shown += [content["example"]] if "example" in content else []
+        is_json = kind.endswith(("/json", "+json")) and content["schema"]
+        assert shown or not is_json, f"{place} {kind} has no example"
+        for value in shown:
+            validate(value, content["schema"])
+
+
+NO_VALUES = {"text", "string", "a", "x", ""}
+
+
+def values(part: Any) -> Iterator[str]:
+    """Every text in the part."""
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from values(each)
+    if isinstance(part, str):
+        yield part
+
+
+def shown_by(operation: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Every example of the operation, and where it is; of refusals, which say what they are, none."""
+    for parameter in operation["parameters"]:
+        yield parameter["name"], parameter["example"]
+    for place, kind, content in contents(operation):
+        if place == "body" or int(place) < 400:
+            yield from ((f"{place} {kind}", resolved(each)["value"]) for each in content.get("examples", {}).values())
+            yield from ((f"{place} {kind}", content[name]) for name in ("example",) if name in content)
+
+
+@each_operation
+def test_every_example_has_real_values(method: str, path: str, operation: dict[str, Any]) -> None:
+    for place, example in shown_by(operation):
+        assert not NO_VALUES & set(values(example)), place
+        assert example != {} or path == "/auth/revoke", place
+        assert example != [], place
+
+
+# What the service says in each of these places, which a schema of plain text does not tell apart.
+SAID = {
+    ("GET", "/health", "status"): {"ok"},
+    ("GET", "/products/{id}/releases", "status"): {"ready"},
+    ("GET", "/codes", "kind"): {"license", "promo"},
+    ("GET", "/codes", "status"): {"active", "revoked"},
+    ("GET", "/org/webhooks/{webhook_id}/deliveries", "type"): {*get_args(EventType), "webhook.ping"},
+    ("GET", "/org/webhooks", "types"): {*get_args(EventType)},
+    ("POST", "/products/{id}/releases/{version}/artifacts", "status"): {"ready", "receiving"},
+    ("GET", "/jobs/{job_id}", "status"): {"completed", "running"},
+    ("GET", "/jobs", "type"): {"artifact.verify", "archive.extract", "build.process"},
+    ("POST", "/auth/register", "type"): {"service_auth", "anonymous", "identity_assertion"},
+    ("POST", "/auth/me", "status"): {"pending", "claimed", "initiated"},
+    ("GET", "/api/keys", "status"): {"provisioned"},
+    ("GET", "/sandbox", "status"): {"ok"},
+}
+
+
+@pytest.mark.parametrize(("method", "path", "member"), SAID)
+def test_examples_say_what_the_service_says(method: str, path: str, member: str) -> None:
+    operation = DESCRIPTION["paths"][f"/api/v1{path}"][method.lower()]
+    found = {each for _, example in shown_by(operation) for each in _named(example, member) if each is not None}
+
+    assert found <= SAID[method, path, member]
+
+
+def _named(part: Any, member: str) -> Iterator[str]:
+    """The texts of the members of this name, wherever they are in the part."""
+    if isinstance(part, dict):
+        own = part.get(member)
+        yield from own if isinstance(own, list) else [own] if isinstance(own, str) else []
+    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _named(each, member)
+
+
+def test_the_webhooks_are_described_with_every_event_and_how_to_check_it() -> None:
+    webhooks = DESCRIPTION["webhooks"]
+
+    assert set(webhooks) == {*get_args(EventType), "webhook.ping"}
+    for kind, item in webhooks.items():
+        content = item["post"]["requestBody"]["content"]["application/json"]
+        validate(content["example"], content["schema"])
+        assert content["example"]["type"] == kind
+        assert {each["name"] for each in item["post"]["parameters"]} == set(
+            receivers.signature_headers([], "a", Instant(0), b"")
+        )
+        assert all(word in item["post"]["description"] for word in ("HMAC-SHA256", "whsec_", "base64", "full stop"))
+
+
+@pytest.mark.parametrize("name", [each["name"] for each in DESCRIPTION["tags"]])
+def test_each_section_is_a_small_description_by_itself(name: str) -> None:
+    section = openapi.of(DESCRIPTION, name)
+
+    OpenAPIV31SpecValidator(section).validate()
+    assert len(openapi.encode(section)) < len(openapi.encode(DESCRIPTION)) / 8
+    operations_of = {(method, path) for path, item in section["paths"].items() for method in item}
+    assert operations_of == {each.values[:2] for each in OPERATIONS if name in each.values[2]["tags"]}
+    place = next(each["externalDocs"]["url"] for each in DESCRIPTION["tags"] if each["name"] == name)
+    assert place == f"http://store.example/openapi/{name}"
+    assert bool(section.get("webhooks")) == (name == "webhooks")
+
+
+@each_operation
+def test_links_lead_to_operations_and_fill_parameters_they_have(
+    method: str, path: str, operation: dict[str, Any]
+) -> None:
+    by_id = {each.values[2]["operationId"]: each.values[2] for each in OPERATIONS}
+    for answer in operation["responses"].values():
+        for link in resolved(answer).get("links", {}).values():
+            names = {parameter["name"] for parameter in by_id[link["operationId"]]["parameters"]}
+            assert set(link["parameters"]) <= names
+            assert len(link["parameters"]) == len(re.findall(r"\{", _path_of(link["operationId"]))) or "cursor" in names
+
+
+def _path_of(operation_id: str) -> str:
+    return next(str(each.values[1]) for each in OPERATIONS if each.values[2]["operationId"] == operation_id)
+
+
+def test_the_jobs_products_and_releases_are_linked() -> None:
+    linked = {
+        operation["operationId"]
+        for _, _, operation in (each.values for each in OPERATIONS)
+        if any(resolved(answer).get("links") for answer in operation["responses"].values())
+    }
+
+    assert {"post_jobs", "post_products", "get_products", "post_products_id_releases"} <= linked
+
+
+@each_operation
+def test_every_code_has_a_page_and_the_status_it_stands_at(method: str, path: str, operation: dict[str, Any]) -> None:
+    pages = {each.code for each in problems.types(EVERY_ROUTE).values()}
+    for status, answer in operation["responses"].items():
+        for code in resolved(answer).get("x-codes", ()):
+            assert code in pages
+        for content in resolved(answer).get("content", {}).values():
+            for code, example in content.get("examples", {}).items():
+                shown = resolved(example)["value"]
+                assert shown.get("code", code) == code
+                assert str(shown.get("status", status)) == status or not shown.get("type", "").startswith("http")
+
+
+@each_operation
+def test_every_answer_that_is_counted_says_where_the_caller_stands(
+    method: str, path: str, operation: dict[str, Any]
+) -> None:
+    route = _route(method, path)
+    for status, answer in operation["responses"].items():
+        headers = set(resolved(answer).get("headers", {}))
+        if int(status) not in operations.BEFORE_ROUTES:
+            assert "X-Request-Id" in headers
+            assert ("RateLimit-Limit" in headers) == route.counted
+        assert status != "429" or "Retry-After" in headers
+        assert status != "401" or "WWW-Authenticate" in headers
+
+
+def _route(method: str, path: str) -> Route[Any]:
+    return next(each for each in EVERY_ROUTE if (each.method.lower(), operations.address_of(each)) == (method, path))
+
+
+def test_a_key_for_the_sandbox_is_told_so_wherever_keys_are_looked_at() -> None:
+    for method, path, operation in (each.values for each in OPERATIONS):
+        is_known_by_key = {"ApiKey": []} in operation.get("security", [])
+        codes = resolved(operation["responses"].get("403", {})).get("x-codes", [])
+        is_document = authentication.is_document(_route(method, path))
+        assert "sandbox_only" in codes or is_document or not is_known_by_key, (method, path)
+        assert not (is_document and "sandbox_only" in codes), (method, path)
+
+
+@each_operation
+def test_every_parameter_is_described(method: str, path: str, operation: dict[str, Any]) -> None:
+    for parameter in operation["parameters"]:
+        assert len(parameter["description"].split()) > 1, parameter["name"]
+
+
+def test_every_parameter_of_a_path_is_explained() -> None:
+    names = {name for each in EVERY_ROUTE for name in re.findall(r"\{(\w+)\}", each.path)}
+
+    assert names <= set(operations.IN_PATH), "say in documents/parameters.py what it is"
+
+
+def test_every_header_that_the_code_looks_at_is_described() -> None:
+    described = {
+        parameter["name"].lower()
+        for each in OPERATIONS
+        for parameter in each.values[2]["parameters"]
+        if parameter["in"] == "header"
+    }
+    folder = Path(next(iter(store.__path__)))
+    read = {name for file in folder.rglob("*.py") for name in _headers_read(ast.parse(file.read_text()))}
+
+    assert {"prefer", "if-match", "content-range", "range"} <= read
+    assert read - IN_OTHER_WORDS <= described
+
+
+def _headers_read(tree: ast.Module) -> Iterator[str]:
+    """The names in every `signature_headers.get("…")` of a request."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "get"
+            and ast.unparse(node.func.value) in ("call.headers", "headers", "request")
+            and isinstance(node.args[0], ast.Constant)
+        ):
+            name = node.args[0].value
+            if isinstance(name, str) and name.islower():
+                yield name
+
+
+def test_structs_of_the_same_name_do_not_get_into_each_others_way() -> None:
+    def named(member: str) -> type[msgspec.Struct]:
+        struct = msgspec.defstruct("Health", [(member, str | None, None)], omit_defaults=True)
+        struct.__module__ = struct.__qualname__ = member
+        return struct
+
+    async def show(call: Any) -> Response:
+        """Show one of them."""
+        return Response(204)
+
+    made = (route("GET", f"/{each}", show, answers={200: named(each)}) for each in ("one", "two"))
+    paths = openapi.document((*EVERY_ROUTE, *made), "http://store.example", "countersign")
+
+    content = paths["paths"]["/api/v1/one"]["get"]["responses"]["200"]["content"]
+    name = content["application/json"]["schema"]["$ref"].rpartition("/")[2]
+    assert paths["components"]["schemas"][name]["properties"] == {"one": {"type": "string"}}
+
+
+async def old(call: Any) -> Response:
+    """Serve what is going to end."""
+    return Response(204)
+
+
+class Ending(msgspec.Struct, forbid_unknown_fields=True):
+    """A parameter that goes."""
+
+    kind: Annotated[str, deprecated(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/kind")] = ""
+
+
+def test_what_is_deprecated_is_marked_with_its_end() -> None:
+    notice = Deprecation(date(2026, 1, 1), date(2026, 4, 1), "https://docs.example/old")
+    made = (
+        route("GET", "/old", old, answers={204: None}, deprecation=notice),
+        route("GET", "/other", old, answers={204: None}, query=Ending),
+    )
+    described = openapi.document((*EVERY_ROUTE, *made), "http://store.example", "countersign")
+    paths = described["paths"]
+
+    gone, other = paths["/api/v1/old"]["get"], paths["/api/v1/other"]["get"]
+    assert (gone["deprecated"], gone["x-sunset"]) == (True, "2026-04-01")
+    assert "endpoint_gone" in gone["responses"]["410"]["x-codes"]
+    assert "deprecated" not in other
+    parameter = other["parameters"][0]
+    assert (parameter["deprecated"], parameter["schema"]["x-sunset"]) == (True, "2026-04-01")
+    assert other["responses"]["410"]["x-codes"] == ["parameter_gone"]
+    for answer in (gone["responses"]["204"], other["responses"]["204"]):
+        named = described["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+        assert {"Deprecation", "Sunset", "Link"} <= set(named["headers"])
+
+
+def test_operations_at_the_root_and_in_the_api_have_ids_of_their_own() -> None:
+    ids = [each.values[2]["operationId"] for each in OPERATIONS]
+
+    assert len(set(ids)) == len(ids) == len(EVERY_ROUTE)

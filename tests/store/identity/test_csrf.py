@@ -1,0 +1,31 @@
+"""Tokens of our own forms."""
+
+import pytest
+
+from countersign.store.auth import sessions
+from countersign.store.auth.sessions import FormExpired
+from countersign.store.context import Store
+
+
+async def test_t29_a_form_is_for_one_session(store: Store) -> None:
+    token = sessions.token_of(store, "css_one")
+
+    sessions.require(store, "css_one", token)
+
+    assert token != sessions.token_of(store, "css_two")
+    for session, given in (("css_two", token), ("css_one", ""), ("css_one", token[:-1]), ("css_one", token + "A")):
+        with pytest.raises(FormExpired):
+            sessions.require(store, session, given)
+
+
+@pytest.mark.parametrize("given", ["ä", "=", "a" * 10_000, "\0", "%%%"])
+async def test_t29_what_is_no_token_is_refused(store: Store, given: str) -> None:
+    with pytest.raises(FormExpired):
+        sessions.require(store, "css_one", given)
+
+
+async def test_t29_a_signature_made_for_something_else_is_no_token(store: Store) -> None:
+    other = sessions.token_of(store, "x")
+
+    with pytest.raises(FormExpired):
+        sessions.require(store, "csrf\0x", other)

@@ -1,0 +1,135 @@
+"""Keys of issuers over the network: what an attacker can make us fetch, and what happens when the issuer is away."""
+
+import asyncio
+import time
+
+import pytest
+
+from countersign.kernel import clock, safe_http_client
+from countersign.kernel.errors import Refused, Unavailable
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store.auth.identity_providers import id_jag
+from countersign.store.context import Store
+from tests.peers.identity_provider import IdentityProvider
+from tests.store.conftest import ROOT_URL, with_settings
+from tests.store.issuers.refusals import refused
+
+
+async def away(store: Store, token: str) -> Unavailable:
+    """The refusal when keys cannot be had; it says nothing of why."""
+    with pytest.raises(Unavailable) as found:
+        await id_jag.verified(store, token)
+    assert found.value.detail == "the keys of the token's issuer cannot be had at the moment"
+    assert found.value.headers["Retry-After"] == "5"
+    return found.value
+
+
+async def test_t9_a_flood_of_unknown_key_ids_asks_the_issuer_twice(store: Store, provider: IdentityProvider) -> None:
+    await provider.trust(store)
+    await id_jag.verified(store, provider.mint(ROOT_URL))
+
+    for number in range(100):
+        token = provider.mint(ROOT_URL, header={"kid": f"unknown-{number}"})
+        assert await refused(store, token) == "invalid_signature"
+
+    assert provider.requests == 2
+
+
+async def test_t9_many_at_once_ask_the_issuer_once(store: Store, provider: IdentityProvider) -> None:
+    await provider.trust(store)
+    provider.delay_s = 0.2
+
+    found = await asyncio.gather(*(id_jag.verified(store, provider.mint(ROOT_URL)) for _ in range(50)))
+
+    assert len(found) == 50
+    assert provider.requests == 1
+
+
+async def test_t10_a_key_that_was_rotated_is_fetched_and_the_old_one_ends(
+    store: Store, provider: IdentityProvider
+) -> None:
+    await provider.trust(store)
+    old = provider.mint(ROOT_URL)
+    await id_jag.verified(store, old)
+    provider.rotate()
+
+    assert await id_jag.verified(store, provider.mint(ROOT_URL))
+    assert await refused(store, old) == "invalid_signature"
+    assert provider.requests == 2
+
+
+async def test_t9_a_redirect_is_not_followed(store: Store, provider: IdentityProvider) -> None:
+    await provider.trust(store)
+    provider.status, provider.headers = 302, {"Location": f"{provider.issuer}/elsewhere"}
+
+    await away(store, provider.mint(ROOT_URL))
+
+    assert provider.paths == ["/jwks.json"]
+
+
+@pytest.mark.parametrize("body", [b" " * 70_000, b"[]", b"{", b"<html>", b'{"keys":[' + b"{}," * 30 + b"{}]}"])
+async def test_t9_a_huge_set_or_none_at_all_is_as_if_the_issuer_were_away(
+    store: Store, provider: IdentityProvider, body: bytes
+) -> None:
+    await provider.trust(store)
+    provider.body = body
+
+    await away(store, provider.mint(ROOT_URL))
+
+
+@pytest.mark.parametrize("how", ["delay_s", "drip_s"])
+async def test_t9_a_slow_issuer_holds_nobody_longer_than_the_whole_time(
+    store: Store, provider: IdentityProvider, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(safe_http_client, "TOTAL_S", 0.3)
+    await provider.trust(store)
+    setattr(provider, how, 5 if how == "delay_s" else 0.05)
+    began_s = time.monotonic()
+
+    for _ in range(5):
+        await away(store, provider.mint(ROOT_URL))
+
+    assert time.monotonic() - began_s < 2
+    assert provider.requests == 1
+
+
+async def test_t9_an_issuer_that_is_down_is_503_at_once_and_believed_again_when_it_is_back(
+    store: Store, provider: IdentityProvider
+) -> None:
+    await provider.trust(store)
+    provider.status = 500
+    await away(store, provider.mint(ROOT_URL))
+    provider.status = 200
+    await away(store, provider.mint(ROOT_URL))
+
+    back = clock.later(clock.now(), seconds=6)
+    with clock.fixed(back):
+        token = provider.mint(ROOT_URL, now_s=back // clock.SECOND)
+        assert await id_jag.verified(store, token)
+        provider.stop()
+        assert await id_jag.verified(store, token)
+    with clock.fixed(clock.later(back, seconds=600)):
+        await away(store, token)
+
+
+async def test_t9_a_private_address_is_not_fetched_from_unless_the_operator_says_so(
+    store: Store, settings: Settings, provider: IdentityProvider
+) -> None:
+    await provider.trust(store)
+    careful = with_settings(settings, private_issuers=False)
+
+    async with distribution.opened(careful, ROOT_URL, is_loopback=True) as same:
+        await away(same, provider.mint(ROOT_URL))
+
+    assert provider.requests == 0
+    assert await id_jag.verified(store, provider.mint(ROOT_URL))
+
+
+async def test_why_keys_cannot_be_had_is_in_no_answer(store: Store, provider: IdentityProvider) -> None:
+    await provider.trust(store)
+    provider.stop()
+
+    refusal: Refused = await away(store, provider.mint(ROOT_URL))
+
+    assert "Connect" not in refusal.detail + refusal.remedy

@@ -1,0 +1,102 @@
+"""Replays: an assertion is used up once, whoever tries at the same moment, and remembered for as long as it lives."""
+
+import asyncio
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store.auth.identity_providers import id_jag, security_events, trusted_issuers
+from countersign.store.auth.identity_providers.id_jag import Asserted, ReplayDetected
+from countersign.store.auth.identity_providers.security_events import SecurityEvent
+from countersign.store.context import Store
+from tests.figures import Figures
+from tests.store.conftest import ROOT_URL
+
+PAIRS, PAIRS_FULL = 200, 1_000
+
+
+def asserted(jti: str, issuer: str = "https://id.example") -> Asserted:
+    """An assertion that was found good."""
+    until = clock.later(clock.now(), seconds=300)
+    return Asserted(issuer, "ID", "user-1", "agent-1", jti, until, None, None, None)
+
+
+async def use(store: Store, token: Asserted) -> bool:
+    """Whether it could be used."""
+    try:
+        async with store.database.transaction() as transaction:
+            await id_jag.use_once(transaction, token)
+    except ReplayDetected:
+        return False
+    return True
+
+
+async def test_t14_of_two_at_the_same_moment_exactly_one_succeeds(
+    store: Store, is_full: bool, figures: Figures
+) -> None:
+    count = PAIRS_FULL if is_full else PAIRS
+    wins: list[int] = []
+    for number in range(count):
+        token = asserted(f"jti-{number}")
+        wins.append(sum(await asyncio.gather(use(store, token), use(store, token))))
+
+    assert wins == [1] * count
+    figures |= {"pairs": count, "winners": sum(wins)}
+
+
+async def test_t14_of_many_at_the_same_moment_exactly_one_succeeds(store: Store) -> None:
+    for number in range(10):
+        token = asserted(f"jti-{number}")
+        assert sum(await asyncio.gather(*(use(store, token) for _ in range(20)))) == 1
+
+
+async def test_t14_a_use_that_was_rolled_back_is_none(store: Store) -> None:
+    token = asserted("jti")
+
+    async def fail_afterwards() -> None:
+        async with store.database.transaction() as transaction:
+            await id_jag.use_once(transaction, token)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail_afterwards()
+
+    assert [await use(store, token) for _ in range(3)] == [True, False, False]
+
+
+async def test_t14_a_restart_does_not_forget(store: Store, settings: Settings) -> None:
+    token = asserted("jti")
+    assert await use(store, token)
+
+    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as again:
+        assert not await use(again, token)
+
+
+async def test_t15_the_same_jti_of_two_issuers_and_of_two_kinds_is_accepted(store: Store) -> None:
+    event = SecurityEvent("https://id.example", "user-1", "jti", True, clock.later(clock.now(), seconds=300))
+
+    assert await use(store, asserted("jti"))
+    assert await use(store, asserted("jti", "https://other.example"))
+    async with store.database.transaction() as transaction:
+        assert await security_events.use_once(transaction, event)
+        assert not await security_events.use_once(transaction, event)
+
+
+async def test_t14_what_was_used_is_remembered_until_nobody_would_accept_it(store: Store) -> None:
+    token = asserted("jti")
+    await use(store, token)
+    for later_s, forgotten in ((0, 0), (300 + 120, 0), (300 + 3_601, 1)):
+        with clock.fixed(clock.later(clock.now(), seconds=later_s)):
+            async with store.database.transaction() as transaction:
+                assert await trusted_issuers.forget_old_tokens(transaction) == forgotten
+
+
+async def test_what_was_used_is_forgotten_by_the_upkeep(store: Store) -> None:
+    await use(store, asserted("jti"))
+
+    with clock.fixed(clock.later(clock.now(), seconds=4_000)):
+        await distribution.tend(store)
+
+    assert await store.database.fetch("SELECT jti_hash FROM seen_token") == []

@@ -1,0 +1,114 @@
+"""Types of job for the tests: what they do shows in the table `effect`, which they write to as they are kept."""
+
+import asyncio
+import os
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from countersign.kernel.database.migrate import in_dialect
+from countersign.kernel.database.port import Database, Reader, Transaction
+from countersign.kernel.errors import NotFound, Refused
+from countersign.store.auth.callers import Caller
+from countersign.store.auth.queries import organisation_called
+from countersign.store.context import Store
+from countersign.store.jobs.job_types import Admitted, AnyJobType, JobType, Outcome, Work
+from tests.store.world import World
+
+EFFECTS = "CREATE TABLE effect (job_id TEXT NOT NULL, attempt BIGINT NOT NULL)"
+
+
+class Errand(msgspec.Struct, forbid_unknown_fields=True):
+    """What to do: last for a while, then go well, be refused, break, or break while being kept."""
+
+    org: str
+    seconds: Annotated[float, msgspec.Meta(ge=0)] = 0
+    end: Literal["well", "refused", "broken", "unkept", "once_broken"] = "well"
+    size: int = 0
+    heeds: bool = True
+
+
+class Done(msgspec.Struct):
+    """What came of it."""
+
+    attempt: int
+    left: list[str]
+
+
+class TooHeavy(Refused):
+    """The errand cannot be done."""
+
+    status = 422
+    code = "too_heavy"
+    title = "Too heavy"
+
+
+async def admit(reader: Reader, caller: Caller, payload: Errand) -> Admitted:
+    """Whoever may publish in the organisation."""
+    org = await organisation_called(reader, payload.org)
+    if org is None or org.id not in caller.orgs_allowing("write:releases"):
+        raise NotFound("there is no such organisation")
+    return Admitted(org.id, payload.size)
+
+
+async def run(store: Store, work: Work[Errand]) -> Outcome:
+    """Do the errand in steps of 10 ms, telling the progress."""
+    left = sorted(path.name for path in work.scratch.iterdir())
+    (work.scratch / "pid").write_text(str(os.getpid()))
+    steps = round(work.payload.seconds * 100)
+    for step in range(steps):
+        await asyncio.sleep(0.01)
+        if work.payload.heeds:
+            await work.progress((step + 1) / (steps + 1))
+    if work.payload.end == "refused":
+        raise TooHeavy("nobody can carry that", resolution="Take less.")
+    if work.payload.end == "broken" or (work.payload.end == "once_broken" and work.attempt == 1):
+        raise ZeroDivisionError("the secret is 42")
+
+    async def commit(transaction: Transaction) -> None:
+        await transaction.run("INSERT INTO effect (job_id, attempt) VALUES ($1, $2)", work.job_id, work.attempt)
+        if work.payload.end == "unkept":
+            raise ZeroDivisionError("the secret is 43")
+
+    return Outcome(Done(work.attempt, left), commit)
+
+
+TYPES: tuple[AnyJobType, ...] = (
+    JobType("errand", Errand, run, admit),
+    JobType("inner", Errand, run),
+)
+
+
+async def make_effects(database: Database) -> None:
+    """Make the table of effects."""
+    async with database.transaction() as transaction:
+        await transaction.run(in_dialect(EFFECTS, database.dialect))
+
+
+async def effects(database: Database) -> list[str]:
+    """The ids of the jobs whose effects were kept, once for each time."""
+    return [row[0] for row in await database.fetch("SELECT job_id FROM effect ORDER BY job_id")]
+
+
+def errand(**payload: object) -> dict[str, object]:
+    """The body that asks for an errand of north's."""
+    return {"type": "errand", "payload": {"org": "north", **payload}}
+
+
+async def ask(world: World, token: str, **payload: object) -> str:
+    """Ask for an errand and do not wait for it; its id."""
+    answer = await world.call("POST", "/jobs", token, json=errand(**payload), headers={"Prefer": "respond-async"})
+    assert answer.status_code == 202, answer.text
+    job_id = answer.json()["job_id"]
+    assert isinstance(job_id, str)
+    return job_id
+
+
+async def ended(world: World, token: str, job_id: str) -> dict[str, Any]:
+    """The job once it has ended."""
+    async with asyncio.timeout(30):
+        while True:
+            body: dict[str, Any] = (await world.call("GET", f"/jobs/{job_id}", token)).json()
+            if body["finished_at"]:
+                return body
+            await asyncio.sleep(0.02)

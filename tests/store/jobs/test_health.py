@@ -1,0 +1,39 @@
+"""GET /health says when work waits that nobody takes."""
+
+import pytest
+
+from countersign.kernel import clock
+from tests.store.jobs.conftest import Working
+from tests.store.jobs.kinds import ask, ended
+from tests.store.world import World
+
+
+async def test_work_that_nobody_takes_is_told(world: World, owner: str, working: Working) -> None:
+    job_id = await ask(world, owner)
+    fresh = await world.call("GET", "/health")
+    await delay(world, 70)
+    late = await world.call("GET", "/health")
+    async with working():
+        await ended(world, owner, job_id)
+        attended = await world.call("GET", "/health")
+
+    assert (fresh.status_code, late.status_code, attended.status_code) == (200, 503, 200)
+    assert "no worker has been seen" in late.json()["detail"]
+    assert "countersign worker" in late.json()["resolution"]
+
+
+@pytest.mark.parametrize("seconds", [50, 70])
+async def test_work_that_waits_behind_other_work_is_no_fault(world: World, owner: str, seconds: int) -> None:
+    await ask(world, owner)
+    await delay(world, 3600)
+    async with world.store.database.transaction() as transaction:
+        seen = clock.later(clock.now(), seconds=-seconds)
+        await transaction.run("INSERT INTO job_worker (id, seen_at) VALUES ('w', $1)", seen)
+
+    assert (await world.call("GET", "/health")).status_code == (200 if seconds == 50 else 503)
+
+
+async def delay(world: World, seconds: int) -> None:
+    """Make every job wait for so long already."""
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("UPDATE job SET run_after = $1", clock.later(clock.now(), seconds=-seconds))

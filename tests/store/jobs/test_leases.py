@@ -1,0 +1,242 @@
+"""Leases: who has a job, for how long, and that whoever has lost it changes nothing."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.database.port import Transaction
+from countersign.store.context import Store
+from countersign.store.jobs import leases, runner
+from countersign.store.jobs.leases import Claimed, LeaseLost
+from tests.store.jobs.conftest import Working
+from tests.store.jobs.kinds import TYPES, ask, effects, ended
+from tests.store.world import World
+
+KNOWN = {kind.name: kind for kind in TYPES}
+
+
+async def claim(store: Store, lease_s: float = 60, running: int = 4) -> Claimed:
+    """Claim the job whose turn it is."""
+    claimed = await leases.claim(store.database, running=running, lease_s=lease_s, lane="requested")
+    assert claimed is not None
+    return claimed
+
+
+async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
+    made = {await ask(world, owner) for _ in range(4)}
+
+    claimed = await asyncio.gather(
+        *(leases.claim(world.store.database, running=10, lease_s=60, lane="requested") for _ in range(12))
+    )
+
+    found = [each for each in claimed if each is not None]
+    while len(found) < 4:
+        found.append(await claim(world.store, running=10))
+    assert {each.id for each in found} == made
+    assert len({each.lease for each in found}) == 4
+    assert await leases.claim(world.store.database, running=10, lease_s=60, lane="requested") is None
+
+
+async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World, owner: str) -> None:
+    job_id = await ask(world, owner)
+    stale = await claim(world.store, lease_s=-1)
+    fresh = await claim(world.store)
+
+    async def refused(change: Callable[[Transaction], Awaitable[None]]) -> None:
+        async with world.store.database.transaction() as transaction:
+            with pytest.raises(LeaseLost):
+                await change(transaction)
+
+    assert (stale.id, fresh.id, fresh.attempts, fresh.losses) == (job_id, job_id, 2, 1)
+    await refused(lambda transaction: leases.complete(transaction, stale, "{}"))
+    await refused(lambda transaction: leases.fail(transaction, stale, "{}"))
+    await refused(lambda transaction: leases.try_again(transaction, stale, clock.now()))
+    await refused(lambda transaction: leases.give_back(transaction, stale))
+    with pytest.raises(LeaseLost):
+        await leases.beat(world.store.database, stale, 0.9, 60)
+    shown = (await world.call("GET", f"/jobs/{job_id}", owner)).json()
+    assert (shown["status"], shown["progress"], shown["error"]) == ("running", 0, None)
+
+
+async def test_the_effect_of_a_stale_attempt_is_not_kept(world: World, owner: str) -> None:
+    job_id = await ask(world, owner)
+    stale = await claim(world.store, lease_s=-1)
+    fresh = await claim(world.store)
+
+    for claimed in (stale, fresh, stale):
+        await runner.perform(world.store, KNOWN, claimed, asyncio.Event())
+
+    assert await effects(world.store.database) == [job_id]
+    rows = await world.store.database.fetch("SELECT attempt FROM effect")
+    assert [tuple(row) for row in rows] == [(2,)]
+
+
+async def test_a_job_that_was_cancelled_is_not_completed(world: World, owner: str) -> None:
+    job_id = await ask(world, owner)
+    claimed = await claim(world.store)
+    await world.call("DELETE", f"/jobs/{job_id}", owner)
+
+    await runner.perform(world.store, KNOWN, claimed, asyncio.Event())
+
+    body = await ended(world, owner, job_id)
+    assert body["error"]["code"] == "job_cancelled"
+    assert await effects(world.store.database) == []
+
+
+async def test_a_lease_that_is_kept_does_not_end(world: World, owner: str, working: Working) -> None:
+    async with working(), working():
+        job_id = await ask(world, owner, seconds=5, heeds=False)
+        body = await ended(world, owner, job_id)
+
+    assert body["attempts"] == 1, "the lease is of 2 seconds, the job of 5"
+    assert await effects(world.store.database) == [job_id]
+
+
+async def test_the_job_of_a_silent_worker_is_done_by_another(world: World, owner: str, working: Working) -> None:
+    job_id = await ask(world, owner)
+    silent = await claim(world.store, lease_s=1)
+
+    async with working():
+        body = await ended(world, owner, job_id)
+
+    assert silent.attempts == 1
+    assert (body["status"], body["attempts"]) == ("completed", 2)
+
+
+async def keep_to_time(store: Store, lease_s: float = 60) -> None:
+    """What every worker does every few seconds."""
+    async with store.database.transaction() as transaction:
+        await leases.keep_to_time(transaction, lease_s=lease_s, wait_s=runner.MAX_PAUSE_S)
+
+
+@pytest.mark.parametrize("back_s", [7200, 3 * 86_400])
+async def test_no_job_waits_until_a_clock_that_went_back_is_there_again(world: World, owner: str, back_s: int) -> None:
+    running, waiting = await ask(world, owner), await ask(world, owner)
+    lost = await claim(world.store)
+    now = clock.later(clock.now(), seconds=-back_s)
+
+    with clock.fixed(now):
+        assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+        await keep_to_time(world.store)
+        assert (await claim(world.store, lease_s=600)).id == waiting
+    with clock.fixed(clock.later(now, seconds=61)):
+        again = await claim(world.store)
+    assert (again.id, again.losses, lost.id) == (running, 1, running)
+
+
+async def test_a_worker_that_lives_keeps_its_job_when_the_clock_goes_back(world: World, owner: str) -> None:
+    await ask(world, owner)
+    kept = await claim(world.store)
+    now = clock.later(clock.now(), seconds=-7200)
+
+    with clock.fixed(now):
+        await keep_to_time(world.store)
+        assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+    with clock.fixed(clock.later(now, seconds=50)):
+        assert await leases.beat(world.store.database, kept, 0.5, 60) is False
+    with clock.fixed(clock.later(now, seconds=70)):
+        assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+
+
+async def test_what_is_put_off_as_far_as_it_may_be_is_left_there(world: World, owner: str) -> None:
+    await ask(world, owner)
+    claimed = await claim(world.store)
+    async with world.store.database.transaction() as transaction:
+        await leases.try_again(transaction, claimed, clock.later(clock.now(), seconds=runner.MAX_PAUSE_S))
+
+    await keep_to_time(world.store)
+    assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+
+
+async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner: str) -> None:
+    south = await world.person("owner@south.example", south="owner")
+    for _ in range(6):
+        await ask(world, owner)
+    of_south = await ask(world, south, org="south")
+
+    claimed = await asyncio.gather(
+        *(leases.claim(world.store.database, running=2, lease_s=60, lane="requested") for _ in range(20))
+    )
+    while (another := await leases.claim(world.store.database, running=2, lease_s=60, lane="requested")) is not None:
+        claimed.append(another)
+
+    running = Counter(each.org_id for each in claimed if each is not None)
+    assert sorted(running.values()) == [1, 2]
+    assert of_south in {each.id for each in claimed if each is not None}
+
+
+async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> None:
+    """Or two that differ by a moment in what is due would both take the last place of an organisation."""
+    job_id = await ask(world, owner)
+    database = world.store.database
+
+    async with database.transaction() as transaction:
+        if database.dialect == "postgres":
+            await transaction.fetch(leases.ONE_AT_A_TIME)
+        second = asyncio.create_task(claim(world.store))
+        done, _ = await asyncio.wait({second}, timeout=0.3)
+
+    assert not done
+    assert (await second).id == job_id
+
+
+async def test_a_worker_in_the_middle_of_its_commit_holds_nobody_up(world: World, owner: str) -> None:
+    if world.store.database.dialect == "sqlite":
+        pytest.skip("SQLite has one writer, so commits are short")
+    slow = await ask(world, owner)
+    late = await claim(world.store, lease_s=-1)
+    other = await ask(world, owner)
+
+    async with world.store.database.transaction() as transaction:
+        await leases.complete(transaction, late, "{}")
+        async with asyncio.timeout(5):
+            claimed = await claim(world.store)
+
+    assert (late.id, claimed.id) == (slow, other)
+    assert (await world.call("GET", f"/jobs/{slow}", owner)).json()["status"] == "completed"
+
+
+async def test_many_jobs_of_one_organisation_do_not_hold_up_another(world: World, owner: str) -> None:
+    south = await world.person("owner@south.example", south="owner")
+    now = clock.now()
+    with clock.fixed(clock.later(now, seconds=-10)):
+        of_north = [await ask(world, owner) for _ in range(3)]
+    of_south = await ask(world, south, org="south")
+
+    turns = [(await claim(world.store)).id for _ in range(4)]
+
+    assert turns == [of_north[0], of_south, of_north[1], of_north[2]]
+
+
+async def test_a_job_that_is_to_wait_waits(world: World, owner: str) -> None:
+    await ask(world, owner)
+    claimed = await claim(world.store)
+
+    async def again(transaction: Transaction) -> None:
+        await leases.try_again(transaction, claimed, clock.later(clock.now(), seconds=5))
+
+    async with world.store.database.transaction() as transaction:
+        await again(transaction)
+
+    assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+    with clock.fixed(clock.later(clock.now(), seconds=6)):
+        assert (await claim(world.store)).attempts == 2
+
+
+async def test_progress_never_falls_within_an_attempt(world: World, owner: str) -> None:
+    job_id = await ask(world, owner)
+    claimed = await claim(world.store)
+
+    async def told() -> float:
+        progress = (await world.call("GET", f"/jobs/{job_id}", owner)).json()["progress"]
+        assert isinstance(progress, float | int)
+        return progress
+
+    await leases.beat(world.store.database, claimed, 0.5, 60)
+    await leases.beat(world.store.database, claimed, 0.3, -1)
+    assert await told() == 0.5
+    await claim(world.store)
+    assert await told() == 0

@@ -1,0 +1,202 @@
+"""GET /jobs, GET /jobs/{job_id}, its events, and DELETE: who sees what, and what ends how."""
+
+import asyncio
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.store import app
+from countersign.store.jobs import queries, routes, runner
+from countersign.store.jobs.routes import events
+from tests.store.jobs.conftest import Working
+from tests.store.jobs.kinds import ask, effects, ended
+from tests.store.world import World
+
+
+async def test_a_job_of_others_is_as_missing_as_one_that_never_was(world: World, owner: str) -> None:
+    south = await world.person("owner@south.example", south="owner")
+    reader = await world.person_token("owner@north.example", "read:library")
+    job_id = await ask(world, owner)
+
+    never = await world.call("GET", f"/jobs/{job_id[:-4]}0000", owner)
+    for token in (south, reader):
+        hidden = await world.call("GET", f"/jobs/{job_id}", token)
+        assert hidden.status_code == 404
+        streamed = await world.call("GET", f"/jobs/{job_id}/events", token)
+        assert hidden.status_code == streamed.status_code == never.status_code == 404
+        assert hidden.content.replace(job_id.encode(), b"") == never.content.replace(f"{job_id[:-4]}0000".encode(), b"")
+    assert (await world.call("DELETE", f"/jobs/{job_id}", south)).status_code == 404
+    assert (await world.call("GET", "/jobs/not-a-job", owner)).status_code == 404
+    assert (await world.call("GET", f"/jobs/{job_id}")).status_code == 401
+    assert (await world.call("GET", f"/jobs/{job_id.upper()}", owner)).status_code == 200
+
+
+async def test_who_only_looks_may_look(world: World, owner: str) -> None:
+    viewer = await world.person("viewer@north.example", north="viewer")
+    job_id = await ask(world, owner)
+
+    assert (await world.call("GET", f"/jobs/{job_id}", viewer)).status_code == 200
+    assert [job["job_id"] for job in (await world.call("GET", "/jobs", viewer)).json()["items"]] == [job_id]
+    assert (await world.call("DELETE", f"/jobs/{job_id}", viewer)).status_code == 403
+    assert (await world.call("GET", f"/jobs/{job_id}", viewer)).json()["status"] == "queued"
+
+
+async def test_who_may_publish_elsewhere_may_only_look_here(world: World, owner: str) -> None:
+    guest = await world.person("guest@example.com", north="viewer", south="owner")
+    job_id = await ask(world, owner)
+
+    refused = await world.call("DELETE", f"/jobs/{job_id}", guest)
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "insufficient_scope")
+    assert (await world.call("GET", f"/jobs/{job_id}", guest)).json()["status"] == "queued"
+
+
+async def test_jobs_are_listed_newest_first_page_by_page(world: World, owner: str) -> None:
+    both = await world.person("both@example.com", north="owner", south="owner")
+    south = await world.person("owner@south.example", south="owner")
+    now = clock.now()
+    made: list[str] = []
+    for number in range(7):
+        with clock.fixed(clock.later(now, seconds=number // 2 - 10)):
+            made.append(await ask(world, both, org="north" if number % 3 else "south"))
+
+    seen: list[str] = []
+    cursor = ""
+    while True:
+        page = (await world.call("GET", f"/jobs?limit=3{cursor}", both)).json()
+        seen += [job["job_id"] for job in page["items"]]
+        if page["next_cursor"] is None:
+            break
+        cursor = f"&cursor={page['next_cursor']}"
+    foreign = await world.call("GET", f"/jobs?limit=3{cursor}", south)
+    of_south = (await world.call("GET", "/jobs", south)).json()["items"]
+
+    assert seen == sorted(made, reverse=True)
+    assert [job["job_id"] for job in of_south] == [made[6], made[3], made[0]]
+    assert (foreign.status_code, foreign.json()["code"]) == (400, "invalid_cursor")
+
+
+async def test_jobs_are_filtered_by_state_and_type(world: World, owner: str, working: Working) -> None:
+    async with working():
+        done = await ask(world, owner)
+        await ended(world, owner, done)
+    waits = await ask(world, owner)
+
+    async def listed(query: str) -> list[str]:
+        return [job["job_id"] for job in (await world.call("GET", f"/jobs?{query}", owner)).json()["items"]]
+
+    assert await listed("status=completed") == [done]
+    assert await listed("status=queued&type=errand") == [waits]
+    assert await listed("type=other") == []
+    assert (await world.call("GET", "/jobs?status=lost", owner)).status_code == 400
+    assert (await world.call("GET", "/jobs?limit=0", owner)).status_code == 400
+
+
+async def test_a_waiting_job_is_cancelled_at_once(world: World, owner: str, working: Working) -> None:
+    job_id = await ask(world, owner)
+
+    answer = await world.call("DELETE", f"/jobs/{job_id}", owner)
+    again = await world.call("DELETE", f"/jobs/{job_id}", owner)
+    async with working():
+        other = await ask(world, owner)
+        await ended(world, owner, other)
+
+    body = answer.json()
+    assert (answer.status_code, body["status"], body["error"]["code"]) == (200, "failed", "job_cancelled")
+    assert body["error"]["instance"] == f"http://127.0.0.1:8480/api/v1/jobs/{job_id}"
+    assert (await world.call("GET", f"/problems/{body['error']['type'].rpartition('/')[2]}")).status_code == 200
+    assert (again.status_code, again.json()["code"]) == (409, "job_ended")
+    assert await effects(world.store.database) == [other]
+
+
+async def test_a_running_job_is_cancelled_when_it_tells_its_progress(
+    world: World, owner: str, working: Working
+) -> None:
+    async with working():
+        job_id = await ask(world, owner, seconds=30)
+        await running(world, owner, job_id)
+        answer = await world.call("DELETE", f"/jobs/{job_id}", owner)
+        body = await ended(world, owner, job_id)
+        # The worker is as good as new.
+        after = await ended(world, owner, await ask(world, owner))
+
+    assert (answer.status_code, answer.json()["status"]) == (202, "running")
+    assert (body["status"], body["error"]["code"], body["result"]) == ("failed", "job_cancelled", None)
+    assert after["status"] == "completed"
+    assert await effects(world.store.database) == [after["job_id"]]
+
+
+async def test_a_job_that_does_not_listen_is_left_behind(
+    world: World, owner: str, working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "LEAVE_S", 1.0)
+    async with working():
+        job_id = await ask(world, owner, seconds=60, heeds=False)
+        await running(world, owner, job_id)
+        await world.call("DELETE", f"/jobs/{job_id}", owner)
+        body = await ended(world, owner, job_id)
+
+    assert body["error"]["code"] == "job_cancelled"
+    assert await effects(world.store.database) == []
+
+
+async def test_the_events_of_a_job_end_with_it(world: World, owner: str, working: Working) -> None:
+    async with working():
+        job_id = await ask(world, owner, seconds=1.5)
+        answer = await world.call("GET", f"/jobs/{job_id}/events", owner, headers={"Last-Event-ID": "7"})
+
+    told = [event.split("\n") for event in answer.text.strip().split("\n\n")]
+    names = [lines[0] for lines in told]
+    parts = [float(part) for part in (line.split('"progress":')[1].split(",")[0] for _, line in told)]
+    assert answer.headers["content-type"] == "text/event-stream"
+    assert names[-1] == "event: done"
+    assert set(names[:-1]) == {"event: status"}
+    assert '"status":"completed"' in told[-1][1]
+    assert parts == sorted(parts)
+    assert len(set(parts)) >= 3
+
+
+async def test_events_and_waits_end_when_the_server_stops(world: World, owner: str) -> None:
+    job_id = await ask(world, owner)
+    found = await queries.job(world.store.database, job_id)
+    assert found is not None
+    stopping = asyncio.Event()
+    told: list[bytes] = []
+
+    async with asyncio.timeout(10):
+        async for event in events(world.store.database, found, stopping):
+            told.append(event)
+            stopping.set()
+        waited = await routes.ended(world.store.database, job_id, 30, stopping)
+
+    assert [event.split(b"\n")[0] for event in told] == [b"event: status"]
+    assert waited == found
+
+
+async def test_the_events_of_an_ended_job_are_its_end(world: World, owner: str) -> None:
+    job_id = await ask(world, owner)
+    await world.call("DELETE", f"/jobs/{job_id}", owner)
+
+    answer = await world.call("GET", f"/jobs/{job_id}/events", owner)
+
+    assert [line for line in answer.text.split("\n") if line.startswith("event")] == ["event: status", "event: done"]
+
+
+async def running(world: World, token: str, job_id: str) -> None:
+    """Wait until the job runs."""
+    async with asyncio.timeout(20):
+        while (await world.call("GET", f"/jobs/{job_id}", token)).json()["status"] != "running":
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("days", [29, 31])
+async def test_an_ended_job_is_kept_for_a_month(world: World, owner: str, days: int) -> None:
+    job_id = await ask(world, owner)
+    await world.call("DELETE", f"/jobs/{job_id}", owner)
+    waits = await ask(world, owner)
+
+    with clock.fixed(clock.later(clock.now(), seconds=days * 86_400)):
+        await app.tend(world.store)
+
+    left = [job["job_id"] for job in (await world.call("GET", "/jobs", owner)).json()["items"]]
+    assert left == ([waits, job_id] if days == 29 else [waits])

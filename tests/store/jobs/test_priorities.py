@@ -1,0 +1,161 @@
+"""Priorities: builds go before deltas, however many wait, and no organisation's jobs delay another's."""
+
+import asyncio
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.store.auth.queries import organisation_called
+from countersign.store.jobs import leases, queries, worker_process
+from countersign.store.jobs.job_types import BACKGROUND, BUILD, REQUESTED, AnyJobType, JobType, Outcome, Work
+from countersign.store.releases.processing.types import TYPES as PROCESSING
+from tests.store.jobs.conftest import with_changes
+from tests.store.jobs.kinds import Done, Errand
+from tests.store.world import World
+
+pytestmark = pytest.mark.usefixtures("owner")
+NAMES = {BUILD: "build", REQUESTED: "request", BACKGROUND: "delta"}
+
+
+async def put(world: World, priority: int, count: int = 1, org: str = "north") -> None:
+    """Jobs of an organisation."""
+    found = await organisation_called(world.store.database, org)
+    assert found is not None
+    async with world.store.database.transaction() as transaction:
+        for _ in range(count):
+            body, name = Errand(org), NAMES[priority]
+            await queries.enqueue(
+                transaction, world.store, name, body, org_id=found.id, created_by="x", priority=priority
+            )
+
+
+async def turns(world: World, count: int, running: int = 4, lane: leases.Lanes = "requested") -> list[str]:
+    """The types of the next jobs, in the order in which workers get them."""
+    found: list[str] = []
+    for _ in range(count):
+        claimed = await leases.claim(world.store.database, running=running, lease_s=60, lane=lane)
+        found.append("" if claimed is None else claimed.type)
+    return found
+
+
+async def test_a_build_goes_before_a_thousand_deltas(world: World) -> None:
+    now = clock.now()
+    with clock.fixed(clock.later(now, seconds=-60)):
+        await put(world, BACKGROUND, 1_000)
+    await put(world, REQUESTED)
+    await put(world, BUILD)
+
+    assert await turns(world, 3) == ["build", "request", ""]
+    assert await turns(world, 1, lane="background") == ["delta"]
+
+
+async def test_deltas_that_run_take_no_place_of_a_build(world: World) -> None:
+    await put(world, BACKGROUND, 5)
+    assert await turns(world, 3, running=2, lane="background") == ["delta", "delta", ""]
+
+    await put(world, BUILD, 3)
+
+    assert await turns(world, 4, running=2) == ["build", "build", "", ""]
+
+
+async def test_builds_of_one_organisation_do_not_delay_another(world: World) -> None:
+    await world.person("owner@south.example", south="owner")
+    await put(world, BUILD, 3)
+    await put(world, REQUESTED, org="south")
+
+    assert await turns(world, 4) == ["build", "request", "build", "build"]
+
+
+async def test_a_delta_of_a_dead_worker_waits_for_builds_too(world: World) -> None:
+    await put(world, BACKGROUND)
+    assert await leases.claim(world.store.database, running=4, lease_s=-1, lane="background") is not None
+    await put(world, BUILD)
+
+    assert await turns(world, 2) == ["build", ""]
+    assert await turns(world, 1, lane="background") == ["delta"]
+
+
+async def test_waiting_deltas_refuse_no_push(world: World) -> None:
+    store = with_changes(world.store, jobs_queued=3)
+    found = await organisation_called(store.database, "north")
+    assert found is not None
+    await put(world, BACKGROUND, 10)
+
+    async with store.database.transaction() as transaction:
+        await queries.require_room(transaction, store, found.id)
+
+
+async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
+    """One worker, one delta that does not end, and another that waits: the builds end all the same."""
+    begun: list[str] = []
+    may_end, stopping = asyncio.Event(), asyncio.Event()
+
+    async def delta(_: object, work: Work[Errand]) -> Outcome:
+        begun.append("delta")
+        await may_end.wait()
+        return Outcome(Done(work.attempt, []))
+
+    async def build(_: object, work: Work[Errand]) -> Outcome:
+        begun.append("build")
+        return Outcome(Done(work.attempt, []))
+
+    types: tuple[AnyJobType, ...] = (
+        JobType("delta", Errand, delta, priority=BACKGROUND),
+        JobType("build", Errand, build, priority=BUILD),
+    )
+    await put(world, BACKGROUND, 2)
+    working = asyncio.create_task(worker_process.work(world.store, types, stopping))
+    async with asyncio.timeout(60):
+        while begun != ["delta"]:
+            await asyncio.sleep(0.01)
+        await put(world, BUILD, 3)
+        while await ended(world) < 3:
+            await asyncio.sleep(0.01)
+        assert begun == ["delta", "build", "build", "build"]
+
+        may_end.set()
+        while await ended(world) < 5:
+            await asyncio.sleep(0.01)
+        stopping.set()
+        assert await working, "no job was left behind"
+
+
+async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> None:
+    """Each build asks for the next: a worker that always has one makes the delta beside them."""
+    is_made, stopping = asyncio.Event(), asyncio.Event()
+
+    async def delta(_: object, work: Work[Errand]) -> Outcome:
+        is_made.set()
+        return Outcome(Done(work.attempt, []))
+
+    async def build(_: object, work: Work[Errand]) -> Outcome:
+        if not is_made.is_set():
+            await put(world, BUILD)
+        return Outcome(Done(work.attempt, []))
+
+    types: tuple[AnyJobType, ...] = (
+        JobType("delta", Errand, delta, priority=BACKGROUND),
+        JobType("build", Errand, build, priority=BUILD),
+    )
+    await put(world, BUILD)
+    await put(world, BACKGROUND)
+    working = asyncio.create_task(worker_process.work(world.store, types, stopping))
+    async with asyncio.timeout(60):
+        await is_made.wait()
+        stopping.set()
+        assert await working
+
+
+async def ended(world: World) -> int:
+    """How many jobs have ended well."""
+    rows = await world.store.database.fetch("SELECT count(*) FROM job WHERE status = 'completed'")
+    return int(rows[0][0])
+
+
+async def test_builds_deltas_and_other_jobs_have_their_priorities() -> None:
+    assert {kind.name: kind.priority for kind in PROCESSING} == {
+        "build.process": BUILD,
+        "archive.extract": REQUESTED,
+        "artifact.verify": REQUESTED,
+        "delta.make": BACKGROUND,
+    }

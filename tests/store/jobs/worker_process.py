@@ -1,0 +1,33 @@
+"""A worker process as `serve` starts it, which knows the errands of the tests."""
+
+import sys
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from countersign.settings import Settings
+from countersign.store import app
+from countersign.store.context import Store
+from countersign.store.jobs import worker_process
+from tests.store.jobs.kinds import TYPES
+
+ROOT = Path(__file__).parents[3]
+COMMAND = (
+    "env",
+    f"PYTHONPATH={ROOT / 'src'}:{ROOT}",
+    sys.executable,
+    "-m",
+    "tests.store.jobs.worker_process",
+)
+
+
+def main() -> None:
+    """Work on errands until told to stop."""
+
+    def opened(settings: Settings, root_url: str, is_loopback: bool) -> AbstractAsyncContextManager[Store]:
+        return app.opened(settings, root_url, is_loopback=is_loopback)
+
+    worker_process.work_as_told(opened, TYPES)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""Self-serve keys: taken by anybody, good for what is public, nobody's person, gone when nobody uses them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.database.open import open_database
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.security import secrets
+from countersign.store import app as distribution
+from countersign.store.auth import api_keys
+from tests.store.world import World
+
+PLACES = ("/api/v1/api/keys", "/api/keys")
+DAY_S = 86_400
+
+
+async def key_of(world: World, tier: str = "community") -> str:
+    """A fresh key."""
+    answer = await world.http.get("/api/keys", params={"tier": tier})
+    assert answer.status_code == 200, answer.text
+    key: str = answer.json()["api_key"]
+    return key
+
+
+async def stored(world: World) -> list[Any]:
+    """What the database holds of keys."""
+    return await world.store.database.fetch("SELECT key_hash, tier, used_at FROM api_key ORDER BY created_at")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_key_is_provisioned_at_both_places_by_both_methods(world: World, method: str, place: str) -> None:
+    answer = await world.http.request(method, place)
+
+    assert answer.status_code == 200
+    assert answer.json() | {"api_key": ""} == {
+        "status": "provisioned",
+        "api_key": "",
+        "self_serve": True,
+        "free_tier": True,
+    }
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.json()["api_key"].startswith("csk_community_")
+
+
+@pytest.mark.parametrize("tier", ["community", "sandbox", "agent"])
+async def test_a_key_shows_its_tier_and_is_kept_as_a_hash_alone(world: World, tier: str) -> None:
+    key = await key_of(world, tier)
+
+    rows = await stored(world)
+
+    assert key.startswith(f"csk_{tier}_")
+    assert secrets.looks_like_secret(key)
+    assert [(bytes(row[0]), row[1]) for row in rows] == [(secrets.digest(key), tier)]
+
+
+async def test_an_unknown_key_is_told_where_another_is_had(world: World) -> None:
+    answer = await world.http.get("/api/v1/products", headers={"X-API-Key": secrets.new_secret("csk_agent")})
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token")
+    assert "/api/keys?tier=agent" in answer.json()["resolution"]
+
+
+@pytest.mark.parametrize("tier", ["", "gold", "Community", "community,agent"])
+async def test_an_unknown_tier_is_refused_by_name(world: World, tier: str) -> None:
+    answer = await world.http.get("/api/keys", params={"tier": tier})
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+    assert answer.json()["errors"][0]["parameter"] == "tier"
+    assert await stored(world) == []
+
+
+async def test_an_address_gets_five_keys_in_an_hour_wherever_it_asks(world: World) -> None:
+    for number in range(5):
+        assert (await world.http.get(PLACES[number % 2])).status_code == 200
+
+    sixth = await world.http.get("/api/keys")
+    posted = await world.http.post("/api/v1/api/keys")
+
+    assert [each.status_code for each in (sixth, posted)] == [429, 429]
+    assert sixth.json()["code"] == "rate_limit_exceeded"
+    assert 3500 < int(sixth.headers["retry-after"]) <= 3600
+    assert len(await stored(world)) == 5
+    other = httpx.ASGITransport(distribution.create(world.store), client=("10.9.8.7", 1))
+    async with httpx.AsyncClient(transport=other, base_url="http://127.0.0.1:8480") as elsewhere:
+        assert (await elsewhere.get("/api/keys")).status_code == 200
+    with clock.fixed(clock.later(clock.now(), seconds=3601)):
+        assert (await world.http.get("/api/keys")).status_code == 200
+
+
+@pytest.mark.parametrize(("tier", "quota"), [("community", 600), ("agent", 1200)])
+async def test_a_key_reads_what_is_public_with_the_quota_of_its_tier(world: World, tier: str, quota: int) -> None:
+    await world.product("north", "river")
+    await world.product("north", "secret", status="draft")
+    key = await key_of(world, tier)
+    anonymous = await world.http.get("/api/v1/products")
+
+    for headers in ({"X-API-Key": key}, {"Authorization": f"Bearer {key}"}):
+        answer = await world.http.get("/api/v1/products", headers=headers)
+        assert answer.status_code == 200
+        assert answer.content == anonymous.content
+        assert answer.headers["etag"] == anonymous.headers["etag"]
+        assert "private" in answer.headers["cache-control"]
+        assert answer.headers["ratelimit-limit"] == str(quota)
+
+
+async def test_every_key_has_a_quota_of_its_own(world: World) -> None:
+    first, second = await key_of(world), await key_of(world)
+
+    left = [
+        int((await world.http.get("/api/v1/info", headers={"X-API-Key": key})).headers["ratelimit-remaining"])
+        for key in (first, first, second)
+    ]
+
+    assert left == [599, 598, 599]
+
+
+@pytest.mark.parametrize("tier", ["community", "agent"])
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/library", None),
+        ("POST", "/redeem", {"code": "AAAA-BBBB"}),
+        ("POST", "/products", {"slug": "a", "title": "A", "kind": "game", "platforms": ["linux"]}),
+        ("GET", "/jobs", None),
+        ("POST", "/jobs", {"type": "artifact.verify", "payload": {"artifact_id": "x"}}),
+        ("GET", "/org", None),
+        ("GET", "/auth/me", None),
+    ],
+)
+async def test_a_key_is_nobody_and_never_reaches_a_persons_data(
+    world: World, tier: str, method: str, path: str, body: dict[str, Any] | None
+) -> None:
+    key = await key_of(world, tier)
+
+    answer = await world.call(method, path, headers={"X-API-Key": key}, json=body)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "insufficient_scope"), answer.text
+    assert "token" in answer.json()["resolution"]
+
+
+async def test_a_sandbox_key_is_led_from_the_service_to_the_sandbox(world: World) -> None:
+    key = await key_of(world, "sandbox")
+
+    for headers in ({"X-API-Key": key}, {"Authorization": f"Bearer {key}"}):
+        for path in ("/api/v1/products", "/api/v1/library"):
+            answer = await world.http.get(path, headers=headers)
+            assert (answer.status_code, answer.json()["code"]) == (403, "sandbox_only")
+            assert "http://127.0.0.1:8480/sandbox/api/v1" in answer.json()["resolution"]
+
+
+@pytest.mark.parametrize("tier", ["community", "agent", "sandbox"])
+async def test_documents_problem_pages_and_other_keys_are_to_be_had_with_any_key(world: World, tier: str) -> None:
+    """An agent that sends its key with every request finds its way: also from the refusal of a sandbox's key."""
+    key = await key_of(world, tier)
+
+    for path in (
+        "/openapi.json",
+        "/openapi/catalog",
+        "/wiki.json",
+        "/llms.txt",
+        "/auth.md",
+        "/api/v1",
+        "/problems/sandbox-only",
+        "/.well-known/oauth-protected-resource",
+        "/api/keys?tier=agent",
+    ):
+        answer = await world.http.get(path, headers={"X-API-Key": key})
+        assert answer.status_code == 200, path
+    refused = await world.http.get("/openapi.json", headers={"X-API-Key": key[:-1] + "!"})
+    assert (refused.status_code, refused.json()["code"]) == (401, "invalid_token")
+
+
+async def test_what_is_no_key_of_ours_is_401_as_a_bad_token_is(world: World) -> None:
+    unknown = secrets.new_secret("csk_agent")
+    known = await key_of(world)
+    mistyped = known[:-1] + ("A" if known[-1] != "A" else "B")
+
+    for bad in (unknown, mistyped, "csk_community_", "csk_agent_short", "csk_gold_" + known[14:], "x", "é"):
+        for headers in ({"X-API-Key": bad.encode()}, {"Authorization": f"Bearer {bad}".encode()}):
+            answer = await world.http.get("/api/v1/products", headers=headers)
+            assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token"), bad
+            assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+
+
+async def test_a_mistyped_key_is_told_without_the_database(world: World, tmp_path: Path) -> None:
+    known = await key_of(world)
+    away = await open_database(f"sqlite:///{tmp_path}/away.sqlite", schema="distribution", reserve_bytes=0)
+    await away.close()
+    store = replace(world.store, database=away)
+
+    assert await api_keys.known(store, known[:-1] + "!") is None
+    with pytest.raises(Unavailable):
+        await api_keys.known(store, known)
+
+
+async def test_a_key_that_nobody_uses_dies_and_one_that_is_used_lives(world: World) -> None:
+    used, unused = await key_of(world), await key_of(world)
+    later = clock.later(clock.now(), seconds=29 * DAY_S)
+    with clock.fixed(later):
+        assert (await world.http.get("/api/v1/info", headers={"X-API-Key": used})).status_code == 200
+        await distribution.tend(world.store)
+    with clock.fixed(clock.later(later, seconds=2 * DAY_S)):
+        before_tending = await world.http.get("/api/v1/info", headers={"X-API-Key": unused})
+        await distribution.tend(world.store)
+        answers = [await world.http.get("/api/v1/info", headers={"X-API-Key": key}) for key in (used, unused)]
+
+    assert before_tending.status_code == 401
+    assert [answer.status_code for answer in answers] == [200, 401]
+    assert [bytes(row[0]) for row in await stored(world)] == [secrets.digest(used)]
+
+
+async def test_a_use_that_is_not_written_down_yet_saves_a_key_from_tending(world: World) -> None:
+    key = await key_of(world)
+    with clock.fixed(clock.later(clock.now(), seconds=29 * DAY_S)):
+        await world.http.get("/api/v1/info", headers={"X-API-Key": key})
+    with clock.fixed(clock.later(clock.now(), seconds=31 * DAY_S)):
+        await distribution.tend(world.store)
+        assert (await world.http.get("/api/v1/info", headers={"X-API-Key": key})).status_code == 200
+
+
+async def test_guessing_keys_counts_against_the_address(world: World) -> None:
+    quota = world.store.settings.rate_anonymous
+
+    answer = await world.http.get("/api/v1/info", headers={"X-API-Key": secrets.new_secret("csk_agent")})
+
+    assert answer.headers["ratelimit-limit"] == str(quota)
+    assert int(answer.headers["ratelimit-remaining"]) == quota - 1

@@ -1,0 +1,146 @@
+"""GET /library: what the caller owns, newest first, page by page, and nobody else's."""
+
+from typing import Any
+
+import pytest
+
+from countersign.kernel import clock
+from tests.store.world import World, slugs
+
+
+async def walk(world: World, token: str, limit: int) -> list[object]:
+    """The slugs of all pages, by their links."""
+    found: list[object] = []
+    path = f"/library?limit={limit}"
+    while path:
+        page = await world.call("GET", path, token)
+        assert page.is_success, page.text
+        assert isinstance(page.json(), list)
+        assert len(page.json()) <= limit
+        found += slugs(page.json())
+        path = page.links["next"]["url"] if "next" in page.links else ""
+    return found
+
+
+@pytest.fixture
+async def owned(world: World) -> list[str]:
+    """Slugs of products that ann owns, the newest entitlement first; two were granted in one moment."""
+    await world.person("ann@example.com")
+    now = clock.now()
+    made: list[str] = []
+    for number in range(7):
+        # Ids tell the moment: of two that were granted together, the later one comes first.
+        with clock.fixed(clock.later(now, seconds=number - 200)):
+            org, status = ("north", "draft") if number < 3 else ("south", "public")
+            made.append(await world.product(org, f"p-{number}", status=status))
+    for number, product in enumerate(made):
+        with clock.fixed(clock.later(now, seconds=number // 2 - 60)):
+            await world.grant("ann@example.com", product)
+    return [f"p-{number}" for number in (6, 5, 4, 3, 2, 1, 0)]
+
+
+async def test_the_library_is_a_bare_array_of_products(world: World, owned: list[str]) -> None:
+    token = await world.person_token("ann@example.com", "read:library")
+
+    answer = await world.call("GET", "/library", token)
+
+    assert slugs(answer.json()) == owned
+    assert {"id", "slug", "title", "kind", "platforms"} <= set(answer.json()[0])
+    assert {"org", "status", "access", "media"} & set(answer.json()[0]) == set()
+    assert answer.headers["cache-control"] == "private, no-cache"
+    assert "link" not in answer.headers
+
+
+async def test_the_library_tells_since_when_and_what_is_newest(world: World) -> None:
+    token = await world.person("ann@example.com")
+    owner = await world.person("owner@north.example", north="owner")
+    product = await world.product("north", "one")
+    granted = clock.later(clock.now(), seconds=-60)
+    with clock.fixed(granted):
+        await world.grant("ann@example.com", product)
+    for version, channel in (("1.0.0", "stable"), ("1.1.0", "stable"), ("2.0.0", "beta"), ("3.0.0", "alpha")):
+        drafted = {"version": version, "channel": channel, "notes": "What is new", "notes_only": True}
+        assert (await world.call("POST", "/products/one/releases", owner, json=drafted)).is_success
+        if channel != "alpha":
+            assert (await world.call("POST", f"/products/one/releases/{version}/publish", owner)).is_success
+
+    (item,) = (await world.call("GET", "/library", token)).json()
+
+    assert item["granted_at"] == clock.rfc3339(granted)
+    assert [(each["channel"], each["version"]) for each in item["channels"]] == [("beta", "2.0.0"), ("stable", "1.1.0")]
+    assert all(set(each) == {"channel", "version", "published_at"} for each in item["channels"])
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 100])
+async def test_pages_hold_everything_once_in_order(world: World, owned: list[str], limit: int) -> None:
+    token = await world.person_token("ann@example.com", "read:library")
+
+    assert await walk(world, token, limit) == owned
+
+
+async def test_fifty_are_shown_unless_a_limit_is_asked_for(world: World) -> None:
+    token = await world.person("ann@example.com")
+    products = [await world.product("north", f"p-{number}") for number in range(52)]
+    await world.grant("ann@example.com", *products)
+
+    first = await world.call("GET", "/library", token)
+    second = await world.call("GET", first.links["next"]["url"], token)
+
+    assert (len(first.json()), len(second.json())) == (50, 2)
+    assert 'rel="next"' in first.headers["link"]
+
+
+async def test_a_walk_meets_what_stays_once_while_other_things_come_and_go(world: World, owned: list[str]) -> None:
+    token = await world.person_token("ann@example.com", "read:library")
+    first = await world.call("GET", "/library?limit=2", token)
+    await world.grant("ann@example.com", await world.product("south", "late"))
+    async with world.store.database.transaction() as transaction:
+        gone = "UPDATE entitlement SET revoked_at = 1 WHERE product_id = (SELECT id FROM product WHERE slug = $1)"
+        assert await transaction.run(gone, "p-5") == 1
+        assert await transaction.run(gone, "p-3") == 1
+
+    rest = [slug for slug in slugs(first.json()) if slug]
+    path = first.links["next"]["url"]
+    while path:
+        page = await world.call("GET", path, token)
+        rest += slugs(page.json())
+        path = page.links["next"]["url"] if "next" in page.links else ""
+
+    assert [slug for slug in rest if slug not in ("p-5", "p-3")] == ["p-6", "p-4", "p-2", "p-1", "p-0"]
+    assert "p-5" not in await walk(world, token, 100)
+
+
+async def test_a_library_is_its_owners_alone(world: World, owned: list[str]) -> None:
+    bob = await world.person("bob@example.com", north="owner")
+    ann = await world.person_token("ann@example.com", "read:library")
+    following = (await world.call("GET", "/library?limit=2", ann)).links["next"]["url"]
+
+    foreign = await world.call("GET", following, bob)
+
+    assert (await world.call("GET", "/library", bob)).json() == []
+    assert (foreign.status_code, foreign.json()["code"]) == (400, "invalid_cursor")
+
+
+async def test_an_organisation_and_its_owner_have_libraries_of_their_own(world: World) -> None:
+    await world.product("south", "one")
+    issuer = await world.person("owner@south.example", south="owner")
+    body = {"kind": "license", "products": ["one"], "count": 1}
+    (code,) = (await world.call("POST", "/codes", issuer, json=body)).json()["codes"]
+    client, person = await world.client_token("north"), await world.person("owner@north.example", north="owner")
+
+    assert (await world.call("POST", "/redeem", client, json={"code": code})).is_success
+
+    assert slugs((await world.call("GET", "/library", client)).json()) == ["one"]
+    assert (await world.call("GET", "/library", person)).json() == []
+
+
+async def test_owned_products_keep_their_place_when_they_are_renamed_or_taken_off(
+    world: World, owned: list[str]
+) -> None:
+    token = await world.person_token("ann@example.com", "read:library")
+    owner = await world.person("owner@south.example", south="owner")
+    body: dict[str, Any] = {"slug": "renamed", "title": "Z", "kind": "app", "platforms": ["web"], "status": "draft"}
+
+    assert (await world.call("PUT", "/products/p-4", owner, json=body)).is_success
+
+    assert await walk(world, token, 3) == ["renamed" if slug == "p-4" else slug for slug in owned]

@@ -1,0 +1,168 @@
+"""Pictures from strangers: what is let in, what is left of it, and what is turned away."""
+
+import io
+import struct
+import zlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageCms, PngImagePlugin
+
+from countersign.store.releases.media_formats import UnsupportedImage, encode_anew
+
+
+def encoded(name: str, size: tuple[int, int] = (60, 40), mode: str = "RGB", **options: object) -> bytes:
+    """A picture of two colours in a format."""
+    image = Image.new(mode, size, "red" if mode in ("RGB", "RGBA") else 1)
+    image.paste(Image.new(mode, (size[0] // 2, size[1]), "blue" if mode in ("RGB", "RGBA") else 0), (0, 0))
+    out = io.BytesIO()
+    image.save(out, name, **options)
+    return out.getvalue()
+
+
+def opened(data: bytes) -> Image.Image:
+    """The picture in the bytes."""
+    return Image.open(io.BytesIO(data))
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type"),
+    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("AVIF", "image/avif")],
+)
+async def test_a_picture_stays_what_it_is(name: str, media_type: str) -> None:
+    picture = await encode_anew(encoded(name))
+
+    assert (picture.media_type, picture.width, picture.height) == (media_type, 60, 40)
+    again = opened(picture.data)
+    assert (again.format, again.size) == (name, (60, 40))
+    red, _, blue = again.convert("RGB").getpixel((5, 5))
+    assert blue > 200 > 60 > red
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "I;16", "LA", "RGBA"])
+async def test_every_kind_of_pixel_becomes_plain_colour(mode: str) -> None:
+    out = io.BytesIO()
+    Image.new(mode, (8, 8)).save(out, "PNG")
+
+    assert opened((await encode_anew(out.getvalue())).data).mode in ("RGB", "RGBA")
+
+
+async def test_sixteen_bits_of_grey_keep_their_shade() -> None:
+    out = io.BytesIO()
+    Image.new("I;16", (8, 8), 40_000).save(out, "PNG")
+
+    assert opened((await encode_anew(out.getvalue())).data).getpixel((0, 0)) == (156, 156, 156)
+
+
+async def test_what_is_see_through_stays_so() -> None:
+    picture = await encode_anew(encoded("PNG", mode="RGBA"))
+
+    assert opened(picture.data).mode == "RGBA"
+
+
+async def test_places_words_and_profiles_do_not_travel() -> None:
+    words = PngImagePlugin.PngInfo()
+    words.add_text("Comment", "SECRET WORDS")
+    exif = Image.Exif()
+    exif[0x010E] = "SECRET PLACE"
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+
+    for data in (
+        encoded("PNG", pnginfo=words, exif=exif, icc_profile=profile),
+        encoded("JPEG", exif=exif, icc_profile=profile, comment=b"SECRET WORDS"),
+        encoded("WEBP", exif=exif, icc_profile=profile, xmp=b"SECRET WORDS"),
+        encoded("PNG") + b"SECRET TRAILER",
+    ):
+        picture = await encode_anew(data)
+        assert b"SECRET" not in picture.data
+        assert not set(opened(picture.data).info) & {"exif", "icc_profile", "comment", "xmp", "Comment"}
+
+
+async def test_a_picture_is_turned_as_the_camera_meant_it() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+
+    picture = await encode_anew(encoded("JPEG", exif=exif))
+
+    assert (picture.width, picture.height) == (40, 60)
+
+
+async def test_a_profile_that_cannot_be_read_is_left_out_of_account() -> None:
+    picture = await encode_anew(encoded("JPEG", icc_profile=b"nonsense"))
+
+    assert picture.width == 60
+
+
+async def test_of_a_moving_picture_the_first_frame_is_kept() -> None:
+    out = io.BytesIO()
+    frames = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    frames[0].save(out, "PNG", save_all=True, append_images=frames[1:])
+
+    again = opened((await encode_anew(out.getvalue())).data)
+
+    assert getattr(again, "n_frames", 1) == 1
+    assert again.convert("RGB").getpixel((0, 0)) == (255, 0, 0)
+
+
+def bomb(width: int, height: int) -> bytes:
+    """A small PNG that claims to be large."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(bytes(1000))) + chunk(b"IEND", b"")
+    )
+
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+HOSTILE = {
+    "nothing": b"\0",
+    "html": b"<html><script>alert(1)</script>",
+    "svg": SVG,
+    "gif": encoded("GIF", mode="P"),
+    "bmp": encoded("BMP"),
+    "tiff": encoded("TIFF"),
+    "ico": encoded("ICO"),
+    "pdf": encoded("PDF"),
+    "eps": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 1 1\n",
+    "cut png": encoded("PNG")[:60],
+    "cut jpeg": encoded("JPEG")[:300],
+    "cut webp": encoded("WEBP")[:40],
+    "cut avif": encoded("AVIF")[:100],
+    "bomb of 8193": bomb(8193, 1),
+    "bomb of 100 megapixels": bomb(10_000, 10_000),
+    "bomb of 400 megapixels": bomb(20_000, 20_000),
+    "bomb of 2^62": bomb((1 << 31) - 1, (1 << 31) - 1),
+    "too few pixels": bomb(8192, 8192),
+    "no pixels": bomb(0, 0),
+    "png head": b"\x89PNG\r\n\x1a\n",
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE.keys())
+async def test_whatever_is_no_picture_is_turned_away(data: bytes) -> None:
+    with pytest.raises(UnsupportedImage):
+        await encode_anew(data)
+
+
+SAMPLES = [encoded("PNG"), encoded("PNG", mode="P"), encoded("JPEG"), encoded("WEBP"), encoded("AVIF", (16, 16))]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+async def test_a_damaged_picture_is_shown_or_turned_away_and_never_a_fault(data: st.DataObject) -> None:
+    sample = bytearray(data.draw(st.sampled_from(SAMPLES)))
+    for _ in range(data.draw(st.integers(1, 8))):
+        place = data.draw(st.integers(0, len(sample) - 1))
+        sample[place] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(1, len(sample)))
+
+    try:
+        picture = await encode_anew(bytes(sample[:cut]))
+    except UnsupportedImage:
+        return
+
+    assert opened(picture.data).size == (picture.width, picture.height)

@@ -1,0 +1,250 @@
+"""Pictures and films of a product: announced, sent, shown to whom, removed."""
+
+import io
+from typing import Any
+
+import httpx
+import pytest
+from PIL import Image
+
+from countersign.kernel import clock
+from countersign.store.releases import blob_gc, media
+from tests.store.files import Shop, open_shop, product, sha256_of
+from tests.store.world import World
+
+MP4 = b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom" + bytes(500)
+WEBM = b"\x1a\x45\xdf\xa3\x9f\x42\x86\x81\x01\x42\xf7\x81\x01\x42\xf2\x81\x04\x42\xf3\x81\x08\x42\x82\x84webm" + bytes(
+    500
+)
+
+
+def png(colour: str = "red") -> bytes:
+    """A picture."""
+    out = io.BytesIO()
+    Image.new("RGB", (64, 32), colour).save(out, "PNG")
+    return out.getvalue()
+
+
+async def announce(shop: Shop, size: int, **members: object) -> httpx.Response:
+    """Announce a picture of the shop's product."""
+    body = {"kind": "cover", "filename": "cover.png", "size": size, "alt": "A river", **members}
+    return await shop.world.call("POST", f"/products/{shop.product_id}/media", shop.token, json=body)
+
+
+async def send(shop: Shop, data: bytes, **members: object) -> httpx.Response:
+    """Announce and send."""
+    announced = await announce(shop, len(data), **members)
+    assert announced.status_code == 201, announced.text
+    return await shop.put(announced.json()["upload_url"], data)
+
+
+async def shown(shop: Shop, token: str | None = None) -> list[dict[str, Any]]:
+    """The media that the product's detail names."""
+    return (await shop.world.call("GET", f"/products/{shop.product_id}", token)).json()["media"]
+
+
+async def sealed(shop: Shop) -> set[str]:
+    """The digests of all sealed blobs."""
+    return {digest async for digest, *_ in shop.store.blobs.sealed()}
+
+
+async def test_a_picture_is_encoded_anew_and_stands_on_the_product_at_once(shop: Shop) -> None:
+    data = png() + b"what follows a picture"
+
+    answer = await send(shop, data)
+
+    assert answer.status_code == 201, answer.text
+    body = answer.json()
+    assert (body["kind"], body["alt"], body["width"], body["height"]) == ("cover", "A river", 64, 32)
+    assert await shown(shop) == [body]
+    digest = body["url"].rsplit("/", 1)[1]
+    assert digest != sha256_of(data)
+    assert await sealed(shop) == {digest}
+    assert [each async for each in shop.store.blobs.staged()] == []
+
+
+async def test_a_picture_is_served_inert_and_for_good(shop: Shop) -> None:
+    url = (await send(shop, png())).json()["url"]
+    digest = url.rsplit("/", 1)[1]
+
+    answer = await shop.world.http.get(url, headers={"Accept": "image/*"})
+    unchanged = await shop.world.http.get(url, headers={"If-None-Match": f'"{digest}"'})
+    part = await shop.world.http.get(url, headers={"Range": "bytes=0-7"})
+
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "image/png")
+    assert sha256_of(answer.content) == digest
+    assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert unchanged.status_code == 304
+    assert (part.status_code, part.content) == (206, b"\x89PNG\r\n\x1a\n")
+
+
+@pytest.mark.parametrize(("film", "media_type"), [(MP4, "video/mp4"), (WEBM, "video/webm")])
+async def test_a_film_is_kept_as_it_came(shop: Shop, film: bytes, media_type: str) -> None:
+    body = (await send(shop, film, kind="video", filename="film")).json()
+
+    answer = await shop.world.http.get(body["url"])
+
+    assert (body["width"], body["height"]) == (None, None)
+    assert (answer.content, answer.headers["Content-Type"]) == (film, media_type)
+
+
+@pytest.mark.parametrize(
+    ("members", "data", "code"),
+    [
+        ({}, b"<svg xmlns='http://www.w3.org/2000/svg'/>", "unsupported_image"),
+        ({}, b"GIF89a" + bytes(50), "unsupported_image"),
+        ({}, MP4, "unsupported_image"),
+        ({"kind": "video"}, png(), "unsupported_video"),
+        ({"kind": "video"}, b"<html>", "unsupported_video"),
+        ({"kind": "video"}, MP4.replace(b"mp42", b"heic"), "unsupported_video"),
+        ({"kind": "video"}, WEBM.replace(b"webm", b"matr"), "unsupported_video"),
+    ],
+)
+async def test_what_cannot_be_shown_leaves_nothing_behind(
+    shop: Shop, members: dict[str, object], data: bytes, code: str
+) -> None:
+    answer = await send(shop, data, **members)
+
+    assert (answer.status_code, answer.json()["code"]) == (422, code)
+    assert answer.json()["resolution"]
+    assert await sealed(shop) == set()
+    assert [each async for each in shop.store.blobs.staged()] == []
+    for table in ("media", "upload", "blob"):
+        assert await shop.store.database.fetch(f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("members", "place"),
+    [
+        ({"kind": "poster"}, "/kind"),
+        ({"filename": "a/b"}, "/filename"),
+        ({"size": 0}, "/size"),
+        ({"size": (20 << 20) + 1}, "/size"),
+        ({"size": (512 << 20) + 1, "kind": "video"}, "/size"),
+        ({"alt": "x" * 1001}, "/alt"),
+        ({"alt": None}, "/alt"),
+        ({"sha256": "0" * 64}, "/sha256"),
+    ],
+)
+async def test_a_bad_announcement_names_the_member(shop: Shop, members: dict[str, object], place: str) -> None:
+    body = {"kind": "cover", "filename": "cover.png", "size": 10, "alt": "A river", **members}
+
+    answer = await shop.world.call("POST", f"/products/{shop.product_id}/media", shop.token, json=body)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+    assert answer.json()["errors"][0]["pointer"] == place
+
+
+async def test_media_of_a_draft_are_for_members_alone(world: World) -> None:
+    shop = await open_shop(world)
+    draft = shop._replace(product_id=await product(world, shop.token, "draft"))
+    url = (await send(draft, png())).json()["url"]
+    stranger = await world.person("s@south.example", south="owner")
+    viewer = await world.person("v@north.example", north="viewer")
+
+    async def get(token: str | None) -> httpx.Response:
+        return await world.http.get(url, headers={} if token is None else {"Authorization": f"Bearer {token}"})
+
+    await world.person("early@example.org")
+    await world.grant("early@example.org", draft.product_id)
+    early = await world.person_token("early@example.org", "read:library")
+
+    assert (await get(None)).json()["code"] == "resource_not_found"
+    assert (await get(stranger)).status_code == 404
+    assert (await get(early)).status_code == 404
+    member = await get(viewer)
+    assert (member.status_code, member.headers["Cache-Control"]) == (200, "private, no-cache")
+    await send(shop, png())
+    public = await get(None)
+    assert (public.status_code, public.headers["Cache-Control"]) == (200, "public, max-age=31536000, immutable")
+
+
+async def test_media_of_an_archived_product_are_for_those_who_own_it(shop: Shop) -> None:
+    url = (await send(shop, png())).json()["url"]
+    buyer = await shop.world.person("buyer@example.org")
+    async with shop.store.database.transaction() as transaction:
+        await transaction.run("UPDATE product SET status = 'archived' WHERE id = $1", shop.product_id)
+
+    async def status() -> int:
+        return (await shop.world.http.get(url, headers={"Authorization": f"Bearer {buyer}"})).status_code
+
+    assert await status() == 404
+    await shop.world.grant("buyer@example.org", shop.product_id)
+    assert await status() == 200
+
+
+async def test_only_the_organisation_itself_changes_its_media(shop: Shop) -> None:
+    world = shop.world
+    media_id = (await send(shop, png())).json()["id"]
+    stranger = await world.person("s@south.example", south="publisher")
+    viewer = await world.person("v@north.example", north="viewer")
+    hidden = await product(world, shop.token, "hidden")
+
+    for token, status in ((None, 401), (stranger, 403), (viewer, 403)):
+        thief = shop._replace(token=token)
+        assert (await announce(thief, 10)).status_code == status
+        deleted = await world.call("DELETE", f"/products/{shop.product_id}/media/{media_id}", token)
+        assert deleted.status_code == status
+    assert (await announce(shop._replace(token=stranger, product_id=hidden), 10)).status_code == 404
+    assert len(await shown(shop)) == 1
+
+
+async def test_a_deleted_picture_is_gone_and_its_bytes_follow(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = (await send(shop, png())).json()
+    path = f"/products/{shop.product_id}/media/{body['id']}"
+    other = await product(shop.world, shop.token, "other")
+
+    wrong = await shop.world.call("DELETE", f"/products/{other}/media/{body['id']}", shop.token)
+    answer = await shop.world.call("DELETE", path, shop.token)
+    again = await shop.world.call("DELETE", path, shop.token)
+
+    assert (wrong.status_code, answer.status_code, again.status_code) == (404, 204, 404)
+    assert await shown(shop) == []
+    assert (await shop.world.http.get(body["url"])).status_code == 404
+    monkeypatch.setattr(blob_gc, "SPARED_S", -7200)
+    assert (await blob_gc.collect(shop.store)).blobs == 1
+    assert await sealed(shop) == set()
+
+
+async def test_the_same_picture_twice_is_stored_once_and_outlives_one_deletion(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (await send(shop, png())).json(), (await send(shop, png())).json()
+    monkeypatch.setattr(blob_gc, "SPARED_S", -7200)
+
+    await shop.world.call("DELETE", f"/products/{shop.product_id}/media/{first['id']}", shop.token)
+    await blob_gc.collect(shop.store)
+
+    assert first["url"] == second["url"]
+    assert (await shop.world.http.get(second["url"])).status_code == 200
+
+
+async def test_a_picture_that_is_already_a_blob_in_use_is_not_taken_away(shop: Shop) -> None:
+    data = png()
+    done = await shop.upload(data, "picture.png")
+
+    await send(shop, data)
+
+    answer = await shop.world.call("GET", f"/artifacts/{done['id']}", shop.token)
+    assert (answer.status_code, answer.content) == (200, data)
+
+
+async def test_an_announced_picture_that_never_came_goes_when_its_time_is_over(shop: Shop) -> None:
+    await announce(shop, 100)
+    async with shop.store.database.transaction() as transaction:
+        await transaction.run("UPDATE upload SET expires_at = $1", clock.now())
+
+    assert (await blob_gc.collect(shop.store)).uploads == 1
+    assert await shop.store.database.fetch("SELECT count(*) FROM media") == [(0,)]
+
+
+async def test_a_product_has_a_hundred_pictures_at_most(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(media, "MAX_MEDIA", 2)
+    await announce(shop, 10)
+    await announce(shop, 10)
+
+    answer = await announce(shop, 10)
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "too_many_media")

@@ -1,0 +1,179 @@
+"""A client with an address to return to, and a person who signs in and decides."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from html import unescape
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx
+import pytest
+
+from countersign.kernel.security import passwords
+from countersign.store.auth import clients, people, queries
+from tests.store.conftest import ROOT_URL
+from tests.store.world import World
+
+BACK = "https://app.example/back"
+PASSWORD = "a long enough password"
+ORIGIN = {"Origin": ROOT_URL}
+VERIFIER = "v" * 43
+CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
+STATE = "a state & more"
+
+
+class Known(NamedTuple):
+    """An OAuth client with its secret."""
+
+    id: str
+    secret: str
+
+
+async def new_client(
+    world: World,
+    *returns_to: str,
+    scope: str = "read:products read:library",
+    is_implicit: bool = False,
+    name: str = "App",
+) -> Known:
+    """A client of north that people may let act for them."""
+    org = await queries.organisation_called(world.store.database, "north")
+    assert org is not None
+    async with world.store.database.transaction() as transaction:
+        made, secret = await clients.create_client(
+            transaction, org.id, name, scope.split(), returns_to=returns_to or (BACK,), is_implicit=is_implicit
+        )
+    return Known(made.id, secret)
+
+
+async def new_person(world: World, email: str) -> str:
+    """A person with a password; the id."""
+    hashed = await passwords.hash_password(PASSWORD)
+    async with world.store.database.transaction() as transaction:
+        return (await people.add_person(transaction, email, hashed)).id
+
+
+class Browser:
+    """Somebody's browser: keeps the session, sends what a page's form would send."""
+
+    def __init__(self, world: World) -> None:
+        self.http = world.http
+        self.cookie: dict[str, str] = {}
+
+    async def sign_in(self, email: str) -> None:
+        """Sign in by the page."""
+        form = {"email": email, "password": PASSWORD}
+        answer = await self.http.post("/auth/signin", data=form, headers=ORIGIN)
+        assert answer.status_code == 303, answer.text
+        self.http.cookies.clear()
+        self.cookie = {"Cookie": answer.headers["set-cookie"].split(";")[0]}
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None, **headers: str) -> httpx.Response:
+        """Open a page; `headers` with underscores for dashes."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.http.get(path, params=query, headers={**self.cookie, **sent})
+
+    async def post(self, path: str, form: Mapping[str, str]) -> httpx.Response:
+        """Send a form from one of our own pages."""
+        return await self.http.post(path, data=dict(form), headers={**self.cookie, **ORIGIN})
+
+    async def decide(self, page: httpx.Response, decision: str) -> httpx.Response:
+        """Press a button of the consent page."""
+        assert page.status_code == 200, page.text
+        return await self.post("/auth/authorize", {**hidden_fields(page), "decision": decision})
+
+
+def hidden_fields(page: httpx.Response) -> dict[str, str]:
+    """What a page's form sends by itself."""
+    found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text)
+    return {name: unescape(value) for name, value in found}
+
+
+def asking(client: Known, **changes: str) -> dict[str, str]:
+    """The parameters of an authorization request; an empty change leaves one out."""
+    asked = {
+        "response_type": "code",
+        "client_id": client.id,
+        "redirect_uri": BACK,
+        "scope": "read:library",
+        "state": STATE,
+        "code_challenge": CHALLENGE,
+        "code_challenge_method": "S256",
+        **changes,
+    }
+    return {name: value for name, value in asked.items() if value}
+
+
+def told(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
+    """What the person was sent back with."""
+    assert answer.status_code == 303, answer.text
+    location = answer.headers["location"]
+    assert location.startswith(back + mark), location
+    parts = urlsplit(location)
+    pairs = parse_qsl(parts.fragment if mark == "#" else parts.query, keep_blank_values=True, strict_parsing=True)
+    members = dict(pairs)
+    assert len(members) == len(pairs)
+    return members
+
+
+def not_sent(answer: httpx.Response, back: str = BACK, mark: str = "?") -> dict[str, str]:
+    """What the link back to the client tells it, on a page that sends the person nowhere by itself."""
+    assert answer.status_code == 400, answer.text
+    assert "location" not in answer.headers
+    assert "refresh" not in answer.text
+    found = re.findall(r'<a rel="noreferrer" href="([^"]*)">Return to ([^<]*)</a>', answer.text)
+    assert len(found) == 1, answer.text
+    link, host = unescape(found[0][0]), unescape(found[0][1])
+    assert host == urlsplit(back).netloc
+    return told(httpx.Response(303, headers={"location": link}), back, mark)
+
+
+async def code_for(browser: Browser, client: Known, **changes: str) -> str:
+    """A code, allowed by the person (now or before)."""
+    page = await browser.get("/auth/authorize", asking(client, **changes))
+    answer = page if page.status_code == 303 else await browser.decide(page, "allow")
+    return told(answer, changes.get("redirect_uri", BACK))["code"]
+
+
+async def exchange(world: World, client: Known, code: str, **changes: str) -> httpx.Response:
+    """The token endpoint's answer to a code; an empty change leaves a member out."""
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": BACK,
+        "code_verifier": VERIFIER,
+        **changes,
+    }
+    sent = {name: value for name, value in form.items() if value}
+    return await world.http.post("/api/v1/auth/token", data=sent, auth=client)
+
+
+def refused(answer: httpx.Response) -> tuple[int, str]:
+    """Status and error of an OAuth refusal, which has both documented shapes and is kept by nobody."""
+    body = answer.json()
+    assert body["error_description"] == body["message"]
+    assert body["code"] == body["error"]
+    assert answer.headers["cache-control"] == "no-store"
+    return answer.status_code, body["error"]
+
+
+@pytest.fixture
+async def client(world: World) -> Known:
+    """A client of north that may ask for read:products and read:library."""
+    return await new_client(world)
+
+
+@pytest.fixture
+async def ann(world: World) -> str:
+    """Ann's id; she has no role anywhere."""
+    return await new_person(world, "ann@example.com")
+
+
+@pytest.fixture
+async def browser(world: World, ann: str) -> Browser:
+    """Ann's browser, signed in."""
+    opened = Browser(world)
+    await opened.sign_in("ann@example.com")
+    return opened

@@ -1,0 +1,134 @@
+"""An agent that knows nothing but a refusal gets in by what it reads in the answers, in at most five requests."""
+
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.store.agents.people import Visitor
+from tests.store.conftest import ROOT_URL
+from tests.store.oauth.conftest import BACK, CHALLENGE, VERIFIER, Browser, new_person, told
+from tests.store.world import World
+
+PAT = "pat@example.com"
+MAX_REQUESTS = 5
+TOOL_CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_library"}}
+ENTITLED = {
+    "GET /api/v1/library": ("GET", f"{ROOT_URL}/api/v1/library", None),
+    "POST /mcp": ("POST", f"{ROOT_URL}/mcp", TOOL_CALL),
+}
+BLOCK = re.compile(r"```http\nPOST (\S+)\nContent-Type: (\S+)\n\n(.+?)\n```", re.DOTALL)
+
+
+class Reader:
+    """An agent that only goes where an answer sent it; it counts its requests after the refusal."""
+
+    def __init__(self, http: httpx.AsyncClient, call: str) -> None:
+        self.http = http
+        self.method, self.url, self.body = ENTITLED[call]
+        self.read = self.url
+        self.requests: list[str] = []
+
+    async def refused(self) -> httpx.Response:
+        """The call without a token, which is all that the agent knows."""
+        answer = await self.http.request(self.method, self.url, json=self.body)
+        assert answer.status_code == 401
+        self.read += str(answer.headers)
+        return answer
+
+    async def request(self, method: str, url: str, **options: Any) -> httpx.Response:
+        """A request to an address that was read before."""
+        assert url in self.read, f"{url} was read nowhere"
+        self.requests.append(f"{method} {url}")
+        answer = await self.http.request(method, url, **options)
+        assert answer.is_success, answer.text
+        self.read += answer.text
+        return answer
+
+    async def post_as_written(self, url: str, media_type: str, body: str) -> Any:
+        """Send a request as a page shows it."""
+        answer = await self.request("POST", url, content=body, headers={"Content-Type": media_type})
+        return answer.json()
+
+    async def call_with(self, token: str) -> Any:
+        """The call that was refused, with a token."""
+        headers = {"Authorization": f"Bearer {token}"}
+        return (await self.request(self.method, self.url, json=self.body, headers=headers)).json()
+
+
+def shown(page: str, *words: str) -> tuple[str, str, str]:
+    """Address, media type and body of the first request on a page that has all of these words."""
+    return next(each for each in BLOCK.findall(page) if all(word in each[2] for word in words))
+
+
+def owned(answer: Any) -> object:
+    """What a library holds, as it is answered by the API or by the tool."""
+    return answer if isinstance(answer, list) else json.loads(answer["result"]["content"][0]["text"])["items"]
+
+
+@pytest.mark.parametrize("call", ENTITLED)
+async def test_an_agent_that_reads_the_page_of_a_refusal_gets_in(world: World, call: str) -> None:
+    person = await Visitor.signed_in(world, PAT)
+    agent = Reader(world.http, call)
+
+    refusal = await agent.refused()
+    linked = re.search(r'<([^>]+)>; rel="service-doc"', refusal.headers["link"])
+    assert linked is not None
+    page = (await agent.request("GET", linked[1])).text
+    address, media_type, body = shown(page, "service_auth", "scope")
+    registered = await agent.post_as_written(address, media_type, body.replace("person@example.com", PAT))
+    await person.decide(registered["claim"]["verification_uri"], user_code=registered["claim"]["user_code"])
+    address, media_type, body = shown(page, "<CLAIM_TOKEN>", "grant_type")
+    body = body.replace("<CLAIM_TOKEN>", registered["claim_token"])
+    token = await agent.post_as_written(address, media_type, body)
+    answer = await agent.call_with(token["access_token"])
+
+    assert owned(answer) == []
+    assert len(agent.requests) <= MAX_REQUESTS, agent.requests
+
+
+@pytest.mark.parametrize("call", ENTITLED)
+async def test_a_client_that_reads_the_metadata_of_a_refusal_registers_itself_and_gets_in(
+    world: World, call: str
+) -> None:
+    await new_person(world, PAT)
+    browser = Browser(world)
+    await browser.sign_in(PAT)
+    client = Reader(world.http, call)
+
+    challenge = (await client.refused()).headers["www-authenticate"]
+    named = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
+    resource = (await client.request("GET", named["resource_metadata"])).json()
+    issuer = resource["authorization_servers"][0]
+    # RFC 8414 §3: the address follows from the issuer's.
+    client.read += f"{issuer}/.well-known/oauth-authorization-server"
+    server = (await client.request("GET", f"{issuer}/.well-known/oauth-authorization-server")).json()
+    sent = {"client_name": "Reader", "redirect_uris": [BACK], "scope": named["scope"]}
+    known = (await client.request("POST", server["registration_endpoint"], json=sent)).json()
+    asked = {
+        "response_type": "code",
+        "client_id": known["client_id"],
+        "redirect_uri": BACK,
+        "scope": named["scope"],
+        "resource": resource["resource"],
+        "state": "s",
+        "code_challenge": CHALLENGE,
+        "code_challenge_method": server["code_challenge_methods_supported"][0],
+    }
+    assert server["authorization_endpoint"] == f"{ROOT_URL}/auth/authorize"
+    code = told(await browser.decide(await browser.get("/auth/authorize", asked), "allow"))["code"]
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": BACK,
+        "code_verifier": VERIFIER,
+        "client_id": known["client_id"],
+        "client_secret": known["client_secret"],
+    }
+    token = (await client.request("POST", server["token_endpoint"], data=form)).json()["access_token"]
+    answer = await client.call_with(token)
+
+    assert owned(answer) == []
+    assert len(client.requests) <= MAX_REQUESTS, client.requests

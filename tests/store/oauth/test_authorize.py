@@ -1,0 +1,418 @@
+"""The authorization endpoint: whom it asks, what it grants, and where it never sends anybody."""
+
+import pytest
+
+from countersign.kernel.database import versions
+from countersign.store.context import Store
+from tests.store.conftest import ROOT_URL
+from tests.store.oauth.conftest import (
+    BACK,
+    CHALLENGE,
+    ORIGIN,
+    STATE,
+    Browser,
+    Known,
+    asking,
+    code_for,
+    exchange,
+    hidden_fields,
+    new_client,
+    new_person,
+    not_sent,
+    refused,
+    told,
+)
+from tests.store.world import World
+
+ASK = "/auth/authorize"
+
+
+async def test_a_person_allows_a_client_which_then_acts_for_them_with_no_more_than_that(
+    world: World, browser: Browser, client: Known, ann: str
+) -> None:
+    page = await browser.get(ASK, asking(client))
+
+    for words in ("App", "North", "ann@example.com", "see your library", "https://app.example", "Allow", "Deny"):
+        assert words in page.text
+    assert "see listings" not in page.text
+    assert "<script" not in page.text
+    answer = await browser.decide(page, "allow")
+    members = told(answer)
+    assert members.keys() == {"code", "state", "iss"}
+    assert (members["state"], members["iss"]) == (STATE, ROOT_URL)
+    assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
+    token = (await exchange(world, client, members["code"])).json()
+    assert token.keys() == {"access_token", "token_type", "expires_in", "scope"}
+    assert token["scope"] == "read:library"
+    me = (await world.call("GET", "/auth/me", token["access_token"])).json()
+    assert (me["sub"], me["client_id"]) == (ann, client.id)
+    assert (await world.call("GET", "/library", token["access_token"])).status_code == 200
+
+
+async def test_who_allowed_it_before_is_not_asked_again_until_the_client_wants_more(
+    browser: Browser, client: Known
+) -> None:
+    await code_for(browser, client)
+
+    again = await browser.get(ASK, asking(client))
+    more = await browser.get(ASK, asking(client, scope="read:library read:products"))
+
+    assert "code" in told(again)
+    assert more.status_code == 200
+    await browser.decide(more, "allow")
+    assert "code" in told(await browser.get(ASK, asking(client, scope="read:products")))
+
+
+async def test_who_denies_sends_the_client_away_and_is_asked_again(browser: Browser, client: Known) -> None:
+    page = await browser.get(ASK, asking(client))
+
+    for decision in ("deny", "", "anything"):
+        members = told(await browser.decide(page, decision))
+        assert (members["error"], members["state"], members["iss"]) == ("access_denied", STATE, ROOT_URL)
+        assert "code" not in members
+    assert (await browser.get(ASK, asking(client))).status_code == 200
+
+
+async def test_both_buttons_look_the_same(browser: Browser, client: Known) -> None:
+    text = (await browser.get(ASK, asking(client))).text
+
+    assert '<button name="decision" value="allow">Allow</button>' in text
+    assert '<button name="decision" value="deny">Deny</button>' in text
+
+
+async def test_who_is_not_signed_in_comes_back_after_signing_in(world: World, client: Known, ann: str) -> None:
+    stranger = Browser(world)
+
+    away = await stranger.get(ASK, asking(client))
+    form = {"email": "ann@example.com", "password": "a long enough password"}
+    signin = away.headers["location"]
+    page = await stranger.get(signin)
+    signed_in = await world.http.post("/auth/signin", data={**form, **hidden_fields(page)}, headers=ORIGIN)
+    world.http.cookies.clear()
+
+    assert (away.status_code, signin.partition("?")[0]) == (303, "/auth/signin")
+    # The answer to a form may not go on to another site from its own page, so a page lies between.
+    assert signed_in.status_code == 200
+    assert 'http-equiv="refresh" content="0; url=/auth/authorize?' in signed_in.text
+    assert "set-cookie" in signed_in.headers
+
+
+async def test_a_cookie_held_back_because_another_site_led_here_gets_its_chance(world: World, client: Known) -> None:
+    from_outside = await Browser(world).get(ASK, asking(client), Sec_Fetch_Site="cross-site")
+    then = await Browser(world).get(ASK, asking(client), Sec_Fetch_Site="same-origin")
+
+    assert from_outside.status_code == 200
+    assert 'http-equiv="refresh" content="0; url=/auth/authorize?' in from_outside.text
+    assert "form-action 'self'" in from_outside.headers["content-security-policy"]
+    assert then.status_code == 303
+
+
+async def test_nobody_gives_more_than_they_hold_and_never_administration(world: World) -> None:
+    client = await new_client(world, scope="read:library write:products admin:org")
+    owner, viewer = Browser(world), Browser(world)
+    for email, role in (("owner@north.example", "owner"), ("viewer@north.example", "viewer")):
+        await new_person(world, email)
+        admin = await world.person(f"admin-of-{email}", north="owner")
+        body = {"email": email, "role": role}
+        assert (await world.call("POST", "/org/members", admin, json=body)).status_code == 201
+    await owner.sign_in("owner@north.example")
+    await viewer.sign_in("viewer@north.example")
+
+    forbidden = await owner.get(ASK, asking(client, scope="admin:org"))
+    unknown = await owner.get(ASK, asking(client, scope="openid"))
+    over_wide = await exchange(world, client, await code_for(owner, client, scope="read:library admin:org openid"))
+    all_of_owner = await exchange(world, client, await code_for(owner, client, scope=""))
+    all_of_viewer = await exchange(world, client, await code_for(viewer, client, scope=""))
+    none = await viewer.get(ASK, asking(client, scope="write:products"))
+
+    for answer in (forbidden, unknown):
+        assert told(answer)["error"] == "invalid_scope"
+    assert not_sent(none)["error"] == "invalid_scope"
+    assert over_wide.json()["scope"] == "read:library"
+    assert all_of_owner.json()["scope"] == "write:products read:library"
+    assert all_of_viewer.json()["scope"] == "read:library"
+
+
+async def test_a_client_learns_what_an_account_lacks_only_when_the_person_goes_on(world: World) -> None:
+    client = await new_client(world, scope="read:library write:products")
+    await new_person(world, "viewer@example.com")
+    browser = Browser(world)
+    await browser.sign_in("viewer@example.com")
+
+    some = await browser.get(ASK, asking(client, scope="read:library write:products"))
+    none = await browser.get(ASK, asking(client, scope="write:products"))
+    token = (await exchange(world, client, told(await browser.decide(some, "allow"))["code"])).json()
+
+    granted, _, lacking = some.text.partition("Your account cannot do this")
+    assert "see your library" in granted
+    assert "publish" not in granted
+    assert "publish and edit listings" in lacking
+    assert not_sent(none)["error"] == "invalid_scope"
+    assert "<h1>Nothing was allowed</h1>" in none.text
+    assert "Your account has none of the permissions that <strong>app.example</strong> asked for." in none.text
+    assert token["scope"] == "read:library"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"code_challenge": ""}, {"scope": "openid"}, {"response_type": "id_token"}, {"resource": "https://other.example"}],
+)
+async def test_the_person_signs_in_before_any_client_is_told_of_its_mistake(
+    world: World, browser: Browser, client: Known, changes: dict[str, str]
+) -> None:
+    wrong = asking(client, **changes)
+
+    answer = await Browser(world).get(ASK, wrong)
+
+    assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/auth/signin")
+    assert "error" in told(await browser.get(ASK, wrong))
+
+
+@pytest.mark.parametrize(
+    "change", ["role", "scope", "redirect_uri", "state", "code_challenge", "resource", "client_id"]
+)
+async def test_what_is_granted_is_what_the_person_saw(world: World, change: str) -> None:
+    client = await new_client(world, BACK, f"{BACK}/2", scope="read:library read:products write:products")
+    other = await new_client(world, BACK, scope="read:library read:products write:products")
+    await new_person(world, "pat@example.com")
+    browser = Browser(world)
+    await browser.sign_in("pat@example.com")
+    asked = asking(client, scope="read:library write:products", resource=ROOT_URL)
+    fields = hidden_fields(await browser.get(ASK, asked))
+    changes = {
+        "scope": "read:products",
+        "redirect_uri": f"{BACK}/2",
+        "state": "another",
+        "code_challenge": "A" * 43,
+        "resource": f"{ROOT_URL}/mcp",
+        "client_id": other.id,
+    }
+    if change == "role":
+        admin = await world.person("admin@north.example", north="owner")
+        await world.call("POST", "/org/members", admin, json={"email": "pat@example.com", "role": "publisher"})
+
+    sent = {**fields, **({change: changes[change]} if change in changes else {}), "decision": "allow"}
+    again = await browser.post(ASK, sent)
+    given = await world.store.database.fetch("SELECT 1 FROM consent UNION ALL SELECT 1 FROM authorization_code")
+
+    assert again.status_code == 400
+    assert "This has changed since you saw it" in again.text
+    assert list(given) == []
+    allowed = await browser.post(ASK, {**hidden_fields(again), "decision": "allow"})
+    assert "code" in told(allowed, sent["redirect_uri"])
+
+
+async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser: Browser, client: Known) -> None:
+    await new_person(world, "eve@example.com")
+    eve = Browser(world)
+    await eve.sign_in("eve@example.com")
+    of_eve = hidden_fields(await eve.get(ASK, asking(client)))["shown"]
+    fields = hidden_fields(await browser.get(ASK, asking(client)))
+
+    for shown in (of_eve, "", "x", "ä", fields["csrf"]):
+        answer = await browser.post(ASK, {**fields, "shown": shown, "decision": "allow"})
+        assert (answer.status_code, "Look again" in answer.text) == (400, True)
+    assert "code" in told(await browser.post(ASK, {**fields, "decision": "allow"}))
+
+
+async def test_an_organisation_that_was_renamed_meanwhile_is_shown_again(
+    world: World, browser: Browser, client: Known
+) -> None:
+    page = await browser.get(ASK, asking(client))
+    admin = await world.person("admin@north.example", north="owner")
+    assert (await world.call("PUT", "/org", admin, json={"name": "Elsewhere"})).status_code == 200
+
+    again = await browser.decide(page, "allow")
+
+    assert again.status_code == 400
+    assert "Elsewhere" in again.text
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "",
+        "https://evil.example/back",
+        f"{BACK}/",
+        f"{BACK}/more",
+        f"{BACK}?more=1",
+        f"{BACK}#part",
+        f"{BACK}%00",
+        "https://APP.example/back",
+        "https://app.example:443/back",
+        "https://app.example@evil.example/back",
+        "https://app.example\\@evil.example/back",
+        "http://app.example/back",
+        "//app.example/back",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "http://127.0.0.1:1@evil.example/cb",
+        "http://127.0.0.1.evil.example/cb",
+        "http://127.0.0.1:8000/other",
+        "http://127.0.0.1:/cb",
+        "http://127.0.0.1:99999/cb",
+        "http://[::1]:8000/cb",
+        "http://localhost:8000/cb",
+    ],
+)
+async def test_t35_nobody_is_sent_to_an_address_that_is_not_registered(
+    world: World, browser: Browser, back: str
+) -> None:
+    client = await new_client(world, BACK, "http://127.0.0.1/cb", "http://localhost/cb")
+    await code_for(browser, client)
+
+    answer = await browser.get(ASK, {**asking(client), "redirect_uri": back})
+    posted = await browser.post(ASK, {**asking(client), "redirect_uri": back, "decision": "allow"})
+
+    for each in (answer, posted):
+        assert each.status_code == 400
+        assert "location" not in each.headers
+        assert "evil" not in each.text
+
+
+async def test_t35_an_unknown_client_sends_nobody_anywhere(browser: Browser, client: Known) -> None:
+    answer = await browser.get(ASK, {**asking(client), "client_id": "cc_nobody"})
+
+    assert answer.status_code == 400
+    assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize("back", ["http://127.0.0.1/cb", "http://127.0.0.1:1/cb", "http://127.0.0.1:65535/cb"])
+async def test_a_program_on_the_persons_machine_listens_on_any_port(world: World, browser: Browser, back: str) -> None:
+    client = await new_client(world, "http://127.0.0.1:9/cb")
+
+    code = await code_for(browser, client, redirect_uri=back)
+
+    assert (await exchange(world, client, code, redirect_uri=back)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"code_challenge": ""},
+        {"code_challenge": "", "code_challenge_method": ""},
+        {"code_challenge_method": ""},
+        {"code_challenge_method": "plain"},
+        {"code_challenge_method": "s256"},
+        {"code_challenge": CHALLENGE[:-1]},
+        {"code_challenge": CHALLENGE + "="},
+    ],
+)
+async def test_t37_a_code_is_given_for_a_challenge_of_s256_alone(
+    browser: Browser, client: Known, changes: dict[str, str]
+) -> None:
+    await code_for(browser, client)
+
+    members = told(await browser.get(ASK, asking(client, **changes)))
+
+    assert (members["error"], members["state"], members["iss"]) == ("invalid_request", STATE, ROOT_URL)
+    assert "code" not in members
+
+
+@pytest.mark.parametrize("name", ["client_id", "redirect_uri", "state", "scope", "code_challenge"])
+async def test_t38_a_parameter_that_is_sent_twice_is_refused(browser: Browser, client: Known, name: str) -> None:
+    asked = asking(client)
+
+    answer = await browser.http.get(ASK, params=[*asked.items(), (name, asked[name])], headers=browser.cookie)
+
+    assert answer.status_code == 400
+    assert "location" not in answer.headers
+
+
+async def test_t38_state_comes_back_as_it_was_sent_and_unknown_parameters_are_let_be(
+    browser: Browser, client: Known
+) -> None:
+    for state in ("null", "a+b %&=#/?é", "\r\nLocation: https://evil.example", '"><script>'):
+        page = await browser.get(ASK, {**asking(client, state=state, scope="read:products"), "display": "page"})
+        answer = await browser.decide(page, "deny")
+
+        assert told(answer)["state"] == state
+        assert "\n" not in answer.headers["location"]
+        assert "<script>" not in page.text
+    without = told(await browser.decide(await browser.get(ASK, asking(client, state="")), "deny"))
+    assert "state" not in without
+
+
+async def test_t38_other_kinds_of_answer_and_other_targets_are_refused_to_the_client(
+    browser: Browser, client: Known
+) -> None:
+    for changes, error in (
+        ({"response_type": "token"}, "unauthorized_client"),
+        ({"response_type": "id_token"}, "unsupported_response_type"),
+        ({"response_type": ""}, "invalid_request"),
+        ({"resource": "https://other.example"}, "invalid_target"),
+    ):
+        mark = "#" if changes.get("response_type") == "token" else "?"
+        assert told(await browser.get(ASK, asking(client, **changes)), mark=mark)["error"] == error
+    assert (await browser.get(ASK, asking(client, resource=f"{ROOT_URL}/api/v1/library"))).status_code == 200
+
+
+async def test_a_client_registered_for_it_gets_a_token_in_the_fragment(world: World, browser: Browser) -> None:
+    client = await new_client(world, is_implicit=True)
+    asked = asking(client, response_type="token", code_challenge="", code_challenge_method="")
+
+    answer = await browser.decide(await browser.get(ASK, asked), "allow")
+
+    members = told(answer, mark="#")
+    assert members.keys() == {"access_token", "token_type", "expires_in", "scope", "state", "iss"}
+    assert "?" not in answer.headers["location"]
+    assert (await world.call("GET", "/library", members["access_token"])).status_code == 200
+
+
+async def test_t29_a_consent_is_given_from_a_page_made_for_this_sign_in_alone(
+    world: World, browser: Browser, client: Known
+) -> None:
+    await new_person(world, "eve@example.com")
+    eve = Browser(world)
+    await eve.sign_in("eve@example.com")
+    fields = {**hidden_fields(await browser.get(ASK, asking(client))), "decision": "allow"}
+    of_eve = hidden_fields(await eve.get(ASK, asking(client)))["csrf"]
+
+    for csrf in ("", "x", "ä", of_eve):
+        answer = await browser.post(ASK, {**fields, "csrf": csrf})
+        assert (answer.status_code, answer.json()["code"]) == (403, "form_expired")
+    foreign = await world.http.post(ASK, data=fields, headers={**browser.cookie, "Origin": "https://evil.example"})
+    assert (foreign.status_code, foreign.json()["code"]) == (403, "foreign_origin")
+    assert (await browser.get(ASK, asking(client))).status_code == 200
+
+
+async def test_t29_the_consent_page_is_framed_by_nobody_and_kept_by_nobody(browser: Browser, client: Known) -> None:
+    page = await browser.get(ASK, asking(client))
+
+    policy = page.headers["content-security-policy"]
+    assert "frame-ancestors 'none'" in policy
+    assert "default-src 'none'" in policy
+    assert "form-action 'self' https://app.example" in policy
+    assert page.headers["x-frame-options"] == "DENY"
+    assert page.headers["cache-control"] == "no-store"
+    assert "access-control-allow-origin" not in page.headers
+
+
+async def test_what_the_page_shows_of_a_client_is_text(world: World, browser: Browser, store: Store) -> None:
+    client = await new_client(world, name="<img src=x onerror=alert(1)>")
+
+    page = await browser.get(ASK, asking(client))
+
+    assert "<img" not in page.text
+    assert "&lt;img" in page.text
+    assert store.settings.resource_name in page.text
+
+
+async def test_a_scope_that_the_person_lost_before_the_exchange_is_refused(world: World) -> None:
+    client = await new_client(world, scope="read:library write:products")
+    await new_person(world, "owner@north.example")
+    admin = await world.person("admin@north.example", north="owner")
+    for_owner = {"email": "owner@north.example", "role": "owner"}
+    assert (await world.call("POST", "/org/members", admin, json=for_owner)).status_code == 201
+    browser = Browser(world)
+    await browser.sign_in("owner@north.example")
+    codes = [await code_for(browser, client, scope="") for _ in range(2)]
+
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("UPDATE membership SET role = 'viewer' WHERE role = 'owner'")
+        await versions.bump(transaction, "identity")
+    lost = await exchange(world, client, codes[0])
+    again = await exchange(world, client, codes[0])
+
+    assert refused(lost) == (400, "invalid_scope")
+    assert refused(again) == (400, "invalid_grant")

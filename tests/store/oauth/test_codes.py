@@ -1,0 +1,144 @@
+"""Codes: each is good once, for one client, one address and one verifier."""
+
+import asyncio
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.store.auth.oauth import authorization_code
+from tests.figures import Figures
+from tests.store.oauth.conftest import VERIFIER, Browser, Known, code_for, exchange, new_client, refused
+from tests.store.world import World
+
+GONE = (400, "invalid_grant")
+
+
+async def works(world: World, token: str) -> bool:
+    """Whether a token is accepted."""
+    return (await world.call("GET", "/library", token)).status_code == 200
+
+
+async def test_t36_a_used_code_is_refused_and_ends_what_it_gave(world: World, browser: Browser, client: Known) -> None:
+    code = await code_for(browser, client)
+    token = (await exchange(world, client, code)).json()["access_token"]
+    other = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
+    assert await works(world, token)
+
+    assert refused(await exchange(world, client, code)) == GONE
+
+    assert not await works(world, token)
+    assert await works(world, other), "what another code gave is not touched"
+
+
+async def test_t36_of_several_exchanges_at_once_one_wins(
+    world: World, browser: Browser, client: Known, is_full: bool, figures: Figures
+) -> None:
+    races = 1000 if is_full else 60
+    for _ in range(races):
+        code = await code_for(browser, client)
+
+        answers = await asyncio.gather(*(exchange(world, client, code) for _ in range(3)))
+
+        assert sorted(answer.status_code for answer in answers) == [200, 400, 400]
+        winner = next(answer.json()["access_token"] for answer in answers if answer.status_code == 200)
+        assert not await works(world, winner), "somebody else has had the code: what it gave has ended"
+    figures.update(races=races, exchanges_each=3, winners_each=1)
+
+
+async def test_t36_a_code_is_of_no_use_to_another_client_and_burns_in_its_hands(
+    world: World, browser: Browser, client: Known
+) -> None:
+    thief = await new_client(world, name="Thief")
+    code = await code_for(browser, client)
+
+    assert refused(await exchange(world, thief, code)) == GONE
+    assert refused(await exchange(world, client, code)) == GONE
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"redirect_uri": "https://app.example/other"},
+        {"redirect_uri": ""},
+        {"code_verifier": "w" * 43},
+        {"code_verifier": VERIFIER + "v"},
+        {"code_verifier": "short"},
+        {"code_verifier": ""},
+    ],
+)
+async def test_t36_a_wrong_address_or_verifier_burns_the_code(
+    world: World, browser: Browser, client: Known, changes: dict[str, str]
+) -> None:
+    code = await code_for(browser, client)
+
+    assert refused(await exchange(world, client, code, **changes)) == GONE
+    assert refused(await exchange(world, client, code)) == GONE
+
+
+async def test_t36_an_unknown_code_and_a_missing_one_are_refused(world: World, client: Known) -> None:
+    assert refused(await exchange(world, client, "cac_unknown")) == GONE
+    assert refused(await exchange(world, client, "")) == (400, "invalid_request")
+
+
+async def test_t36_a_code_lives_for_a_minute(
+    world: World, browser: Browser, client: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = await code_for(browser, client)
+    later = clock.later(clock.now(), seconds=authorization_code.VALID_S)
+    monkeypatch.setattr(clock, "now", lambda: later)
+
+    assert refused(await exchange(world, client, code)) == GONE
+
+
+async def test_t37_a_verifier_of_a_plain_challenge_proves_nothing(
+    world: World, browser: Browser, client: Known
+) -> None:
+    code = await code_for(browser, client, code_challenge=VERIFIER)
+
+    assert refused(await exchange(world, client, code)) == GONE
+
+
+async def test_t39_a_code_needs_its_clients_secret(world: World, browser: Browser, client: Known) -> None:
+    code = await code_for(browser, client)
+    form = {"grant_type": "authorization_code", "code": code, "client_id": client.id, "code_verifier": VERIFIER}
+
+    without = await world.http.post("/api/v1/auth/token", data=form)
+
+    assert refused(without) == (401, "invalid_client")
+    assert (await exchange(world, client, code)).status_code == 200, "who is nobody burns nothing"
+
+
+async def test_only_the_hash_of_a_code_is_kept_and_old_ones_go(
+    world: World, browser: Browser, client: Known, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = await code_for(browser, client)
+    [(kept,)] = await world.store.database.fetch("SELECT code_hash FROM authorization_code")
+    assert code.encode() not in bytes(kept)
+
+    async def forgotten() -> int:
+        async with world.store.database.transaction() as transaction:
+            return await authorization_code.forget_old(transaction)
+
+    assert await forgotten() == 0
+    much_later = clock.later(clock.now(), seconds=86_400 + 61)
+    monkeypatch.setattr(clock, "now", lambda: much_later)
+    assert await forgotten() == 1
+
+
+async def test_a_clients_tokens_for_people_end_with_the_client(world: World, browser: Browser, client: Known) -> None:
+    token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
+    owner = await world.person("owner@north.example", north="owner")
+
+    await world.call("DELETE", f"/org/clients?client_id={client.id}", owner)
+
+    assert not await works(world, token)
+
+
+async def test_tokens_carry_when_the_person_signed_in(world: World, browser: Browser, client: Known) -> None:
+    token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
+
+    claims = world.store.tokens.verify(token)
+
+    now_s = clock.now() // clock.SECOND
+    assert claims.auth_time is not None
+    assert now_s - 60 <= claims.auth_time <= now_s

@@ -1,0 +1,131 @@
+"""The page of connected agents: what it lists, and what its buttons end."""
+
+from countersign.settings import Settings
+from countersign.store import app
+from countersign.store.auth.agents import registrations
+from countersign.store.auth.agents.registrations import Applicant
+from tests.store.agents.people import Agent, Visitor
+from tests.store.conftest import ROOT_URL
+from tests.store.oauth.conftest import Browser, Known, code_for, exchange, hidden_fields, new_person
+from tests.store.world import World
+
+PAGE = "/auth/agents"
+
+
+async def agent_of(world: World, person_id: str, name: str = "Helpful agent") -> str:
+    """An agent that acts for a person; its id."""
+    applicant = Applicant(name, "192.0.2.1", frozenset({"read:library"}))
+    async with world.store.database.transaction() as transaction:
+        made, _ = await registrations.add(
+            transaction, "service_auth", applicant, person_id=person_id, claim_ttl_s=600, interval_s=5
+        )
+    return made.id
+
+
+async def test_it_lists_agents_and_clients_with_what_they_may_do(
+    world: World, browser: Browser, client: Known, ann: str
+) -> None:
+    await agent_of(world, ann, "Helpful <b>agent</b>")
+    await exchange(world, client, await code_for(browser, client))
+
+    page = await browser.get(PAGE)
+
+    for words in (
+        "Helpful &lt;b&gt;agent",
+        "App",
+        "A client of North",
+        "see your library",
+        "last used",
+        "not used yet",
+    ):
+        assert words in page.text
+    assert "<b>" not in page.text
+    assert page.text.count(">Disconnect</button>") == 2
+    assert page.headers["cache-control"] == "no-store"
+
+
+async def test_a_button_ends_a_client_which_has_to_ask_again(world: World, browser: Browser, client: Known) -> None:
+    token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
+    unspent, kept = await code_for(browser, client), await code_for(browser, client)
+
+    answer = await browser.post(PAGE, hidden_fields(await browser.get(PAGE)))
+
+    assert (answer.status_code, answer.headers["location"]) == (303, PAGE)
+    assert (await world.call("GET", "/library", token)).status_code == 401
+    assert (await exchange(world, client, unspent)).status_code == 400
+    assert "Disconnect" not in (await browser.get(PAGE)).text
+    again = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
+    assert (await world.call("GET", "/library", again)).status_code == 200
+    assert (await world.call("GET", "/library", token)).status_code == 401, "an old token does not come back"
+    assert (await exchange(world, client, kept)).status_code == 400, "nor does an old code"
+
+
+async def test_a_button_ends_an_agent(world: World, browser: Browser, ann: str) -> None:
+    registration_id = await agent_of(world, ann)
+
+    await browser.post(PAGE, hidden_fields(await browser.get(PAGE)))
+
+    ended = await registrations.with_id(world.store.database, registration_id)
+    assert ended is not None
+    assert ended.status == "revoked"
+
+
+async def test_nobody_ends_what_is_anothers(world: World, browser: Browser, client: Known, ann: str) -> None:
+    token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
+    agent = await agent_of(world, ann)
+    consent = next(iter(await world.store.database.fetch("SELECT id FROM consent")))[0]
+    await new_person(world, "eve@example.com")
+    eve = Browser(world)
+    await eve.sign_in("eve@example.com")
+    await agent_of(world, (await new_person(world, "bob@example.com")))
+    page = await eve.get(PAGE)
+    csrf = hidden_fields(await browser.get(PAGE))["csrf"]
+
+    assert "Disconnect" not in page.text
+    for ended in (agent, consent, "reg_unknown", ""):
+        assert (await eve.post(PAGE, {"csrf": csrf, "id": ended})).status_code == 403
+    own = await code_for(eve, client)
+    assert own
+    csrf_of_eve = hidden_fields(await eve.get(PAGE))["csrf"]
+    for ended in (agent, consent, "reg_unknown", ""):
+        assert (await eve.post(PAGE, {"csrf": csrf_of_eve, "id": ended})).status_code == 303
+    assert (await world.call("GET", "/library", token)).status_code == 200
+    still = await registrations.with_id(world.store.database, agent)
+    assert still is not None
+    assert still.status == "claimed"
+
+
+async def test_t29_the_page_takes_orders_from_itself_alone(world: World, browser: Browser, ann: str) -> None:
+    await agent_of(world, ann)
+    fields = hidden_fields(await browser.get(PAGE))
+
+    foreign = await world.http.post(PAGE, data=fields, headers={**browser.cookie, "Origin": "https://evil.example"})
+    without = await browser.post(PAGE, {"id": fields["id"]})
+
+    assert foreign.status_code == without.status_code == 403
+    assert "Disconnect" in (await browser.get(PAGE)).text
+
+
+async def test_who_is_not_signed_in_is_shown_nothing(world: World) -> None:
+    answer = await Browser(world).get(PAGE)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/auth/signin?return_to=%2Fauth%2Fagents")
+
+
+async def test_a_use_is_shown_at_once_and_kept_when_the_store_closes(world: World, settings: Settings) -> None:
+    visitor = await Visitor.signed_in(world, "pat@example.com")
+    agent = await Agent.by_email(world, "pat@example.com")
+    await visitor.decide(agent.link, user_code=agent.code)
+    token = (await agent.exchange((await agent.poll()).json()["identity_assertion"])).json()["access_token"]
+    before = await visitor.get("/auth/agents")
+
+    await agent.library(token)
+    after = await visitor.get("/auth/agents")
+    async with app.opened(settings, ROOT_URL, is_loopback=True) as second:
+        second.uses.note(agent.answer["id"])
+    kept = await registrations.with_id(world.store.database, agent.answer["id"])
+
+    assert "not used yet" in before.text
+    assert "not used yet" not in after.text
+    assert kept is not None
+    assert kept.used_at is not None

@@ -1,0 +1,588 @@
+"""Clients that register themselves (RFC 7591): what they get, what they cannot, and which of them end."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.clock import SECOND
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store.auth import queries, tokens
+from countersign.store.auth.oauth import dynamic_clients
+from countersign.store.auth.oauth.schemas import ClientMetadata
+from countersign.store.context import Store
+from tests.store.conftest import ROOT_URL
+from tests.store.lock_waits import LockWaits
+from tests.store.oauth.conftest import (
+    BACK,
+    STATE,
+    Browser,
+    Known,
+    asking,
+    code_for,
+    exchange,
+    hidden_fields,
+    new_client,
+    not_sent,
+    refused,
+    told,
+)
+from tests.store.world import World
+
+REGISTER = "/auth/clients"
+ASK = "/auth/authorize"
+SERVER = "/.well-known/oauth-authorization-server"
+DAY_S = 86_400
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Registrations are counted in the tests that say so."""
+    return replace(settings, rate_register=1_000_000)
+
+
+async def registered(world: World, **members: object) -> httpx.Response:
+    """The answer to a registration for BACK."""
+    return await world.http.post(REGISTER, json={"redirect_uris": [BACK], **members})
+
+
+async def new_dynamic(world: World, **members: object) -> Known:
+    """A client that registered itself."""
+    answer = await registered(world, **members)
+    assert answer.status_code == 201, answer.text
+    return Known(answer.json()["client_id"], answer.json()["client_secret"])
+
+
+async def unused(world: World) -> int:
+    """How many clients wait for their first person."""
+    row = await world.store.database.fetch_one("SELECT count(*) FROM dynamic_client WHERE used_at IS NULL")
+    assert row is not None
+    return int(row[0])
+
+
+async def older(world: World, client: Known, days: int) -> None:
+    """Have a client registered some days earlier."""
+    async with world.store.database.transaction() as transaction:
+        moved = days * DAY_S * SECOND
+        await transaction.run("UPDATE dynamic_client SET created_at = created_at - $2 WHERE id = $1", client.id, moved)
+
+
+async def test_a_client_finds_where_it_registers_and_gets_in_with_a_persons_leave(
+    world: World, browser: Browser, ann: str
+) -> None:
+    where = (await world.http.get(SERVER)).json()["registration_endpoint"]
+    sent = {
+        "client_name": "Editor",
+        "redirect_uris": [BACK],
+        "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "scope": "read:products read:library admin:org openid",
+        "software_id": "unknown members are ignored",
+    }
+
+    answer = await world.http.post(where, json=sent)
+
+    body = answer.json()
+    assert (answer.status_code, answer.headers["cache-control"]) == (201, "no-store")
+    assert where == ROOT_URL + REGISTER
+    assert body["client_secret"].startswith("ccs_")
+    assert body["client_secret_expires_at"] == 0
+    assert abs(body["client_id_issued_at"] - clock.now() // SECOND) < 60
+    assert body["grant_types"] == ["authorization_code"]
+    assert body["response_types"] == ["code"]
+    assert body["token_endpoint_auth_method"] == "client_secret_post"
+    assert (body["scope"], body["redirect_uris"]) == ("read:products read:library", [BACK])
+    client = Known(body["client_id"], body["client_secret"])
+    token = (await exchange(world, client, await code_for(browser, client))).json()
+    assert token["scope"] == "read:library"
+    me = (await world.call("GET", "/auth/me", token["access_token"])).json()
+    assert (me["sub"], me["client_id"]) == (ann, client.id)
+    assert (await world.call("GET", "/library", token["access_token"])).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
+async def test_a_client_keeps_the_method_it_names(world: World, method: str) -> None:
+    assert (await registered(world, token_endpoint_auth_method=method)).json()["token_endpoint_auth_method"] == method
+
+
+async def test_without_a_scope_it_may_ask_for_all_but_administration(world: World) -> None:
+    held = set((await registered(world)).json()["scope"].split())
+
+    assert held == {"read:products", "write:products", "read:releases", "write:releases", "read:library"}
+
+
+@pytest.mark.parametrize(
+    ("members", "error"),
+    [
+        ({"redirect_uris": None}, "invalid_redirect_uri"),
+        ({"redirect_uris": []}, "invalid_redirect_uri"),
+        ({"redirect_uris": [BACK] * 11}, "invalid_redirect_uri"),
+        ({"redirect_uris": [BACK, "http://app.example/back"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["javascript:alert(1)"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["data:text/html,x"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["com.example.app:/back"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["https://app.example/back#part"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["https://app.example@evil.example/back"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["https://app.example\\@evil.example/"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["https://*.example/back"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["https://аpp.example/back"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["http://127.0.0.1.evil.example/cb"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["http://127.0.0.1:1@evil.example/cb"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["https://app.example/back\r\nX: y"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": [f"{ROOT_URL}/auth/claim"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": [f"{ROOT_URL.replace('127.0.0.1', 'localhost')}/cb"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": [f"{ROOT_URL.replace('127.0.0.1', '[::1]')}/cb"]}, "invalid_redirect_uri"),
+        ({"redirect_uris": ["//app.example/back"]}, "invalid_redirect_uri"),
+        ({"grant_types": ["client_credentials"]}, "invalid_client_metadata"),
+        ({"grant_types": ["implicit"], "response_types": ["token"]}, "invalid_client_metadata"),
+        ({"grant_types": ["urn:ietf:params:oauth:grant-type:jwt-bearer"]}, "invalid_client_metadata"),
+        ({"response_types": ["token"]}, "invalid_client_metadata"),
+        ({"scope": "admin:org"}, "invalid_client_metadata"),
+        ({"scope": "openid"}, "invalid_client_metadata"),
+        ({"client_name": 7}, "invalid_request"),
+        ({"redirect_uris": BACK}, "invalid_request"),
+    ],
+)
+async def test_what_a_client_cannot_have_is_refused_and_nothing_is_kept(
+    world: World, members: dict[str, object], error: str
+) -> None:
+    answer = await registered(world, **members)
+
+    assert refused(answer) == (400, error)
+    assert await unused(world) == 0
+
+
+@pytest.mark.parametrize("uri", ["https://store.example./cb", "https://STORE.example:443/cb"])
+async def test_another_spelling_of_the_services_host_is_refused_too(world: World, uri: str) -> None:
+    store = replace(world.store, root_url="https://store.example")
+
+    with pytest.raises(dynamic_clients.InvalidRedirectUri, match="must not be an address of this service"):
+        await dynamic_clients.register(store, ClientMetadata(redirect_uris=[uri]), "127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Editor 2.0", "“Editor 2 0”"),
+        ("Jürgen's & Co", "“Jurgen's & Co”"),
+        ("Coun\u200btersign\u202e evil\u2069\x07", "“Coun tersign evil”"),
+        ("\u0421ountersign", "“ountersign”"),
+        ("Ｃｏｕｎｔｅｒｓｉｇｎ", "“Countersign”"),
+        ("G\u0301\u0301oogle", "“Google”"),
+        ("App”, verified by “North", "“App verified by North”"),
+        ("App<script>alert(1)</script>", "“App script alert 1 script”"),
+        ("https://countersign.example/signin", "“https countersign example signin”"),
+        ("\u0410\u0440\u0440\u04cf\u0435", "without a name"),
+        ("\u2800\u3164\u00ad", "without a name"),
+        ("", "without a name"),
+        ("x" * 2_000, f"“{'x' * 60}”"),
+    ],
+)
+async def test_the_consent_page_shows_the_host_and_a_name_that_cannot_deceive(
+    world: World, browser: Browser, name: str, shown: str
+) -> None:
+    client = await new_dynamic(world, client_name=name)
+
+    page = await browser.get(ASK, asking(client))
+
+    text = unescape(re.sub(r"<[^>]+>", "", page.text))
+    assert page.status_code == 200
+    assert shown in text
+    for words in ("not verified", "https://app.example", "registered itself", "Allow app.example?"):
+        assert words in text
+    body = page.text.partition("<body")[2].replace("“", "").replace("”", "")
+    assert body.isascii()
+    assert "<script" not in page.text
+
+
+async def test_the_page_names_a_program_on_the_persons_own_computer(world: World, browser: Browser) -> None:
+    back = "http://localhost:3030/callback"
+    client = await new_dynamic(world, redirect_uris=[back])
+
+    page = await browser.get(ASK, asking(client, redirect_uri=back))
+
+    assert "a program on your own computer (<strong>http://localhost:3030</strong>)" in page.text
+
+
+async def test_a_host_is_shown_in_letters_that_look_like_themselves(world: World, browser: Browser) -> None:
+    back = "https://paypaI.example/back"
+    client = await new_dynamic(world, redirect_uris=[back])
+
+    page = await browser.get(ASK, asking(client, redirect_uri=back))
+
+    assert "https://paypai.example" in page.text
+    assert "paypaI.example</" not in page.text
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        f"{BACK}/",
+        f"{BACK}?more=1",
+        "https://APP.example/back",
+        "https://app.example:443/back",
+        "http://127.0.0.1:3031/cb",
+        "http://127.0.0.1/cb",
+        "http://localhost:3030/cb",
+        "http://127.0.0.1:3030/other",
+    ],
+)
+async def test_people_are_sent_back_to_the_very_address_alone(world: World, browser: Browser, back: str) -> None:
+    client = await new_dynamic(world, redirect_uris=[BACK, "http://127.0.0.1:3030/cb"])
+    await code_for(browser, client, redirect_uri="http://127.0.0.1:3030/cb")
+
+    answer = await browser.get(ASK, asking(client, redirect_uri=back))
+
+    assert answer.status_code == 400
+    assert "location" not in answer.headers
+
+
+async def test_every_consent_is_asked_for_anew(world: World, browser: Browser) -> None:
+    client = await new_dynamic(world)
+    of_north = await new_client(world)
+    await code_for(browser, client)
+    await code_for(browser, of_north)
+
+    again = await browser.get(ASK, asking(client))
+    known = await browser.get(ASK, asking(of_north))
+
+    assert again.status_code == 200
+    assert "not verified" in again.text
+    assert "code" in told(known)
+
+
+async def test_a_client_cannot_grow_beyond_what_it_registered_for_and_what_was_allowed(
+    world: World, browser: Browser
+) -> None:
+    client = await new_dynamic(world, scope="read:library read:products")
+
+    wider = await browser.get(ASK, asking(client, scope="read:library write:products admin:org"))
+    beyond = await browser.get(ASK, asking(client, scope="write:products"))
+    code = told(await browser.decide(wider, "allow"))["code"]
+    more = await exchange(world, client, code, scope="read:library read:products")
+
+    assert "publish" not in wider.text
+    assert "administer" not in wider.text
+    assert not_sent(beyond)["error"] == "invalid_scope"
+    assert more.json()["scope"] == "read:library"
+
+
+async def test_a_code_is_its_only_grant(world: World, browser: Browser) -> None:
+    client = await new_dynamic(world)
+    token = "/api/v1/auth/token"
+    bearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+    credentials = await world.http.post(token, data={"grant_type": "client_credentials"}, auth=client)
+    assertion = await world.http.post(token, data={"grant_type": bearer, "assertion": "a.e30.c"}, auth=client)
+    implicit = await browser.get(ASK, asking(client, response_type="token"))
+    without_proof = await browser.get(ASK, asking(client, code_challenge="", code_challenge_method=""))
+    code = await code_for(browser, client)
+    without_secret = {"grant_type": "authorization_code", "code": code, "redirect_uri": BACK, "client_id": client.id}
+
+    assert refused(credentials) == (400, "unauthorized_client")
+    assert assertion.status_code == 400
+    assert not_sent(implicit, mark="#")["error"] == "unauthorized_client"
+    assert not_sent(without_proof)["error"] == "invalid_request"
+    assert refused(await world.http.post(token, data=without_secret)) == (401, "invalid_client")
+    assert refused(await exchange(world, client, code, code_verifier="w" * 43)) == (400, "invalid_grant")
+
+
+async def test_a_token_made_for_the_client_itself_is_worth_nothing(world: World) -> None:
+    client = await new_dynamic(world)
+    forged = tokens.issue(world.store, client.id, client.id, frozenset({"read:products"}))
+
+    assert (await world.call("GET", "/auth/me", forged)).status_code == 401
+
+
+async def test_one_address_registers_20_clients_an_hour(world: World) -> None:
+    store = replace(world.store, settings=replace(world.store.settings, rate_register=0))
+    transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
+        answers = [(await http.post(REGISTER, json={"redirect_uris": [BACK]})).status_code for _ in range(21)]
+
+    assert answers == [201] * 20 + [429]
+
+
+async def test_the_oldest_of_too_many_unused_clients_end(
+    world: World, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamic_clients, "MAX_UNUSED", 3)
+    used = await new_dynamic(world)
+    await code_for(browser, used)
+    first, *others = [await new_dynamic(world) for _ in range(3)]
+
+    last = await new_dynamic(world)
+
+    assert await unused(world) == 3
+    assert (await browser.get(ASK, asking(first))).status_code == 400
+    for client in (used, *others, last):
+        assert (await browser.get(ASK, asking(client))).status_code == 200
+
+
+async def test_a_flood_at_once_is_answered_and_leaves_no_more_than_there_may_be(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamic_clients, "MAX_UNUSED", 3)
+
+    flood = await asyncio.gather(*(registered(world) for _ in range(16)))
+    await new_dynamic(world)
+
+    assert [answer.status_code for answer in flood] == [201] * 16
+    assert await unused(world) == 3
+
+
+async def test_an_unused_client_ends_after_30_days(world: World, browser: Browser) -> None:
+    used, fresh, old = [await new_dynamic(world) for _ in range(3)]
+    await code_for(browser, used)
+    for client, days in ((used, 31), (fresh, 29), (old, 31)):
+        await older(world, client, days)
+
+    seen = [(await browser.get(ASK, asking(client))).status_code for client in (used, fresh, old)]
+    async with world.store.database.transaction() as transaction:
+        ended = await dynamic_clients.forget_unused(transaction)
+
+    # It is unknown at once, though it is removed later.
+    assert seen == [200, 200, 400]
+    assert ended == 1
+    assert await queries.client(world.store.database, old.id) is None
+
+
+async def age(world: World, client: Known, days: int) -> None:
+    """Have everything that was done with a client be done some days earlier."""
+    moved = days * DAY_S * SECOND
+    async with world.store.database.transaction() as transaction:
+        for statement in (
+            "UPDATE dynamic_client SET created_at = created_at - $2, used_at = used_at - $2 WHERE id = $1",
+            "UPDATE consent SET created_at = created_at - $2, used_at = used_at - $2 WHERE client_id = $1",
+        ):
+            await transaction.run(statement, client.id, moved)
+
+
+async def test_a_client_that_nobody_uses_ends_with_what_was_allowed_to_it(
+    world: World, browser: Browser, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exchanged, allowed_again, used, old = [await new_dynamic(world) for _ in range(4)]
+    of_north = await new_client(world)
+    tokens_of = {
+        each.id: (await exchange(world, each, await code_for(browser, each))).json()["access_token"]
+        for each in (exchanged, allowed_again, used, old, of_north)
+    }
+    for client in (exchanged, allowed_again, used, old):
+        await age(world, client, 181)
+    await age(world, exchanged, -2)
+    await code_for(browser, allowed_again)
+    await world.call("GET", "/library", tokens_of[used.id])
+    capsys.readouterr()
+
+    await distribution.tend(world.store)
+
+    seen = [(await browser.get(ASK, asking(each))).status_code for each in (exchanged, allowed_again, used, old)]
+    assert seen == [200, 200, 200, 400]
+    logged = [line for line in capsys.readouterr().err.splitlines() if '"client ended"' in line]
+    assert [old.id in line for line in logged] == [True]
+    assert (await world.call("GET", "/library", tokens_of[old.id])).status_code == 401
+    assert (await world.call("GET", "/library", tokens_of[of_north.id])).status_code == 200
+    for table in ("consent", "authorization_code"):
+        row = await world.store.database.fetch_one(f"SELECT count(*) FROM {table} WHERE client_id = $1", old.id)
+        assert row == (0,), table
+
+
+@pytest.mark.parametrize(("days", "status"), [(29, 200), (31, 400)])
+async def test_a_client_that_everybody_took_back_ends_30_days_after_its_last_use(
+    world: World, browser: Browser, days: int, status: int
+) -> None:
+    taken_back, wanted = await new_dynamic(world), await new_dynamic(world, redirect_uris=[f"{BACK}/2"])
+    await exchange(world, taken_back, await code_for(browser, taken_back))
+    await browser.post("/auth/agents", hidden_fields(await browser.get("/auth/agents")))
+    await exchange(world, wanted, await code_for(browser, wanted, redirect_uri=f"{BACK}/2"))
+    for client in (taken_back, wanted):
+        await age(world, client, days)
+
+    await distribution.tend(world.store)
+
+    assert (await browser.get(ASK, asking(taken_back))).status_code == status
+    assert (await browser.get(ASK, asking(wanted, redirect_uri=f"{BACK}/2"))).status_code == 200
+
+
+async def test_the_operator_says_how_long_an_unused_client_lasts_by_the_clock(world: World, browser: Browser) -> None:
+    store = replace(world.store, settings=replace(world.store.settings, dynamic_client_days=7))
+    client = await new_dynamic(world)
+    await exchange(world, client, await code_for(browser, client))
+    ended: list[int] = []
+
+    for days in (6, 8):
+        with clock.fixed(clock.later(clock.now(), seconds=days * DAY_S)):
+            async with store.database.transaction() as transaction:
+                ended.append(await dynamic_clients.end_idle(transaction, store.settings.dynamic_client_days))
+
+    assert ended == [0, 1]
+
+
+async def test_a_client_that_ends_while_it_is_allowed_is_allowed_nothing(
+    world: World, browser: Browser, lock_waits: LockWaits
+) -> None:
+    client = await new_dynamic(world)
+    page = await browser.get(ASK, asking(client))
+
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("DELETE FROM dynamic_client WHERE id = $1", client.id)
+        allowed = asyncio.create_task(browser.decide(page, "allow"))
+        # It has found the client, which is there for others until this transaction ends.
+        await lock_waits.reach(1)
+    answer = await allowed
+
+    assert answer.status_code == 400
+    assert "location" not in answer.headers
+    assert list(await world.store.database.fetch("SELECT 1 FROM consent")) == []
+
+
+async def test_the_page_of_connected_agents_shows_it_and_ends_it(world: World, browser: Browser) -> None:
+    client = await new_dynamic(world, client_name="Editor")
+    token = (await exchange(world, client, await code_for(browser, client))).json()["access_token"]
+
+    page = await browser.get("/auth/agents")
+    fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text))
+    before = (await world.call("GET", "/library", token)).status_code
+    await browser.post("/auth/agents", fields)
+
+    assert "<h2>app.example</h2>" in page.text
+    assert "https://app.example that registered itself and calls itself “Editor” (not verified)" in page.text
+    assert before == 200
+    assert (await world.call("GET", "/library", token)).status_code == 401
+
+
+@pytest.mark.parametrize(("name", "claim"), [("GitHub", "calls itself “GitHub”"), ("", "has no name")])
+async def test_a_client_is_listed_under_the_site_it_was_allowed_for_and_no_other(
+    world: World, browser: Browser, name: str, claim: str
+) -> None:
+    good, evil = "https://github.com/cb", "https://evil.example/cb"
+    client = await new_dynamic(world, client_name=name, redirect_uris=[good, evil])
+    await code_for(browser, client, redirect_uri=evil)
+
+    of_one = (await browser.get("/auth/agents")).text
+    await code_for(browser, client, redirect_uri=good)
+    of_both = (await browser.get("/auth/agents")).text
+
+    assert "<h2>evil.example</h2>" in of_one
+    assert f"https://evil.example that registered itself and {claim} (not verified)" in of_one
+    assert "github.com" not in of_one
+    assert "<h2>evil.example, github.com</h2>" in of_both
+
+
+async def test_a_site_is_forgotten_when_the_person_takes_it_back(world: World, browser: Browser) -> None:
+    other = "https://other.example/cb"
+    client = await new_dynamic(world, redirect_uris=[BACK, other])
+    await code_for(browser, client)
+    await browser.post("/auth/agents", hidden_fields(await browser.get("/auth/agents")))
+
+    await code_for(browser, client, redirect_uri=other)
+
+    assert "<h2>other.example</h2>" in (await browser.get("/auth/agents")).text
+
+
+async def test_a_consent_from_before_sites_were_kept_names_every_site_it_may_be_for(
+    world: World, browser: Browser
+) -> None:
+    client = await new_dynamic(world, redirect_uris=["https://github.com/cb", BACK])
+    await code_for(browser, client)
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("UPDATE consent SET sites = '[]'")
+
+    assert "<h2>app.example or github.com</h2>" in (await browser.get("/auth/agents")).text
+
+
+async def test_a_consent_from_before_sites_were_kept_keeps_its_unknown_site_when_it_is_given_again(
+    world: World, browser: Browser
+) -> None:
+    client = await new_dynamic(world, redirect_uris=["https://github.com/cb", BACK])
+    await code_for(browser, client)
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("UPDATE consent SET sites = '[]'")
+
+    await code_for(browser, client, redirect_uri="https://github.com/cb")
+
+    assert "<h2>app.example or github.com</h2>" in (await browser.get("/auth/agents")).text
+
+
+WRONG = [
+    {"response_type": kind, "scope": scope, "code_challenge_method": method, "resource": resource, "prompt": prompt}
+    for kind in ("code", "token", "id_token", "")
+    for scope in ("read:library", "write:products", "openid", "admin:org")
+    for method in ("S256", "plain")
+    for resource in ("", "https://other.example")
+    for prompt in ("", "none")
+]
+
+
+@pytest.mark.parametrize(
+    "back", [BACK, "http://127.0.0.1:3030/cb", "http://localhost:3030/cb?a=b", "http://[::1]:3/cb"]
+)
+async def test_a_client_that_nobody_verified_gets_no_visitor_who_has_not_decided(
+    world: World, browser: Browser, back: str
+) -> None:
+    client = await new_dynamic(world, redirect_uris=[back])
+    await browser.decide(await browser.get(ASK, asking(client, redirect_uri=back)), "allow")
+    stranger = Browser(world)
+
+    for changes in (*WRONG, {"prompt": "none"}, {"response_mode": "fragment"}, {"code_challenge": ""}):
+        asked = {**asking(client, redirect_uri=back), **changes}
+        signed_out = await stranger.get(ASK, asked)
+        signed_in = await browser.get(ASK, asked)
+        posted = await browser.post(ASK, {**asked, "decision": "deny"})
+
+        assert signed_out.headers["location"].startswith("/auth/signin?")
+        for answer in (signed_in, posted):
+            assert "location" not in answer.headers, changes
+            assert "refresh" not in answer.text
+
+
+@pytest.mark.parametrize("back", [BACK, "http://127.0.0.1:3030/cb"])
+async def test_the_page_of_a_wrong_request_names_the_host_and_leads_back_by_a_click(
+    world: World, browser: Browser, back: str
+) -> None:
+    client = await new_dynamic(world, redirect_uris=[back])
+
+    page = await browser.get(ASK, asking(client, redirect_uri=back, code_challenge=""))
+    denied = await browser.decide(await browser.get(ASK, asking(client, redirect_uri=back)), "deny")
+
+    link = not_sent(page, back)
+    assert (link["error"], link["state"], link["iss"]) == ("invalid_request", STATE, ROOT_URL)
+    assert "not verified" in page.text
+    assert "<script" not in page.text
+    assert told(denied, back)["error"] == "access_denied"
+
+
+async def test_where_the_operator_wants_none_nothing_offers_it_and_those_there_are_get_nothing(
+    world: World, browser: Browser, opened_with: Callable[[Store], httpx.AsyncClient]
+) -> None:
+    client = await new_dynamic(world)
+    code = await code_for(browser, client)
+    closed = replace(world.store, settings=replace(world.store.settings, dynamic_clients=False))
+    async with opened_with(closed) as http:
+        server = (await http.get(SERVER)).json()
+        registration = await http.post(REGISTER, json={"redirect_uris": [BACK]})
+        asked = await http.get(ASK, params=asking(client), headers=browser.cookie)
+        exchanged = await exchange(World(closed, http), client, code)
+
+    assert "registration_endpoint" not in server
+    assert refused(registration) == (403, "dynamic_clients_not_enabled")
+    assert asked.status_code == 400
+    assert refused(exchanged) == (401, "invalid_client")
+
+
+@pytest.fixture
+def opened_with() -> Callable[[Store], httpx.AsyncClient]:
+    """A client of the application of a store with other settings."""
+
+    def opened(store: Store) -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
+        return httpx.AsyncClient(transport=transport, base_url=ROOT_URL)
+
+    return opened

@@ -1,0 +1,122 @@
+"""Rotation of the signing keys, while workers run."""
+
+import asyncio
+
+import httpx
+
+from countersign.kernel import clock
+from countersign.kernel.security.jose import MAX_LIFE_S, RETIREMENT_S, SKEW_S
+from countersign.store.auth import token_keys, tokens
+from countersign.store.auth.token_keys import KeysChanged
+from tests.store.oauth.conftest import ORIGIN, Browser, Known, code_for, exchange
+from tests.store.oauth.test_revocation import client_token, other_worker, status
+from tests.store.oauth.test_tokens import JWT_BEARER, TOKEN, assertion
+from tests.store.world import World
+
+__all__ = ["other_worker"]
+
+
+async def rotate(world: World, *, drop_previous: bool = False) -> str:
+    """Rotate as the command does, beside the running workers; the new key's id."""
+    store = world.store
+    return (await token_keys.rotate(store.database, store.master, drop_previous=drop_previous)).kid
+
+
+async def shown(http: httpx.AsyncClient) -> list[str]:
+    """The ids of the keys a worker shows."""
+    return [key["kid"] for key in (await http.get("/.well-known/jwks.json")).json()["keys"]]
+
+
+async def exchanged(http: httpx.AsyncClient, text: str) -> httpx.Response:
+    """The answer to an agent's assertion."""
+    return await http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})
+
+
+async def every_token(world: World, client: Known, browser: Browser) -> list[str]:
+    """An access token of each kind: a client's, a person's by a client, an agent's, a session's, the command line's."""
+    store = world.store
+    by_client = await exchange(world, client, await code_for(browser, client))
+    by_agent = await exchanged(world.http, await assertion(world))
+    headers = {**browser.cookie, **ORIGIN}
+    in_session = await world.http.post("/auth/session/token", json={"scope": "read:library"}, headers=headers)
+    issued_here = tokens.issue(store, client.id, client.id, frozenset({"read:library"}))
+    answers = [each.json() for each in (by_client, by_agent, in_session)]
+    return [await client_token(world, client), *(each["access_token"] for each in answers), issued_here]
+
+
+async def test_t10_three_rotations_within_a_tokens_life_end_no_token_of_any_kind(
+    world: World, client: Known, browser: Browser, other_worker: httpx.AsyncClient
+) -> None:
+    kids = await shown(world.http)
+    signed = [await every_token(world, client, browser)]
+    texts = [await assertion(world)]
+    for _ in range(3):
+        kids.insert(0, await rotate(world))
+        signed.append(await every_token(world, client, browser))
+        texts.append(await assertion(world))
+
+    for worker in (world.http, other_worker):
+        assert await shown(worker) == kids
+        assert {await status(worker, token) for each in signed for token in each} == {200}
+        assert {(await exchanged(worker, text)).status_code for text in texts} == {200}
+
+
+async def test_t10_a_key_is_unpublished_after_the_last_token_that_it_signed_has_ended(
+    world: World, client: Known, other_worker: httpx.AsyncClient
+) -> None:
+    at = clock.now()
+    [first] = await shown(world.http)
+    with clock.fixed(at):
+        last = await client_token(world, client)
+        second = await rotate(world)
+    with clock.fixed(clock.later(at, seconds=MAX_LIFE_S + SKEW_S)):
+        assert await status(world.http, last) == await status(other_worker, last) == 200
+        third = await rotate(world)
+        assert await shown(world.http) == await shown(other_worker) == [third, second, first]
+    with clock.fixed(clock.later(at, seconds=RETIREMENT_S + 1)):
+        assert await shown(world.http) == await shown(other_worker) == [third, second]
+        assert await status(world.http, last) == 401
+    with clock.fixed(clock.later(at, seconds=3 * RETIREMENT_S)):
+        assert await shown(world.http) == await shown(other_worker) == [third]
+
+
+async def test_t10_a_dropped_key_ends_its_tokens_on_every_worker_at_once(
+    world: World, client: Known, other_worker: httpx.AsyncClient
+) -> None:
+    old = await client_token(world, client)
+    assert await status(world.http, old) == await status(other_worker, old) == 200
+
+    fresh = await rotate(world, drop_previous=True)
+
+    assert await status(other_worker, old) == await status(world.http, old) == 401
+    assert await shown(world.http) == await shown(other_worker) == [fresh]
+    issued = await other_worker.post("/api/v1/auth/token", data={"grant_type": "client_credentials"}, auth=client)
+    assert await status(world.http, issued.json()["access_token"]) == 200
+
+
+async def test_t10_a_worker_that_only_issues_signs_with_the_new_key(
+    world: World, client: Known, other_worker: httpx.AsyncClient
+) -> None:
+    await rotate(world, drop_previous=True)
+
+    issued = await other_worker.post("/api/v1/auth/token", data={"grant_type": "client_credentials"}, auth=client)
+
+    assert await status(world.http, issued.json()["access_token"]) == 200
+
+
+async def test_of_rotations_at_once_each_is_whole(world: World) -> None:
+    results = await asyncio.gather(*(rotate(world) for _ in range(4)), return_exceptions=True)
+
+    kids = [result for result in results if isinstance(result, str)]
+    assert kids
+    assert all(isinstance(result, (str, KeysChanged)) for result in results)
+    assert (await shown(world.http))[0] in kids
+
+
+async def test_the_ring_is_kept_sealed(world: World) -> None:
+    await rotate(world)
+
+    [(sealed,)] = await world.store.database.fetch("SELECT sealed FROM service_key")
+
+    assert b'"d"' not in bytes(sealed)
+    assert b"P-256" not in bytes(sealed)

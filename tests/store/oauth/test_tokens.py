@@ -1,0 +1,258 @@
+"""The token endpoint: its grants, how clients authenticate, and whom a token is for."""
+
+import base64
+
+import msgspec
+import pytest
+
+from countersign.store.auth import clients, queries
+from countersign.store.auth.agents import registrations
+from countersign.store.auth.agents.registrations import Applicant
+from tests.store.conftest import ROOT_URL
+from tests.store.oauth.conftest import Known, new_client, refused
+from tests.store.world import World
+
+TOKEN = "/api/v1/auth/token"
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+CLAIM = "urn:workos:agent-auth:grant-type:claim"
+GRANT = {"grant_type": "client_credentials"}
+
+
+async def assertion(world: World, **changes: object) -> str:
+    """Our assertion of an anonymous agent; with changes, claims that were never issued so."""
+    applicant = Applicant("an agent", "192.0.2.1", queries.PRE_CLAIM)
+    async with world.store.database.transaction() as transaction:
+        made, _ = await registrations.add(transaction, "anonymous", applicant, claim_ttl_s=600, interval_s=5)
+    text, _ = registrations.issue(world.store, made, None)
+    if not changes:
+        return text
+    claims = {**msgspec.json.decode(world.store.tokens.ring.open(text, registrations.TYP)), **changes}
+    return world.store.tokens.ring.sign(msgspec.json.encode(claims), registrations.TYP)
+
+
+def forged(payload: bytes) -> str:
+    """A JWT-shaped text with this payload."""
+    encoded = [base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in (b'{"alg":"none"}', payload, b"x" * 64)]
+    return ".".join(encoded)
+
+
+async def test_both_addresses_take_post_alone(world: World) -> None:
+    for path in (TOKEN, "/api/v1/auth/login"):
+        for method in ("GET", "PUT", "DELETE"):
+            answer = await world.http.request(method, path)
+            assert answer.status_code == 405
+            assert "POST" in answer.headers["allow"]
+
+
+async def test_an_agent_exchanges_its_assertion_without_being_a_client(world: World) -> None:
+    text = await assertion(world)
+
+    by_form = await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})
+    by_json = await world.http.post("/api/v1/auth/login", json={"grant_type": JWT_BEARER, "assertion": text})
+
+    for answer in (by_form, by_json):
+        assert answer.json()["scope"] == "read:products read:releases"
+        assert "refresh_token" not in answer.json()
+        assert (answer.headers["cache-control"], answer.headers["pragma"]) == ("no-store", "no-cache")
+
+
+async def test_credentials_beside_our_own_assertion_must_hold(world: World, client: Known) -> None:
+    form = {"grant_type": JWT_BEARER, "assertion": await assertion(world)}
+
+    assert refused(await world.http.post(TOKEN, data=form, auth=(client.id, "wrong"))) == (401, "invalid_client")
+    assert (await world.http.post(TOKEN, data=form, auth=client)).status_code == 200
+
+
+async def test_anothers_assertion_is_looked_at_for_an_authenticated_client_alone(world: World, client: Known) -> None:
+    form = {"grant_type": JWT_BEARER, "assertion": forged(b'{"iss":"https://idp.example"}')}
+
+    assert refused(await world.http.post(TOKEN, data=form)) == (401, "invalid_client")
+    assert refused(await world.http.post(TOKEN, data=form, auth=client)) == (400, "invalid_grant")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        "..",
+        "a.b.c",
+        forged(b"[]"),
+        forged(b"1"),
+        forged(b"{}"),
+        forged(b'{"iss":1}'),
+        forged(b'{"iss":["' + ROOT_URL.encode() + b'"]}'),
+        forged(b"\xff\xfe"),
+        forged(b"[" * 5_000),
+        forged(b'{"iss":"' + ROOT_URL.encode() + b'","sub":"reg_x"}'),
+    ],
+)
+async def test_t7_what_is_no_assertion_is_an_invalid_grant(world: World, text: str) -> None:
+    assert refused(await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})) == (
+        400,
+        "invalid_grant",
+    )
+
+
+async def test_t8_an_access_token_is_no_assertion_and_an_assertion_no_access_token(world: World) -> None:
+    text = await assertion(world)
+    access = (await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": text})).json()["access_token"]
+
+    as_assertion = await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": access})
+    as_token = await world.call("GET", "/library", text)
+
+    assert refused(as_assertion) == (400, "invalid_grant")
+    assert as_token.status_code == 401
+
+
+async def test_an_assertion_of_an_older_generation_is_dead(world: World) -> None:
+    old = await assertion(world, gen=0)
+
+    assert refused(await world.http.post(TOKEN, data={"grant_type": JWT_BEARER, "assertion": old})) == (
+        400,
+        "invalid_grant",
+    )
+
+
+async def test_the_claim_grant_is_known_by_its_configured_name(world: World) -> None:
+    unknown = await world.http.post(TOKEN, data={"grant_type": CLAIM, "claim_token": "clm_unknown"})
+    without = await world.http.post(TOKEN, data={"grant_type": CLAIM})
+    short = await world.http.post(TOKEN, data={"grant_type": "claim", "claim_token": "clm_unknown"})
+
+    assert refused(unknown) == (400, "expired_token")
+    assert refused(without) == (400, "invalid_request")
+    assert refused(short) == (400, "unsupported_grant_type")
+
+
+@pytest.mark.parametrize(
+    "grant", ["password", "refresh_token", "implicit", "urn:ietf:params:oauth:grant-type:saml2-bearer"]
+)
+async def test_other_grants_are_not_supported(world: World, client: Known, grant: str) -> None:
+    answer = await world.http.post(TOKEN, data={"grant_type": grant}, auth=client)
+
+    assert refused(answer) == (400, "unsupported_grant_type")
+
+
+@pytest.mark.parametrize(
+    ("resource", "status"),
+    [
+        (ROOT_URL, 200),
+        (f"{ROOT_URL}/", 200),
+        (f"{ROOT_URL}/api/v1", 200),
+        (f"{ROOT_URL}/api/v1/library?limit=1", 200),
+        (f"{ROOT_URL}.evil.example", 400),
+        (f"{ROOT_URL}@evil.example/", 400),
+        (f"{ROOT_URL}1/", 400),
+        (f"{ROOT_URL}/#part", 400),
+        ("https://other.example", 400),
+        ("/api/v1", 400),
+    ],
+)
+async def test_a_token_is_for_this_service_alone(world: World, client: Known, resource: str, status: int) -> None:
+    by_form = await world.http.post(TOKEN, data={**GRANT, "resource": resource}, auth=client)
+    by_json = await world.http.post(TOKEN, json={**GRANT, "resource": [ROOT_URL, resource]}, auth=client)
+
+    for answer in (by_form, by_json):
+        assert answer.status_code == status
+        if status == 200:
+            assert world.store.tokens.verify(answer.json()["access_token"]).aud == ROOT_URL
+        else:
+            assert refused(answer) == (400, "invalid_target")
+
+
+async def test_t39_a_client_authenticates_in_one_way_only(world: World, client: Known) -> None:
+    form = {**GRANT, "client_id": client.id, "client_secret": client.secret}
+
+    both = await world.http.post(TOKEN, data=form, auth=client)
+    jwt_too = await world.http.post(TOKEN, data={**form, "client_assertion": "x"})
+    another = await world.http.post(TOKEN, data={**GRANT, "client_id": "cc_other"}, auth=client)
+    named = await world.http.post(TOKEN, data={**GRANT, "client_id": client.id}, auth=client)
+
+    for answer in (both, jwt_too, another):
+        assert refused(answer) == (400, "invalid_request")
+    assert named.status_code == 200
+
+
+async def test_t39_an_unknown_client_and_a_wrong_secret_are_told_apart_by_nobody(world: World, client: Known) -> None:
+    other = await new_client(world)
+    secret = client.secret
+
+    wrong, unknown, anothers, none = [
+        await world.http.post(TOKEN, data=GRANT, auth=auth)
+        for auth in ((client.id, "wrong"), ("cc_unknown", secret), (other.id, secret), (client.id, ""))
+    ]
+
+    for answer in (wrong, unknown, anothers, none):
+        assert refused(answer) == (401, "invalid_client")
+        assert answer.json() == wrong.json()
+        assert answer.headers["www-authenticate"] == 'Basic realm="token"'
+
+
+@pytest.mark.parametrize("header", ["Basic", "Basic !!!", "Basic YQ==", "Digest x", "Bearer x", "Basic /w==", "x"])
+async def test_t39_a_garbled_authorization_header_is_no_client(world: World, client: Known, header: str) -> None:
+    answer = await world.http.post(TOKEN, data=GRANT, headers={"Authorization": header})
+
+    assert refused(answer) == (401, "invalid_client")
+    assert client.id not in answer.text
+
+
+async def test_t39_a_secret_in_the_address_is_refused_and_not_repeated(world: World, client: Known) -> None:
+    query = {"client_id": client.id, "client_secret": client.secret}
+
+    answer = await world.http.post(TOKEN, params=query, data=GRANT)
+
+    assert answer.status_code == 400
+    assert client.secret not in answer.text
+
+
+async def test_t39_basic_is_form_encoded_first(world: World) -> None:
+    org = await queries.organisation_called(world.store.database, "north")
+    assert org is not None
+    async with world.store.database.transaction() as transaction:
+        await clients.add_client(transaction, org.id, "a b", "s:+%", "odd", ["read:products"])
+
+    for encoded in (b"a+b:s%3A%2B%25", b"a%20b:s%3a%2B%25", b"a b:s:%2B%25"):
+        header = f"Basic {base64.b64encode(encoded).decode()}"
+        answer = await world.http.post(TOKEN, data=GRANT, headers={"Authorization": header})
+        assert answer.status_code == 200, encoded
+
+
+async def test_t45_several_tokens_and_tokens_in_the_address_let_nobody_in(world: World) -> None:
+    token = await world.person("ann@example.com")
+    one = ("Authorization", f"Bearer {token}")
+
+    twice = await world.http.get("/api/v1/library", headers=[one, one])
+    listed = await world.http.get("/api/v1/library", headers={"Authorization": f"Bearer {token}, Bearer {token}"})
+    by_key = await world.http.get("/api/v1/library", headers=[one, ("X-API-Key", "csk_x")])
+    in_address = await world.http.get("/api/v1/library", params={"access_token": token})
+
+    assert (twice.status_code, twice.json()["error"]) == (400, "invalid_request")
+    assert (listed.status_code, listed.json()["error"]) == (401, "invalid_token")
+    assert by_key.status_code == 400
+    assert in_address.status_code == 401
+    assert token not in in_address.text
+
+
+async def test_t46_nothing_that_is_sent_comes_back_in_a_header(world: World, client: Known) -> None:
+    evil = 'read:x"\r\nSet-Cookie: a=b, Bearer x="'
+
+    answers = [
+        await world.http.post(TOKEN, data={**GRANT, "scope": evil}, auth=client),
+        await world.http.post(TOKEN, data={"grant_type": evil}, auth=client),
+        await world.http.post(TOKEN, data={**GRANT, "resource": evil}, auth=client),
+        await world.http.post(TOKEN, data={**GRANT, "client_id": evil, "client_secret": "x"}),
+        await world.http.post("/auth/revoke", data={"token": evil, "token_type_hint": evil}),
+        await world.call("GET", "/library", 'x", error="none'),
+    ]
+
+    for answer in answers:
+        assert answer.status_code in (200, 400, 401)
+        assert "set-cookie" not in answer.headers
+        for name, value in answer.headers.items():
+            assert "a=b" not in value, name
+            assert "none" not in value, name
+
+
+async def test_a_body_may_not_be_large(world: World, client: Known) -> None:
+    answer = await world.http.post(TOKEN, data={**GRANT, "x": "y" * 70_000}, auth=client)
+
+    assert (answer.status_code, answer.json()["error"]) == (413, "content_too_large")

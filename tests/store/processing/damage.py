@@ -1,0 +1,25 @@
+"""Stored bytes changed behind the store's back."""
+
+from pathlib import Path
+
+import pytest
+
+from countersign.kernel.blobs.local import LocalBlobs
+from countersign.store.context import Store
+
+
+async def stored_file(store: Store, sha256: str) -> Path:
+    """The blob's own file, made writable."""
+    if not isinstance(store.blobs, LocalBlobs):
+        pytest.skip("bytes are changed in a directory; a bucket keeps its own")
+    path = await store.blobs.file(sha256, Path())
+    path.chmod(0o600)
+    return path
+
+
+async def flip(store: Store, sha256: str, at: int) -> None:
+    """Change one bit of a blob."""
+    path = await stored_file(store, sha256)
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)

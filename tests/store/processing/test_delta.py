@@ -1,0 +1,113 @@
+"""Updates are prepared from the builds people most likely have, and offered with what they read and make."""
+
+import random
+from typing import Any
+
+import msgspec
+
+from countersign.store.releases.processing import artifacts, queries
+from countersign.updates.deltas.applying import contents
+from countersign.updates.deltas.reference import Held
+from countersign.updates.manifest import Manifest
+from countersign.updates.wire import DeltaOffer
+from tests.store.processing.works import Works, noise, tar
+
+OLD = {"level.dat": noise(800_000, 1), "other.dat": noise(300_000, 2), "same.txt": b"the same"}
+NEW = {**OLD, "level.dat": OLD["level.dat"][:400_000] + b"a few new bytes" + OLD["level.dat"][400_000:]}
+
+
+async def waiting(works: Works) -> list[tuple[str, str]]:
+    rows = await works.store.database.fetch("SELECT payload FROM job WHERE type = 'delta.make' ORDER BY created_at")
+    return [tuple(msgspec.json.decode(payload).values()) for (payload,) in rows]
+
+
+async def published(works: Works, files: dict[str, bytes], version: str, **members: object) -> str:
+    done = await works.built(tar(files), version, f"game-{version}.tar", **members)
+    await works.publish(version)
+    return done["artifact_id"]
+
+
+async def prepared(works: Works, old: str, new: str) -> Any:
+    return await works.done("delta.make", "", from_artifact=old, to_artifact=new)
+
+
+async def described(works: Works, artifact_id: str) -> Manifest:
+    build = await queries.build(works.store.database, artifact_id)
+    assert build is not None
+    return await artifacts.read_manifest(works.store, build)
+
+
+def spread(stretches: list[tuple[int, int]]) -> list[int]:
+    return [place for start, stop in stretches for place in range(start, stop)]
+
+
+async def test_a_new_build_has_updates_made_from_the_newest_ones_of_its_channel(works: Works) -> None:
+    made = [await published(works, {**OLD, "v": bytes([number])}, f"1.{number}.0") for number in range(1, 6)]
+
+    found = await waiting(works)
+
+    expected = [(old, new) for place, new in enumerate(made) for old in made[max(0, place - 3) : place]]
+    assert sorted(found) == sorted(expected)
+
+
+async def test_builds_of_another_platform_are_no_base_of_an_update(works: Works) -> None:
+    await published(works, OLD, "1.1.0", platform="linux")
+    await published(works, NEW, "1.2.0", platform="windows")
+
+    assert await waiting(works) == []
+
+
+async def test_the_delta_makes_the_new_files_and_is_small(works: Works) -> None:
+    old, new = await published(works, OLD, "1.1.0"), await published(works, NEW, "1.2.0")
+
+    done = await prepared(works, old, new)
+
+    assert done["deltas"] == 1
+    assert done["size"] < 1000
+    offer = msgspec.convert(await works.get("/releases/1.2.0/delta?from=1.1.0"), DeltaOffer)
+    assert (offer.status, offer.from_version, offer.to_version) == ("ready", "1.1.0", "1.2.0")
+    (delta,) = offer.deltas
+    blob = (await works.shop.world.http.get(delta.url)).content
+    assert len(blob) == delta.size == done["size"]
+    before, after = await described(works, old), await described(works, new)
+    reads = [Held(OLD[before.files[place].path]) for place in spread(delta.old)]
+    makes = [after.files[place] for place in spread(delta.files)]
+    out = [b"".join(pieces) for pieces in contents(blob, reads, [file.size for file in makes])]
+    assert {file.path: content for file, content in zip(makes, out, strict=True)} == {"level.dat": NEW["level.dat"]}
+
+
+async def test_until_it_is_made_an_update_is_offered_as_being_prepared(works: Works) -> None:
+    await published(works, OLD, "1.1.0")
+    await published(works, NEW, "1.2.0")
+
+    assert (await works.get("/releases/1.2.0/delta?from=1.1.0"))["status"] == "preparing"
+    assert (await works.get("/releases/1.1.0/delta?from=1.2.0"))["status"] == "none"
+
+
+async def test_a_pair_is_prepared_once(works: Works) -> None:
+    old, new = await published(works, OLD, "1.1.0"), await published(works, NEW, "1.2.0")
+
+    await prepared(works, old, new)
+    await prepared(works, old, new)
+
+    assert len(await works.store.database.fetch("SELECT id FROM delta")) == 1
+
+
+async def test_a_delta_that_is_no_smaller_than_the_chunks_is_not_kept(works: Works) -> None:
+    old = await published(works, {"a": noise(300_000, 5)}, "1.1.0")
+    new = await published(works, {"a": random.Random(9).randbytes(300_000)}, "1.2.0")
+
+    assert (await prepared(works, old, new))["deltas"] == 0
+    assert (await works.get("/releases/1.2.0/delta?from=1.1.0"))["status"] == "none"
+
+
+async def test_with_a_draft_its_updates_are_removed(works: Works) -> None:
+    old = await published(works, OLD, "1.1.0")
+    new = (await works.built(tar(NEW), "1.2.0"))["artifact_id"]
+    outcome = await works.outcome("delta.make", "", from_artifact=old, to_artifact=new)
+
+    path = f"/products/{works.shop.product_id}/releases/1.2.0"
+    assert (await works.shop.world.call("DELETE", path, works.shop.token)).status_code == 204
+    await works.keep(outcome)
+
+    assert await works.store.database.fetch("SELECT id FROM delta") == []

@@ -1,0 +1,161 @@
+"""Chunks nobody uses go away, those in use never, and nobody has to wait for it."""
+
+import asyncio
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.store.releases import blob_gc
+from countersign.store.releases.processing import chunk_gc, queries
+from tests.store.processing.works import Works, noise, tar
+
+SHARED = {"shared": noise(1_000_000, 1)}
+FIRST = {**SHARED, "first": noise(3_000_000, 2)}
+SECOND = {**SHARED, "second": noise(200_000, 3)}
+
+
+async def remove(works: Works, version: str) -> None:
+    path = f"/products/{works.shop.product_id}/releases/{version}"
+    answer = await works.shop.world.call("DELETE", path, works.shop.token)
+    assert answer.status_code == 204, answer.text
+
+
+async def chunk_names(works: Works) -> set[str]:
+    return {name for (name,) in await works.store.database.fetch("SELECT id FROM chunk")}
+
+
+async def assert_whole(works: Works, artifact_id: str) -> None:
+    done = await works.done("artifact.verify", artifact_id)
+    assert done["ok"], done["findings"]
+
+
+def hours_later(hours: float) -> Instant:
+    return clock.later(clock.now(), seconds=hours * 3600)
+
+
+async def collect_from(works: Works, hours: float) -> None:
+    """Have the collector run then, and once more when what it found unused has been so for a day."""
+    for later in (hours, hours + 25):
+        with clock.fixed(hours_later(later)):
+            await blob_gc.collect(works.store, is_confirmed=True)
+
+
+async def test_a_removed_draft_lets_go_of_its_chunks_and_only_of_them(works: Works) -> None:
+    await works.built(tar(FIRST), "2.0.0")
+    kept = await works.built(tar(SECOND), "2.1.0")
+    before = await chunk_names(works)
+
+    await remove(works, "2.0.0")
+    assert await chunk_names(works) == before, "builds under way may be about to use them"
+    with clock.fixed(hours_later(2)):
+        swept = await chunk_gc.sweep(works.store)
+
+    assert swept.chunks == len(before) - len(await chunk_names(works)) > 0
+    await assert_whole(works, kept["artifact_id"])
+
+
+async def test_a_mostly_empty_pack_is_written_anew_and_its_bytes_are_freed(works: Works) -> None:
+    await works.built(tar(FIRST), "2.0.0")
+    kept = await works.built(tar(SECOND), "2.1.0")
+    packs = {sha256 for (sha256,) in await works.store.database.fetch("SELECT sha256 FROM pack")}
+    await remove(works, "2.0.0")
+
+    with clock.fixed(hours_later(2)):
+        first = await chunk_gc.sweep(works.store)
+    with clock.fixed(hours_later(4)):
+        second = await chunk_gc.sweep(works.store)
+    await collect_from(works, 4)
+
+    assert (first.repacked, second.packs) == (1, 1)
+    left = {sha256 for (sha256,) in await works.store.database.fetch("SELECT sha256 FROM pack")}
+    gone = packs - left
+    assert len(gone) == 1
+    assert await works.store.blobs.size(gone.pop()) is None
+    await assert_whole(works, kept["artifact_id"])
+
+
+async def test_when_the_last_build_is_gone_nothing_stays(works: Works) -> None:
+    await works.built(tar(FIRST), "2.0.0")
+    await remove(works, "2.0.0")
+
+    with clock.fixed(hours_later(2)):
+        await chunk_gc.sweep(works.store)
+        await chunk_gc.sweep(works.store)
+    await collect_from(works, 2)
+
+    assert await chunk_names(works) == set()
+    assert await works.store.database.fetch("SELECT id FROM pack") == []
+    assert [sha256 async for sha256, *_ in works.store.blobs.sealed()] == []
+
+
+async def test_a_build_that_counts_on_a_chunk_keeps_it_though_it_was_just_let_go(works: Works) -> None:
+    await works.built(tar(FIRST), "2.0.0")
+    other = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
+    outcome = await works.outcome("build.process", other)
+
+    await remove(works, "2.0.0")
+    with clock.fixed(hours_later(2)):
+        await works.keep(outcome)
+        await chunk_gc.sweep(works.store)
+
+    await assert_whole(works, other)
+
+
+async def test_a_build_whose_chunks_were_swept_meanwhile_is_whole_or_not_kept(works: Works) -> None:
+    await works.built(tar(FIRST), "2.0.0")
+    other = await works.upload(tar({**FIRST, "more": b"more"}), "2.1.0")
+    outcome = await works.outcome("build.process", other)
+
+    await remove(works, "2.0.0")
+    with clock.fixed(hours_later(2)):
+        await chunk_gc.sweep(works.store)
+        await chunk_gc.sweep(works.store)
+        await blob_gc.collect(works.store)
+        with pytest.raises(Exception, match=r"(?i)foreign key|gone"):
+            await works.keep(outcome)
+    assert await queries.build(works.store.database, other) is None
+
+    await works.done("build.process", other)
+    await assert_whole(works, other)
+
+
+async def test_sweeping_beside_builds_never_breaks_one(works: Works) -> None:
+    for number in range(3):
+        await works.built(tar({**SHARED, "own": noise(400_000, 10 + number)}), f"3.{number}.0")
+    waiting = [
+        await works.upload(tar({**SHARED, "new": noise(400_000, 20 + number)}), f"4.{number}.0") for number in range(3)
+    ]
+
+    async def sweep_again_and_again() -> None:
+        for _ in range(6):
+            await chunk_gc.sweep(works.store, spared_s=0)
+            await asyncio.sleep(0)
+
+    async def build(artifact_id: str) -> None:
+        for attempt in range(5):
+            outcome = await works.outcome("build.process", artifact_id)
+            try:
+                await works.keep(outcome)
+            except Exception:  # swept under it: the runner tries again
+                assert attempt < 4
+            else:
+                return
+
+    removals = [remove(works, f"3.{number}.0") for number in range(3)]
+    await asyncio.gather(sweep_again_and_again(), *removals, *(build(each) for each in waiting))
+
+    for artifact_id in waiting:
+        await assert_whole(works, artifact_id)
+
+
+async def test_only_drafts_are_removed_and_only_by_their_own(works: Works) -> None:
+    world, path = works.shop.world, f"/products/{works.shop.product_id}/releases"
+    await works.built(tar(FIRST), "2.0.0")
+    stranger = await world.person("s@south.example", south="owner")
+
+    assert (await world.call("DELETE", f"{path}/2.0.0", stranger)).status_code in (403, 404)
+    assert (await world.call("DELETE", f"{path}/2.0.0")).status_code == 401
+    assert (await world.call("DELETE", f"{path}/7.7.7", works.shop.token)).status_code == 404
+    published = await world.call("DELETE", f"{path}/1.0.0", works.shop.token)
+    assert (published.status_code, published.json()["code"]) == (409, "release_published")

@@ -1,0 +1,48 @@
+"""archive.extract lists what an artifact holds, page by page, and keeps nothing."""
+
+import pytest
+
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from tests.store.files import sha256_of
+from tests.store.processing.works import EXECUTABLE, Works, noise, tar, zipped
+
+
+async def test_every_entry_is_listed_with_its_digest(works: Works) -> None:
+    data = tar({"bin/run": EXECUTABLE, "b": noise(300_000)}, links={"start": "bin/run"}, folders=("saves",))
+
+    done = await works.done("archive.extract", await works.upload(data))
+
+    assert done["entries"] == [
+        {"path": "saves", "kind": "folder", "mode": "0755"},
+        {"path": "bin/run", "kind": "file", "mode": "0755", "size": 21, "sha256": sha256_of(EXECUTABLE)},
+        {"path": "b", "kind": "file", "mode": "0644", "size": 300_000, "sha256": sha256_of(noise(300_000))},
+        {"path": "start", "kind": "link", "mode": done["entries"][3]["mode"], "target": "bin/run"},
+    ]
+    assert (done["files"], done["size"], done["total"], done["next_offset"]) == (2, 300_021, 4, None)
+
+
+async def test_long_listings_come_in_pages(works: Works) -> None:
+    artifact_id = await works.upload(zipped({f"file{number:03d}": b"" for number in range(25)}), filename="a.zip")
+
+    found: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = await works.done("archive.extract", artifact_id, offset=offset, limit=10)
+        found += [entry["path"] for entry in page["entries"]]
+        offset = page["next_offset"]
+
+    assert found == [f"file{number:03d}" for number in range(25)]
+
+
+async def test_nothing_is_kept(works: Works) -> None:
+    await works.done("archive.extract", await works.upload(tar({"a": noise(100_000)})))
+
+    assert await works.store.database.fetch("SELECT id FROM pack") == []
+    assert await works.store.database.fetch("SELECT artifact_id FROM build") == []
+
+
+async def test_what_is_no_archive_or_a_hostile_one_is_refused(works: Works) -> None:
+    with pytest.raises(ArchiveUnknown):
+        await works.outcome("archive.extract", await works.upload(b"just words", filename="a.txt"))
+    with pytest.raises(ArchiveRefused):
+        await works.outcome("archive.extract", await works.upload(tar({"/etc/passwd": b""}), filename="b.tar"))

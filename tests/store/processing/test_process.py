@@ -1,0 +1,238 @@
+"""An artifact becomes a build: its tree, its chunks, a manifest that the organisation signed."""
+
+import base64
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from countersign.archives.refusals import ArchiveRefused
+from countersign.kernel.errors import Unavailable
+from countersign.store.releases.processing import artifacts, queries, sandboxed_process
+from countersign.store.releases.processing.artifacts import ArtifactGone
+from countersign.store.releases.processing.process import ArtifactDamaged
+from countersign.updates import chunks
+from countersign.updates.ingest.records import Order
+from countersign.updates.manifest import Manifest
+from tests.archives import tars
+from tests.store.files import sha256_of
+from tests.store.processing.works import EXECUTABLE, Works, noise, tar, zipped
+
+FILES = {"bin/run.sh": EXECUTABLE, "data/level.dat": noise(500_000), "readme.txt": b"hello\n", "empty": b""}
+
+
+async def manifest_of(works: Works, artifact_id: str) -> Manifest:
+    build = await queries.build(works.store.database, artifact_id)
+    assert build is not None
+    return await artifacts.read_manifest(works.store, build)
+
+
+async def contents_of(works: Works, described: Manifest) -> dict[str, bytes]:
+    """Every file, put together from the stored chunks."""
+    row = await works.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
+    assert row is not None
+    stored: dict[str, bytes] = {}
+    for at in await queries.located(works.store.database, row[0], [chunk.id for chunk in described.chunks]):
+        pieces = [piece async for piece in works.store.blobs.read(at.pack_sha256, at.start, at.start + at.length)]
+        stored[at.id] = chunks.decompress(b"".join(pieces), at.size, at.id)
+    return {file.path: b"".join(stored[described.chunks[n].id] for n in file.chunks) for file in described.files}
+
+
+async def counts(works: Works) -> dict[str, int]:
+    """How many chunks are used how often, and how many packs there are."""
+    database = works.store.database
+    (used,) = await database.fetch("SELECT count(*), coalesce(sum(refs), 0) FROM chunk") or [(0, 0)]
+    (packs,) = await database.fetch("SELECT count(*) FROM pack")
+    return {"chunks": used[0], "refs": int(used[1]), "packs": packs[0]}
+
+
+@pytest.mark.parametrize(
+    ("data", "filename"),
+    [(tar(FILES), "game.tar"), (gzip.compress(tar(FILES)), "game.tar.gz"), (zipped(FILES), "game.zip")],
+    ids=["tar", "tar.gz", "zip"],
+)
+async def test_the_tree_comes_back_from_the_chunks(works: Works, data: bytes, filename: str) -> None:
+    done = await works.built(data, filename=filename)
+
+    described = await manifest_of(works, done["artifact_id"])
+    assert await contents_of(works, described) == FILES
+    assert [file.path for file in described.files] == sorted(FILES)
+    assert done["files"] == len(FILES)
+    assert done["size"] == sum(map(len, FILES.values()))
+    assert done["chunks"] == done["new_chunks"] == len(described.chunks)
+
+
+async def test_modes_links_and_empty_folders_are_in_the_manifest(works: Works) -> None:
+    data = tar(FILES, links={"start": "bin/run.sh"}, folders=("saves", "bin"))
+
+    described = await manifest_of(works, (await works.built(data))["artifact_id"])
+
+    assert {file.path: file.mode for file in described.files}["bin/run.sh"] == 0o755
+    assert {file.path: file.mode for file in described.files}["readme.txt"] == 0o644
+    assert [(link.path, link.target) for link in described.links] == [("start", "bin/run.sh")]
+    assert described.folders == ["saves"]
+    assert [(start.path, start.format) for start in described.launch] == [("bin/run.sh", "script")]
+
+
+async def test_a_file_that_is_no_archive_is_a_build_of_one_file(works: Works) -> None:
+    done = await works.built(EXECUTABLE, filename="tool")
+
+    described = await manifest_of(works, done["artifact_id"])
+    assert [(file.path, file.mode) for file in described.files] == [("tool", 0o755)]
+    assert await contents_of(works, described) == {"tool": EXECUTABLE}
+
+
+async def test_a_damaged_archive_is_no_build_of_one_file(works: Works) -> None:
+    artifact_id = await works.upload(noise(5000), filename="game.zip")
+
+    with pytest.raises(ArchiveRefused):
+        await works.outcome("build.process", artifact_id)
+
+
+async def test_what_two_builds_share_is_stored_once_and_counted_twice(works: Works) -> None:
+    first = await works.built(tar(FILES))
+    second = await works.built(tar({**FILES, "new.txt": b"something new"}), "1.1.0")
+
+    assert second["new_chunks"] == 1
+    assert second["stored"] < 100
+    counted = await counts(works)
+    assert counted["chunks"] == first["chunks"] + 1
+    assert counted["refs"] == first["chunks"] + second["chunks"]
+
+
+async def test_organisations_do_not_share_chunks(works: Works) -> None:
+    world = works.shop.world
+    await works.built(tar(FILES))
+    row = await works.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'south'")
+    assert row is not None
+
+    names = [name for (name,) in await works.store.database.fetch("SELECT id FROM chunk")]
+
+    assert names
+    assert await queries.known_chunks(world.store.database, row[0], names) == []
+
+
+async def test_processing_again_changes_nothing(works: Works) -> None:
+    first = await works.built(tar(FILES))
+    before = await counts(works)
+
+    again = await works.done("build.process", first["artifact_id"])
+
+    assert again == first
+    assert await counts(works) == before
+
+
+async def test_work_that_was_done_twice_at_once_is_kept_once(works: Works) -> None:
+    artifact_id = await works.upload(tar(FILES))
+    one = await works.outcome("build.process", artifact_id)
+    other = await works.outcome("build.process", artifact_id)
+
+    await works.keep(one)
+    before = await counts(works)
+    with pytest.raises(Unavailable):
+        await works.keep(other)
+
+    assert await counts(works) == before
+
+
+async def test_made_anew_a_build_stores_every_chunk_again(works: Works) -> None:
+    first = await works.built(tar(FILES))
+    before = await counts(works)
+
+    again = await works.done("build.process", first["artifact_id"], again=True)
+
+    assert again["new_chunks"] == first["chunks"]
+    after = await counts(works)
+    assert (after["chunks"], after["refs"]) == (before["chunks"], before["refs"])
+    assert await contents_of(works, await manifest_of(works, first["artifact_id"])) == FILES
+
+
+async def test_progress_rises_to_the_end(works: Works) -> None:
+    await works.built(tar({f"file{number}": noise(2_000_000, number) for number in range(5)}))
+
+    assert works.told == sorted(works.told)
+    assert works.told[-1] > 0.9
+
+
+async def test_a_hostile_archive_leaves_nothing(works: Works) -> None:
+    artifact_id = await works.upload(tar({"fine": noise(200_000), "../outside": b"evil"}))
+
+    with pytest.raises(ArchiveRefused) as refused:
+        await works.outcome("build.process", artifact_id)
+
+    assert refused.value.members == {"rule": "dot-dot", "entry": "../outside"}
+    assert await counts(works) == {"chunks": 0, "refs": 0, "packs": 0}
+
+
+async def test_an_archive_that_takes_too_much_cpu_time_is_refused_and_not_tried_again(
+    works: Works, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def order(**members: Any) -> Order:
+        # The limit of time on the clock stays: the reader itself would refuse the archive by it.
+        return Order(**{**members, "cpu_s": 1})
+
+    monkeypatch.setattr(sandboxed_process, "Order", order)
+    empty = b"".join(tars.file(f"{number:06}".encode(), b"") for number in range(100_000))
+    artifact_id = await works.upload(gzip.compress(tars.archive(empty), 1), filename="game.tar.gz")
+
+    with pytest.raises(ArchiveRefused) as refused:
+        await works.outcome("build.process", artifact_id)
+
+    assert refused.value.members == {"rule": "too-slow"}
+    assert await counts(works) == {"chunks": 0, "refs": 0, "packs": 0}
+
+
+async def test_stored_bytes_that_were_changed_are_not_built(works: Works) -> None:
+    artifact_id = await works.upload(tar(FILES))
+    artifact = await queries.artifact(works.store.database, artifact_id)
+    assert artifact is not None
+    path = await works.store.blobs.file(artifact.sha256, works.folder)
+    data = bytearray(path.read_bytes())
+    data[data.index(noise(500_000)[:32])] ^= 1
+    path.chmod(0o600)
+    path.write_bytes(data)
+
+    with pytest.raises(ArtifactDamaged):
+        await works.outcome("build.process", artifact_id)
+
+
+async def test_an_artifact_that_is_not_there_is_not_processed(works: Works) -> None:
+    with pytest.raises(ArtifactGone):
+        await works.outcome("build.process", "00000000-0000-4000-8000-000000000000")
+
+
+async def test_a_build_tells_what_it_consists_of(works: Works) -> None:
+    metadata = b"Metadata-Version: 2.1\nName: Some_Package\nVersion: 1.2.3\n\nwords\n"
+    lock = {"packages": {"": {"name": "app"}, "node_modules/left": {"version": "2.0.0"}}}
+    files = {
+        "lib/some_package-1.2.3.dist-info/METADATA": metadata,
+        "web/package-lock.json": json.dumps(lock).encode(),
+        "broken/package.json": b"{not json",
+        "parts.cdx.json": json.dumps(
+            {"bomFormat": "CycloneDX", "components": [{"type": "library", "name": "zlib", "version": "1.3"}]}
+        ).encode(),
+    }
+
+    done = await works.built(tar(files))
+    said = await works.get("/releases/1.0.0/sbom")
+
+    assert done["components"] == 3
+    assert (said["bomFormat"], said["specVersion"]) == ("CycloneDX", "1.5")
+    assert {(each["name"], each["version"]) for each in said["components"]} == {
+        ("Some_Package", "1.2.3"),
+        ("left", "2.0.0"),
+        ("zlib", "1.3"),
+    }
+
+
+async def test_the_manifest_is_served_as_it_was_signed(works: Works) -> None:
+    done = await works.built(tar(FILES))
+
+    envelope = await works.get("/releases/1.0.0/manifest")
+
+    signed = base64.b64decode(envelope["payload"])
+    payload = json.loads(signed)
+    assert sha256_of(signed) == done["manifest_sha256"]
+    assert payload["product"] == "river"
+    assert {file["path"] for file in payload["files"]} == set(FILES)

@@ -1,0 +1,115 @@
+"""A process that reads artifacts is started before it is needed; small jobs end while their caller waits."""
+
+import asyncio
+import os
+import signal
+import sys
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from countersign.cli import worker
+from countersign.store.jobs import worker_process
+from countersign.store.releases.processing import sandboxed_process
+from countersign.store.releases.processing.sandboxed_process import PROGRAM, Reading
+from countersign.updates.ingest.records import Ended
+from tests.store.files import Shop
+from tests.store.processing.works import Works, tar
+
+SMALL = {"run.sh": b"#!/bin/sh\n", "data.bin": b"x" * 1000}
+TYPES = ("build.process", "archive.extract", "artifact.verify")
+
+
+def readers() -> set[int]:
+    """The processes of this one that read artifacts, or wait for one."""
+    found: set[int] = set()
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((each / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and PROGRAM.encode() in (each / "cmdline").read_bytes():
+                found.add(int(each.name))
+        except OSError:
+            continue
+    return found
+
+
+def has_ended(process: int) -> bool:
+    """Whether all that the process held is closed: it is gone, or waits for its parent to see how it ended."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def reading(works: Works, path: Path) -> AbstractAsyncContextManager[Reading]:
+    """Read a file as jobs do."""
+    return sandboxed_process.reading(works.store.settings, path, path.name, chunks=False, plain=True)
+
+
+async def finish(under_way: Reading) -> None:
+    """Read all of it."""
+    while not isinstance(await under_way.next(), Ended):
+        continue
+
+
+async def readers_of(works: Works, path: Path, waiting: int) -> set[int]:
+    """The processes that are there when a file is read while that one waited for work."""
+    # Else a busy machine looks for them when the work is done and its process gone.
+    os.kill(waiting, signal.SIGSTOP)
+    async with reading(works, path) as under_way:
+        found = readers()
+        os.kill(waiting, signal.SIGCONT)
+        await finish(under_way)
+        return found
+
+
+async def started_ahead() -> int:
+    """The process that waits for work, once it is there."""
+    async with asyncio.timeout(60):
+        while not (found := readers()):
+            await asyncio.sleep(0.01)
+    (only,) = found
+    return only
+
+
+@pytest.mark.usefixtures("starts_anew")
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_a_reader_that_was_started_ahead_is_used_once_and_replaced(works: Works, tmp_path: Path) -> None:
+    path = tmp_path / "game.tar"
+    path.write_bytes(tar(SMALL))
+
+    async with sandboxed_process.kept_ready(PROGRAM):
+        first = await started_ahead()
+        assert await readers_of(works, path, first) == {first}
+        second = await started_ahead()
+        assert second != first
+        assert await readers_of(works, path, second) == {second}
+
+    assert readers() == set()
+
+
+@pytest.mark.usefixtures("starts_anew")
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: Works, tmp_path: Path) -> None:
+    path = tmp_path / "game.tar"
+    path.write_bytes(tar(SMALL))
+
+    async with sandboxed_process.kept_ready(PROGRAM):
+        first = await started_ahead()
+        os.kill(first, signal.SIGKILL)
+        while not has_ended(first):
+            await asyncio.sleep(0.01)
+        async with reading(works, path) as under_way:
+            await finish(under_way)
+
+
+async def test_small_jobs_of_every_type_end_within_a_wait_and_are_answered_200(shop: Shop) -> None:
+    ready = await shop.upload(tar(SMALL), "game.tar")
+
+    async with worker_process.kept(shop.store, worker.COMMAND, 1):
+        for kind in TYPES:
+            body = {"type": kind, "payload": {"artifact_id": ready["id"]}}
+            answer = await shop.world.call("POST", "/jobs", shop.token, json=body, headers={"Prefer": "wait=30"})
+            assert (answer.status_code, answer.json()["status"]) == (200, "completed"), answer.text
+            assert answer.json()["result"]

@@ -1,0 +1,152 @@
+"""Verification finds what is not as it was recorded, tells where, and what heals it."""
+
+from typing import Any
+
+from countersign.store.releases.processing import queries
+from countersign.store.releases.processing.queries import Build
+from tests.store.processing.damage import flip, stored_file
+from tests.store.processing.works import Works, noise, tar
+
+DATA = tar({"a.dat": noise(3_000_000), "b.txt": b"words"})
+
+
+async def built(works: Works) -> tuple[str, Build]:
+    artifact_id = (await works.built(DATA))["artifact_id"]
+    found = await queries.build(works.store.database, artifact_id)
+    assert found is not None
+    return artifact_id, found
+
+
+async def artifact_digest(works: Works, artifact_id: str) -> str:
+    found = await queries.artifact(works.store.database, artifact_id)
+    assert found is not None
+    return found.sha256
+
+
+async def findings(works: Works, artifact_id: str) -> list[dict[str, Any]]:
+    done = await works.done("artifact.verify", artifact_id)
+    assert done["ok"] == (not done["findings"])
+    assert done["wounds"] == len(done["findings"])
+    return done["findings"]
+
+
+async def test_what_is_whole_is_found_whole(works: Works) -> None:
+    artifact_id, _ = await built(works)
+
+    done = await works.done("artifact.verify", artifact_id)
+
+    assert done == {
+        "artifact_id": artifact_id,
+        "ok": True,
+        "checked": ["bytes", "signature", "chunks", "archive"],
+        "findings": [],
+        "wounds": 0,
+    }
+
+
+async def test_an_artifact_without_a_build_is_verified_by_its_own_digest(works: Works) -> None:
+    artifact_id = await works.upload(DATA)
+
+    assert await findings(works, artifact_id) == []
+    await flip(works.store, await artifact_digest(works, artifact_id), 700)
+    found = await findings(works, artifact_id)
+    assert [(each["kind"], each["offset"], each["length"]) for each in found] == [("artifact", 0, len(DATA))]
+
+
+async def test_a_changed_bit_of_the_artifact_is_found_where_it_is(works: Works) -> None:
+    artifact_id, build = await built(works)
+    await flip(works.store, await artifact_digest(works, artifact_id), build.block_size + 5)
+
+    found = await findings(works, artifact_id)
+
+    assert [(each["kind"], each["offset"], each["length"]) for each in found] == [
+        ("artifact", build.block_size, build.block_size),
+        ("file", 0, 3_000_000),
+    ]
+    assert "Upload the same file again" in found[0]["heal"]
+
+
+async def test_an_artifact_that_lost_its_end_is_found_out(works: Works) -> None:
+    artifact_id, _ = await built(works)
+    path = await stored_file(works.store, await artifact_digest(works, artifact_id))
+    path.write_bytes(path.read_bytes()[:-20_000])
+
+    found = await findings(works, artifact_id)
+
+    assert {each["kind"] for each in found} >= {"artifact", "archive"}
+
+
+async def test_bytes_that_are_gone_are_found_gone(works: Works) -> None:
+    artifact_id, _ = await built(works)
+    (await stored_file(works.store, await artifact_digest(works, artifact_id))).unlink()
+
+    found = await findings(works, artifact_id)
+
+    assert [(each["kind"], each["length"]) for each in found] == [("artifact", len(DATA))]
+
+
+async def test_an_artifact_is_healed_by_sending_it_again(works: Works) -> None:
+    artifact_id, _ = await built(works)
+    await flip(works.store, await artifact_digest(works, artifact_id), 1000)
+    assert await findings(works, artifact_id)
+
+    await works.upload(DATA, "9.9.9")
+
+    assert await findings(works, artifact_id) == []
+
+
+async def test_a_damaged_chunk_is_found_and_healed_by_processing_again(works: Works) -> None:
+    artifact_id, _ = await built(works)
+    packs = await works.store.database.fetch("SELECT sha256 FROM pack")
+    await flip(works.store, packs[0][0], 100_000)
+
+    found = await findings(works, artifact_id)
+
+    assert [each["kind"] for each in found] == ["chunk"]
+    assert found[0]["offset"] <= 100_000 < found[0]["offset"] + found[0]["length"]
+    assert "again" in found[0]["heal"]
+    await works.done("build.process", artifact_id, again=True)
+    assert await findings(works, artifact_id) == []
+
+
+async def test_chunks_whose_pack_is_gone_are_all_found(works: Works) -> None:
+    artifact_id, _ = await built(works)
+    ((sha256,),) = await works.store.database.fetch("SELECT sha256 FROM pack")
+    (await stored_file(works.store, sha256)).unlink()
+
+    found = await findings(works, artifact_id)
+
+    assert {each["kind"] for each in found} == {"chunk"}
+    ((count,),) = await works.store.database.fetch("SELECT count(*) FROM chunk")
+    assert len(found) == count
+
+
+async def test_a_chunk_without_a_row_is_found(works: Works) -> None:
+    artifact_id, _ = await built(works)
+    async with works.store.database.transaction() as transaction:
+        ((name,),) = await transaction.fetch("SELECT id FROM chunk ORDER BY id LIMIT 1")
+        await transaction.run("DELETE FROM chunk WHERE id = $1", name)
+
+    found = await findings(works, artifact_id)
+
+    assert [each["kind"] for each in found] == ["chunk"]
+    assert name in found[0]["detail"]
+
+
+async def test_a_manifest_of_another_hand_is_not_believed(works: Works) -> None:
+    artifact_id, build = await built(works)
+    path = await stored_file(works.store, build.envelope_sha256)
+    path.write_bytes(path.read_bytes().replace(b'"sig":"', b'"sig":"AAAA'))
+
+    found = await findings(works, artifact_id)
+
+    assert [each["kind"] for each in found] == ["manifest"]
+
+
+async def test_an_archive_that_is_not_safe_is_found_by_name_and_rule(works: Works) -> None:
+    artifact_id = await works.upload(tar({"fine": b"", "sub/../../evil": b"x"}), filename="evil.tar")
+
+    found = await findings(works, artifact_id)
+
+    assert [each["kind"] for each in found] == ["archive"]
+    assert found[0]["detail"].startswith("sub/../../evil: ")

@@ -1,0 +1,127 @@
+"""Builds made in a test: archives by real packers, work done in the test's own process, committed as a runner does."""
+
+import io
+import random
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from countersign.kernel import ids
+from countersign.store.context import Store
+from countersign.store.jobs.job_types import AnyJobType, Outcome, Work
+from countersign.store.releases.processing.types import TYPES
+from tests.store.files import Shop, release
+
+BY_NAME: dict[str, AnyJobType] = {each.name: each for each in TYPES}
+EXECUTABLE = b"#!/bin/sh\necho hello\n"
+
+
+def noise(size: int, seed: int = 1) -> bytes:
+    """Bytes that do not compress, the same ones every time."""
+    return random.Random(seed).randbytes(size)
+
+
+def tar(files: Mapping[str, bytes], links: Mapping[str, str] | None = None, folders: tuple[str, ...] = ()) -> bytes:
+    """A tar archive; files that begin like a script may be executed."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for folder in folders:
+            info = tarfile.TarInfo(folder)
+            info.type, info.mode = tarfile.DIRTYPE, 0o755
+            archive.addfile(info)
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(content), 0o755 if content.startswith(b"#!") else 0o644
+            archive.addfile(info, io.BytesIO(content))
+        for name, target in (links or {}).items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname, info.mode = tarfile.SYMTYPE, target, 0o777
+            archive.addfile(info)
+    return out.getvalue()
+
+
+def zipped(files: Mapping[str, bytes]) -> bytes:
+    """A zip archive."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+@dataclass
+class Works:
+    """Does jobs of a shop at once, and remembers how far they said to be."""
+
+    shop: Shop
+    folder: Path
+    told: list[float] = field(default_factory=list[float])
+
+    @property
+    def store(self) -> Store:
+        """The store of the shop."""
+        return self.shop.store
+
+    async def outcome(self, kind: str, artifact_id: str, **options: object) -> Outcome:
+        """What the work comes to, before anything of it is kept."""
+        job = BY_NAME[kind]
+        given = {"artifact_id": artifact_id, **options} if artifact_id else options
+        payload = msgspec.convert(given, job.payload)
+        scratch = self.folder / ids.new_uuid()
+        scratch.mkdir(parents=True)
+        row = await self.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
+        assert row is not None
+
+        async def tell(done: float) -> None:
+            self.told.append(done)
+
+        work: Work[Any] = Work("job", row[0], "person:test", payload, 1, scratch, tell)
+        return await job.run(self.store, work)
+
+    async def keep(self, outcome: Outcome) -> None:
+        """Commit it."""
+        if outcome.commit is not None:
+            async with self.store.database.transaction() as transaction:
+                await outcome.commit(transaction)
+
+    async def done(self, kind: str, artifact_id: str, **options: object) -> Any:
+        """The result of the work, once it is kept, as its JSON has it."""
+        outcome = await self.outcome(kind, artifact_id, **options)
+        await self.keep(outcome)
+        return msgspec.to_builtins(outcome.result)
+
+    async def upload(self, data: bytes, version: str = "1.0.0", filename: str = "game.tar", **members: object) -> str:
+        """A ready artifact of a release, which is drafted where it is new; its id."""
+        world, shop = self.shop.world, self.shop
+        lists = [
+            await world.call("GET", f"/products/{shop.product_id}/{kind}", shop.token)
+            for kind in ("drafts", "releases")
+        ]
+        if version not in {each["version"] for present in lists for each in present.json()}:
+            await release(world, shop.token, shop.product_id, version, publish=False)
+        path = f"/products/{shop.product_id}/releases/{version}/artifacts"
+        body = {"filename": filename, "size": len(data), **members}
+        announced = await world.call("POST", path, shop.token, json=body)
+        assert announced.status_code == 201, announced.text
+        assert (await shop.put(announced.json()["upload_url"], data)).status_code == 201
+        return announced.json()["artifact_id"]
+
+    async def built(self, data: bytes, version: str = "1.0.0", filename: str = "game.tar", **members: object) -> Any:
+        """The result of processing a fresh upload."""
+        return await self.done("build.process", await self.upload(data, version, filename, **members))
+
+    async def publish(self, version: str) -> None:
+        """Publish a release."""
+        path = f"/products/{self.shop.product_id}/releases/{version}/publish"
+        assert (await self.shop.world.call("POST", path, self.shop.token)).status_code == 200
+
+    async def get(self, path: str, token: str | None = None, **options: object) -> Any:
+        """What the product's address answers, which has to be 200."""
+        answer = await self.shop.world.call("GET", f"/products/{self.shop.product_id}{path}", token, **options)
+        assert answer.status_code == 200, answer.text
+        return answer.json()

@@ -1,0 +1,328 @@
+"""Products and releases from the first draft to the archive."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from countersign.kernel.database.port import Reader
+from countersign.store.catalog.versions import sort_key
+from countersign.store.releases import queries
+from tests.store.world import World
+
+PRODUCT: dict[str, Any] = {"slug": "made", "title": "Made", "kind": "tool", "platforms": ["linux"]}
+
+
+@pytest.fixture
+async def owner(world: World) -> str:
+    """A token of north's owner, whose product `made` is a draft."""
+    token = await world.person("owner@north.example", north="owner")
+    assert (await world.call("POST", "/products", token, json=PRODUCT)).status_code == 201
+    return token
+
+
+async def release(world: World, owner: str, version: str, channel: str = "stable", *, published: bool = True) -> None:
+    """A release of the product."""
+    body = {"version": version, "channel": channel, "notes": f"notes of {version}", "notes_only": True}
+    assert (await world.call("POST", "/products/made/releases", owner, json=body)).status_code == 201
+    if published:
+        assert (await world.call("POST", f"/products/made/releases/{version}/publish", owner)).status_code == 200
+
+
+async def versions(world: World, token: str | None = None, **parameters: str) -> list[str]:
+    """The product's releases as the caller sees them."""
+    listed = await world.call("GET", "/products/made/releases", token, params=parameters)
+    return [each["version"] for each in listed.json()]
+
+
+async def test_the_first_published_release_makes_the_product_public(world: World, owner: str) -> None:
+    assert (await world.call("GET", "/products/made")).status_code == 404
+    await release(world, owner, "1.0.0", published=False)
+    assert (await world.call("GET", "/products/made")).status_code == 404
+
+    await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
+
+    shown = (await world.call("GET", "/products/made")).json()
+    assert shown["status"] == "public"
+    assert [(each["channel"], each["version"]) for each in shown["channels"]] == [("stable", "1.0.0")]
+
+
+async def test_put_replaces_every_writable_member(world: World, owner: str) -> None:
+    full = {**PRODUCT, "description": "d", "tags": ["a"], "homepage": "https://x.example", "license": "MIT"}
+    await world.call("PUT", "/products/made", owner, json={**full, "access": "free"})
+
+    replaced = (await world.call("PUT", "/products/made", owner, json=PRODUCT)).json()
+
+    assert "description" not in replaced
+    assert (replaced["tags"], replaced["homepage"], replaced["license"]) == ([], None, None)
+    assert (replaced["access"], replaced["status"]) == ("entitled", "draft")
+
+
+async def test_a_change_on_an_old_state_is_412_and_changes_nothing(world: World, owner: str) -> None:
+    old = (await world.call("GET", "/products/made", owner)).headers["etag"]
+    fresh = await world.call("PUT", "/products/made", owner, json={**PRODUCT, "title": "B"}, headers={"If-Match": old})
+
+    late = await world.call("PUT", "/products/made", owner, json={**PRODUCT, "title": "C"}, headers={"If-Match": old})
+
+    assert fresh.status_code == 200
+    assert fresh.headers["etag"] != old
+    assert (late.status_code, late.json()["code"]) == (412, "precondition_failed")
+    assert (await world.call("GET", "/products/made", owner)).json()["title"] == "B"
+
+
+@pytest.mark.parametrize(
+    ("members", "pointer"),
+    [
+        ({"platforms": ["linux", "linux"]}, "/platforms"),
+        ({"tags": ["a", "a"]}, "/tags"),
+        ({"slug": "6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11"}, "/slug"),
+        ({"title": "   "}, "/title"),
+        ({"slug": "Up"}, "/slug"),
+        ({"slug": "a\n"}, "/slug"),
+        ({"homepage": "javascript:alert(1)"}, "/homepage"),
+    ],
+)
+async def test_what_a_schema_cannot_say_is_refused_too(
+    world: World, owner: str, members: dict[str, Any], pointer: str
+) -> None:
+    body = {**PRODUCT, "slug": "second", **members}
+
+    for method, path in (("POST", "/products"), ("PUT", "/products/made")):
+        answer = await world.call(method, path, owner, json=body)
+        assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, pointer), answer.text
+
+
+async def test_a_slug_belongs_to_one_product_of_the_whole_service(world: World, owner: str) -> None:
+    south = await world.person("owner@south.example", south="owner")
+
+    taken = await world.call("POST", "/products", south, json=PRODUCT)
+    await world.call("POST", "/products", south, json={**PRODUCT, "slug": "souths"})
+    renamed = await world.call("PUT", "/products/souths", south, json=PRODUCT)
+
+    assert (taken.status_code, taken.json()["code"]) == (409, "slug_taken")
+    assert (renamed.status_code, renamed.json()["code"]) == (409, "slug_taken")
+    assert taken.json()["detail"] == renamed.json()["detail"] == "the slug is taken"
+
+
+async def test_a_product_that_somebody_owns_is_not_archived(world: World, owner: str) -> None:
+    product = (await world.call("GET", "/products/made", owner)).json()["id"]
+    await world.person("a@example.com")
+    await world.grant("a@example.com", product)
+
+    deleted = await world.call("DELETE", "/products/made", owner)
+    put = await world.call("PUT", "/products/made", owner, json={**PRODUCT, "status": "archived"})
+
+    assert {deleted.json()["code"], put.json()["code"]} == {"product_entitled"}
+    assert deleted.status_code == put.status_code == 409
+
+
+async def test_yanked_releases_stay_for_the_entitled_with_their_reason(world: World, owner: str) -> None:
+    await release(world, owner, "1.0.0")
+    await release(world, owner, "2.0.0")
+    entitled = await world.person("a@example.com")
+    await world.grant("a@example.com", (await world.call("GET", "/products/made")).json()["id"])
+
+    yanked = await world.call("POST", "/products/made/releases/2.0.0/yank", owner, json={"reason": "eats files"})
+
+    assert (yanked.json()["status"], yanked.json()["yank_reason"]) == ("yanked", "eats files")
+    assert await versions(world) == ["1.0.0"]
+    assert await versions(world, entitled) == ["2.0.0", "1.0.0"]
+    assert (await world.call("GET", "/products/made")).json()["channels"][0]["version"] == "1.0.0"
+    again = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
+    assert (again.status_code, again.json()["code"]) == (409, "release_yanked")
+
+
+async def test_a_release_is_promoted_without_another_upload(world: World, owner: str) -> None:
+    await release(world, owner, "1.0.0", "beta")
+    await release(world, owner, "2.0.0", "beta", published=False)
+
+    promoted = await world.call("POST", "/products/made/releases/1.0.0/promote", owner, json={"channel": "stable"})
+    draft = await world.call("POST", "/products/made/releases/2.0.0/promote", owner, json={"channel": "stable"})
+
+    assert promoted.json()["channel"] == "stable"
+    assert await versions(world, channel="stable") == ["1.0.0"]
+    assert await versions(world, channel="beta") == []
+    assert (draft.status_code, draft.json()["code"]) == (409, "release_not_published")
+
+
+async def test_a_version_is_taken_once_and_notes_change_alone(world: World, owner: str) -> None:
+    await release(world, owner, "1.0.0")
+    twice = await world.call("POST", "/products/made/releases", owner, json={"version": "1.0.0", "channel": "beta"})
+    changed = await world.call("PUT", "/products/made/releases/1.0.0", owner, json={"notes": None})
+
+    assert (twice.status_code, twice.json()["code"]) == (409, "release_exists")
+    assert changed.json().get("notes") is None
+    assert changed.json()["channel"] == "stable"
+
+
+async def test_what_a_published_release_is_does_not_change(world: World, owner: str) -> None:
+    await release(world, owner, "1.0.0")
+    path = "/products/made/releases/1.0.0"
+    same = await world.call("PUT", path, owner, json={"notes": "b", "notes_only": True, "channel": "beta"})
+    other = await world.call("PUT", path, owner, json={"notes": "c", "notes_only": False})
+    await world.call("POST", f"{path}/yank", owner, json={"reason": "r"})
+    moved = await world.call("PUT", path, owner, json={"channel": "stable"})
+    noted = await world.call("PUT", path, owner, json={"notes": "d", "channel": "beta"})
+
+    assert (same.status_code, same.json()["channel"], same.json()["notes"]) == (200, "beta", "b")
+    assert (other.status_code, other.json()["code"]) == (409, "release_published")
+    assert (moved.status_code, moved.json()["code"]) == (409, "release_yanked")
+    assert (noted.status_code, noted.json()["notes"], noted.json()["channel"]) == (200, "d", "beta")
+
+
+async def test_no_change_of_a_draft_comes_between_its_check_and_its_publication(
+    world: World, owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await release(world, owner, "1.0.0", published=False)
+    changes: list[asyncio.Task[Any]] = []
+
+    async def checked(reader: Reader, release_id: str) -> bool:
+        found = await is_notes_only(reader, release_id)
+        change = world.call("PUT", "/products/made/releases/1.0.0", owner, json={"notes_only": False})
+        changes.append(asyncio.ensure_future(change))
+        await asyncio.wait(changes, timeout=0.3)
+        return found
+
+    is_notes_only = queries.is_notes_only
+    monkeypatch.setattr(queries, "is_notes_only", checked)
+    published = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
+    changed = await changes[0]
+
+    assert (published.status_code, published.json()["notes_only"]) == (200, True)
+    assert (changed.status_code, changed.json()["code"]) == (409, "release_published")
+
+
+async def test_releases_come_newest_first_in_pages_linked_to_each_other(world: World, owner: str) -> None:
+    for number in range(7):
+        await release(world, owner, f"1.{number}.0")
+    found: list[str] = []
+    path = "/products/made/releases?limit=3"
+    while path:
+        page = await world.call("GET", path)
+        found += [each["version"] for each in page.json()]
+        path = page.headers["link"].split(">")[0].removeprefix("<") if "link" in page.headers else ""
+
+    assert found == [f"1.{number}.0" for number in reversed(range(7))] == await versions(world)
+
+
+async def test_an_upload_that_has_not_arrived_holds_up_publishing(world: World, owner: str) -> None:
+    await release(world, owner, "1.0.0", published=False)
+    body = {"filename": "a.zip", "size": 10}
+    await world.call("POST", "/products/made/releases/1.0.0/artifacts", owner, json=body)
+
+    answer = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "upload_incomplete")
+
+
+async def built(world: World, artifact_id: str) -> None:
+    """The row that a processed file has."""
+    async with world.store.database.transaction() as transaction:
+        await transaction.run(
+            """
+            INSERT INTO build (artifact_id, org_id, product_id, release_id, platform, manifest_sha256, envelope_sha256,
+                               files, size, summary, block_size, blocks, created_at)
+            SELECT a.id, p.org_id, p.id, r.id, COALESCE(a.platform, ''), 'm', 'e', 1, 1, '{}', 1, $2, 1
+            FROM artifact a JOIN release r ON r.id = a.release_id JOIN product p ON p.id = r.product_id
+            WHERE a.id = $1
+            """,
+            artifact_id,
+            b"",
+        )
+
+
+async def test_a_release_is_published_once_each_platform_has_a_build(world: World, owner: str) -> None:
+    drafted = {"version": "1.0.0", "channel": "stable"}
+    await world.call("POST", "/products/made/releases", owner, json=drafted)
+    path = "/products/made/releases/1.0.0"
+
+    async def published() -> tuple[int, str]:
+        answer = await world.call("POST", f"{path}/publish", owner)
+        return answer.status_code, answer.json().get("code", "") and answer.json()["detail"]
+
+    async def uploaded(filename: str, platform: str | None) -> str:
+        body = {"filename": filename, "size": 3, **({"platform": platform} if platform else {})}
+        announced = await world.call("POST", f"{path}/artifacts", owner, json=body)
+        sent = await world.http.put(announced.json()["upload_url"], content=b"abc")
+        assert sent.status_code == 201, sent.text
+        return announced.json()["artifact_id"]
+
+    assert await published() == (409, "the release 1.0.0 has no file")
+    linux, windows = await uploaded("a.zip", "linux"), await uploaded("b.zip", "windows")
+    await uploaded("sums.txt", None)
+    none = "no build was made of a.zip, b.zip, sums.txt: not processed yet, or refused"
+    assert await published() == (409, none)
+    await built(world, linux)
+    assert await published() == (409, "no build was made of b.zip: not processed yet, or refused")
+    assert await versions(world, owner) == []
+    await built(world, windows)
+    assert await published() == (200, "")
+    assert await published() == (200, ""), "publishing twice is fine"
+
+
+async def test_a_release_of_notes_alone_needs_no_build_and_has_no_file(world: World, owner: str) -> None:
+    drafted = {"version": "1.0.0", "channel": "stable", "notes": "Moved", "notes_only": True}
+    made = await world.call("POST", "/products/made/releases", owner, json=drafted)
+    announced = await world.call(
+        "POST", "/products/made/releases/1.0.0/artifacts", owner, json={"filename": "a.zip", "size": 3}
+    )
+    await world.http.put(announced.json()["upload_url"], content=b"abc")
+
+    with_file = await world.call("POST", "/products/made/releases/1.0.0/publish", owner)
+    await release(world, owner, "2.0.0", published=False)
+    undeclared = await world.call("PUT", "/products/made/releases/2.0.0", owner, json={"notes_only": False})
+    refused = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
+    await world.call("PUT", "/products/made/releases/2.0.0", owner, json={"notes_only": True})
+    published = await world.call("POST", "/products/made/releases/2.0.0/publish", owner)
+
+    assert (made.json()["notes_only"], "notes_only" in undeclared.json()) == (True, False)
+    assert [(each.status_code, each.json()["code"]) for each in (with_file, refused)] == [
+        (409, "release_incomplete")
+    ] * 2
+    assert (published.status_code, published.json()["notes_only"]) == (200, True)
+    assert [each["notes_only"] for each in (await world.call("GET", "/products/made/releases")).json()] == [True]
+
+
+NUMBERS = st.integers(0, 30).map(str)
+IDENTIFIERS = st.one_of(NUMBERS, st.text("abcXYZ-", min_size=1, max_size=4))
+SEMVERS = st.builds(
+    lambda numbers, pre: ".".join(numbers) + (f"-{'.'.join(pre)}" if pre else ""),
+    st.tuples(NUMBERS, NUMBERS, NUMBERS),
+    st.lists(IDENTIFIERS, max_size=3),
+)
+PACKAGED = st.builds(
+    lambda epoch, release, pre, post, dev: f"{epoch}{'.'.join(release)}{pre}{post}{dev}",
+    st.sampled_from(["", "1!"]),
+    st.one_of(st.lists(NUMBERS, min_size=1, max_size=2), st.lists(NUMBERS, min_size=4, max_size=4)),
+    st.sampled_from(["", "a1", "a2", "b1", "rc1", "rc10"]),
+    st.sampled_from(["", ".post1", ".post2"]),
+    st.sampled_from(["", ".dev1", ".dev2"]),
+)
+
+
+def precedence(version: str) -> Any:
+    """SemVer 2.0.0 §11, written down plainly."""
+    core, _, pre = version.partition("-")
+    numbers = tuple(int(part) for part in core.split("."))
+    steps = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in pre.split(".")] if pre else []
+    return numbers, not pre, steps
+
+
+@given(SEMVERS, SEMVERS)
+def test_semantic_versions_sort_by_their_precedence(one: str, other: str) -> None:
+    assert (sort_key(one) < sort_key(other)) == (precedence(one) < precedence(other))
+    assert (sort_key(one) == sort_key(other)) == (precedence(one) == precedence(other))
+
+
+@given(PACKAGED, PACKAGED)
+def test_other_versions_sort_as_packages_do(one: str, other: str) -> None:
+    assert (sort_key(one) < sort_key(other)) == (Version(one) < Version(other))
+    assert (sort_key(one) == sort_key(other)) == (Version(one) == Version(other))
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_any_text_has_a_place(one: str, other: str) -> None:
+    assert isinstance(sort_key(one) < sort_key(other), bool)

@@ -1,0 +1,164 @@
+"""Guessing codes: how often anybody may, and what is told when it was too often."""
+
+import asyncio
+import uuid
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.settings import Settings
+from countersign.store.redeem import issue
+from tests.contract.scenes import everything
+from tests.store.world import World
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Guesses of one address out of the way: those of each person are looked at."""
+    return replace(settings, code_failures_address=1_000_000)
+
+
+@pytest.fixture
+async def code(world: World) -> str:
+    """A code of a hundred uses."""
+    await world.product("north", "one")
+    owner = await world.person("owner@north.example", north="owner")
+    body = {"kind": "promo", "products": ["one"], "count": 1, "max_uses": 100}
+    return (await world.call("POST", "/codes", owner, json=body)).json()["codes"][0]
+
+
+async def redeem(world: World, token: str, typed: str, **headers: str) -> Any:
+    """The answer to a code as it was typed."""
+    return await world.call("POST", "/redeem", token, json={"code": typed}, headers=headers)
+
+
+async def test_no_more_guesses_are_answered_however_many_come_at_once(world: World, code: str) -> None:
+    for person in range(10):
+        token = await world.person(f"p{person}@example.com")
+        for number in range(9):
+            assert (await redeem(world, token, f"WRONG-{number}")).status_code == 404
+
+        answers = await asyncio.gather(*(redeem(world, token, f"ALSO-WRONG-{number}") for number in range(10)))
+
+        assert sorted(answer.status_code for answer in answers) == [404] + [429] * 9
+
+
+async def test_the_refusal_says_when_to_come_back_and_then_it_works(world: World, code: str) -> None:
+    token = await world.person("a@example.com")
+    for number in range(10):
+        await redeem(world, token, f"WRONG-{number}")
+    before = await everything(world.store)
+
+    limited = await redeem(world, token, "ONE-MORE-GUESS")
+
+    assert (limited.status_code, limited.json()["code"]) == (429, "rate_limit_exceeded")
+    assert 1 <= int(limited.headers["retry-after"]) <= 600
+    assert (limited.headers["ratelimit-limit"], limited.headers["ratelimit-remaining"]) == ("10", "0")
+    assert limited.headers["ratelimit-reset"] == limited.headers["retry-after"]
+    assert await everything(world.store) == before
+    with clock.fixed(clock.later(clock.now(), seconds=int(limited.headers["retry-after"]) + 1)):
+        later = await world.person_token("a@example.com", "read:library")
+        assert (await redeem(world, later, "ONE-MORE-GUESS")).status_code == 404
+        assert (await redeem(world, later, code)).is_success
+
+
+async def test_a_new_token_is_no_new_chance(world: World, code: str) -> None:
+    await world.person("a@example.com")
+    for number in range(10):
+        token = await world.person_token("a@example.com", "read:library")
+        assert (await redeem(world, token, f"WRONG-{number}")).status_code == 404
+
+    token = await world.person_token("a@example.com", "read:library")
+    assert (await redeem(world, token, "WRONG-AGAIN")).status_code == 429
+
+
+def over_batch(code: str) -> tuple[str, dict[str, Any]]:
+    """Redeeming inside a batch."""
+    return "/batch", {"operations": [{"method": "POST", "path": "/redeem", "body": {"code": code}}]}
+
+
+def over_mcp(code: str) -> tuple[str, dict[str, Any]]:
+    """Redeeming by the tool of MCP."""
+    params = {"name": "redeem_code", "arguments": {"code": code}}
+    return "http://127.0.0.1:8480/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+
+WAYS = {"rest": lambda code: ("/redeem", {"code": code}), "batch": over_batch, "mcp": over_mcp}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_correct_code_is_redeemed_while_guesses_are_limited(world: World, code: str, way: str) -> None:
+    token = await world.person("a@example.com")
+    for number in range(11):
+        last = await redeem(world, token, f"WRONG-{number}")
+    assert last.status_code == 429
+
+    path, body = WAYS[way](f" {code.lower().replace('-', ' ')} ")
+    answers = await asyncio.gather(*(world.call("POST", path, token, json=body) for _ in range(3)))
+
+    assert all(answer.is_success and '"success' in answer.text for answer in answers), answers[0].text
+    assert [each["slug"] for each in (await world.call("GET", "/library", token)).json()] == ["one"]
+    used = "SELECT uses FROM code WHERE uses > 0"
+    assert await world.store.database.fetch(used) == [(1,)]
+    assert (await redeem(world, token, "WRONG-AGAIN")).status_code == 429
+
+
+async def test_a_short_code_waits_like_a_guess(world: World) -> None:
+    product = await world.product("north", "one")
+    org = (await world.store.database.fetch("SELECT id FROM organisation WHERE slug = 'north'"))[0][0]
+    async with world.store.database.transaction() as transaction:
+        await issue.add_known(transaction, org, "promo", [product], ["SHORT-1234"], 100)
+    token = await world.person("a@example.com")
+    for number in range(10):
+        await redeem(world, token, f"WRONG-{number}")
+
+    assert (await redeem(world, token, "SHORT-1234")).status_code == 429
+    assert (await redeem(world, await world.person("b@example.com"), "SHORT-1234")).is_success
+
+
+async def test_a_repeated_call_is_no_further_guess(world: World, code: str) -> None:
+    token = await world.person("a@example.com")
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+
+    for _ in range(12):
+        assert (await redeem(world, token, "WRONG", **key)).status_code == 404
+
+    assert (await redeem(world, token, code)).is_success
+
+
+@pytest.mark.parametrize("typed", ["x", "-", " ", "DEMO0-LICEN-SE000-00001", "é" * 128, "0" * 128, "\u212a", "\u0130"])
+async def test_any_text_of_up_to_128_characters_that_is_no_code_is_unknown(world: World, code: str, typed: str) -> None:
+    answer = await redeem(world, await world.person("a@example.com"), typed)
+
+    assert (answer.status_code, answer.json()["code"]) == (404, "code_not_found")
+    assert typed not in answer.json()["detail"] or len(typed) == 1
+
+
+async def test_a_used_up_code_is_no_guess(world: World) -> None:
+    await world.product("north", "one")
+    owner = await world.person("owner@north.example", north="owner")
+    body = {"kind": "license", "products": ["one"], "count": 1}
+    used = (await world.call("POST", "/codes", owner, json=body)).json()["codes"][0]
+    await redeem(world, await world.person("a@example.com"), used)
+    token = await world.person("b@example.com")
+
+    statuses = {(await redeem(world, token, used)).status_code for _ in range(15)}
+
+    assert statuses == {409}
+
+
+async def test_the_same_person_gets_the_same_answer_whatever_became_of_the_code(world: World) -> None:
+    await world.product("north", "one")
+    owner = await world.person("owner@north.example", north="owner")
+    body = {"kind": "license", "products": ["one"], "count": 1, "expires_at": "2999-01-01T00:00:00Z"}
+    issued = (await world.call("POST", "/codes", owner, json=body)).json()
+    token = await world.person("a@example.com")
+    first = await redeem(world, token, issued["codes"][0])
+
+    await world.call("POST", f"/codes/{issued['batch_id']}/revoke", owner, json={})
+    again = await redeem(world, token, issued["codes"][0])
+
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert (await world.call("GET", "/codes", owner)).json()[0]["uses"] == 1

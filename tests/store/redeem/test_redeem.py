@@ -1,0 +1,228 @@
+"""Codes: issued once, redeemed exactly as often as they allow, told again only to their own key."""
+
+import asyncio
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from countersign.kernel import clock
+from countersign.store.redeem import codes
+from tests.contract.scenes import everything
+from tests.store.world import World
+
+
+@pytest.fixture
+async def owner(world: World) -> str:
+    """A token of north's owner, who has two products to give away."""
+    for slug in ("one", "two"):
+        await world.product("north", slug)
+    return await world.person("owner@north.example", north="owner")
+
+
+async def issue(world: World, owner: str, **members: Any) -> list[str]:
+    """Codes for product one, as the members say."""
+    body = {"kind": "license", "products": ["one"], "count": 1, **members}
+    answer = await world.call("POST", "/codes", owner, json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()["codes"]
+
+
+async def redeem(world: World, token: str, code: str, **headers: str) -> Any:
+    """The answer to a code."""
+    return await world.call("POST", "/redeem", token, json={"code": code}, headers=headers)
+
+
+async def test_a_licence_is_redeemed_by_one_person_alone(world: World, owner: str) -> None:
+    (code,) = await issue(world, owner)
+    first, second = await world.person("a@example.com"), await world.person("b@example.com")
+
+    answer = await redeem(world, first, code)
+    again = await redeem(world, first, code)
+    other = await redeem(world, second, code)
+
+    assert answer.status_code == 200
+    assert answer.json() == again.json()
+    assert [each.headers.get("already-redeemed") for each in (answer, again, other)] == [None, "true", None]
+    assert answer.json()["success"] is True
+    assert (other.status_code, other.json()["code"]) == (409, "code_already_redeemed")
+    assert [item["slug"] for item in (await world.call("GET", "/library", first)).json()] == ["one"]
+    assert (await world.call("GET", "/library", second)).json() == []
+
+
+async def test_a_code_is_understood_however_it_is_typed(world: World, owner: str) -> None:
+    (code,) = await issue(world, owner, kind="promo", max_uses=50)
+    spellings = [code.lower(), code.replace("-", ""), code.replace("-", " "), f"  {code}  "]
+    spellings += [code.replace("0", "o").replace("1", letter) for letter in "iIlL"]
+
+    for number, spelling in enumerate(spellings):
+        assert (await redeem(world, await world.person(f"p{number}@example.com"), spelling)).is_success, spelling
+
+
+async def test_a_window_that_is_not_open_is_410(world: World, owner: str) -> None:
+    now = datetime.now(UTC)
+    (early,) = await issue(world, owner, valid_from=(now + timedelta(days=1)).isoformat())
+    (late,) = await issue(world, owner, expires_at=(now + timedelta(days=1)).isoformat())
+    person = await world.person("a@example.com")
+
+    before = await redeem(world, person, early)
+    with clock.fixed(clock.later(clock.now(), seconds=2 * 86_400)):
+        token = await world.person_token("a@example.com", "read:library")
+        after = await redeem(world, token, late)
+
+    assert (before.status_code, before.json()["code"]) == (410, "code_expired")
+    assert (after.status_code, after.json()["code"]) == (410, "code_expired")
+    assert before.json()["resolution"].startswith("Redeem the code again from ")
+    assert after.json()["resolution"] == "Ask the person who gave you the code for another code."
+
+
+async def test_a_revoked_batch_redeems_no_more_and_may_take_back_what_it_gave(world: World, owner: str) -> None:
+    used, unused = await issue(world, owner, count=2)
+    person, other = await world.person("a@example.com"), await world.person("b@example.com")
+    await redeem(world, person, used)
+    batch = (await world.call("GET", "/codes", owner)).json()[0]
+    assert (batch["count"], batch["uses"], batch["status"]) == (2, 1, "active")
+
+    kept = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner)
+    refused = await redeem(world, other, unused)
+    still = (await world.call("GET", "/library", person)).json()
+    taken = await world.call("POST", f"/codes/{batch['batch_id']}/revoke", owner, json={"entitlements": True})
+
+    assert kept.json()["revoked_entitlements"] == 0
+    assert (refused.status_code, refused.json()["code"]) == (410, "code_revoked")
+    assert len(still) == 1
+    assert taken.json()["revoked_entitlements"] == 1
+    assert (await world.call("GET", "/library", person)).json() == []
+
+
+async def test_a_code_for_several_products_gives_them_all_and_one_for_owned_ones_is_not_used(
+    world: World, owner: str
+) -> None:
+    (both,) = await issue(world, owner, products=["two", "one"])
+    (spare,) = await issue(world, owner)
+    person, other = await world.person("a@example.com"), await world.person("b@example.com")
+
+    answer = (await redeem(world, person, both)).json()
+    owned = (await redeem(world, person, spare)).json()
+
+    assert len(answer["products"]) == 2
+    assert answer["product_id"] == answer["products"][0]
+    assert (answer["already_owned"], owned["already_owned"]) == (False, True)
+    assert (await redeem(world, other, spare)).is_success
+
+
+async def test_a_client_redeems_for_its_organisation(world: World, owner: str) -> None:
+    (code,) = await issue(world, owner)
+    first, second = await world.client_token("south"), await world.client_token("south")
+
+    assert (await redeem(world, first, code)).is_success
+
+    assert [item["slug"] for item in (await world.call("GET", "/library", second)).json()] == ["one"]
+
+
+async def test_guessing_is_limited_for_each_person_and_counts_wrong_codes_alone(world: World, owner: str) -> None:
+    (code,) = await issue(world, owner)
+    guesser, honest = await world.person("a@example.com"), await world.person("b@example.com")
+
+    wrong = [await redeem(world, guesser, f"WRONG-{number}") for number in range(10)]
+    limited = await redeem(world, guesser, "WRONG-AGAIN")
+
+    assert {(answer.status_code, answer.json()["code"]) for answer in wrong} == {(404, "code_not_found")}
+    assert (limited.status_code, limited.json()["code"]) == (429, "rate_limit_exceeded")
+    assert int(limited.headers["retry-after"]) > 0
+    assert (await redeem(world, honest, code)).is_success
+
+
+async def test_guessing_is_limited_for_each_address(world: World, owner: str) -> None:
+    (code,) = await issue(world, owner)
+    for number in range(5):
+        token = await world.person(f"p{number}@example.com")
+        for guess in range(10):
+            assert (await redeem(world, token, f"WRONG-{guess}")).status_code == 404
+
+    late = await world.person("late@example.com")
+    limited = await redeem(world, late, "WRONG")
+    assert (limited.status_code, limited.headers["ratelimit-limit"]) == (429, "50")
+    assert (await redeem(world, late, code)).is_success
+
+
+async def test_codes_are_kept_as_hashes_and_told_again_to_their_own_key_alone(world: World, owner: str) -> None:
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+    body = {"kind": "promo", "products": ["one"], "count": 3, "max_uses": 2}
+
+    first = await world.call("POST", "/codes", owner, json=body, headers=key)
+    again = await world.call("POST", "/codes", owner, json=body, headers=key)
+    other = await world.call("POST", "/codes", owner, json={**body, "count": 4}, headers=key)
+    rows = str(await everything(world.store)) + str(await world.store.database.fetch("SELECT body FROM idempotency"))
+
+    assert first.status_code == again.status_code == 201
+    assert first.json() == again.json()
+    assert again.headers["idempotency-replayed"] == "true"
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+    assert first.headers["cache-control"] == again.headers["cache-control"] == "no-store"
+    assert len((await world.call("GET", "/codes", owner)).json()) == 1
+    for code in first.json()["codes"]:
+        assert code not in rows
+        assert codes.normal(code) not in rows
+
+
+async def test_a_large_batch_comes_as_csv_and_every_code_works_once(world: World, owner: str) -> None:
+    body = {"kind": "license", "products": ["one"], "count": 12_345}
+
+    answer = await world.call("POST", "/codes", owner, json=body, headers={"Accept": "text/csv"})
+    head, *lines = answer.text.splitlines()
+
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert head == "code"
+    assert len(set(lines)) == 12_345
+    assert (await redeem(world, await world.person("a@example.com"), lines[-1])).is_success
+    assert (await world.call("GET", "/codes", owner)).json()[0]["uses"] == 1
+
+
+@pytest.mark.full
+async def test_a_million_codes_are_issued_in_one_call(world: World, owner: str) -> None:
+    body = {"kind": "license", "products": ["one"], "count": 1_000_000}
+
+    answer = await world.call("POST", "/codes", owner, json=body, headers={"Accept": "text/csv"})
+
+    assert len(set(answer.text.splitlines())) == 1_000_001
+
+
+async def test_sixty_four_clients_on_one_code_of_a_hundred_uses_give_exactly_a_hundred(
+    world: World, owner: str, is_full: bool
+) -> None:
+    too_many = 200 if is_full else 64
+    (code,) = await issue(world, owner, kind="promo", max_uses=100)
+    tokens = [await world.person(f"p{number}@example.com") for number in range(100 + too_many)]
+    waiting = iter(tokens)
+    statuses: list[int] = []
+
+    async def client() -> None:
+        for token in waiting:
+            answers = await asyncio.gather(redeem(world, token, code), redeem(world, token, code))
+            statuses.extend({answer.status_code for answer in answers})
+
+    await asyncio.gather(*(client() for _ in range(64)))
+
+    entitlements = await world.store.database.fetch("SELECT owner FROM entitlement")
+    uses = await world.store.database.fetch("SELECT uses FROM code")
+    redemptions = await world.store.database.fetch("SELECT owner FROM redemption")
+    assert sorted(statuses) == [200] * 100 + [409] * too_many
+    assert len(entitlements) == len(redemptions) == 100
+    assert uses == [(100,)]
+
+
+async def test_an_archived_product_is_gone_for_strangers_and_kept_for_its_owners(world: World, owner: str) -> None:
+    (code,) = await issue(world, owner)
+    person = await world.person("a@example.com")
+    assert (await world.call("DELETE", "/products/one", owner)).status_code == 204
+    assert (await world.call("DELETE", "/products/one", owner)).status_code == 204
+
+    assert (await world.call("GET", "/products/one", person)).status_code == 404
+    assert (await redeem(world, person, code)).is_success
+
+    assert (await world.call("GET", "/products/one", person)).is_success
+    assert [item["slug"] for item in (await world.call("GET", "/library", person)).json()] == ["one"]
+    owned = await world.call("DELETE", "/products/two", owner)
+    assert owned.status_code == 204

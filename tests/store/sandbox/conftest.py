@@ -1,0 +1,76 @@
+"""A store with its sandbox: the original of all data sets is made once, each test begins with a copy of it."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store import lifespan
+from countersign.store.context import Store
+from countersign.store.sandbox import folders, template
+from countersign.store.sandbox.router import Front
+from tests.store.conftest import ROOT_URL
+from tests.store.sandbox.data import Sandbox
+from tests.store.world import World
+
+
+@pytest.fixture(scope="session")
+def original_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The original, made by the process that makes it."""
+    folder = tmp_path_factory.mktemp("original")
+    template.template(lifespan.MIGRATIONS).fill(folder)
+    return folder
+
+
+def given_original(data: Path, made: Path) -> None:
+    """Have a store begin with an original that is there."""
+    target = folders.original(data, template.template(lifespan.MIGRATIONS))
+    target.mkdir(parents=True)
+    for path in made.rglob("*"):
+        copy = target / path.relative_to(made)
+        if path.is_dir():
+            copy.mkdir(parents=True, exist_ok=True)
+        else:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            os.link(path, copy)
+
+
+@pytest.fixture
+def database_url(tmp_path: Path) -> str:
+    """Data sets are SQLite files whatever the service's own database is; `test_isolation` asks for both."""
+    return f"sqlite:///{tmp_path}/test.db"
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """The settings of a store of the test's own, in which keys are to be had."""
+    return replace(settings, rate_keys=1_000)
+
+
+@pytest.fixture
+async def front(store: Store, original_folder: Path) -> AsyncIterator[Front]:
+    """The store's application, with a sandbox."""
+    await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
+    made = distribution.create(store)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def http(front: Front) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the store's application, without a network between."""
+    transport = httpx.ASGITransport(front, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+        yield client
+
+
+@pytest.fixture
+async def sandbox(world: World, front: Front) -> Sandbox:
+    """A data set with its key."""
+    return await Sandbox.taken(world, front)

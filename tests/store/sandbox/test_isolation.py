@@ -1,0 +1,178 @@
+"""Nothing done in the sandbox is seen outside it, nor the other way round: every route that writes, both ways."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from countersign.store.sandbox.router import Front
+from tests.conftest import database_url  # noqa: F401
+from tests.contract.scenes import BODIES, BY_KEY, QUERIES, key, staged
+from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
+from tests.store.world import World
+
+# What the owner of a data set is answered, by route, in the order in which they are called here; "page" is what is
+# not offered in a sandbox. A route that writes and is missing here fails the test.
+WRITES: dict[tuple[str, str], int | str] = {
+    ("POST", "/products"): 201,
+    ("PUT", "/products/{id}"): 200,
+    ("POST", "/products/{id}/media"): 201,
+    ("DELETE", "/products/{id}/media/{media_id}"): 404,
+    ("POST", "/products/{id}/releases"): 201,
+    ("PUT", "/products/{id}/releases/{version}"): 200,
+    ("POST", "/products/{id}/releases/{version}/artifacts"): 201,
+    ("POST", "/products/{id}/releases/{version}/publish"): 200,
+    ("POST", "/products/{id}/releases/{version}/promote"): 200,
+    ("POST", "/products/{id}/releases/{version}/yank"): 200,
+    ("DELETE", "/products/{id}/releases/{version}"): 409,
+    ("DELETE", "/products/{id}"): 204,
+    ("PUT", "/media/uploads/{token}"): 404,
+    ("PUT", "/artifacts/uploads/{token}"): 404,
+    ("POST", "/batch"): 200,
+    ("POST", "/ask"): 200,
+    ("POST", "/mcp"): 415,
+    ("POST", "/jobs"): 404,
+    ("DELETE", "/jobs/{job_id}"): 404,
+    ("POST", "/redeem"): 404,
+    ("POST", "/codes"): 201,
+    ("POST", "/codes/{batch_id}/revoke"): 404,
+    ("PUT", "/org"): 200,
+    ("POST", "/org/members"): 201,
+    ("DELETE", "/org/members"): 404,
+    ("POST", "/org/clients"): 201,
+    ("DELETE", "/org/clients"): 404,
+    ("POST", "/org/signing-keys"): 201,
+    ("POST", "/org/webhooks"): 201,
+    ("DELETE", "/org/webhooks/{webhook_id}"): 404,
+    ("POST", "/org/webhooks/{webhook_id}/rotate"): 404,
+    ("POST", "/org/webhooks/{webhook_id}/ping"): 404,
+    ("POST", "/org/webhooks/{webhook_id}/replay"): 404,
+    ("POST", "/org/webhooks/{webhook_id}/deliveries/{event_id}/replay"): 404,
+    ("POST", "/auth/token"): 400,
+    ("POST", "/auth/login"): 400,
+    ("POST", "/auth/revoke"): 400,
+    ("POST", "/auth/register"): 200,
+    ("POST", "/auth/clients"): "page",
+    ("POST", "/auth/me"): 401,
+    ("POST", "/auth/me/complete"): 401,
+    ("POST", "/healthz"): "page",
+    ("POST", "/auth/authorize"): "page",
+    ("POST", "/auth/agents"): "page",
+    ("POST", "/auth/claim"): "page",
+    ("POST", "/auth/session/token"): "page",
+    ("POST", "/auth/signin"): "page",
+    ("POST", "/auth/signout"): "page",
+    ("POST", "/auth/setup"): "page",
+    ("POST", "/auth/signup"): "page",
+    ("POST", "/auth/reset"): "page",
+    ("POST", "/auth/prove"): "page",
+    ("POST", "/api/keys"): 200,
+}
+NEVER_INSIDE = {("POST", "ROOT/api/keys"), ("POST", "ROOT/ask")}
+"""At the root alone, and so outside."""
+
+
+def test_every_route_that_writes_has_its_place() -> None:
+    writing = {name for name, route in BY_KEY.items() if route.method != "GET"}
+
+    assert writing == WRITES.keys() | NEVER_INSIDE
+
+
+def request_of(name: tuple[str, str], slug: str) -> tuple[str, dict[str, Any]]:
+    """A well-formed request to the route about the product, below the sandbox's or the service's root address."""
+    route = BY_KEY[name]
+    path = route.path.replace("{id}", slug).replace("{version}", "1.0.0").replace("{media_id}", "none")
+    for parameter in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}", "{webhook_id}", "{event_id}"):
+        path = path.replace(parameter, "0" * 64)
+    options: dict[str, Any] = {"params": QUERIES.get(name)}
+    if route.body is not None:
+        about = {("POST", "/codes"): {"products": [slug]}, ("PUT", "/products/{id}"): {"slug": slug}}
+        options["json"] = {**BODIES.get(name, {}), **about.get(name, {})}
+    return path if route.at_root else f"/api/v1{path}", options
+
+
+@dataclass
+class Side:
+    """The service or a data set of its sandbox: how its owner calls it, and all that it holds."""
+
+    http: httpx.AsyncClient
+    root: str
+    headers: dict[str, str]
+    everything: Callable[[], Awaitable[dict[str, Any]]]
+
+    async def call(self, method: str, path: str, **options: Any) -> httpx.Response:
+        """A call of the owner."""
+        return await self.http.request(method, self.root + path, headers=self.headers, **options)
+
+    async def write(self, name: tuple[str, str]) -> int | str:
+        """Call the route; the status, or "page" where it is not offered."""
+        path, options = request_of(name, "sold" if name == ("DELETE", "/products/{id}") else "written-to")
+        answer = await self.call(name[0], path, **options)
+        is_page = answer.status_code == 404 and answer.json()["code"] == "route_not_found"
+        return "page" if is_page else answer.status_code
+
+    async def stock(self) -> None:
+        """Products with a published release, so that writes have something to write to."""
+        for slug in ("written-to", "sold"):
+            await self.call("POST", "/api/v1/products", json={**PRODUCT, "slug": slug})
+            release = {"version": "1.0.0", "channel": "beta", "notes_only": True}
+            made = await self.call("POST", f"/api/v1/products/{slug}/releases", json=release)
+            assert made.status_code == 201, made.text
+            await self.call("POST", f"/api/v1/products/{slug}/releases/1.0.0/publish")
+
+
+def inside_of(taken: Sandbox) -> Side:
+    """The data set of a key."""
+    return Side(taken.world.http, "/sandbox", {"X-API-Key": taken.key}, taken.everything)
+
+
+async def outside_of(world: World) -> Side:
+    """The service itself, with the owner of an organisation."""
+    scene = await staged(world)
+    return Side(world.http, "", {"Authorization": f"Bearer {scene.tokens['owner of north']}"}, lambda: all_of(world))
+
+
+async def written(acting: Side, watched: Side) -> dict[tuple[str, str], int | str]:
+    """Every write on one side, while the other is watched; what each was answered."""
+    await acting.stock()
+    await watched.call("GET", "/api/v1/products")
+    before, mine = await watched.everything(), await acting.everything()
+    answered: dict[tuple[str, str], int | str] = {}
+    effects = 0
+    for name in WRITES:
+        answered[name] = await acting.write(name)
+        assert await watched.everything() == before, name
+        now = await acting.everything()
+        effects += now != mine
+        mine = now
+    assert effects >= 12
+    return answered
+
+
+async def test_no_write_in_the_sandbox_is_seen_by_the_service(world: World, front: Front) -> None:
+    inside, outside = inside_of(await Sandbox.taken(world, front)), await outside_of(world)
+
+    answered = await written(inside, outside)
+
+    assert not {name: status for name, status in answered.items() if status != WRITES[name]}
+
+
+async def test_no_write_to_the_service_is_seen_in_the_sandbox(world: World, front: Front) -> None:
+    inside, outside = inside_of(await Sandbox.taken(world, front)), await outside_of(world)
+
+    answered = await written(outside, inside)
+
+    assert sum(status in (200, 201, 204) for status in answered.values()) > 10
+
+
+async def test_what_one_key_does_another_key_does_not_see(world: World, front: Front) -> None:
+    first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front, "agent")
+
+    answered = await written(inside_of(first), inside_of(second))
+
+    assert not {name: status for name, status in answered.items() if status != WRITES[name]}
+
+
+def test_the_tables_name_routes_as_the_contract_does() -> None:
+    assert all(key(route) == name for name, route in BY_KEY.items())

@@ -1,0 +1,109 @@
+"""A whole afternoon in the sandbox: upload, process, publish, download, with processes that work on its jobs."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.cli import worker
+from countersign.store import app as distribution
+from countersign.store.context import Store
+from countersign.store.demo import archive
+from countersign.store.sandbox.router import Front
+from tests.store.sandbox.conftest import given_original
+from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
+from tests.store.world import World
+
+PATIENCE_S = 60
+BUILD = archive("made", "1.0.0")
+
+
+@pytest.fixture
+async def front(store: Store, original_folder: Path) -> AsyncIterator[Front]:
+    """The store's application, whose sandbox has workers."""
+    await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
+    made = distribution.create(store, workers=worker.COMMAND)
+    yield made
+    await made.close()
+
+
+async def uploaded(sandbox: Sandbox) -> str:
+    """An artifact of a draft release; its id."""
+    await sandbox.call("POST", "/products", json=PRODUCT)
+    await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
+    announced = await sandbox.call(
+        "POST",
+        "/products/made/releases/1.0.0/artifacts",
+        json={"filename": "made.tar.gz", "size": len(BUILD), "platform": "linux"},
+    )
+    put = await sandbox.world.http.put(announced.json()["upload_url"], content=BUILD)
+    assert put.status_code == 201, put.text
+    artifact_id: str = announced.json()["artifact_id"]
+    assert put.headers["location"] == f"/sandbox/api/v1/artifacts/{artifact_id}"
+    return artifact_id
+
+
+async def ended(sandbox: Sandbox, kind: str, artifact_id: str) -> dict[str, Any]:
+    """The job of this type, once it has ended."""
+    payload = {"type": kind, "payload": {"artifact_id": artifact_id}}
+    asked = await sandbox.call("POST", "/jobs", json=payload, headers={"Prefer": "wait=30"})
+    assert asked.status_code in (200, 202), asked.text
+    job: dict[str, Any] = asked.json()
+    async with asyncio.timeout(PATIENCE_S):
+        while job["status"] in ("queued", "running"):
+            job = (await sandbox.call("GET", f"/jobs/{job['job_id']}")).json()
+            await asyncio.sleep(0.1)
+    return job
+
+
+async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: Sandbox) -> None:
+    before = await all_of(sandbox.world)
+    artifact_id = await uploaded(sandbox)
+
+    processed = await ended(sandbox, "build.process", artifact_id)
+    verified = await ended(sandbox, "artifact.verify", artifact_id)
+    published = await sandbox.call("POST", "/products/made/releases/1.0.0/publish")
+    manifest = await sandbox.call("GET", "/products/made/releases/1.0.0/manifest", params={"platform": "linux"})
+    got = await sandbox.call("GET", f"/artifacts/{artifact_id}")
+    seeded = await sandbox.call("GET", "/products/aurora-freight")
+
+    assert processed["status"] == "completed", processed
+    assert verified["result"]["ok"] is True
+    assert published.status_code == 200
+    assert manifest.status_code == 200
+    assert hashlib.sha256(got.content).digest() == hashlib.sha256(BUILD).digest()
+    assert seeded.status_code == 200
+    assert await all_of(sandbox.world) == before
+
+
+async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, front: Front) -> None:
+    owners = [await Sandbox.taken(world, front) for _ in range(3)]
+    artifacts = [await uploaded(each) for each in owners]
+
+    jobs = await asyncio.gather(
+        *(ended(each, "archive.extract", of) for each, of in zip(owners, artifacts, strict=True))
+    )
+
+    assert [job["status"] for job in jobs] == ["completed"] * 3
+    assert len(list((Path(world.store.settings.data) / "sandboxes").glob("lock-worker-*"))) <= 2
+
+
+async def test_blobs_of_the_demonstration_can_be_read_and_verified(sandbox: Sandbox) -> None:
+    listed = await sandbox.call("GET", "/products", params={"limit": "100"})
+    async with sandbox.front.data_sets.used(sandbox.name) as found:
+        row = await found.store.database.fetch_one("SELECT sha256, size FROM artifact ORDER BY id LIMIT 1")
+        assert row is not None
+        pieces = [piece async for piece in found.store.blobs.read(row[0], 0, row[1])]
+        await found.store.blobs.delete(row[0])
+        left = await found.store.blobs.size(row[0])
+    other = await Sandbox.taken(sandbox.world, sandbox.front)
+    await other.call("GET", "/products")
+    async with other.front.data_sets.used(other.name) as found:
+        seen = await found.store.blobs.size(row[0])
+
+    assert len(listed.json()["items"]) == 60
+    assert hashlib.sha256(b"".join(pieces)).hexdigest() == row[0]
+    assert left == seen == row[1]

@@ -1,0 +1,252 @@
+"""Data sets come and go: reset when idle, bounded in number and size, never removed under anybody who works on one."""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.store import app as distribution
+from countersign.store import lifespan
+from countersign.store.sandbox import folders, template
+from countersign.store.sandbox.router import Front
+from tests.faults.lives import Lives
+from tests.servers.countersign import served
+from tests.store.conftest import ROOT_URL
+from tests.store.sandbox.conftest import given_original
+from tests.store.sandbox.data import PRODUCT, Sandbox
+from tests.store.world import World
+
+HOUR_S = 3_600
+TEMPLATE = template.template(lifespan.MIGRATIONS)
+
+
+def data_of(world: World) -> Path:
+    """The data directory."""
+    return Path(world.store.settings.data)
+
+
+@pytest.fixture
+async def other(world: World, front: Front) -> AsyncIterator[Front]:
+    """A second worker process's application, as far as one process can be two."""
+    made = distribution.create(world.store)
+    yield made
+    await made.close()
+
+
+async def through(front: Front, taken: Sandbox, method: str, path: str, **options: object) -> httpx.Response:
+    """A call with the key through another worker."""
+    transport = httpx.ASGITransport(front, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+        headers = {"X-API-Key": taken.key}
+        return await client.request(method, f"/sandbox/api/v1{path}", headers=headers, **options)
+
+
+async def sent(front: Front, path: str, content: bytes) -> httpx.Response:
+    """A file sent to its upload address through another worker."""
+    transport = httpx.ASGITransport(front, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+        return await client.put(path, content=content)
+
+
+async def test_workers_of_a_server_share_a_data_set(sandbox: Sandbox, other: Front) -> None:
+    await sandbox.call("POST", "/products", json=PRODUCT)
+
+    assert (await through(other, sandbox, "GET", "/products/made")).status_code == 200
+    await through(other, sandbox, "POST", "/products", json={**PRODUCT, "slug": "second"})
+    assert (await sandbox.call("GET", "/products/second")).status_code == 200
+
+
+async def test_a_data_set_is_reset_after_an_idle_hour(sandbox: Sandbox, world: World) -> None:
+    await sandbox.call("POST", "/products", json=PRODUCT)
+    await sandbox.front.data_sets.close_unused(0)
+    with clock.fixed(clock.later(clock.now(), seconds=HOUR_S - 60)):
+        assert folders.sweep(data_of(world), HOUR_S) == 0
+        assert (await sandbox.call("GET", "/products/made")).status_code == 200
+        await sandbox.front.data_sets.close_unused(0)
+        with clock.fixed(clock.later(clock.now(), seconds=HOUR_S + 1)):
+            after = await sandbox.call("GET", "/products/made")
+            seeded = await sandbox.call("GET", "/products/aurora-freight")
+
+    assert [after.status_code, seeded.status_code] == [404, 200]
+
+
+async def test_tending_removes_what_is_idle(sandbox: Sandbox, world: World) -> None:
+    await sandbox.call("POST", "/products", json=PRODUCT)
+    await sandbox.front.data_sets.close_unused(0)
+
+    with clock.fixed(clock.later(clock.now(), seconds=HOUR_S + 1)):
+        await distribution.tend(world.store)
+
+    assert not sandbox.folder.exists()
+    assert not [path for path in sandbox.folder.parent.iterdir() if path.name.startswith("gone-")]
+
+
+async def test_a_data_set_that_is_open_anywhere_is_never_removed(sandbox: Sandbox, other: Front, world: World) -> None:
+    await sandbox.call("POST", "/products", json=PRODUCT)
+    await through(other, sandbox, "GET", "/products")
+    await sandbox.front.data_sets.close_unused(0)
+
+    with clock.fixed(clock.later(clock.now(), seconds=2 * HOUR_S)):
+        assert folders.sweep(data_of(world), HOUR_S) == 0
+    await other.data_sets.close_unused(0)
+    with clock.fixed(clock.later(clock.now(), seconds=2 * HOUR_S)):
+        assert folders.sweep(data_of(world), HOUR_S) == 1
+
+
+async def test_whoever_waited_for_a_removed_folder_begins_anew(sandbox: Sandbox, world: World) -> None:
+    await sandbox.call("GET", "/products")
+    await sandbox.front.data_sets.close_unused(0)
+    held = folders.held(data_of(world), sandbox.name, HOUR_S)
+    assert held is not None
+    os.rename(sandbox.folder, sandbox.folder.with_name("gone-x"))
+
+    assert folders.held(data_of(world), sandbox.name, HOUR_S) is None
+    held.close()
+    assert (await sandbox.call("GET", "/products")).status_code == 200
+
+
+async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_worst(
+    sandbox: Sandbox, other: Front, world: World
+) -> None:
+    stopping = threading.Event()
+
+    def sweep() -> int:
+        removed = 0
+        while not stopping.is_set():
+            removed += folders.sweep(data_of(world), 0)
+        return removed
+
+    sweeping = asyncio.create_task(asyncio.to_thread(sweep))
+    try:
+        for number in range(30):
+            for front in (sandbox.front, other):
+                made = await through(front, sandbox, "POST", "/products", json={**PRODUCT, "slug": f"s{number}"})
+                assert made.status_code in (201, 409), made.text
+                seen = await through(front, sandbox, "GET", f"/products/s{number}")
+                assert seen.status_code == 200
+            await sandbox.front.data_sets.close_unused(0)
+            await other.data_sets.close_unused(0)
+    finally:
+        stopping.set()
+
+    assert await sweeping > 0
+
+
+async def test_beyond_the_bound_a_newcomer_waits_until_one_is_idle(
+    world: World, front: Front, original_folder: Path
+) -> None:
+    few = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=2)))
+    first, second, third = [await Sandbox.taken(world, few) for _ in range(3)]
+    await through(few, first, "POST", "/products", json=PRODUCT)
+    await through(few, second, "GET", "/products")
+
+    refused = await through(few, third, "GET", "/products")
+    known = await through(few, first, "GET", "/products/made")
+    await few.data_sets.close_unused(0)
+    with clock.fixed(clock.later(clock.now(), seconds=folders.SPARED_S + 1)):
+        await through(few, second, "GET", "/products")
+        admitted = await through(few, third, "GET", "/products")
+        await few.close()
+
+    assert (refused.status_code, refused.json()["code"]) == (503, "sandboxes_full")
+    assert int(refused.headers["retry-after"]) > 0
+    assert known.status_code == 200
+    assert admitted.status_code == 200
+    assert not first.folder.exists()
+    assert second.folder.exists()
+
+
+async def test_a_sandbox_that_is_switched_off_says_so(world: World, front: Front) -> None:
+    off = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=0)))
+    taken = await Sandbox.taken(world, off)
+
+    assert (await through(off, taken, "GET", "/products")).status_code == 503
+    assert (await through(off, taken, "GET", "/health")).status_code == 503
+    await off.close()
+
+
+async def test_a_start_removes_what_a_killed_server_left(sandbox: Sandbox, world: World) -> None:
+    await sandbox.call("POST", "/products", json=PRODUCT)
+    await sandbox.front.data_sets.close_unused(0)
+    parent = sandbox.folder.parent
+    (parent / "new-half").mkdir()
+    (parent / "gone-half" / "blobs").mkdir(parents=True)
+
+    async with distribution.tended(world.store):
+        left = sorted(path.name for path in parent.iterdir())
+
+    assert left == ["lock", f"template-{TEMPLATE.name}"]
+    assert (await sandbox.call("GET", "/products/aurora-freight")).status_code == 200
+
+
+async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: Front) -> None:
+    small = replace(world.store.settings, sandbox_mib=8)
+    bounded = distribution.create(replace(world.store, settings=small))
+    taken = await Sandbox.taken(world, bounded)
+    await through(bounded, taken, "POST", "/products", json=PRODUCT)
+    await through(bounded, taken, "POST", "/products/made/releases", json={"version": "1.0.0", "channel": "beta"})
+    answers = []
+    for number in range(8):
+        content = number.to_bytes(1) * (1 << 20)
+        body = {"filename": f"{number}.bin", "size": len(content)}
+        said = await through(bounded, taken, "POST", "/products/made/releases/1.0.0/artifacts", json=body)
+        path = said.json()["upload_url"].removeprefix(ROOT_URL)
+        answers.append(await sent(bounded, path, content))
+    rows = [
+        await through(
+            bounded, taken, "POST", "/products", json={**PRODUCT, "slug": f"s{n}", "description": "x" * 20_000}
+        )
+        for n in range(200)
+    ]
+    size = sum(path.stat().st_size for path in taken.folder.rglob("*") if path.is_file() and "wal" not in path.name)
+    read = await through(bounded, taken, "GET", "/products/made")
+    await bounded.close()
+
+    assert {answer.status_code for answer in answers} == {201, 507}
+    assert {answer.status_code for answer in rows} == {201, 507}
+    assert size < 10 << 20
+    assert read.status_code == 200
+
+
+def test_a_killed_server_hurts_nobody_and_its_successor_begins_clean(tmp_path: Path, original_folder: Path) -> None:
+    lives = Lives(tmp_path / "data")
+    given_original(lives.data, original_folder)
+    lives.start()
+    try:
+        headers = {"X-API-Key": httpx.get(f"{lives.root_url}/api/keys?tier=sandbox").json()["api_key"]}
+        before = httpx.post(f"{lives.root_url}/sandbox/api/v1/products", headers=headers, json=PRODUCT)
+        lives.kill()
+        lives.start()
+        gone = httpx.get(f"{lives.root_url}/sandbox/api/v1/products/made", headers=headers)
+        again = httpx.post(f"{lives.root_url}/sandbox/api/v1/products", headers=headers, json=PRODUCT)
+    finally:
+        lives.kill()
+
+    assert [before.status_code, gone.status_code, again.status_code] == [201, 404, 201]
+
+
+async def test_the_processes_of_a_server_make_one_data_set_of_one_key(tmp_path: Path, original_folder: Path) -> None:
+    data = tmp_path / "data"
+    given_original(data, original_folder)
+    with served(data, "--workers", "2") as running:
+        headers = {"X-API-Key": httpx.get(f"{running.url}/api/keys?tier=sandbox").json()["api_key"]}
+        address = f"{running.url}/sandbox/api/v1/products"
+
+        async def made(number: int) -> int:
+            # A connection each, so that both processes get some.
+            async with httpx.AsyncClient(headers=headers, timeout=30) as client:
+                return (await client.post(address, json={**PRODUCT, "slug": f"s{number}"})).status_code
+
+        statuses = await asyncio.gather(*(made(number) for number in range(24)))
+        seen = {httpx.get(f"{address}/s{number}", headers=headers).status_code for number in range(24)}
+        active = httpx.get(f"{running.url}/sandbox/api/v1/telemetry").json()["active_agents"]
+
+    assert set(statuses) == {201}
+    assert seen == {200}
+    assert active == 1

@@ -1,0 +1,161 @@
+"""The sandbox answers as the service does: the same random calls to both, compared in status, code and members."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import httpx
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.http.routing import Route
+from countersign.store import demo
+from countersign.store.app import ROUTES
+from countersign.store.context import Store
+from countersign.store.sandbox import data_sets
+from countersign.store.sandbox.router import Front
+from tests.contract.scenes import BODIES, QUERIES, key
+from tests.contract.test_bad_input import wrong_values
+from tests.figures import Figures
+from tests.store.sandbox.data import Sandbox
+from tests.store.world import World
+
+CALLS, CALLS_FULL = 200, 1_000
+# What the sandbox tells of itself, and what tells of the machine.
+ELSEWHERE = {"/health", "/info", "/sandbox", "/sandbox/api/v1/health", "/sandbox/api/v1/telemetry", "/api/keys"}
+COMPARED: tuple[Route[Store], ...] = tuple(
+    route for route in ROUTES if not route.at_root and route.path not in ELSEWHERE and "events" not in route.path
+)
+PRODUCTS = ("made-0", "made-1", "aurora-freight", "none", "%2e%2e", "A B", "019b9ae7-2c00-77a2-93fb-4e0b9774d282")
+VERSIONS = ("1.0.0", "0.0.0", "9.9.9", "not a version", "..")
+CALLERS = ("owner",) * 9 + ("forged",)
+ODD = ("", "0", "-1", "101", "x", "é", "%00", "1" * 300, "stable", "game", "{}")
+
+
+class Asked(msgspec.Struct):
+    """One call, to be made on both sides."""
+
+    method: str
+    path: str
+    caller: str
+    options: dict[str, Any]
+
+
+def asked(chance: random.Random) -> Asked:
+    """A random call: mostly well-formed, else with something wrong in its path, parameters, body or headers."""
+    route = chance.choice(COMPARED)
+    path = route.path.replace("{id}", chance.choice(PRODUCTS)).replace("{version}", chance.choice(VERSIONS))
+    path = path.replace("{channel}", chance.choice(("stable", "beta", "gamma")))
+    for name in ("{sha256}", "{artifact_id}", "{token}", "{batch_id}", "{job_id}", "{media_id}"):
+        path = path.replace(name, chance.choice(("0" * 64, "none", "00000000-0000-4000-8000-000000000000")))
+    params: dict[str, str] = dict(QUERIES.get(key(route), {}))
+    if chance.random() < 0.4 and route.query.__struct_fields__:
+        params[chance.choice(route.query.__struct_fields__)] = chance.choice(ODD)
+    if chance.random() < 0.1:
+        params["no_such_parameter"] = "1"
+    options: dict[str, Any] = {"params": params, "headers": {}}
+    if route.body is not None:
+        options["json"] = body_of(route, chance)
+    if chance.random() < 0.1:
+        options["headers"]["Idempotency-Key"] = chance.choice(("no uuid", "6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11"))
+    if chance.random() < 0.05:
+        options["headers"]["Accept"] = "image/png"
+    if chance.random() < 0.05:
+        options["headers"]["If-Match"] = '"none"'
+    return Asked(route.method, path, chance.choice(CALLERS), options)
+
+
+def body_of(route: Route[Store], chance: random.Random) -> Any:
+    """A body of the route, one of three with something wrong."""
+    body = dict(BODIES.get(key(route), {}))
+    if "slug" in body:
+        body["slug"] = f"made-{chance.randrange(4)}"
+    if "products" in body:
+        body["products"] = ["made-0"]
+    if "version" in body:
+        body["version"] = chance.choice(("1.0.0", "1.1.0", "no version at all"))
+    if chance.random() < 0.7 or route.body is None:
+        return body
+    _, shapes = msgspec.json.schema_components([route.body])
+    members = shapes[route.body.__name__].get("properties", {})
+    if not members or chance.random() < 0.2:
+        return chance.choice(([], "text", {**body, "no_such_member": 1}))
+    name = chance.choice(sorted(members))
+    return {**body, name: chance.choice(list(wrong_values(members[name])))}
+
+
+def told(answer: httpx.Response) -> Any:
+    """What is to be the same on both sides: the status, and what the body says but for names made by chance."""
+    kind = answer.headers.get("content-type", "").partition(";")[0]
+    if kind not in ("application/json", "application/problem+json"):
+        return answer.status_code, kind
+    body = answer.json()
+    if not isinstance(body, dict) or answer.is_success:
+        return answer.status_code, kind, sorted(body) if isinstance(body, dict) else len(body)
+    instance = str(body.pop("instance", "")).replace("/sandbox", "")
+    # Where the two differ on purpose: whoever has no credential is told another way in.
+    if body.get("code") == "invalid_token":
+        body.pop("resolution")
+    return answer.status_code, kind, instance, body, sorted(name for name in answer.headers if name != APART)
+
+
+APART = "content-security-policy"
+
+
+async def owner_outside(world: World) -> str:
+    """A token of somebody who is outside what the key's owner is inside."""
+    await world.org(data_sets.ORGANISATION[0])
+    return await world.person(data_sets.EMAIL, sandbox="owner")
+
+
+async def test_random_calls_are_answered_alike_inside_and_outside(
+    world: World, front: Front, is_full: bool, figures: Figures
+) -> None:
+    await clear(world)
+    assert await demo.seed(world.store)
+    token = await owner_outside(world)
+    sandbox = await Sandbox.taken(world, front)
+    chance = random.Random(8)
+    outside = {"owner": {"X-API-Key": token}, "forged": {"Authorization": "Bearer eyJ.e30."}}
+    inside = {
+        "owner": {"X-API-Key": sandbox.key},
+        "forged": {"X-API-Key": sandbox.key, "Authorization": "Bearer eyJ.e30."},
+    }
+    statuses: Counter[int] = Counter()
+    now = clock.now()
+
+    for number in range(CALLS_FULL if is_full else CALLS):
+        call = asked(chance)
+        headers = call.options.pop("headers")
+        with clock.fixed(clock.later(now, seconds=number)):
+            real = await world.http.request(
+                call.method, f"/api/v1{call.path}", headers={**headers, **outside[call.caller]}, **call.options
+            )
+            tried = await world.http.request(
+                call.method, f"/sandbox/api/v1{call.path}", headers={**headers, **inside[call.caller]}, **call.options
+            )
+        assert told(tried) == told(real), (number, call, tried.text, real.text)
+        statuses[real.status_code] += 1
+
+    assert not [status for status in statuses if status >= 500]
+    assert sum(number for status, number in statuses.items() if status < 300) > 20
+    assert len(statuses) >= 6
+    figures |= {"calls": sum(statuses.values()), "statuses": dict(sorted(statuses.items()))}
+
+
+async def clear(world: World) -> None:
+    """Take the world's organisations away: the demonstration is made where there are none."""
+    async with world.store.database.transaction() as transaction:
+        await transaction.run("DELETE FROM organisation")
+
+
+async def test_calls_without_a_key_are_answered_alike(world: World) -> None:
+    await clear(world)
+    assert await demo.seed(world.store)
+    chance = random.Random(9)
+
+    for number in range(CALLS // 4):
+        call = asked(chance)
+        real = await world.http.request(call.method, f"/api/v1{call.path}", **call.options)
+        tried = await world.http.request(call.method, f"/sandbox/api/v1{call.path}", **call.options)
+        assert told(tried) == told(real), (number, call, tried.text, real.text)

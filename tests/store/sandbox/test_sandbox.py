@@ -1,0 +1,315 @@
+"""The sandbox: the whole API on a throw-away data set of the caller's own."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.store import app as distribution
+from countersign.store.sandbox import folders
+from countersign.store.sandbox.router import Front
+from tests.store.sandbox.data import PRODUCT, Sandbox, files
+from tests.store.world import World
+
+OWN = ("/sandbox", "/api/v1/sandbox")
+TOLD = {"sandbox": True, "status": "ok", "environment": "sandbox", "free_tier": True, "self_serve_keys": True}
+
+
+@pytest.mark.parametrize("place", OWN)
+async def test_the_sandbox_tells_what_it_is_at_both_places(world: World, place: str) -> None:
+    answer = await world.http.get(place)
+
+    assert (answer.status_code, answer.json()) == (200, TOLD)
+    assert (await world.http.get(f"{place}?format=text")).headers["content-type"] == "text/plain; charset=utf-8"
+    assert (await world.http.get(f"{place}?format=yaml")).headers["content-type"] == "application/yaml"
+    assert "<dt>environment</dt>" in (await world.http.get(f"{place}?format=html")).text
+    assert "True" not in (await world.http.get(f"{place}?format=html")).text
+    assert (await world.http.get(f"{place}?format=other")).json() == TOLD
+    for path, wanted in (("/health", {"environment": "sandbox"}), ("/telemetry", {"active_agents": 0})):
+        assert (await world.http.get(f"{place}/api/v1{path}")).json() == {"status": "ok", **wanted}
+
+
+@pytest.mark.parametrize("tier", ["community", "sandbox", "agent"])
+async def test_any_key_may_ask_what_the_sandbox_is(world: World, front: Front, tier: str) -> None:
+    taken = await Sandbox.taken(world, front, tier)
+
+    for place in OWN:
+        for path in ("", "/api/v1/health", "/api/v1/telemetry"):
+            answer = await world.http.get(f"{place}{path}", headers={"X-API-Key": taken.key})
+            assert answer.status_code == 200, answer.text
+
+
+async def test_active_agents_are_the_callers_of_the_last_quarter_of_an_hour(world: World, front: Front) -> None:
+    async def active() -> int:
+        return (await world.http.get("/sandbox/api/v1/telemetry")).json()["active_agents"]
+
+    first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front, "agent")
+    for _ in range(3):
+        await first.call("GET", "/products")
+    await second.call("GET", "/products")
+    await world.http.get("/sandbox/api/v1/products")
+
+    assert await active() == 3
+    with clock.fixed(clock.later(clock.now(), seconds=901)):
+        assert await active() == 0
+
+
+@pytest.mark.parametrize("tier", ["sandbox", "agent"])
+async def test_a_key_is_the_owner_of_an_organisation_among_the_demonstration(
+    world: World, front: Front, tier: str
+) -> None:
+    taken = await Sandbox.taken(world, front, tier)
+
+    made = await taken.call("POST", "/products", json=PRODUCT)
+    me = await taken.call("GET", "/auth/me", headers={})
+
+    assert made.status_code == 201, made.text
+    assert made.json()["org"] == "sandbox"
+    assert me.json()["email"] == "owner@sandbox.example"
+    assert len(me.json()["scope"].split()) == 6
+    assert {"aurora-freight", "made"} <= await taken.slugs()
+    bearer = {"Authorization": f"Bearer {taken.key}"}
+    assert (await world.http.get("/sandbox/api/v1/products/made", headers=bearer)).status_code == 200
+
+
+async def test_without_a_key_a_write_is_told_where_to_get_one(world: World) -> None:
+    read = await world.http.get("/sandbox/api/v1/products")
+    refused = await world.http.post("/sandbox/api/v1/products", json=PRODUCT)
+
+    assert len(read.json()["items"]) == 20
+    assert (refused.status_code, refused.json()["code"]) == (401, "invalid_token")
+    assert "http://127.0.0.1:8480/api/keys?tier=sandbox" in refused.json()["resolution"]
+
+
+async def test_links_lead_into_the_sandbox_and_problems_to_the_service(sandbox: Sandbox) -> None:
+    made = await sandbox.call("POST", "/products", json=PRODUCT)
+    missing = await sandbox.call("GET", "/products/none?x=1")
+    listed = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
+    for number in range(2):
+        body = {"version": f"1.0.{number}", "channel": "beta", "notes_only": True}
+        await sandbox.call("POST", "/products/made/releases", json=body)
+        await sandbox.call("POST", f"/products/made/releases/1.0.{number}/publish")
+    listed = await sandbox.call("GET", "/products/made/releases", params={"limit": "1"})
+    image = await sandbox.call(
+        "POST", "/products/made/media", json={"kind": "icon", "filename": "i.png", "size": 3, "alt": "x"}
+    )
+    unknown = await sandbox.world.http.get("/sandbox/api/v1/nowhere")
+    bodies = ({**PRODUCT, "slug": "another"}, {})
+    operations = [{"method": "POST", "path": "/api/v1/products", "body": body} for body in bodies]
+    batch = await sandbox.call("POST", "/batch", json={"operations": operations, "mode": "atomic"})
+
+    assert made.headers["location"] == "http://127.0.0.1:8480/sandbox/api/v1/products/made"
+    assert missing.json()["type"].startswith("http://127.0.0.1:8480/problems/")
+    assert missing.json()["instance"] == "http://127.0.0.1:8480/sandbox/api/v1/products/none?x=1"
+    assert listed.headers["link"].startswith("<http://127.0.0.1:8480/sandbox/api/v1/products/")
+    assert "/api/v1/media/uploads/" in image.json()["upload_url"].removeprefix("http://127.0.0.1:8480/sandbox/")
+    assert unknown.json()["code"] == "route_not_found"
+    types = [each["body"]["type"] for each in batch.json()["results"]]
+    assert types == [f"http://127.0.0.1:8480/problems/{each}" for each in ("batch-rolled-back", "invalid-request")]
+
+
+async def test_the_sandbox_describes_itself_with_its_own_addresses(sandbox: Sandbox) -> None:
+    http = sandbox.world.http
+    described = await http.get("/sandbox/openapi.json")
+    refused = await sandbox.world.http.get("/sandbox/api/v1/library")
+    metadata = refused.headers["www-authenticate"].partition('resource_metadata="')[2].partition('"')[0]
+
+    assert described.json()["servers"] == [{"url": "http://127.0.0.1:8480/sandbox"}]
+    assert metadata == "http://127.0.0.1:8480/sandbox/.well-known/oauth-protected-resource"
+    assert (await http.get(metadata)).json()["resource"].startswith("http://127.0.0.1:8480/sandbox")
+
+
+async def test_two_keys_and_an_address_see_nothing_of_each_other(world: World, front: Front) -> None:
+    first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front, "agent")
+
+    await first.call("POST", "/products", json={**PRODUCT, "slug": "of-first", "status": "public"})
+    await second.call("POST", "/products", json={**PRODUCT, "slug": "of-second", "status": "public"})
+
+    assert "of-first" in await first.slugs()
+    assert "of-second" in await second.slugs()
+    assert "of-first" not in await second.slugs()
+    assert "of-second" not in await first.slugs()
+    for slug in ("of-first", "of-second"):
+        assert (await world.http.get(f"/sandbox/api/v1/products/{slug}")).status_code == 404
+        assert (await world.http.get(f"/api/v1/products/{slug}")).status_code == 404
+
+
+async def test_addresses_without_a_key_have_a_data_set_each(world: World, front: Front) -> None:
+    import httpx
+
+    async def register(address: str) -> httpx.Response:
+        transport = httpx.ASGITransport(front, client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8480") as client:
+            return await client.get("/sandbox/api/v1/products", params={"limit": "1"})
+
+    answers = [await register(address) for address in ("10.0.0.1", "10.0.0.2", "10.0.0.1")]
+
+    assert {answer.status_code for answer in answers} == {200}
+    made = [each.name for each in folders_of(world) if each.name.startswith("a")]
+    assert len(made) == 2
+
+
+def folders_of(world: World) -> list[Path]:
+    """The data sets on disk."""
+    parent = Path(world.store.settings.data) / folders.FOLDER
+    return [each for each in parent.iterdir() if each.name[0] in "ak"]
+
+
+async def test_a_token_issued_inside_works_inside_alone(sandbox: Sandbox) -> None:
+    http = sandbox.world.http
+    client = (await sandbox.call("POST", "/org/clients", json={"name": "ci", "scopes": ["write:products"]})).json()
+    form = {
+        "grant_type": "client_credentials",
+        "client_id": client["client_id"],
+        "client_secret": client["client_secret"],
+    }
+    token = (await sandbox.call("POST", "/auth/token", data=form)).json()["access_token"]
+    bearer = {"Authorization": f"Bearer {token}"}
+
+    made = await sandbox.call("POST", "/products", headers=bearer, json=PRODUCT)
+    too_much = await sandbox.call("GET", "/library", headers=bearer)
+    alone = await http.get("/sandbox/api/v1/products", headers=bearer)
+    outside = await http.get("/api/v1/products", headers=bearer)
+
+    assert made.status_code == 201
+    assert too_much.status_code == 403
+    assert [alone.status_code, outside.status_code] == [401, 401]
+
+
+async def test_a_token_of_an_anonymous_data_set_works_without_a_key(world: World) -> None:
+    form = {"grant_type": "client_credentials"}
+    basic = ("demo-publisher", "demo-publisher-secret")
+    token = (await world.http.post("/sandbox/api/v1/auth/token", data=form, auth=basic)).json()["access_token"]
+
+    made = await world.http.post("/sandbox/api/v1/products", headers={"Authorization": f"Bearer {token}"}, json=PRODUCT)
+
+    assert made.status_code == 201, made.text
+
+
+async def test_what_holds_outside_does_not_hold_inside(world: World, front: Front) -> None:
+    token = await world.person("owner@north.example", north="owner")
+    community = await Sandbox.taken(world, front, "community")
+
+    person = await world.http.get("/sandbox/api/v1/products", headers={"Authorization": f"Bearer {token}"})
+    key = await community.call("GET", "/products")
+
+    assert (person.status_code, person.json()["code"]) == (401, "invalid_token")
+    assert (key.status_code, key.json()["code"]) == (403, "insufficient_scope")
+    assert "tier=sandbox" in key.json()["resolution"]
+    assert not community.folder.exists()
+
+
+async def test_a_key_issued_inside_opens_nothing_outside(sandbox: Sandbox) -> None:
+    inside = (await sandbox.call("GET", "/api/keys", params={"tier": "agent"})).json()["api_key"]
+    headers = {"X-API-Key": inside}
+
+    for path in ("/api/v1/products", "/sandbox/api/v1/products", "/sandbox"):
+        assert (await sandbox.world.http.get(path, headers=headers)).status_code == 401, path
+
+
+async def test_letters_written_inside_leave_nowhere(sandbox: Sandbox) -> None:
+    await sandbox.call("POST", "/org/members", json={"email": "somebody@example.com", "role": "viewer"})
+    registered = await sandbox.call(
+        "POST", "/auth/register", json={"method": "service_auth", "email": "somebody@example.com"}
+    )
+    async with sandbox.front.data_sets.used(sandbox.name) as found:
+        await found.store.mail.drain()
+
+    assert registered.status_code < 300, registered.text
+    assert not [name for name in files(Path(sandbox.world.store.settings.data)) if name.endswith(".eml")]
+
+
+async def test_many_at_once_open_each_data_set_once(world: World, front: Front) -> None:
+    owners = [await Sandbox.taken(world, front) for _ in range(6)]
+
+    answers = await asyncio.gather(
+        *(each.call("POST", "/products", json={**PRODUCT, "slug": f"s{n}"}) for n in range(10) for each in owners)
+    )
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert len(folders_of(world)) == 6
+    for each in owners:
+        mine = await each.call("GET", "/products", params={"org": "sandbox"})
+        assert mine.status_code == 200
+        assert {f"s{n}" for n in range(10)} <= await each.slugs()
+
+
+async def test_more_than_a_process_keeps_open_are_served_all_the_same(world: World, front: Front) -> None:
+    owners = [await Sandbox.taken(world, front) for _ in range(20)]
+    for number, each in enumerate(owners):
+        assert (await each.call("POST", "/products", json={**PRODUCT, "slug": f"s{number}"})).status_code == 201
+
+    seen = [f"s{number}" in await each.slugs() for number, each in enumerate(owners)]
+
+    assert all(seen)
+
+
+async def test_an_idempotent_call_is_replayed_inside(sandbox: Sandbox) -> None:
+    headers = {"Idempotency-Key": "6f1b3f0e-2c55-4d7a-9c70-6b0d8c2f5a11"}
+
+    answers = [await sandbox.call("POST", "/products", headers=headers, json=PRODUCT) for _ in range(2)]
+
+    assert answers[0].content == answers[1].content
+    assert answers[1].headers["idempotency-replayed"] == "true"
+    assert json.loads(answers[0].content)["slug"] == "made"
+
+
+async def announced(sandbox: Sandbox, size: int) -> str:
+    """The upload address of an artifact of a draft release."""
+    await sandbox.call("POST", "/products", json=PRODUCT)
+    await sandbox.call("POST", "/products/made/releases", json={"version": "1.0.0", "channel": "stable"})
+    wanted = {"filename": "made.zip", "size": size, "platform": "linux"}
+    answer = await sandbox.call("POST", "/products/made/releases/1.0.0/artifacts", json=wanted)
+    address: str = answer.json()["upload_url"]
+    return address
+
+
+@pytest.mark.parametrize("has_key", [False, True], ids=["address-alone", "with-key"])
+async def test_an_upload_address_works_with_and_without_the_key(sandbox: Sandbox, has_key: bool) -> None:
+    address = await announced(sandbox, 6)
+    headers = {"X-API-Key": sandbox.key} if has_key else {}
+
+    first = await sandbox.world.http.put(address, content=b"abc", headers={**headers, "Content-Range": "bytes 0-2/6"})
+    shown = await sandbox.world.http.get(address, headers=headers)
+    second = await sandbox.world.http.put(address, content=b"def", headers={**headers, "Content-Range": "bytes 3-5/6"})
+
+    assert (first.status_code, second.status_code) == (204, 201), second.text
+    assert shown.json() == {"received": [[0, 2]], "size": 6}
+    artifact = await sandbox.call("GET", second.headers["location"].removeprefix("/sandbox/api/v1"))
+    assert artifact.status_code == 200, artifact.text
+
+
+async def test_another_workers_upload_address_reaches_the_data_set(sandbox: Sandbox, world: World) -> None:
+    address = await announced(sandbox, 3)
+    other = distribution.create(world.store)
+    transport = httpx.ASGITransport(other, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport) as client:
+        sent = await client.put(address, content=b"abc")
+    await other.close()
+
+    assert sent.status_code == 201, sent.text
+
+
+@pytest.mark.parametrize("path", ["/products", "/auth/me", "/artifacts/uploads", "/media/none", "/jobs"])
+async def test_an_upload_address_opens_nothing_but_uploads(sandbox: Sandbox, path: str) -> None:
+    address = await announced(sandbox, 3)
+    root = address.partition("/api/v1/")[0]
+
+    for headers in ({}, {"X-API-Key": sandbox.key}):
+        answer = await sandbox.world.http.get(f"{root}/api/v1{path}", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (404, "route_not_found")
+
+
+async def test_an_altered_upload_address_reaches_no_data_set(sandbox: Sandbox, world: World, front: Front) -> None:
+    address = await announced(sandbox, 3)
+    root, _, rest = address.removeprefix("http://127.0.0.1:8480/sandbox/").partition("/")
+    name, _, signature = root.partition(".")
+    other = await Sandbox.taken(world, front)
+    for altered in (f"{other.name}.{signature}", f"{name}.{'0' * 32}", f"{name}.", name, f"{name}.{signature[:-2]}"):
+        sent = await world.http.put(f"/sandbox/{altered}/{rest}", content=b"abc")
+        assert sent.status_code == 404, altered
+
+    assert not other.folder.exists()

@@ -1,0 +1,69 @@
+"""The tools of the sandbox: those of the store, on the data set of the key."""
+
+from typing import Any
+
+from countersign.store.sandbox.router import Front
+from tests.records.mcp.desk import initialize, request, tool
+from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
+from tests.store.world import World
+
+PLACE = "/sandbox/mcp"
+
+
+async def spoken(sandbox: Sandbox, message: dict[str, Any], place: str = PLACE) -> dict[str, Any]:
+    """The result of a message that is sent with the key."""
+    headers = {"X-API-Key": sandbox.key, "MCP-Protocol-Version": "2025-11-25"}
+    answer = await sandbox.world.http.post(place, json=message, headers=headers)
+    assert answer.status_code == 200, answer.text
+    result: dict[str, Any] = answer.json()["result"]
+    return result
+
+
+async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: World, front: Front) -> None:
+    first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front)
+    before = await all_of(world)
+
+    made = await spoken(first, tool("run_batch", operations=[{"method": "POST", "path": "/products", "body": PRODUCT}]))
+
+    assert made["structuredContent"]["results"][0]["status"] == 201
+    assert (await spoken(first, tool("get_product", id="made")))["structuredContent"]["org"] == "sandbox"
+    assert (await spoken(second, tool("get_product", id="made")))["isError"] is True
+    assert (await world.call("GET", "/products/made")).status_code == 404
+    assert await all_of(world) == before
+
+
+async def test_the_owner_is_listed_every_tool_but_those_about_the_sandbox(sandbox: Sandbox) -> None:
+    outside = {each["name"] for each in (await spoken_outside(sandbox, request("tools/list")))["tools"]}
+    inside = {each["name"] for each in (await spoken(sandbox, request("tools/list")))["tools"]}
+
+    assert {"create_job", "redeem_code", "get_library"} <= inside
+    assert {name for name in outside | inside if "sandbox" in name} == outside - inside
+    unknown = await sandbox.world.http.post(PLACE, json=tool("get_sandbox"), headers={"X-API-Key": sandbox.key})
+    assert unknown.json()["error"]["message"] == "Unknown tool: get_sandbox"
+
+
+async def spoken_outside(sandbox: Sandbox, message: dict[str, Any]) -> dict[str, Any]:
+    """The result of a message to the store's own tools, which take no key of the sandbox."""
+    result: dict[str, Any] = (await sandbox.world.http.post("/mcp", json=message)).json()["result"]
+    return result
+
+
+async def test_the_handshake_says_that_nothing_is_real_and_where_keys_are(sandbox: Sandbox) -> None:
+    inside = (await spoken(sandbox, initialize("2025-11-25")))["instructions"]
+    outside = (await spoken_outside(sandbox, initialize("2025-11-25")))["instructions"]
+
+    assert "nothing is real" in inside
+    assert "http://127.0.0.1:8480/api/keys?tier=sandbox" in inside
+    assert "sandbox" not in outside.lower()
+
+
+async def test_without_a_key_a_tool_that_needs_one_is_challenged_with_the_way_to_a_key(sandbox: Sandbox) -> None:
+    http = sandbox.world.http
+    read = await http.post(PLACE, json=tool("list_products", limit=1))
+    refused = await http.post(PLACE, json=tool("get_library"))
+
+    assert read.json()["result"]["isError"] is False
+    assert refused.status_code == 401
+    assert "/api/keys?tier=sandbox" in refused.json()["resolution"]
+    metadata = refused.headers["www-authenticate"].partition('resource_metadata="')[2].partition('"')[0]
+    assert (await http.get(metadata)).json()["resource"] == "http://127.0.0.1:8480/sandbox/mcp"

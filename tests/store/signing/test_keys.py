@@ -1,0 +1,64 @@
+"""An organisation's key is made once, and followed by keys that it names."""
+
+import asyncio
+
+from countersign.store import signing_keys
+from countersign.store.context import Store
+from countersign.updates import trust
+from tests.store.world import World
+
+
+async def test_all_who_ask_at_once_get_the_same_first_key(store: Store, world: World) -> None:
+    org = await world.org("east")
+
+    found = await asyncio.gather(*(signing_keys.current(store, org) for _ in range(8)))
+
+    assert len({key.public.keyid for key in found}) == 1
+
+
+async def test_a_private_key_never_lies_open_in_the_database(store: Store, world: World) -> None:
+    org = await world.org("east")
+
+    key = await signing_keys.current(store, org)
+
+    rows = await store.database.fetch("SELECT sealed FROM signing_key WHERE org_id = $1", org)
+    assert key.private not in bytes(rows[0][0])
+
+
+async def test_a_rotation_is_named_by_the_key_before_it(world: World) -> None:
+    token = await world.person("olga@north.example", north="owner")
+
+    first = (await world.call("POST", "/org/signing-keys", token)).json()
+    second = (await world.call("POST", "/org/signing-keys", token)).json()
+
+    listed = (await world.call("GET", "/org/signing-keys", token)).json()
+    assert listed == [first, second]
+    row = await world.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
+    assert row is not None
+    chain, rotations = await signing_keys.chain(world.store.database, row[0])
+    assert trust.follow("north", chain[0], chain[0], rotations) == chain[1]
+    assert (await signing_keys.current(world.store, row[0])).public == chain[1]
+
+
+async def test_of_two_rotations_at_once_none_is_lost_and_the_chain_stays_whole(world: World) -> None:
+    token = await world.person("olga@north.example", north="owner")
+    await world.call("POST", "/org/signing-keys", token)
+
+    answers = await asyncio.gather(*(world.call("POST", "/org/signing-keys", token) for _ in range(5)))
+
+    made = [answer.json() for answer in answers if answer.status_code == 201]
+    assert all(answer.status_code in (201, 409) for answer in answers)
+    assert all(answer.json()["code"] == "key_just_rotated" for answer in answers if answer.status_code == 409)
+    row = await world.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
+    assert row is not None
+    chain, rotations = await signing_keys.chain(world.store.database, row[0])
+    assert len(chain) == 1 + len(made) == 1 + len(rotations)
+    assert trust.follow("north", chain[0], chain[0], rotations) == chain[-1]
+
+
+async def test_only_who_administers_the_organisation_sees_and_rotates_keys(world: World) -> None:
+    token = await world.person("pat@north.example", north="publisher")
+
+    assert (await world.call("GET", "/org/signing-keys", token)).status_code == 403
+    assert (await world.call("POST", "/org/signing-keys", token)).status_code == 403
+    assert (await world.call("POST", "/org/signing-keys")).status_code == 401

@@ -1,0 +1,39 @@
+"""A store with the demonstration's catalog and a sandbox that works on jobs, as an agent finds it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from countersign.cli import worker
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store.context import Store
+from countersign.store.sandbox.router import Front
+from tests.store.conftest import ROOT_URL, with_settings
+from tests.store.conftest import settings as settings_of_the_store  # noqa: F401
+from tests.store.sandbox.conftest import database_url, given_original, http, original_folder  # noqa: F401
+from tests.store.tasks.agent import Agent
+from tests.store.world import World
+
+
+@pytest.fixture
+def settings(settings_of_the_store: Settings) -> Settings:  # noqa: F811
+    """Keys are to be had, and receivers of webhooks may be on this machine."""
+    return with_settings(settings_of_the_store, rate_keys=1_000, private_webhooks=True)
+
+
+@pytest.fixture
+async def front(store: Store, original_folder: Path) -> AsyncIterator[Front]:  # noqa: F811
+    """The store's application, whose sandbox has workers."""
+    await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
+    made = distribution.create(store, workers=worker.COMMAND)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def agent(demo_world: World) -> Agent:
+    """An agent that knows the base address and nothing else."""
+    return Agent(demo_world.http, ROOT_URL)

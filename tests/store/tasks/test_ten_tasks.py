@@ -1,0 +1,280 @@
+"""Ten things that an agent with nothing but the base address does, each in few requests and without a dead end."""
+
+import base64
+import hashlib
+import hmac
+import re
+import time
+from dataclasses import replace
+from typing import Any
+
+import httpx
+
+from countersign.kernel.webhooks.sender import Sender
+from countersign.store import app as distribution
+from countersign.store import demo, events
+from countersign.store.context import Store
+from tests.peers.receiver import Message, receiving
+from tests.store.agents.people import Visitor
+from tests.store.conftest import ROOT_URL
+from tests.store.tasks.agent import Agent
+from tests.store.world import World
+
+EMAIL = "pat@example.com"
+FILE = b"#!/bin/sh\necho hello\n"
+
+
+async def test_1_it_finds_a_linux_tool_with_a_recent_beta(agent: Agent) -> None:
+    await agent.begin()
+    listing = (await agent.section("catalog")).operation("GET", "list products")
+    asked = {listing.parameter(value): value for value in ("linux", "tool", "beta")}
+    found = await agent.do(listing, params={**asked, listing.parameter_of_form("date"): "2026-01-01"})
+
+    tool = found.json()["items"][0]
+    assert (tool["kind"], "linux" in tool["platforms"]) == ("tool", True)
+    assert len(agent.requests) <= 4
+    releases = (await agent.http.get(f"/api/v1/products/{tool['slug']}/releases?channel=beta")).json()
+    assert releases[0]["published_at"] >= "2026-01-01"
+
+
+async def published(agent: Agent) -> dict[str, Any]:
+    """What the sandbox says of a file that the agent has published there."""
+    await agent.begin()
+    agent.headers = await agent.key("sandbox")
+    sandbox = re.search(r"S=(\S+?)/api", agent.recipe("sandbox"))
+    assert sandbox is not None
+    below = sandbox[1]
+    publishing, builds, jobs = [await agent.section(name) for name in ("publishing", "builds", "jobs")]
+    create = publishing.operation("POST", "create a product", below=below)
+    draft = publishing.operation("POST", "draft a release", below=below)
+    publish = publishing.operation("POST", "publish a draft", below=below)
+    announce = builds.operation("POST", "announce a file", below=below)
+
+    product = (await agent.do(create, json={**create.example, "status": "draft"})).json()
+    release = (await agent.do(draft, product["id"], json=draft.example)).json()
+    process = jobs.operation("POST", "in the background", below=below)
+    follow = jobs.operation("GET", "follow a job", below=below)
+    body = {**announce.example, "filename": "hello.sh", "size": len(FILE), "sha256": hashlib.sha256(FILE).hexdigest()}
+    announced = (await agent.do(announce, product["id"], release["version"], json=body)).json()
+    whole = await agent.send("PUT", announced["upload_url"], content=FILE)
+    kind = re.search(r'jobs [^\n]*"type": "([^"]+)"', agent.recipe("sandbox"))
+    assert kind is not None
+    job = await agent.do(process, json={"type": kind[1], "payload": {"artifact_id": whole.json()["id"]}})
+    await agent.do(follow, job.json()["job_id"])
+    done = await agent.do(publish, product["id"], release["version"])
+
+    assert done.status_code == 200, done.text
+    assert done.json()["published_at"]
+    return {**whole.json(), "below": below, "slug": product["slug"]}
+
+
+async def test_2_it_creates_uploads_and_publishes_in_the_sandbox(agent: Agent, demo_world: World) -> None:
+    artifact = await published(agent)
+
+    assert (artifact["size"], artifact["status"]) == (len(FILE), "ready")
+    assert len(agent.requests) <= 13
+    assert (await demo_world.call("GET", f"/products/{artifact['slug']}")).status_code == 404
+
+
+async def test_3_it_reads_five_things_in_one_batch(agent: Agent) -> None:
+    await agent.begin()
+    recipe = agent.recipe("in one request")
+    section = await agent.section("batch")
+    reads = [{"method": "GET", "path": path} for path in re.findall(r'"path": "([^"]+)"', recipe)]
+    slugs = ("aurora-freight", "awl", "brightwater-rally")  # from the agent's person
+    reads += [{"method": "GET", "path": f"/products/{slug}"} for slug in slugs]
+    batch = section.operation("POST", "run several operations")
+    answer = await agent.do(batch, json={**batch.example, "operations": reads})
+
+    assert [each["status"] for each in answer.json()["results"]] == [200] * 5
+    assert len(agent.requests) <= 4
+
+
+async def let_in(agent: Agent, pat: Visitor, refused: httpx.Response) -> dict[str, str]:
+    """From a bare 401 to a token for what it asks: the identity assertion and the access token, by their names."""
+    link = re.fullmatch(r'<([^>]+)>; rel="service-doc"', refused.headers["link"])
+    scope = re.search(r'scope="([^"]+)"', refused.headers["www-authenticate"])
+    assert link is not None
+    assert scope is not None
+    skill = (await agent.send("GET", link[1])).text
+    place, body = re.findall(r"```http\nPOST (\S+)\n[^\n]*json\n\n(\{[^}]*service_auth[^}]*\})", skill)[0]
+    body = body.replace("person@example.com", EMAIL)
+    body = re.sub(r'"scope": "[^"]*"', f'"scope": "{scope[1]}"', body)
+    registered = (await agent.send("POST", place, content=body, headers={"Content-Type": "application/json"})).json()
+
+    claim = registered["claim"]
+    shown = await pat.decide(claim["verification_uri"], user_code=claim["user_code"])
+    assert shown.status_code == 200, shown.text
+
+    place, form = re.findall(r"```http\nPOST (\S+)\n[^\n]*urlencoded\n\n(\S+=<CLAIM_TOKEN>)", skill)[0]
+    form = form.replace("<CLAIM_TOKEN>", claim["token"])
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    token = await agent.send("POST", place, content=form, headers=headers)
+    assert token.status_code == 200, token.text
+    agent.headers = {"Authorization": f"Bearer {token.json()['access_token']}"}
+    return {**token.json(), "skill": skill}
+
+
+async def test_4_it_is_claimed_and_redeems_within_five_requests_of_a_bare_401(agent: Agent, demo_world: World) -> None:
+    pat = await Visitor.signed_in(demo_world, EMAIL)
+    await agent.begin()
+    redeem = (await agent.section("redeem")).operation("POST", "redeem a code")
+    body = {**redeem.example, "code": demo.LICENCE_CODES[0]}
+    refused = await agent.do(redeem, json=body)
+    before = len(agent.requests)
+
+    await let_in(agent, pat, refused)
+    redeemed = await agent.do(redeem, json=body)
+
+    assert refused.status_code == 401
+    assert (redeemed.status_code, redeemed.json()["success"]) == (200, True)
+    assert len(agent.requests) - before <= 5
+    assert len(agent.requests) <= 9
+
+
+async def test_5_it_downloads_a_file_and_checks_it(agent: Agent) -> None:
+    await agent.begin()
+    listing = re.search(r'curl -s "(\S+access=free\S*)"', agent.recipe("Download"))
+    assert listing is not None
+    product = (await agent.send("GET", listing[1])).json()["items"][0]
+    releases = (await agent.section("catalog")).operation("GET", "list a product", "published releases")
+    artifact = (await agent.do(releases, product["slug"])).json()[0]["artifacts"][0]
+    download = (await agent.section("builds")).operation("GET", "download a file")
+    answer = await agent.do(download, artifact["id"])
+
+    digest = hashlib.sha256(answer.content)
+    assert (digest.hexdigest(), len(answer.content)) == (artifact["sha256"], artifact["size"])
+    assert answer.headers["repr-digest"] == f"sha-256=:{base64.b64encode(digest.digest()).decode()}:"
+    assert len(agent.requests) <= 7
+
+
+async def test_6_it_watches_a_job(agent: Agent) -> None:
+    artifact = await published(agent)
+    agent.requests.clear()
+
+    section = await agent.section("jobs")
+    start = section.operation("POST", "in the background", below=artifact["below"])
+    follow = section.operation("GET", "follow a job", below=artifact["below"])
+    body = {**start.example, "payload": {name: artifact["id"] for name in start.example["payload"]}}
+    begun = await agent.do(start, json=body, headers={start.header("respond-async"): "respond-async"})
+    events_seen = (await agent.do(follow, begun.json()["job_id"])).text
+    ended = await agent.send("GET", begun.headers["location"])
+
+    assert begun.status_code == 202
+    assert re.findall(r"^event: (\w+)", events_seen, re.MULTILINE)[-1] == "done"
+    assert (ended.json()["status"], ended.json()["result"]["ok"]) == ("completed", True)
+    assert len(agent.requests) <= 4
+
+
+def is_signed(message: Message, secret: str, now_s: float) -> bool:
+    """Whether the message is what the description of webhooks says that it must be."""
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = b".".join(
+        [message.headers["webhook-id"].encode(), message.headers["webhook-timestamp"].encode(), message.body]
+    )
+    expected = "v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()
+    is_fresh = abs(now_s - int(message.headers["webhook-timestamp"])) <= 300
+    return is_fresh and any(
+        hmac.compare_digest(expected, each) for each in message.headers["webhook-signature"].split()
+    )
+
+
+async def test_7_it_subscribes_a_webhook_and_verifies_a_delivery(agent: Agent, store: Store) -> None:
+    async with receiving() as receiver:
+        await agent.begin()
+        section = await agent.section("webhooks")
+        credentials = {"client_id": demo.CLIENT_ID, "client_secret": demo.CLIENT_SECRET}  # from its person
+        form = {"grant_type": "client_credentials", **credentials}
+        token = (await agent.send("POST", section.token_address, data=form)).json()
+        agent.headers = {"Authorization": f"{token['token_type']} {token['access_token']}"}
+        subscribe = section.operation("POST", "events sent to an address")
+        made = (await agent.do(subscribe, json={**subscribe.example, "url": receiver.url})).json()
+        pinged = await agent.do(section.operation("POST", "to try the receiver"), made["id"])
+        lanes = Sender(events.outbox_of(store))
+        await lanes.open()
+        await lanes.drain()
+
+    (message,) = receiver.messages
+    described = section.document["webhooks"][message.event["type"]]["post"]
+    assert all(message.headers[each["name"]] for each in described["parameters"])
+    members = described["requestBody"]["content"]["application/json"]["example"].keys()
+    assert message.event.keys() == members
+    assert message.event["id"] == pinged.json()["event_id"] == message.headers["webhook-id"]
+    assert is_signed(message, made["secret"], time.time())
+    assert not is_signed(message._replace(body=message.body + b" "), made["secret"], time.time())
+    assert not is_signed(message, made["secret"], time.time() + 600)
+    assert len(agent.requests) <= 6
+
+
+async def test_8_it_explains_a_403(agent: Agent, demo_world: World) -> None:
+    pat = await Visitor.signed_in(demo_world, EMAIL)
+    await agent.begin()
+    mine = (await agent.section("library")).operation("GET", "entitled")
+    known = await let_in(agent, pat, await agent.do(mine))
+    create = (await agent.section("publishing")).operation("POST", "create a product")
+    agent.requests.clear()
+
+    refused = await agent.do(create, json=create.example)
+    problem = refused.json()
+    page = (await agent.send("GET", problem["type"])).json()
+
+    assert refused.status_code == 403
+    missing = re.search(r'scope="([^"]+)"', refused.headers["www-authenticate"])
+    assert missing is not None
+    # What is missing, what to do, and what the scope is for.
+    assert missing[1] in problem["detail"]
+    assert missing[1] in problem["resolution"]
+    link = re.search(r"http\S+md", problem["resolution"])
+    assert link is not None
+    assert (await agent.http.get(link[0])).text == known["skill"]
+    assert (page["code"], bool(page["meaning"]), bool(page["resolution"])) == (problem["code"], True, True)
+    assert f"- `{missing[1]}`: " in known["skill"]
+    assert create.described["security"][1] == {"OAuth2": [missing[1]]}
+    assert len(agent.requests) <= 2
+
+
+async def test_9_it_recovers_from_a_429(demo_world: World) -> None:
+    low = replace(demo_world.store, settings=replace(demo_world.store.settings, rate_anonymous=3))
+    transport = httpx.ASGITransport(distribution.create(low), client=("198.51.100.9", 4321))
+    async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as http:
+        agent = Agent(http, ROOT_URL)
+        await agent.begin()
+        listing = (await agent.section("catalog")).operation("GET", "list products")
+        answer = await agent.do(listing)
+        while answer.status_code == 200:
+            answer = await agent.do(listing)
+        agent.requests.clear()
+
+        resolution = re.search(r"GET (\S+), then send its (\w+) as ([\w-]+)", answer.json()["resolution"])
+        assert resolution is not None
+        # The address where keys are does not count against the quota that is used up.
+        key = (await agent.send("GET", resolution[1])).json()[resolution[2]]
+        again = await agent.do(listing, headers={resolution[3]: key})
+
+    assert answer.status_code == 429
+    assert 1 <= int(answer.headers["retry-after"]) <= 60
+    assert again.status_code == 200
+    assert int(again.headers["ratelimit-limit"]) > int(answer.headers["ratelimit-limit"])
+    assert len(agent.requests) <= 2
+
+
+async def test_10_it_revokes_itself(agent: Agent, demo_world: World) -> None:
+    pat = await Visitor.signed_in(demo_world, EMAIL)
+    await agent.begin()
+    mine = (await agent.section("library")).operation("GET", "entitled")
+    known = await let_in(agent, pat, await agent.do(mine))
+    assert (await agent.do(mine)).status_code == 200
+    agent.requests.clear()
+
+    place, form = re.findall(r"```http\nPOST (\S+)\n[^\n]*urlencoded\n\n(token=\S+)", known["skill"])[0]
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    for token in (known["access_token"], known["identity_assertion"]):
+        ended = await agent.send("POST", place, content=form.replace("<ACCESS_TOKEN>", token), headers=headers)
+        assert (ended.status_code, ended.json()) == (200, {})
+    refused = await agent.do(mine)
+
+    assert (refused.status_code, refused.json()["code"]) == (401, "invalid_token")
+    assert len(agent.requests) <= 3
+    # The registration is gone as well: its person sees no agent any more.
+    assert "pat" in (await pat.get("/auth/agents")).text
+    assert known["registration_id"] not in (await pat.get("/auth/agents")).text

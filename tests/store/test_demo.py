@@ -1,0 +1,109 @@
+"""The demonstration data is what the documentation says, always the same, and made once."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store import demo
+from tests.store.conftest import ROOT_URL, with_settings
+from tests.store.world import World
+
+
+async def every_page(world: World, path: str) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    cursor = None
+    while True:
+        page = (await world.call("GET", path, params={"limit": 100, **({"cursor": cursor} if cursor else {})})).json()
+        items += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return items
+
+
+async def player_token(world: World) -> str:
+    return await world.person_token(demo.PLAYER, "read:library")
+
+
+async def test_there_are_sixty_public_products_over_all_kinds_and_platforms(demo_world: World) -> None:
+    products = await every_page(demo_world, "/products")
+
+    assert len(products) == 60
+    assert {product["kind"] for product in products} == {"game", "app", "tool"}
+    platforms = {platform for product in products for platform in product["platforms"]}
+    assert platforms == {"windows", "macos", "linux", "android", "ios", "web"}
+
+
+async def test_every_product_has_one_to_twelve_releases_over_all_channels(demo_world: World) -> None:
+    counts: set[int] = set()
+    channels: set[str] = set()
+    for product in await every_page(demo_world, "/products"):
+        releases = (await demo_world.call("GET", f"/products/{product['slug']}/releases")).json()
+        counts.add(len(releases))
+        channels |= {release["channel"] for release in releases}
+        assert all(release["artifacts"] for release in releases)
+
+    assert counts == set(range(1, 13))
+    assert channels == {"stable", "beta", "nightly", "alpha"}
+
+
+async def test_the_codes_are_for_products_that_neither_person_owns(demo_world: World) -> None:
+    token = await player_token(demo_world)
+    before = {product["id"] for product in (await demo_world.call("GET", "/library", token)).json()}
+
+    for code in (demo.LICENCE_CODES[0], demo.PROMO_CODE):
+        answer = (await demo_world.call("POST", "/redeem", token, json={"code": code})).json()
+        assert answer["success"] is True
+        assert answer["product_id"] not in before
+
+
+async def test_a_licence_code_works_once_and_the_promo_code_for_many(demo_world: World) -> None:
+    player = await player_token(demo_world)
+    publisher = await demo_world.person_token(demo.PUBLISHER, "read:library")
+
+    assert (await demo_world.call("POST", "/redeem", player, json={"code": demo.LICENCE_CODES[4]})).is_success
+    used_up = await demo_world.call("POST", "/redeem", publisher, json={"code": demo.LICENCE_CODES[4]})
+    assert (await demo_world.call("POST", "/redeem", player, json={"code": demo.PROMO_CODE})).is_success
+    assert (await demo_world.call("POST", "/redeem", publisher, json={"code": demo.PROMO_CODE})).is_success
+
+    assert used_up.json()["code"] == "code_already_redeemed"
+
+
+async def test_the_client_gets_all_it_holds(demo_world: World) -> None:
+    answer = await demo_world.http.post(
+        "/api/v1/auth/token",
+        data={"grant_type": "client_credentials"},
+        auth=(demo.CLIENT_ID, demo.CLIENT_SECRET),
+    )
+
+    assert set(answer.json()["scope"].split()) == set(demo.CLIENT_SCOPES.split())
+
+
+async def test_both_people_sign_in(demo_world: World) -> None:
+    for email in (demo.PLAYER, demo.PUBLISHER):
+        form = {"email": email, "password": demo.PASSWORD}
+        answer = await demo_world.http.post("/auth/signin", data=form, headers={"Origin": ROOT_URL})
+        assert answer.status_code == 303
+
+
+async def test_seeding_twice_changes_nothing(demo_world: World) -> None:
+    before = await every_page(demo_world, "/products")
+
+    assert not await demo.seed(demo_world.store)
+
+    assert await every_page(demo_world, "/products") == before
+
+
+async def test_it_is_the_same_everywhere(demo_world: World, settings: Settings, tmp_path: Path) -> None:
+    other = with_settings(settings, data=str(tmp_path / "other"), database_url="")
+    async with distribution.opened(other, ROOT_URL, is_loopback=True) as store:
+        await demo.seed(store)
+        twin = distribution.create(store)
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(twin), base_url=ROOT_URL) as http:
+            theirs = await http.get("/api/v1/catalog", params={"limit": 60})
+
+    ours = await demo_world.call("GET", "/catalog", params={"limit": 60})
+
+    assert ours.json()["products"] == theirs.json()["products"]

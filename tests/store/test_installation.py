@@ -1,0 +1,381 @@
+"""Mix-ups of databases, data directories and blob stores: none of them removes a file, on any kind of installation."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import obstore
+import pytest
+from obstore.store import S3Store
+
+from countersign.kernel import clock, connection_urls, ids, installation_id
+from countersign.kernel.blobs.open import read_address
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.database import migration_marker
+from countersign.kernel.database.migration_marker import MigrationMarker
+from countersign.kernel.installation_id import InstallationMismatch
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from countersign.store import lifespan
+from countersign.store.context import Store
+from countersign.store.releases import blob_gc
+from tests.servers.postgres import PostgresFactory
+from tests.servers.s3 import Bucket
+from tests.store.conftest import ROOT_URL, begun
+from tests.store.files import PUBLISHER, Shop, open_shop, pattern, sha256_of
+from tests.store.world import ALL_SCOPES, World
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config
+
+OLD, NEW = pattern(1000, 1), pattern(1000, 2)
+
+
+@dataclass
+class Installation:
+    """An installation that is closed: its settings, and how its database is copied or replaced by an empty one."""
+
+    settings: Settings
+    new_database: Callable[[str], str]
+    product_id: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """The data directory."""
+        return Path(self.settings.data)
+
+    @property
+    def files(self) -> BlobStore:
+        """Its blob store."""
+        return lifespan.files_of(self.settings)
+
+    async def stored(self) -> set[str]:
+        """All that is in the blob store, sealed or staged."""
+        sealed = {each.sha256 async for each in self.files.sealed()}
+        return sealed | {each.upload async for each in self.files.staged()}
+
+    def copied(self) -> "Installation":
+        """The same places with a copy of the database as it is now, to be put in its place later."""
+        if self.settings.database_url:
+            name = self.settings.database_url.rsplit("/", 1)[1]
+            return replace(self, settings=replace(self.settings, database_url=self.new_database(name)))
+        kept = self.folder.with_name("kept.sqlite")
+        shutil.copyfile(self.folder / lifespan.DATABASE_FILE, kept)
+        return self
+
+    def put_back(self) -> None:
+        """Put the copy of a SQLite database into its place; one of PostgreSQL is named by its settings."""
+        if not self.settings.database_url:
+            shutil.copyfile(self.folder.with_name("kept.sqlite"), self.folder / lifespan.DATABASE_FILE)
+
+    def emptied(self) -> "Installation":
+        """The same places with an empty database."""
+        if self.settings.database_url:
+            return replace(self, settings=replace(self.settings, database_url=self.new_database("template0")))
+        (self.folder / lifespan.DATABASE_FILE).unlink()
+        return self
+
+
+@pytest.fixture(params=["local", "s3"])
+def installation(request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Installation:
+    """An installation on either database, with files in either kind of store; the collector waits no day."""
+    if request.param == "s3":
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        bucket: Bucket = request.getfixturevalue("s3_url")
+        url = f"s3://{bucket.name}/store?endpoint={bucket.endpoint}&region=us-east-1&allow_http=true"
+        settings = replace(settings, blobs_url=url)
+    new: PostgresFactory | None = request.getfixturevalue("new_postgres_url") if settings.database_url else None
+    monkeypatch.setattr(blob_gc, "SPARED_S", -7200)
+    if not settings.database_url:
+        begun(Path(settings.data))
+    return Installation(settings, lambda template: new(template) if new else "")
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncGenerator[Store]:
+    """The store of the settings, as `serve` opens it."""
+    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as store:
+        yield store
+
+
+@asynccontextmanager
+async def shop_at(installation: Installation) -> AsyncGenerator[Shop]:
+    """A shop on the installation, made at the first time."""
+    async with opened(installation.settings) as store:
+        transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            world = World(store, client)
+            if installation.product_id:
+                yield Shop(world, await world.person_token(PUBLISHER, ALL_SCOPES), installation.product_id)
+                return
+            await world.org("north")
+            shop = await open_shop(world, access="entitled")
+            installation.product_id = shop.product_id
+            yield shop
+
+
+async def begin(installation: Installation) -> str:
+    """Serve the installation for the first time, and store a file; its id."""
+    async with shop_at(installation) as shop:
+        await shop.upload(OLD, "old")
+        assert await blob_gc.collect(shop.store) == (0, 0, 0, "")
+        return (await shop.store.database.fetch(installation_id.STORED))[0][0]
+
+
+async def go_on(installation: Installation) -> None:
+    """Store another file and half of a third one, and have the collector run."""
+    async with shop_at(installation) as shop:
+        await shop.upload(NEW, "new")
+        await shop.put(await shop.address(1000, "half"), NEW[:500], "bytes 0-499/1000")
+        assert await blob_gc.collect(shop.store) == (0, 0, 0, "")
+
+
+async def refusal(installation: Installation) -> InstallationMismatch:
+    """Why the installation is refused."""
+    with pytest.raises(InstallationMismatch) as refused:
+        async with opened(installation.settings):
+            pytest.fail("it was opened")
+    return refused.value
+
+
+async def test_an_empty_database_beside_the_files_of_another_is_refused(installation: Installation) -> None:
+    own = await begin(installation)
+    before = await installation.stored()
+    wrong = installation.emptied()
+
+    refused = await refusal(wrong)
+
+    assert own in refused.detail
+    assert "installation adopt" in refused.remedy
+    assert "has no id" in refused.detail
+    assert await installation.stored() == before != set()
+
+
+async def test_no_tables_are_made_in_a_database_that_is_refused(installation: Installation) -> None:
+    await begin(installation)
+    wrong = installation.emptied()
+
+    await refusal(wrong)
+    database = await lifespan.open_database(_url(wrong), schema=lifespan.SCHEMA)
+    try:
+        assert await database.fetch_one(TABLE[database.dialect]) is None
+    finally:
+        await database.close()
+
+
+async def test_the_database_of_another_installation_is_refused_with_both_ids(
+    installation: Installation, tmp_path: Path
+) -> None:
+    own = await begin(installation)
+    other = replace(installation, settings=replace(installation.settings, data=str(tmp_path / "other"), blobs_url=""))
+    if installation.settings.database_url:
+        other = other.emptied()
+    theirs = await begin(replace(other, product_id=""))
+    before = await installation.stored()
+
+    if installation.settings.database_url:
+        wrong = replace(installation.settings, database_url=other.settings.database_url)
+    else:
+        shutil.copyfile(other.folder / lifespan.DATABASE_FILE, installation.folder / lifespan.DATABASE_FILE)
+        wrong = installation.settings
+    refused = await refusal(replace(installation, settings=wrong))
+
+    assert own != theirs
+    assert own in refused.detail
+    assert theirs in refused.detail
+    assert str(installation.folder) in refused.detail
+    assert await installation.stored() == before
+
+
+async def test_a_second_installation_on_the_same_place_for_files_is_refused(
+    installation: Installation, tmp_path: Path
+) -> None:
+    own = await begin(installation)
+    before = await installation.stored()
+    second = replace(installation, settings=replace(installation.settings, data=str(tmp_path / "second")))
+    if installation.settings.database_url:
+        second = second.emptied()
+
+    with pytest.raises(InstallationMismatch) as refused:
+        async with opened_with(second.settings, installation.files):
+            pytest.fail("it was opened")
+
+    assert own in refused.value.detail
+    assert await installation.stored() == before
+
+
+async def test_an_older_copy_of_the_database_removes_nothing_and_reports_what_it_does_not_know(
+    installation: Installation,
+) -> None:
+    await begin(installation)
+    older = installation.copied()
+    await go_on(installation)
+    before = await installation.stored()
+    older.put_back()
+
+    async with opened(older.settings) as store:
+        stopped = (await blob_gc.collect(store)).stopped
+        assert "older state" in stopped
+        assert await installation.stored() == before
+        report = await blob_gc.report(store.database)
+        assert report is not None
+        assert "installation adopt" in report.stopped
+
+        places = lifespan.places_of(older.settings, store.database, store.blobs)
+        await installation_id.adopt(places, ids.new_uuid(), clock.now())
+        after = await blob_gc.collect(store)
+        report = await blob_gc.report(store.database)
+
+    assert report is not None
+    assert (after.blobs, after.stopped) == (0, "")
+    assert (report.files, report.unknown, report.unknown_bytes) == (2, 1, len(NEW))
+    assert {sha256_of(OLD), sha256_of(NEW)} <= await installation.stored()
+
+
+async def test_of_two_copies_of_a_database_that_run_at_once_one_stops(installation: Installation) -> None:
+    await begin(installation)
+    copy = installation.copied()
+    await go_on(installation)
+    if not installation.settings.database_url:
+        folder = installation.folder.with_name("copy")
+        folder.mkdir()
+        shutil.copyfile(installation.folder.with_name("kept.sqlite"), folder / lifespan.DATABASE_FILE)
+        copy = replace(copy, settings=replace(copy.settings, data=str(folder)))
+    files = installation.files
+
+    async with opened(installation.settings) as one, opened_with(copy.settings, files) as two:
+        first, second, third = [await blob_gc.collect(each) for each in (one, two, one)]
+
+    assert (first.stopped, third.stopped) == ("", "")
+    assert "another copy" in second.stopped
+
+
+@asynccontextmanager
+async def opened_with(settings: Settings, files: BlobStore) -> AsyncGenerator[Store]:
+    """A store that uses these files, whatever its settings say."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lifespan, "files_of", lambda _: files)
+        async with opened(settings) as store:
+            yield store
+
+
+async def test_an_installation_of_the_version_before_gets_an_id_once(installation: Installation) -> None:
+    first = await begin(installation)
+    await forget(installation)
+
+    ids_made = set[str]()
+
+    async def start() -> None:
+        async with opened(installation.settings) as store:
+            ids_made.update(own for own, _ in await store.database.fetch(installation_id.STORED))
+
+    await asyncio.gather(*(start() for _ in range(3)))
+
+    marker = await installation_id.blobs_marker(installation.files, "")
+    own = installation_id.directory_id(installation.folder)
+    assert marker is not None
+    assert own is not None
+    assert own.is_settled
+    assert ids_made == {marker.id} == {own.id} != {first}
+
+
+async def forget(installation: Installation) -> None:
+    """Remove the id everywhere, as the version before left it."""
+    async with opened(installation.settings) as store, store.database.transaction() as transaction:
+        await installation_id.forget(transaction)
+    (installation.folder / installation_id.FILE_NAME).unlink()
+    if not installation.settings.blobs_url:
+        (installation.folder / lifespan.BLOBS_FOLDER / installation_id.FILE_NAME).unlink()
+        return
+    await delete_marker(installation)
+
+
+async def delete_marker(installation: Installation) -> None:
+    """Remove the marker from the bucket, which no part of the product does."""
+    place = read_address(installation.settings.blobs_url)
+    config: S3Config = {"endpoint": place.endpoint or "", "region": "us-east-1"}
+    bucket = S3Store(place.bucket, prefix=place.prefix, config=config, client_options={"allow_http": True})
+    await obstore.delete_async(bucket, [installation_id.FILE_NAME])
+
+
+async def test_an_empty_database_beside_files_of_the_version_before_is_refused(installation: Installation) -> None:
+    await begin(installation)
+    await forget(installation)
+    (installation.folder / migration_marker.FILE_NAME).unlink(missing_ok=True)
+    before = await installation.stored()
+
+    refused = await refusal(installation.emptied())
+
+    assert "has files" in refused.detail
+    assert "refers to none" in refused.detail
+    assert await installation.stored() == before
+
+
+async def test_a_database_whose_files_are_elsewhere_is_refused(installation: Installation) -> None:
+    await begin(installation)
+    await forget(installation)
+
+    for sha256 in await installation.stored():
+        await installation.files.delete(sha256)
+    refused = await refusal(installation)
+
+    assert "has none of the first 1" in refused.detail
+
+
+async def test_a_directory_that_is_marked_as_another_databases_is_refused(installation: Installation) -> None:
+    if not installation.settings.database_url:
+        pytest.skip("SQLite databases have no address")
+    await begin(installation)
+    await forget(installation)
+    migration_marker.write_marker(
+        installation.folder, MigrationMarker("x", "elsewhere:5432/other", "2026-01-01T00:00:00Z", is_complete=True)
+    )
+
+    refused = await refusal(installation)
+
+    assert "elsewhere:5432/other" in refused.detail
+    assert connection_urls.postgres_location(installation.settings.database_url) in refused.detail
+
+
+async def test_a_start_that_was_cut_off_at_any_place_goes_on(installation: Installation) -> None:
+    first = await begin(installation)
+    path = installation.folder / installation_id.FILE_NAME
+    path.write_text(json.dumps({"id": first, "is_settled": False}))
+
+    async with opened(installation.settings) as store:
+        assert await store.database.fetch("SELECT id FROM installation") == [(first,)]
+    assert json.loads(path.read_text()) == {"id": first, "is_settled": True, "services": ["distribution"]}
+
+    path.unlink()
+    async with opened(installation.settings):
+        assert json.loads(path.read_text())["id"] == first
+
+
+async def test_the_collector_stops_where_the_blob_store_becomes_anothers(installation: Installation) -> None:
+    await begin(installation)
+    async with shop_at(installation) as shop:
+        async with shop.store.database.transaction() as transaction:
+            await transaction.run("DELETE FROM artifact")
+        await shop.store.blobs.mark(b'{"id": "another", "collected_at": 0}', is_new=False)
+
+        collected = await blob_gc.collect(shop.store)
+
+        assert "another" in collected.stopped
+        assert sha256_of(OLD) in await installation.stored()
+
+
+TABLE = {
+    "sqlite": "SELECT 1 FROM sqlite_schema",
+    "postgres": "SELECT 1 FROM pg_tables WHERE schemaname = current_schema()",
+}
+
+
+def _url(installation: Installation) -> str:
+    return installation.settings.database_url or f"sqlite:///{installation.folder / lifespan.DATABASE_FILE}"

@@ -1,0 +1,13 @@
+"""The page of a problem type explains what every answer of that type means."""
+
+from countersign.kernel.errors import NotFound
+from countersign.store.apidocs.problems import EVERYWHERE, ProblemTypeNotFound, types
+from tools.reference import EVERY_ROUTE
+
+
+def test_a_code_that_features_share_is_explained_in_general() -> None:
+    known = types(EVERY_ROUTE)
+
+    assert any(ProblemTypeNotFound in each.refusals for each in EVERY_ROUTE)
+    assert known["resource-not-found"] is NotFound
+    assert [known[each.code.replace("_", "-")] for each in EVERYWHERE] == [*EVERYWHERE]

@@ -1,0 +1,32 @@
+"""schema.sql, which people read, is what the migrations make."""
+
+from pathlib import Path
+
+from countersign.backup.schema_description import describe_schema
+from countersign.kernel.database.migrate import in_dialect, upgrade
+from countersign.kernel.database.open import open_database
+from countersign.store.lifespan import MIGRATIONS
+from tools import schema
+
+SCHEMA = Path(__file__).parents[2] / "src/countersign/store/schema.sql"
+LEDGER = "schema_migration "
+
+
+def test_the_schema_file_is_fresh() -> None:
+    assert SCHEMA.read_text() == schema.schema(), "run `make schema`"
+
+
+async def test_the_schema_file_makes_what_the_migrations_make(database_url: str) -> None:
+    migrated = await open_database(database_url, schema="migrated", reserve_bytes=0)
+    await upgrade(migrated, MIGRATIONS)
+    wanted = await describe_schema(migrated)
+    await migrated.close()
+    read = await open_database(database_url.replace("test.db", "read.db"), schema="read", reserve_bytes=0)
+    async with read.transaction() as transaction:
+        await transaction.run(in_dialect(SCHEMA.read_text(), read.dialect))
+
+    made = await describe_schema(read)
+
+    await read.close()
+    lines = [line for line in wanted.splitlines() if not line.startswith(LEDGER)]
+    assert [line.replace("read.", "migrated.") for line in made.splitlines()] == lines

@@ -1,0 +1,95 @@
+"""The records' desk, set up in a store: the same battery is asked of both."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import pytest
+
+from countersign.settings import Settings
+from countersign.store import app as distribution
+from tests.records.mcp.desk import Desk
+from tests.records.office import Office
+from tests.servers.countersign import MASTER_KEY
+from tests.store.conftest import ROOT_URL, begun
+from tests.store.world import World
+
+
+@dataclass
+class Counter:
+    """What a desk asks of an office: a client, and who is who. `alice` is an owner, `carol` a customer."""
+
+    world: World
+    tokens: dict[str, str] = field(default_factory=lambda: dict[str, str]())
+
+    @property
+    def http(self) -> httpx.AsyncClient:
+        """The client."""
+        return self.world.http
+
+    def headers(self, who: str) -> dict[str, str]:
+        """The caller's credential."""
+        return {"Authorization": f"Bearer {self.tokens[who]}"}
+
+
+async def furnished(world: World) -> Desk:
+    """A desk in a world with an owner, a customer and a product."""
+    counter = Counter(world)
+    counter.tokens["alice"] = await world.person("alice@north.example", north="owner")
+    counter.tokens["carol"] = await world.person("carol@example.com")
+    counter.tokens["reader"] = await world.client_token("north", "read:products")
+    await world.product("north", "saga")
+    return Desk(cast("Office", counter))
+
+
+def world_of(desk: Desk) -> World:
+    """The world that the desk stands in."""
+    return cast("Counter", cast("Any", desk.office)).world
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncIterator[Desk]:
+    async with distribution.opened(settings, ROOT_URL, is_loopback=True) as store:
+        transport = httpx.ASGITransport(distribution.create(store), raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
+            world = World(store, client)
+            await world.org("north")
+            yield await furnished(world)
+
+
+@pytest.fixture
+async def both(settings: Settings) -> AsyncIterator[Desk]:
+    """A desk on each database."""
+    async with _opened(settings) as opened:
+        yield opened
+
+
+def on_sqlite(data: Path, **changes: Any) -> Settings:
+    """The settings of a store of the test's own, where the database does not matter."""
+    free = {"rate_anonymous": 1_000_000, "rate_person": 1_000_000, "reserve_mib": 0, "master_key": MASTER_KEY}
+    begun(data)
+    return replace(Settings(data=str(data)), **{**free, **changes})
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    """A desk on SQLite: what is asked there does not reach the database."""
+    async with _opened(on_sqlite(tmp_path / "desk")) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def modern(tmp_path: Path) -> AsyncIterator[Desk]:
+    """A desk where revision 2026-07-28 is on."""
+    async with _opened(on_sqlite(tmp_path / "modern", mcp_2026=True)) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def few(tmp_path: Path) -> AsyncIterator[Desk]:
+    """A desk where nobody has more than ten requests a minute."""
+    async with _opened(on_sqlite(tmp_path / "few", rate_anonymous=10)) as opened:
+        yield opened

@@ -1,0 +1,206 @@
+"""MCP over raw HTTP at the store: the records' battery where it asks of no record, and the store's own answers."""
+
+import json
+
+import pytest
+
+from countersign import __version__
+from countersign.kernel import clock
+from countersign.kernel.http.routing import MEBIBYTE
+from tests.records.mcp.desk import BOTH, NEW, REVISIONS, Desk, initialize, request, tool
+from tests.records.mcp.test_2026 import described, send
+from tests.records.mcp.test_http import (
+    MESSAGES,
+    PING,
+    test_h1_a_request_is_answered_with_one_json_object,
+    test_h2_a_notification_or_a_response_is_accepted_without_a_word,
+    test_h3_an_unusable_notification_is_refused,
+    test_h7_a_page_of_this_machine_or_none_is_served,
+    test_h8_an_unsupported_revision_is_refused_in_words_that_no_client_takes_for_a_newer_server,
+    test_h10_initialize_may_carry_the_header,
+    test_h12_no_session_is_opened_and_a_stray_one_is_ignored,
+    test_h13_another_content_type_is_refused,
+    test_h13_json_in_utf_8_may_say_so,
+)
+from tests.records.mcp.test_lifecycle import (
+    NOTE,
+    test_j1_the_id_comes_back_with_its_type,
+    test_j2_an_id_of_another_type_is_refused_and_not_taken_for_a_notification,
+    test_j3_what_is_not_json_is_a_parse_error,
+    test_j4_what_is_no_message_is_an_invalid_request,
+    test_j5_an_unknown_method_is_not_found,
+    test_j6_params_that_are_no_object_are_invalid,
+    test_j7_a_batch_has_a_limit,
+    test_j7_a_batch_without_requests_is_only_accepted,
+    test_j9_an_empty_batch_is_refused,
+    test_j9_later_revisions_have_no_batches,
+    test_j10_a_revision_that_is_offered_is_agreed_to,
+    test_j11_for_any_other_the_latest_is_offered,
+    test_j13_tools_are_offered_and_never_announced_to_change,
+    test_j14_a_handshake_without_what_it_needs_is_invalid,
+    test_j15_ping_is_answered_before_any_handshake,
+    test_j18_a_cancellation_is_accepted_and_does_nothing,
+)
+from tests.store.conftest import ROOT_URL
+
+__all__ = [
+    "test_h1_a_request_is_answered_with_one_json_object",
+    "test_h2_a_notification_or_a_response_is_accepted_without_a_word",
+    "test_h3_an_unusable_notification_is_refused",
+    "test_h7_a_page_of_this_machine_or_none_is_served",
+    "test_h8_an_unsupported_revision_is_refused_in_words_that_no_client_takes_for_a_newer_server",
+    "test_h10_initialize_may_carry_the_header",
+    "test_h12_no_session_is_opened_and_a_stray_one_is_ignored",
+    "test_h13_another_content_type_is_refused",
+    "test_h13_json_in_utf_8_may_say_so",
+    "test_j1_the_id_comes_back_with_its_type",
+    "test_j2_an_id_of_another_type_is_refused_and_not_taken_for_a_notification",
+    "test_j3_what_is_not_json_is_a_parse_error",
+    "test_j4_what_is_no_message_is_an_invalid_request",
+    "test_j5_an_unknown_method_is_not_found",
+    "test_j6_params_that_are_no_object_are_invalid",
+    "test_j7_a_batch_has_a_limit",
+    "test_j7_a_batch_without_requests_is_only_accepted",
+    "test_j9_an_empty_batch_is_refused",
+    "test_j9_later_revisions_have_no_batches",
+    "test_j10_a_revision_that_is_offered_is_agreed_to",
+    "test_j11_for_any_other_the_latest_is_offered",
+    "test_j13_tools_are_offered_and_never_announced_to_change",
+    "test_j14_a_handshake_without_what_it_needs_is_invalid",
+    "test_j15_ping_is_answered_before_any_handshake",
+    "test_j18_a_cancellation_is_accepted_and_does_nothing",
+]
+
+every_revision = pytest.mark.parametrize("revision", REVISIONS)
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH"])
+async def test_h4_and_h5_only_post_is_allowed(desk: Desk, method: str) -> None:
+    answer = await desk.office.http.request(method, "/mcp", headers={"Accept": "text/event-stream"})
+
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert answer.json()["code"] == "method_not_allowed"
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://localhost.evil.example", f"{ROOT_URL}.evil.example"]
+)
+@pytest.mark.parametrize("who", ["alice", ""])
+async def test_h6_a_page_of_another_site_is_refused(desk: Desk, origin: str, who: str) -> None:
+    answer = await desk.send(PING, who, origin=origin)
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "foreign_origin")
+    assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("accept", [None, "application/json", "*/*", "application/*;q=0.5", BOTH])
+async def test_h11_whoever_takes_json_gets_json(desk: Desk, accept: str | None) -> None:
+    answer = await desk.send(PING, accept=accept)
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+
+
+async def test_h11_a_client_that_takes_only_a_stream_gets_one_event(desk: Desk) -> None:
+    answer = await desk.send(tool("list_products"), accept="text/event-stream")
+
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream")
+    head, data, *rest = answer.text.split("\n")
+    assert (head, rest) == ("event: message", ["", ""])
+    assert len(json.loads(data.removeprefix("data: "))["result"]["structuredContent"]["items"]) == 1
+
+
+@pytest.mark.parametrize("authorization", ["Bearer nobody's", "Basic YTpi", "Bearer"])
+@pytest.mark.parametrize("message", MESSAGES, ids=["initialize", "ping", "list", "call", "notification", "batch"])
+async def test_h14_with_a_token_that_does_not_hold_nothing_is_answered(
+    desk: Desk, authorization: str, message: object
+) -> None:
+    answer = await desk.send(message, "", REVISIONS[0], authorization=authorization)
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token")
+    challenge = answer.headers["www-authenticate"]
+    assert challenge.startswith('Bearer error="invalid_token"')
+    assert f'resource_metadata="{ROOT_URL}/.well-known/oauth-protected-resource"' in challenge
+
+
+async def test_h14_an_expired_token_is_refused_and_none_is_read_from_the_address(desk: Desk) -> None:
+    assert (await desk.send(PING, "carol")).status_code == 200
+    with clock.fixed(clock.later(clock.now(), seconds=2 * 86400)):
+        assert (await desk.send(PING, "carol")).status_code == 401
+
+    token = desk.office.tokens["alice"]
+    asked = await desk.office.http.post(f"/mcp?access_token={token}", json=PING)
+    assert asked.status_code == 400
+    assert "access_token" in asked.json()["detail"]
+
+
+async def test_h15_a_body_over_the_limit_is_refused(desk: Desk) -> None:
+    assert (await desk.send(b" " * (MEBIBYTE + 1))).status_code == 413
+
+
+async def test_h16_discovery_answers_with_json(desk: Desk) -> None:
+    for path in ("/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"):
+        answer = await desk.office.http.get(path)
+        assert "json" in answer.headers["content-type"]
+
+
+async def test_h17_the_endpoint_answers_itself_without_a_redirect(desk: Desk) -> None:
+    assert (await desk.send(PING)).history == []
+    assert (await desk.office.http.post("/mcp/", json=PING)).status_code == 404
+    assert (await desk.office.http.post("/api/v1/mcp", json=PING)).status_code == 404
+
+
+async def test_j7_a_batch_is_answered_request_by_request_in_2025_03_26(desk: Desk) -> None:
+    good, unknown, refused = request("ping"), request("fly"), tool("get_product", id="nothing")
+
+    answer = await desk.send([good, NOTE, unknown, 7, refused], revision=REVISIONS[0])
+
+    by_id = {each.get("id"): each for each in answer.json()}
+    assert by_id[good["id"]]["result"] == {}
+    assert by_id[unknown["id"]]["error"]["code"] == -32601
+    assert by_id[None]["error"]["code"] == -32600
+    assert by_id[refused["id"]]["result"]["isError"] is True
+
+
+async def test_j8_initialize_is_refused_in_a_batch_and_nothing_of_it_is_done(desk: Desk) -> None:
+    job = tool("run_batch", operations=[{"method": "PUT", "path": "/org", "body": {"name": "Never"}}])
+
+    answer = await desk.send([job, initialize(REVISIONS[0])], revision=REVISIONS[0])
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
+    named = await desk.office.http.get("/api/v1/org", headers=desk.office.headers("alice"))
+    assert named.json()["name"] == "North"
+
+
+@every_revision
+async def test_j12_the_handshake_introduces_the_server(desk: Desk, revision: str) -> None:
+    for who in ("alice", ""):
+        result = await desk.result(initialize(revision), who, revision=None)
+        assert set(result) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
+        assert result["serverInfo"] == {
+            "name": "countersign-store",
+            "title": "Countersign store",
+            "version": __version__,
+        }
+
+
+@every_revision
+async def test_j17_every_answer_is_as_the_revision_publishes_it(desk: Desk, revision: str) -> None:
+    """The desk holds each of these against the schema."""
+    refused = tool("get_product", id="nothing")
+    for message in (initialize(revision), request("ping"), request("tools/list"), tool("list_products"), refused):
+        assert "result" in await desk.answer(message, "alice", revision)
+    for message in (tool("fly"), request("fly"), request("tools/list", {"cursor": "x"})):
+        assert "error" in await desk.answer(message, "alice", revision)
+
+
+async def test_revision_2026_is_served_where_it_is_switched_on(modern: Desk, desk: Desk) -> None:
+    found = (await send(modern, described(request("server/discover")))).json()["result"]
+    listed = (await send(modern, described(request("tools/list")))).json()["result"]
+    called = (await send(modern, described(tool("get_product", id="saga")))).json()["result"]
+
+    assert found["supportedVersions"][0] == "2026-07-28"
+    assert listed["tools"] == await modern.tools("alice")
+    assert called["structuredContent"]["slug"] == "saga"
+    assert called["resultType"] == "complete"
+    assert (await send(desk, described(request("server/discover")))).status_code == 400
+    assert (await modern.result(initialize(NEW), revision=None))["protocolVersion"] == NEW

@@ -1,0 +1,380 @@
+"""The store's tools: made from its routes, listed by scope, called as the caller would call by HTTP."""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+
+from countersign.kernel.errors import Unavailable
+from countersign.kernel.http.response import JSON
+from countersign.store.app import ROUTES
+from countersign.store.tools.routes import NAMES
+from tests.contract.scenes import everything
+from tests.records.mcp.desk import REVISIONS, Desk, request, tool
+from tests.store.publishing.test_lifecycle import built
+from tests.store.tools.conftest import world_of
+
+every_revision = pytest.mark.parametrize("revision", REVISIONS)
+
+PUBLIC = {"get_health", "get_info", "list_products", "get_product", "list_releases", "run_batch", "search_catalog"}
+COMBINATORS = {"oneOf", "anyOf", "allOf", "not", "if", "$ref", "$defs", "enum", "const"}
+# Got before a client speaks MCP, or told in its handshake.
+NOT_OFFERED = ("/.well-known/", "/auth", "/api/keys", "/openapi", "/wiki", "/llms")
+
+
+def test_every_documented_operation_is_a_tool_or_has_a_reason_not_to_be() -> None:
+    for each in ROUTES:
+        if each.documented and not each.streams and not each.own_credentials and JSON in each.produces:
+            is_left_out = each.path.startswith(NOT_OFFERED) or (each.method, each.path) == ("GET", "/ask")
+            assert ((each.method, each.path) in NAMES) != is_left_out, each.path
+
+
+async def test_o1_to_o4_tools_are_what_every_client_takes(desk: Desk) -> None:
+    tools = await desk.tools("alice")
+    assert len({each["name"] for each in tools}) == len(tools)
+    for each in tools:
+        schema = each["inputSchema"]
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert re.fullmatch(r"[a-z_]{1,48}", each["name"])
+        assert each["description"]
+        assert "\n" not in json.dumps(each)
+        assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+        assert not COMBINATORS & schema.keys()
+        assert "$ref" not in json.dumps(schema)
+        assert "anyOf" not in json.dumps(schema)
+
+
+def _members(schema: dict[str, Any], place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every member that the schema describes, with where it is."""
+    for name, member in schema.get("properties", {}).items():
+        yield f"{place}.{name}", member
+        yield from _members(member, f"{place}.{name}")
+        yield from _members(member.get("items", {}), f"{place}.{name}")
+
+
+async def test_every_argument_is_described(desk: Desk) -> None:
+    for each in await desk.tools("alice"):
+        for place, member in _members(each["inputSchema"], each["name"]):
+            assert member.get("description"), place
+
+
+async def test_every_answer_keeps_to_the_output_schema_of_its_tool(both: Desk) -> None:
+    world, owner = world_of(both), both.office.tokens["alice"]
+    await world.call("POST", "/products/saga/releases", owner, json={"version": "1.0", "channel": "beta"})
+    content = b"a build"
+    announced = (
+        await world.call(
+            "POST", "/products/saga/releases/1.0/artifacts", owner, json={"filename": "a.bin", "size": len(content)}
+        )
+    ).json()
+    await world.http.put(announced["upload_url"], content=content)
+    await built(world, announced["artifact_id"])
+    await world.call("POST", "/products/saga/releases/1.0/publish", owner)
+    batch = {"kind": "license", "products": ["saga"], "count": 1}
+    (code,) = (await world.call("POST", "/codes", owner, json=batch)).json()["codes"]
+    job = {"type": "artifact.verify", "payload": {"artifact_id": announced["artifact_id"]}}
+    calls: dict[str, dict[str, Any]] = {
+        **{
+            name: {}
+            for name in ("get_health", "get_info", "get_sandbox", "get_sandbox_health", "get_sandbox_telemetry")
+        },
+        "list_products": {"limit": 1},
+        "get_product": {"id": "saga"},
+        "list_releases": {"id": "saga"},
+        "redeem_code": {"code": code},
+        "get_library": {},
+        "run_batch": {"operations": [{"method": "GET", "path": "/products/saga/releases"}]},
+        "create_job": job,
+        "ask": {"query": "What is the newest release of Saga?"},
+        "search_catalog": {"where": {"kind": {"any": ["game"]}}, "answer": "count"},
+    }
+    listed = {each["name"]: each for each in await both.tools("alice")}
+    assert listed.keys() == calls.keys() | {"get_job"}
+    for each in listed.values():
+        assert each["outputSchema"]["type"] == "object"
+        assert "$ref" not in json.dumps(each["outputSchema"])
+        jsonschema.Draft202012Validator.check_schema(each["outputSchema"])
+
+    # `called` holds each answer against the schema.
+    answers = {name: await both.called("alice", name, **arguments) for name, arguments in calls.items()}
+
+    assert answers["list_releases"]["items"][0]["artifacts"]
+    assert (await both.called("alice", "get_job", job_id=answers["create_job"]["job_id"]))["type"] == "artifact.verify"
+    assert all("outputSchema" not in each for each in await both.tools("alice", REVISIONS[0]))
+
+
+async def test_schemas_hold_path_query_and_body_side_by_side(desk: Desk) -> None:
+    schemas = {each["name"]: each["inputSchema"] for each in await desk.tools("alice")}
+
+    assert set(schemas["list_releases"]["properties"]) == {"id", "channel", "limit", "cursor"}
+    assert schemas["list_releases"]["required"] == ["id"]
+    assert schemas["list_products"]["properties"]["limit"]["maximum"] == 100
+    assert schemas["redeem_code"]["required"] == ["code"]
+    assert set(schemas["redeem_code"]["properties"]) == {"code", "idempotency_key"}
+    assert schemas["run_batch"]["properties"]["operations"]["items"]["properties"]["method"]["enum"]
+    assert schemas["get_info"] == {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+@every_revision
+async def test_o5_each_caller_is_listed_what_the_token_allows(both: Desk, revision: str) -> None:
+    listed = {
+        who: {each["name"] for each in await both.tools(who, revision)} for who in ("", "alice", "carol", "reader")
+    }
+    listed = {who: names - {"ask"} - {name for name in names if "sandbox" in name} for who, names in listed.items()}
+
+    assert listed[""] == PUBLIC
+    assert listed["reader"] == PUBLIC | {"get_job"}
+    assert listed["carol"] == PUBLIC | {"get_job", "get_library", "redeem_code"}
+    assert listed["alice"] == PUBLIC | {"get_job", "get_library", "redeem_code", "create_job"}
+
+
+@every_revision
+async def test_o6_a_tool_that_the_token_does_not_reach_is_unknown(both: Desk, revision: str) -> None:
+    before = await everything(world_of(both).store)
+    for who, name in (("reader", "get_library"), ("reader", "redeem_code"), ("carol", "create_job")):
+        for arguments in ({}, {"code": "A"}, {"no_such": 1}):
+            assert await both.error(tool(name, **arguments), who, revision) == (-32602, f"Unknown tool: {name}")
+    for name in ("fly", "", "list_products ", "LIST_PRODUCTS", "POST /products", "x" * 9000):
+        assert await both.error(tool(name), "alice", revision) == (-32602, f"Unknown tool: {name}")
+    assert await everything(world_of(both).store) == before
+
+
+@pytest.mark.parametrize(("name", "scope"), [("redeem_code", "read:library"), ("get_job", None)])
+async def test_a_call_that_needs_a_token_is_challenged_and_the_way_in_is_named(
+    desk: Desk, name: str, scope: str | None
+) -> None:
+    http = desk.office.http
+    key = (await http.get("/api/keys?tier=agent")).json()["api_key"]
+
+    for headers in ({}, {"X-API-Key": key}):
+        answer = await http.post("/mcp", json=request("tools/call", {"name": name}), headers=headers)
+        challenge = answer.headers["www-authenticate"]
+        assert answer.status_code == 401
+        assert ('scope="read:library"' in challenge) == (scope is not None)
+        metadata = (await http.get(challenge.partition('resource_metadata="')[2].partition('"')[0])).json()
+        assert metadata["resource"] == "http://127.0.0.1:8480/mcp"
+        assert (await http.get(f"{metadata['authorization_servers'][0]}/auth.md")).status_code == 200
+        assert answer.headers["link"] == '<http://127.0.0.1:8480/auth.md>; rel="service-doc"'
+
+
+async def test_in_a_batch_a_call_that_needs_a_token_is_an_error_beside_the_other_answers(desk: Desk) -> None:
+    batch = [tool("get_library"), tool("get_info")]
+    answer = await desk.office.http.post("/mcp", json=batch)
+
+    refused, answered = answer.json()
+    assert answer.status_code == 200
+    assert refused["error"] == {"code": -32602, "message": "the tool get_library needs a token"}
+    assert answered["result"]["isError"] is False
+
+
+@pytest.mark.parametrize("content_type", ["text/plain", "", "application/json"])
+async def test_a_token_that_does_not_hold_is_refused_before_the_media_type(desk: Desk, content_type: str) -> None:
+    headers = {"Authorization": "Bearer made-up", "Content-Type": content_type}
+    answer = await desk.office.http.post("/mcp", content=b"x", headers=headers)
+
+    assert (answer.status_code, answer.json()["code"]) == (401, "invalid_token")
+
+
+@every_revision
+async def test_o7_and_o8_arguments_may_be_left_out_and_must_be_an_object(desk: Desk, revision: str) -> None:
+    for params in ({"name": "get_info"}, {"name": "get_info", "arguments": None}, {"name": "get_info", "_meta": {}}):
+        assert (await desk.result(request("tools/call", params), revision=revision))["isError"] is False
+    for bad in ([], "{}", 7, True):
+        params = {"name": "get_info", "arguments": bad}
+        assert (await desk.error(request("tools/call", params), revision=revision))[0] == -32602
+
+
+async def test_a_tool_answers_what_http_answers(both: Desk) -> None:
+    world = world_of(both)
+    await world.grant("carol@example.com", await world.product("north", "second"))
+    pairs: list[tuple[str, str, dict[str, Any], str]] = [
+        ("", "list_products", {"limit": 1, "kind": "game"}, "/products?limit=1&kind=game"),
+        ("", "list_products", {"q": "sägä & co?", "limit": None}, "/products?q=s%C3%A4g%C3%A4+%26+co%3F"),
+        ("", "get_product", {"id": "saga"}, "/products/saga"),
+        ("", "list_releases", {"id": "saga", "limit": 2}, "/products/saga/releases?limit=2"),
+        ("carol", "get_library", {}, "/library"),
+        ("", "get_info", {}, "/info"),
+    ]
+    for who, name, arguments, path in pairs:
+        alone = await world.http.get(f"/api/v1{path}", headers=both.office.headers(who) if who else {})
+        body = alone.json()
+        expected = {"items": body, "next_cursor": None} if isinstance(body, list) else body
+        assert await both.called(who, name, **arguments) == expected, name
+
+
+async def test_pages_of_an_array_are_followed_by_their_cursor(both: Desk) -> None:
+    world = world_of(both)
+    await world.grant("carol@example.com", *[await world.product("north", f"game-{number}") for number in range(5)])
+    found: list[str] = []
+    cursor = None
+    while True:
+        page = await both.called("carol", "get_library", limit=2, cursor=cursor)
+        found += [each["slug"] for each in page["items"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+
+    assert sorted(found) == [f"game-{number}" for number in range(5)]
+
+
+@every_revision
+async def test_o9_a_refusal_is_a_result_with_its_words_and_its_remedy(both: Desk, revision: str) -> None:
+    for name, arguments, path, options in (
+        ("get_product", {"id": "nothing"}, "/products/nothing", {}),
+        ("get_product", {"id": "../library"}, "/products/..%2Flibrary", {}),
+        ("list_products", {"limit": 0}, "/products?limit=0", {}),
+        ("list_products", {"limit": True}, "/products?limit=true", {}),
+        ("list_products", {"cursor": "x"}, "/products?cursor=x", {}),
+        ("redeem_code", {"code": "AAAA"}, "/redeem", {"json": {"code": "AAAA"}}),
+        ("redeem_code", {"code": 7}, "/redeem", {"json": {"code": 7}}),
+        ("redeem_code", {}, "/redeem", {"json": {}}),
+        ("create_job", {"type": "x", "payload": {}}, "/jobs", {"json": {"type": "x", "payload": {}}}),
+    ):
+        method = "POST" if options else "GET"
+        alone = await both.office.http.request(
+            method, f"/api/v1{path}", headers=both.office.headers("alice"), **options
+        )
+        problem = alone.json()
+        result = await both.result(tool(name, **arguments), revision=revision)
+        assert (result["isError"], "structuredContent" in result) == (True, False), name
+        words = [problem["detail"], *([problem["resolution"]] if "resolution" in problem else [])]
+        assert result["content"] == [{"type": "text", "text": "\n".join(words)}]
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("get_product", {}, "id: is required, a text"),
+    ("get_product", {"id": 7}, "id: is required, a text"),
+    ("get_product", {"id": ""}, "id: is required, a text"),
+    ("get_product", {"id": "a\x00"}, "id: holds a NUL or half of a surrogate pair"),
+    (
+        "search_catalog",
+        {"where": {"product": {"any": ["a\x00"]}}},
+        "a text contains NUL or an unpaired surrogate",
+    ),
+    ("get_product", {"id": "saga", "format": "html"}, "format: is unknown here (known: id)"),
+    ("list_products", {"q": ["a"]}, "q: must be a string, a number, true or false"),
+    ("list_products", {"q": {"a": 1}}, "q: must be a string, a number, true or false"),
+    ("redeem_code", {"code": "A", "idempotency_key": 7}, "idempotency_key: must be a UUID"),
+    ("redeem_code", {"code": "A", "idempotency_key": "a\r\nAuthorization: x"}, "idempotency_key: must be a UUID"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "reason"), BAD)
+async def test_o9_an_argument_that_cannot_be_sent_is_refused_by_its_name(
+    desk: Desk, name: str, arguments: dict[str, Any], reason: str
+) -> None:
+    assert await desk.refused("alice", name, **arguments) == reason
+
+
+async def test_an_unknown_argument_names_the_known_ones(desk: Desk) -> None:
+    reason = await desk.refused("alice", "list_products", authorization="x")
+
+    assert reason.startswith("authorization: is unknown here (known: ")
+    assert {"kind", "platform", "limit", "cursor"} <= set(reason.removesuffix(")").split(": ")[-1].split(", "))
+
+
+async def test_an_argument_never_leaves_its_place_in_the_address(desk: Desk) -> None:
+    """A product's name that would be another address, or other parameters."""
+    for name in (
+        "saga/releases",
+        "saga?limit=1",
+        "saga#x",
+        "..",
+        ".",
+        "../products",
+        "%2e%2e",
+        "saga%2Freleases",
+        "a b",
+    ):
+        reason = await desk.refused("alice", "get_product", id=name)
+        assert reason.startswith("no such product") or "product" in reason, (name, reason)
+    assert "limit" not in await desk.refused("alice", "list_products", q="", limit=5)
+
+
+async def test_a_call_with_a_key_has_its_effect_once(both: Desk) -> None:
+    world = world_of(both)
+    body = {"kind": "license", "products": ["saga"], "count": 1}
+    owner = both.office.tokens["alice"]
+    (code,) = (await world.call("POST", "/codes", owner, json=body)).json()["codes"]
+    key = str(uuid.uuid4())
+
+    first = await both.called("carol", "redeem_code", code=code, idempotency_key=key)
+    again = await both.called("carol", "redeem_code", code=code, idempotency_key=key)
+    other = await both.refused("carol", "redeem_code", code="ZZZZ", idempotency_key=key)
+
+    assert first == again
+    assert first["success"] is True
+    assert "used for a different request" in other
+    assert [each["slug"] for each in (await both.called("carol", "get_library"))["items"]] == ["saga"]
+
+
+@pytest.mark.parametrize("mode", ["parallel", "atomic"])
+async def test_a_batch_is_run_by_its_tool(both: Desk, mode: str) -> None:
+    made = {"slug": "new", "title": "New", "kind": "game", "platforms": ["linux"]}
+    operations = [{"method": "POST", "path": "/products", "body": made}, {"method": "GET", "path": "/products/nothing"}]
+
+    done = await both.called("alice", "run_batch", operations=operations, mode=mode)
+    nested = await both.called(
+        "alice", "run_batch", operations=[{"method": "POST", "path": "/batch", "body": {"operations": operations}}]
+    )
+
+    statuses = [each["status"] for each in done["results"]]
+    assert statuses == ([201, 404] if mode == "parallel" else [424, 404])
+    found = await both.result(tool("get_product", id="new"))
+    assert found["isError"] == (mode == "atomic")
+    assert nested["results"][0]["body"]["code"] == "not_batchable"
+
+
+@every_revision
+async def test_o11_and_o12_structured_content_stands_beside_the_text(desk: Desk, revision: str) -> None:
+    result = await desk.result(tool("list_releases", id="saga"), revision=revision)
+
+    (block,) = result["content"]
+    assert json.loads(block["text"]) == {"items": [], "next_cursor": None}
+    assert ("structuredContent" in result) == (revision != REVISIONS[0])
+
+
+async def test_o14_the_hints_say_what_a_tool_does(desk: Desk) -> None:
+    said = {each["name"]: list(each["annotations"].values()) for each in await desk.tools("alice")}
+
+    # read only, destructive, idempotent, open world
+    assert said["get_product"] == said["get_library"] == [True, False, True, False]
+    assert said["ask"] == [True, False, True, False]
+    assert said["redeem_code"] == said["create_job"] == [False, False, False, False]
+    assert said["run_batch"] == [False, True, False, False]
+
+
+async def test_o17_and_o18_one_page_in_the_same_order(desk: Desk) -> None:
+    names = [each["name"] for each in await desk.tools()]
+
+    assert names == sorted(names)
+    assert (await desk.error(request("tools/list", {"cursor": "made-up"})))[0] == -32602
+
+
+async def test_o20_what_cannot_be_done_now_is_an_internal_error(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = world_of(desk).store
+
+    async def away(*given: object) -> object:
+        raise Unavailable("the database cannot be reached")
+
+    async def broken(*given: object) -> object:
+        raise RuntimeError("the secret of the house")
+
+    monkeypatch.setattr(store.database, "fetch_one", away)
+    assert await desk.error(tool("get_product", id="saga"), "") == (-32603, "the database cannot be reached")
+    monkeypatch.setattr(store.database, "fetch_one", broken)
+    code, words = await desk.error(tool("get_product", id="saga"), "")
+    assert (code, "secret" in words) == (-32603, False)
+
+
+async def test_o19_every_call_counts_against_the_limit(few: Desk) -> None:
+    """Also those of one batch, of which the first revision has some."""
+    answer = await few.send([tool("get_info") for _ in range(20)], "", REVISIONS[0])
+
+    refused = [each["result"]["isError"] for each in answer.json()]
+    assert refused == [False] * 9 + [True] * 11
+    assert (await few.send(request("ping"), "")).status_code == 429

@@ -1,0 +1,106 @@
+"""Whoever may announce a file may send it: agents and programs that act for a person, too, until they may no longer."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from countersign.store.auth import people
+from tests.store.agents.people import Agent, Visitor
+from tests.store.files import Shop, pattern
+from tests.store.oauth.conftest import (
+    BACK,
+    Browser,
+    Known,
+    code_for,
+    exchange,
+    hidden_fields,
+    new_client,
+    new_person,
+)
+
+DATA = pattern(100)
+SCOPE = "read:products write:products write:releases"
+PICTURE = {"kind": "icon", "filename": "a.png", "size": 100, "alt": "A river."}
+
+
+async def by_agent(shop: Shop) -> tuple[Visitor, str]:
+    """Somebody of the publisher, and the token of an agent that they let act for them."""
+    world = shop.world
+    person = await Visitor.signed_in(world, "other@north.example", north="publisher")
+    agent = await Agent.by_email(world, person.email, SCOPE)
+    assert (await person.decide(agent.link, user_code=agent.code)).status_code == 200
+    assertion = (await agent.poll()).json()["identity_assertion"]
+    return person, (await agent.exchange(assertion)).json()["access_token"]
+
+
+async def by_program(shop: Shop) -> tuple[Browser, str]:
+    """Somebody of the publisher, and the token of a program that they let act for them."""
+    return await through(shop, await new_client(shop.world, scope=SCOPE))
+
+
+async def by_registered(shop: Shop) -> tuple[Browser, str]:
+    """The same with a program that registered itself."""
+    made = await shop.world.http.post("/auth/clients", json={"redirect_uris": [BACK], "scope": SCOPE})
+    return await through(shop, Known(made.json()["client_id"], made.json()["client_secret"]))
+
+
+async def through(shop: Shop, client: Known) -> tuple[Browser, str]:
+    """A member of the publisher, and the token of a self-registered client that acts for them."""
+    world = shop.world
+    await new_person(world, "other@north.example")
+    async with world.store.database.transaction() as transaction:
+        row = await transaction.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
+        assert row is not None
+        await people.set_role(transaction, row[0], "other@north.example", "publisher")
+    browser = Browser(world)
+    await browser.sign_in("other@north.example")
+    code = await code_for(browser, client, scope=SCOPE)
+    return browser, (await exchange(world, client, code)).json()["access_token"]
+
+
+@pytest.mark.parametrize("acting", [by_agent, by_program, by_registered])
+async def test_what_acts_for_a_publisher_sends_what_it_announced(
+    shop: Shop, acting: Callable[[Shop], Awaitable[tuple[object, str]]]
+) -> None:
+    _, token = await acting(shop)
+    own = shop._replace(token=token)
+
+    made = await own.upload(DATA)
+    picture = await shop.world.call("POST", f"/products/{shop.product_id}/media", token, json=PICTURE)
+    asked = await shop.world.http.get(picture.json()["upload_url"])
+
+    assert made["status"] == "ready"
+    assert asked.status_code == 200, asked.text
+
+
+async def test_an_address_ends_with_the_agent(shop: Shop) -> None:
+    person, token = await by_agent(shop)
+    address = await shop._replace(token=token).address(100)
+    page = await person.get("/auth/agents")
+
+    await person.send("/auth/agents", **hidden_fields(page))
+
+    assert (await shop.put(address, DATA)).json()["code"] == "upload_not_found"
+
+
+@pytest.mark.parametrize("acting", [by_program, by_registered])
+async def test_an_address_ends_with_the_consent(
+    shop: Shop, acting: Callable[[Shop], Awaitable[tuple[Browser, str]]]
+) -> None:
+    browser, token = await acting(shop)
+    address = await shop._replace(token=token).address(100)
+
+    await browser.post("/auth/agents", hidden_fields(await browser.get("/auth/agents")))
+
+    assert (await shop.put(address, DATA)).json()["code"] == "upload_not_found"
+
+
+async def test_an_address_of_an_agent_ends_with_its_persons_role(shop: Shop) -> None:
+    person, token = await by_agent(shop)
+    address = await shop._replace(token=token).address(100)
+    async with shop.store.database.transaction() as transaction:
+        row = await transaction.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
+        assert row is not None
+        await people.set_role(transaction, row[0], person.email, "viewer")
+
+    assert (await shop.put(address, DATA)).json()["code"] == "upload_not_found"

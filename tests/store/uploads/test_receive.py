@@ -1,0 +1,293 @@
+"""Bytes on their way in: whole, in parts, cut, twice, at once, too many, too few, wrong."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import NoReturn
+
+import httpx
+import pytest
+
+from countersign.kernel import clock
+from countersign.kernel.blobs.port import Part
+from countersign.kernel.errors import Unavailable
+from countersign.store.releases import receive_upload, uploads
+from tests.store.files import Shop, pattern, put_and_cut, sha256_of
+
+DATA = pattern(1000)
+
+
+async def staged(shop: Shop) -> list[str]:
+    """The uploads that have staged bytes."""
+    return [each.upload async for each in shop.store.blobs.staged()]
+
+
+async def sealed(shop: Shop) -> list[str]:
+    """The digests of all sealed blobs."""
+    return [digest async for digest, *_ in shop.store.blobs.sealed()]
+
+
+async def count(shop: Shop, statement: str) -> int:
+    """The number that a statement gives."""
+    row = await shop.store.database.fetch_one(statement)
+    assert row is not None
+    return row[0]
+
+
+async def test_a_whole_body_becomes_a_ready_artifact(shop: Shop) -> None:
+    address = await shop.address(1000, platform="linux", sha256=sha256_of(DATA).upper())
+
+    answer = await shop.put(address, DATA)
+
+    assert answer.status_code == 201
+    assert {**answer.json(), "id": ""} == {
+        "id": "",
+        "filename": "game.zip",
+        "size": 1000,
+        "sha256": sha256_of(DATA),
+        "platform": "linux",
+        "status": "ready",
+    }
+    assert await staged(shop) == []
+    assert await sealed(shop) == [sha256_of(DATA)]
+
+
+async def test_parts_may_come_in_any_order(shop: Shop) -> None:
+    address = await shop.address(1000)
+
+    third = await shop.put(address, DATA[700:], "bytes 700-999/1000")
+    first = await shop.put(address, DATA[:300], "bytes 0-299/1000")
+
+    assert (third.status_code, third.headers["Upload-Received"]) == (204, "700-999")
+    assert (first.status_code, first.headers["Upload-Received"]) == (204, "0-299,700-999")
+    assert await shop.received(address) == [[0, 299], [700, 999]]
+    second = await shop.put(address, DATA[300:700], "bytes 300-699/1000")
+    assert second.status_code == 201
+    assert second.json()["sha256"] == sha256_of(DATA)
+
+
+async def test_parts_that_overlap_make_the_same_file(shop: Shop) -> None:
+    address = await shop.address(1000)
+
+    await shop.put(address, DATA[100:500], "bytes 100-499/1000")
+    await shop.put(address, DATA[100:200], "bytes 100-199/1000")
+    await shop.put(address, DATA[400:900], "bytes 400-899/1000")
+    assert await shop.received(address) == [[100, 899]]
+    answer = await shop.put(address, DATA)
+
+    assert answer.json()["sha256"] == sha256_of(DATA)
+
+
+async def test_a_cut_connection_loses_nothing_that_arrived(shop: Shop) -> None:
+    address = await shop.address(1000)
+
+    assert await put_and_cut(shop.store, address, [DATA[:123], DATA[123:400]], None, 1000) == 0
+    assert await shop.received(address) == [[0, 399]]
+    await put_and_cut(shop.store, address, [DATA[350:600]], "bytes 350-999/1000", 650)
+    assert await shop.received(address) == [[0, 599]]
+    answer = await shop.put(address, DATA[600:], "bytes 600-999/1000")
+
+    assert answer.status_code == 201
+    assert answer.json()["sha256"] == sha256_of(DATA)
+
+
+async def test_a_body_cut_before_its_first_byte_leaves_nothing(shop: Shop) -> None:
+    address = await shop.address(1000)
+
+    await put_and_cut(shop.store, address, [], None, 1000)
+
+    assert await shop.received(address) == []
+    assert await staged(shop) == []
+
+
+async def chunked(data: bytes) -> AsyncIterator[bytes]:
+    """A body whose length is not announced."""
+    for start in range(0, len(data), 100):
+        yield data[start : start + 100]
+
+
+@pytest.mark.parametrize(("content_range", "sent"), [(None, 999), (None, 1001), ("bytes 500-599/1000", 99)])
+async def test_a_body_that_ends_early_or_runs_on_counts_for_nothing(
+    shop: Shop, content_range: str | None, sent: int
+) -> None:
+    address = await shop.address(1000)
+    await shop.put(address, DATA[:100], "bytes 0-99/1000")
+    headers = {} if content_range is None else {"Content-Range": content_range}
+
+    answer = await shop.world.http.put(address, content=chunked((DATA * 2)[:sent]), headers=headers)
+
+    assert answer.status_code == 400
+    assert answer.json()["code"] == "invalid_request"
+    assert await shop.received(address) == [[0, 99]]
+
+
+@pytest.mark.parametrize(
+    "content_range",
+    ["", "bytes 0-9", "bytes 0-9/*", "bytes 0-9/1001", "bytes 9-0/1000", "bytes 991-1000/1000", "0-9/1000"],
+)
+async def test_a_content_range_that_does_not_fit_is_named(shop: Shop, content_range: str) -> None:
+    address = await shop.address(1000)
+
+    answer = await shop.put(address, DATA[:10], content_range)
+
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["parameter"] == "Content-Range"
+    assert await shop.received(address) == []
+
+
+async def test_a_content_length_other_than_the_range_is_refused_unread(shop: Shop) -> None:
+    address = await shop.address(1000)
+
+    short = await shop.put(address, DATA[:10])
+    long = await shop.put(address, DATA[:10], "bytes 0-8/1000")
+
+    assert (short.status_code, long.status_code) == (400, 400)
+    assert short.json()["errors"][0]["parameter"] == "Content-Length"
+    assert await staged(shop) == []
+
+
+async def test_an_address_that_was_never_given_or_has_expired_is_unknown(shop: Shop) -> None:
+    address = await shop.address(1000)
+    async with shop.store.database.transaction() as transaction:
+        await transaction.run("UPDATE upload SET expires_at = $1", clock.now())
+    unknown = address[:-1] + ("a" if address[-1] != "a" else "b")
+
+    for each in (address, unknown, address.replace("/artifacts/", "/media/")):
+        put, get = await shop.put(each, DATA), await shop.world.http.get(each)
+        assert (put.status_code, put.json()["code"]) == (404, "upload_not_found")
+        assert (get.status_code, get.json()["code"]) == (404, "upload_not_found")
+
+
+async def test_a_finished_upload_answers_again_without_reading(shop: Shop) -> None:
+    address = await shop.address(1000)
+    first = await shop.put(address, DATA)
+
+    again = await shop.put(address, b"x" * 1000)
+
+    assert (again.status_code, again.content) == (201, first.content)
+    assert await shop.received(address) == [[0, 999]]
+    assert await sealed(shop) == [sha256_of(DATA)]
+
+
+async def test_bytes_other_than_announced_leave_nothing_behind(shop: Shop) -> None:
+    address = await shop.address(1000, sha256="0" * 64)
+    await shop.put(address, DATA[:500], "bytes 0-499/1000")
+
+    answer = await shop.put(address, DATA[500:], "bytes 500-999/1000")
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "checksum_mismatch")
+    assert (await staged(shop), await sealed(shop)) == ([], [])
+    for table in ("upload", "upload_part", "artifact", "blob"):
+        assert await count(shop, f"SELECT count(*) FROM {table}") == 0
+    assert (await shop.put(address, DATA)).json()["code"] == "upload_not_found"
+
+
+async def test_many_who_complete_at_once_all_get_the_same_answer(shop: Shop) -> None:
+    address = await shop.address(1000)
+
+    answers = await asyncio.gather(*(shop.put(address, DATA) for _ in range(6)))
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.content for answer in answers}) == 1
+    assert await count(shop, "SELECT count(*) FROM blob") == 1
+    assert await staged(shop) == [] or not await uploads.is_open(shop.store.database, (await staged(shop))[0])
+
+
+class NoTurns(dict[str, asyncio.Lock]):
+    """What other processes know of this one's turns: nothing."""
+
+    def setdefault(self, key: str, default: asyncio.Lock) -> asyncio.Lock:
+        """Everybody's turn at once."""
+        return default
+
+
+async def test_nodes_that_complete_at_once_all_get_the_same_answer(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receive_upload, "_turns", NoTurns())
+    address = await shop.address(1000)
+
+    answers = await asyncio.gather(*(shop.put(address, DATA) for _ in range(6)))
+
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.content for answer in answers}) == 1
+    assert await count(shop, "SELECT count(*) FROM upload WHERE finished_at IS NOT NULL") == 1
+
+
+@pytest.mark.parametrize("step", ["stage", "seal"])
+async def test_a_node_whose_files_another_one_removes_as_it_finishes_gives_the_same_answer(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setattr(receive_upload, "_turns", NoTurns())
+    address = await shop.address(1000)
+    store = shop.world.store.blobs
+    original, answers = getattr(store, step), list[httpx.Response]()
+
+    async def overtaken(*_: object) -> NoReturn:
+        monkeypatch.setattr(store, step, original)
+        answers.append(await shop.put(address, DATA))
+        raise Unavailable("The folder of the blobs cannot be used: No such file or directory.")
+
+    monkeypatch.setattr(store, step, overtaken)
+    answers.append(await shop.put(address, DATA))
+
+    assert [answer.status_code for answer in answers] == [201, 201], answers[-1].text
+    assert answers[0].content == answers[1].content
+
+
+async def test_a_store_that_is_away_is_unavailable_while_nobody_has_finished(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> NoReturn:
+        raise Unavailable("The bucket is away.")
+
+    address = await shop.address(1000)
+    monkeypatch.setattr(shop.world.store.blobs, "seal", away)
+
+    assert (await shop.put(address, DATA)).status_code == 503
+
+
+async def test_a_shorter_part_never_takes_a_longer_ones_place(shop: Shop) -> None:
+    address = await shop.address(1000)
+    upload = await uploads.by_token(shop.store.database, "artifact", address.rsplit("/", 1)[1])
+
+    for length in (10, 5, 20, 15):
+        async with shop.store.database.transaction() as transaction:
+            assert await uploads.add_part(transaction, upload.id, Part(0, length, f"{length:064x}"))
+
+    assert await uploads.parts(shop.store.database, upload.id) == [Part(0, 20, f"{20:064x}")]
+
+
+async def test_clients_that_send_different_bytes_at_once_never_make_a_blob_lie(shop: Shop) -> None:
+    address = await shop.address(1000)
+    other = pattern(1000, seed=2)
+
+    async def send(data: bytes, at: int) -> httpx.Response:
+        return await shop.put(address, data[at : at + 250], f"bytes {at}-{at + 249}/1000")
+
+    await asyncio.gather(*(send(data, at) for at in (0, 250, 500, 750) for data in (DATA, other)))
+    done = await shop.put(address, DATA)
+
+    assert done.status_code == 201
+    digest = done.json()["sha256"]
+    kept = b"".join([piece async for piece in shop.store.blobs.read(digest, 0, 2000)])
+    assert sha256_of(kept) == digest
+    assert len(kept) == 1000
+
+
+async def test_a_file_announced_again_gets_a_fresh_address_and_starts_anew(shop: Shop) -> None:
+    first = (await shop.announce(1000)).json()
+    await shop.put(first["upload_url"], DATA[:500], "bytes 0-499/1000")
+
+    second = (await shop.announce(900, platform="macos")).json()
+
+    assert second["artifact_id"] == first["artifact_id"]
+    assert (await shop.put(first["upload_url"], DATA)).status_code == 404
+    assert await shop.received(second["upload_url"]) == []
+    done = await shop.put(second["upload_url"], DATA[:900])
+    assert (done.json()["size"], done.json()["platform"]) == (900, "macos")
+
+
+async def test_the_token_is_nowhere_in_the_database(shop: Shop) -> None:
+    address = await shop.address(1000)
+
+    rows = await shop.store.database.fetch("SELECT token_hash FROM upload")
+
+    assert address.rsplit("/", 1)[1].encode() not in bytes(rows[0][0])

@@ -1,0 +1,104 @@
+"""The arithmetic of what has arrived, and the names of files."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.kernel.blobs.port import Part
+from countersign.kernel.errors import InvalidRequest
+from countersign.kernel.http.range_response import ByteRange
+from countersign.store.releases import uploads
+
+SIZE = 40
+parts = st.lists(
+    st.builds(lambda start, length: Part(start, min(length, SIZE - start), ""), st.integers(0, 39), st.integers(1, 40))
+)
+spans = st.builds(
+    lambda start, length: ByteRange(start, min(start + length, SIZE)), st.integers(0, 39), st.integers(1, 40)
+)
+
+
+def places(stretches: list[ByteRange]) -> set[int]:
+    """Every byte's place in the stretches."""
+    return {place for span in stretches for place in range(span.start, span.stop)}
+
+
+@given(parts)
+def test_what_has_arrived_is_the_union_of_the_parts_in_order(known: list[Part]) -> None:
+    arrived = uploads.arrived(known)
+
+    assert places(arrived) == {place for part in known for place in range(part.offset, part.offset + part.length)}
+    assert all(before.stop < after.start for before, after in itertools.pairwise(arrived))
+
+
+@given(parts, spans)
+def test_what_is_missing_of_a_span_is_the_span_without_what_arrived(known: list[Part], span: ByteRange) -> None:
+    missing = uploads.missing(known, span)
+
+    assert places(missing) == places([span]) - places(uploads.arrived(known))
+    assert missing == sorted(missing)
+    assert all(gap.length > 0 for gap in missing)
+
+
+@given(parts)
+def test_a_file_is_whole_when_nothing_is_missing(known: list[Part]) -> None:
+    assert uploads.is_whole(known, SIZE) == (uploads.missing(known, ByteRange(0, SIZE)) == [])
+
+
+def test_stretches_are_told_from_first_to_last_byte() -> None:
+    known = [Part(0, 10, ""), Part(10, 5, ""), Part(20, 1, "")]
+
+    assert uploads.pairs(known) == [(0, 14), (20, 20)]
+    assert uploads.received_header(known) == "0-14,20-20"
+
+
+def test_the_header_stays_short_however_many_crumbs_came() -> None:
+    known = [Part(place * 2, 1, "") for place in range(5000)]
+
+    assert uploads.received_header(known).count(",") == 99
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["game.zip", "a", "x" * 255, "ü" * 127, "spiel v1 (final).tar.gz", ".hidden", "...", "日本語.exe", "a\u00a0b"],
+)
+def test_an_ordinary_filename_is_taken(name: str) -> None:
+    uploads.check_filename(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "a/b", "a\\b", "a\0b", "a\nb", "a\x7fb", "a\u202eb", "a\u2028b", "a\x85b", "x" * 256, "ü" * 128],
+)
+def test_a_filename_that_fits_no_folder_is_refused(name: str) -> None:
+    with pytest.raises(InvalidRequest) as refusal:
+        uploads.check_filename(name)
+
+    assert refusal.value.faults[0].place == "/filename"
+
+
+@given(st.text())
+def test_any_text_is_a_filename_or_refused(name: str) -> None:
+    try:
+        uploads.check_filename(name)
+    except InvalidRequest:
+        return
+
+    assert "/" not in name
+    assert "\0" not in name
+    assert "\n" not in name
+    assert 1 <= len(name.encode()) <= 255
+
+
+def test_without_content_range_the_body_is_the_whole() -> None:
+    assert uploads.span_of_request(None, None, 10) == ByteRange(0, 10)
+    assert uploads.span_of_request(None, "10", 10) == ByteRange(0, 10)
+    assert uploads.span_of_request("bytes 2-4/10", "3", 10) == ByteRange(2, 5)
+
+
+@pytest.mark.parametrize(("content_range", "length"), [(None, "9"), (None, "11"), ("bytes 2-4/10", "4"), (None, "x")])
+def test_a_body_of_another_length_is_refused(content_range: str | None, length: str) -> None:
+    with pytest.raises(InvalidRequest):
+        uploads.span_of_request(content_range, length, 10)

@@ -1,0 +1,239 @@
+"""An organisation is told of what happens to its own things, and of nothing else."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from standardwebhooks import Webhook
+
+from countersign.kernel import clock
+from countersign.kernel.webhooks.sender import Sender
+from countersign.settings import Settings
+from countersign.store import events
+from countersign.store.app import tend
+from countersign.store.auth import queries
+from countersign.store.auth.agents import claim, registrations
+from countersign.store.auth.agents.registrations import Applicant
+from countersign.store.context import Store
+from tests.peers.receiver import Receiver, receiving
+from tests.store.conftest import with_settings
+from tests.store.world import World
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Receivers may be on this machine."""
+    return with_settings(settings, private_webhooks=True)
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    """A receiver that says 200."""
+    async with receiving() as made:
+        yield made
+
+
+async def owner(world: World, org: str = "north") -> str:
+    """A token of an owner of the organisation."""
+    return await world.person(f"owner@{org}.example", **{org: "owner"})
+
+
+async def added(world: World, token: str, receiver: Receiver, *types: str) -> dict[str, Any]:
+    """A webhook of the caller's organisation."""
+    body = {"url": receiver.url, **({"types": types} if types else {})}
+    answer = await world.call("POST", "/org/webhooks", token, json=body)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def told(store: Store, receiver: Receiver) -> list[tuple[str, str]]:
+    """Type and subject of all that arrives now."""
+    before = len(receiver.messages)
+    lanes = Sender(events.outbox_of(store))
+    await lanes.open()
+    await lanes.drain()
+    return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]
+
+
+async def released(world: World, token: str, slug: str, version: str, notes: str = "") -> None:
+    """Draft and publish a release."""
+    body = {"version": version, "channel": "stable", "notes": notes, "notes_only": True}
+    assert (await world.call("POST", f"/products/{slug}/releases", token, json=body)).status_code == 201
+    assert (await world.call("POST", f"/products/{slug}/releases/{version}/publish", token)).status_code == 200
+
+
+async def test_releases_are_told_once_as_they_are_published_and_yanked(world: World, receiver: Receiver) -> None:
+    token = await owner(world)
+    made = await added(world, token, receiver)
+    product = await world.product("north", "game", status="draft")
+
+    await released(world, token, "game", "1.0.0+linux")
+    path = "/products/game/releases/1.0.0+linux"
+    await world.call("POST", f"{path}/publish", token)
+    for _ in range(2):
+        assert (await world.call("POST", f"{path}/yank", token, json={"reason": "broken"})).status_code == 200
+
+    subject = f"products/{product}/releases/1.0.0%2Blinux"
+    assert await told(world.store, receiver) == [("release.published", subject), ("release.yanked", subject)]
+    for message in receiver.messages:
+        event = Webhook(made["secret"]).verify(message.body, message.headers)
+        found = await world.http.get(f"{event['source']}/products/{product}")
+        assert found.status_code == 200, "source and subject make an address"
+
+
+async def test_ended_jobs_and_added_keys_are_told(world: World, receiver: Receiver) -> None:
+    token = await owner(world)
+    await added(world, token, receiver)
+    key = (await world.call("POST", "/org/signing-keys", token)).json()
+    product = await world.product("north", "game")
+    release = await world.call("POST", "/products/game/releases", token, json={"version": "1", "channel": "beta"})
+    assert release.status_code == 201, product
+    announced = {"filename": "game.zip", "size": 5}
+    file = (await world.call("POST", "/products/game/releases/1/artifacts", token, json=announced)).json()
+    await world.http.put(file["upload_url"], content=b"bytes")
+    body = {"type": "artifact.verify", "payload": {"artifact_id": file["artifact_id"]}}
+    job = await world.call("POST", "/jobs", token, json=body, headers={"Prefer": "respond-async"})
+    assert job.status_code == 202, job.text
+    await world.call("DELETE", f"/jobs/{job.json()['job_id']}", token)
+
+    assert sorted(await told(world.store, receiver)) == sorted(
+        [("key.added", f"org/signing-keys/{key['keyid']}"), ("job.ended", f"jobs/{job.json()['job_id']}")]
+    )
+
+
+@pytest.mark.parametrize(("scopes", "is_told"), [("read:library", False), ("read:library write:releases", True)])
+async def test_an_agent_that_may_publish_is_told_and_one_that_only_reads_is_not(
+    world: World, receiver: Receiver, scopes: str, is_told: bool
+) -> None:
+    token = await owner(world)
+    await added(world, token, receiver)
+    await world.person("pat@north.example", north="publisher")
+    person = await queries.person_with_email(world.store.database, "pat@north.example")
+    assert person is not None
+    applicant = Applicant("PLANTED NAME", "192.0.2.7", frozenset(scopes.split()))
+    async with world.store.database.transaction() as transaction:
+        made, _ = await registrations.add(
+            transaction, "service_auth", applicant, email=person.email, claim_ttl_s=60, interval_s=5
+        )
+        await claim.bind(transaction, made, person.id)
+
+    assert await told(world.store, receiver) == ([("agent.added", f"agents/{made.id}")] if is_told else [])
+
+
+async def test_another_organisation_sees_and_hears_nothing(world: World, receiver: Receiver) -> None:
+    north, south = await owner(world), await owner(world, "south")
+    made = await added(world, north, receiver)
+    await world.product("north", "game")
+    async with receiving() as theirs:
+        await added(world, south, theirs)
+        await released(world, north, "game", "1.0.0")
+        assert len(await told(world.store, receiver)) == 1
+        assert theirs.messages == []
+
+    listed = (await world.call("GET", "/org/webhooks", south)).json()
+    assert made["id"] not in json.dumps(listed)
+    event = receiver.ids[0]
+    missing = "0" * 8 + "-0000-4000-8000-" + "0" * 12
+    for method, path, body in (
+        ("GET", "/org/webhooks/{}/deliveries", None),
+        ("POST", "/org/webhooks/{}/rotate", None),
+        ("POST", "/org/webhooks/{}/ping", None),
+        ("POST", "/org/webhooks/{}/replay", {"since": "2026-01-01T00:00:00Z"}),
+        ("POST", f"/org/webhooks/{{}}/deliveries/{event}/replay", None),
+        ("DELETE", "/org/webhooks/{}", None),
+    ):
+        answers = [
+            await world.call(method, path.format(each), south, **({"json": body} if body else {}))
+            for each in (made["id"], missing)
+        ]
+        assert [each.status_code for each in answers] == [404, 404], path
+        bodies = [each.json() | {"instance": ""} for each in answers]
+        assert bodies[0] == bodies[1]
+    assert await told(world.store, receiver) == []
+
+
+async def test_personal_values_occur_in_no_message(world: World, receiver: Receiver) -> None:
+    token = await world.person("planted.person@north.example", north="owner")
+    await added(world, token, receiver)
+    await world.product("north", "planted-slug", title="Planted title", description="planted words")
+    await released(world, token, "planted-slug", "1.0.0", notes="planted notes")
+    body = {"reason": "planted reason"}
+    await world.call("POST", "/products/planted-slug/releases/1.0.0/yank", token, json=body)
+
+    assert len(await told(world.store, receiver)) == 2
+    for message in receiver.messages:
+        assert "planted" not in (json.dumps(message.headers) + message.body.decode()).lower()
+
+
+async def test_what_is_in_a_product_changes_nothing_but_its_id_in_a_message(world: World, receiver: Receiver) -> None:
+    token = await owner(world)
+    await added(world, token, receiver)
+    for slug, title in (("a", "A"), ("another-product", "A much longer title")):
+        await world.product("north", slug, title=title)
+        await released(world, token, slug, "1.0.0", notes=title)
+    await told(world.store, receiver)
+
+    sizes = {len(message.body) for message in receiver.messages}
+    assert len(receiver.messages) == 2
+    assert len(sizes) == 1
+
+
+async def test_a_secret_is_shown_as_it_is_made_and_never_again(world: World, receiver: Receiver) -> None:
+    token = await owner(world)
+    made = await added(world, token, receiver, "job.ended")
+
+    listed = await world.call("GET", "/org/webhooks", token)
+    rotated = await world.call("POST", f"/org/webhooks/{made['id']}/rotate", token)
+
+    assert "secret" not in listed.json()[0]
+    assert listed.json()[0]["types"] == ["job.ended"]
+    assert rotated.json()["secret"] != made["secret"]
+    assert rotated.headers["cache-control"] == "no-store"
+
+
+async def test_deliveries_are_shown_paged_and_replayed(world: World, receiver: Receiver) -> None:
+    token = await owner(world)
+    made = await added(world, token, receiver)
+    path = f"/org/webhooks/{made['id']}"
+    pinged = [(await world.call("POST", f"{path}/ping", token)).json()["event_id"] for _ in range(3)]
+    assert await told(world.store, receiver) == [("webhook.ping", f"webhooks/{made['id']}")] * 3
+
+    first = (await world.call("GET", f"{path}/deliveries", token, params={"limit": 2})).json()
+    follow = {"limit": 2, "cursor": first["next_cursor"]}
+    second = (await world.call("GET", f"{path}/deliveries", token, params=follow)).json()
+    shown = first["items"] + second["items"]
+    assert sorted(each["event_id"] for each in shown) == sorted(pinged)
+    assert second["next_cursor"] is None
+    assert {(each["state"], each["attempts"], each["answer"]) for each in shown} == {("delivered", 1, 200)}
+    none = await world.call("GET", f"{path}/deliveries", token, params={"state": "given_up"})
+    assert none.json()["items"] == []
+
+    again = await world.call("POST", f"{path}/deliveries/{pinged[0]}/replay", token)
+    assert again.status_code == 202, again.text
+    await told(world.store, receiver)
+    assert receiver.ids[3:] == [pinged[0]]
+
+
+async def test_deliveries_go_with_their_days(world: World, receiver: Receiver) -> None:
+    token = await owner(world)
+    made = await added(world, token, receiver)
+    await world.call("POST", f"/org/webhooks/{made['id']}/ping", token)
+    await told(world.store, receiver)
+
+    with clock.fixed(clock.later(clock.now(), seconds=15 * 86_400)):
+        await tend(world.store)
+
+    assert await world.store.database.fetch("SELECT count(*) FROM webhook_delivery") == [(0,)]
+    assert await world.store.database.fetch("SELECT count(*) FROM webhook_event") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "body", [{"url": "ftp://a.example/"}, {"url": "https://a.example/", "types": ["release.drafted"]}, {"url": ""}, {}]
+)
+async def test_what_could_never_be_told_is_refused(world: World, body: dict[str, Any]) -> None:
+    token = await owner(world)
+
+    answer = await world.call("POST", "/org/webhooks", token, json=body)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
