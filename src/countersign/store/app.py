@@ -20,12 +20,10 @@ from countersign.store import signing_keys as signing
 from countersign.store.apidocs import health
 from countersign.store.apidocs import routes as documents
 from countersign.store.ask import routes as ask
-from countersign.store.auth import api_keys, org_routes, queries
-from countersign.store.auth import api_keys as key_routes
+from countersign.store.auth import accounts, api_keys, org_routes, queries
 from countersign.store.auth import email_verification as links
-from countersign.store.auth import routes as accounts
 from countersign.store.auth import routes as identity
-from countersign.store.auth.agents import registrations, routes
+from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents import routes as agents
 from countersign.store.auth.authentication import Gate
 from countersign.store.auth.identity_providers import trusted_issuers as issuers
@@ -74,9 +72,9 @@ _FEATURES: tuple[Route[Store], ...] = (
     *org_routes.ROUTES,
     *signing.ROUTES,
     *webhooks.ROUTES,
-    *routes.SECURITY_EVENT_ROUTES,
+    *agents.SECURITY_EVENT_ROUTES,
     *accounts.routes(registrations.revoke_all_of),
-    *key_routes.ROUTES,
+    *api_keys.ROUTES,
     *sandbox.ROUTES,
 )
 ROUTES: tuple[Route[Store], ...] = (*_FEATURES, *tools.routes(_FEATURES, ask.TOOLS))

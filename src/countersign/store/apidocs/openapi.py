@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, TypeAlias, get_args
 
 from countersign.kernel.errors import NotFound
@@ -24,6 +23,7 @@ from countersign.store.apidocs.operations import (
     operation_ids,
 )
 from countersign.store.apidocs.schemas import ADDITION, Document, Schemas
+from countersign.store.apidocs.sections import SECTIONS
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.sessions import cookie_name
 from countersign.store.context import PREFIX, Store
@@ -270,8 +270,8 @@ def _repeated(paths: Document) -> Document:
 
 
 def about(feature: str) -> str:
-    """What a feature is, in the words of its folder."""
-    return (import_module(f"countersign.store.{feature}").__doc__ or feature).strip()
+    """What a section is about."""
+    return SECTIONS.get(feature, feature)
 
 
 def _schemes(root_url: str, cookie: str) -> Document:

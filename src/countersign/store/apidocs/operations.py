@@ -19,6 +19,7 @@ from countersign.store.apidocs.examples import Examples
 from countersign.store.apidocs.problems import EVERYWHERE
 from countersign.store.apidocs.schemas import ADDITION, Document, OAuthError, Problem, Schemas, is_documented
 from countersign.store.apidocs.schemas import parameters as query_parameters
+from countersign.store.apidocs.sections import section_of
 from countersign.store.auth.authentication import SandboxOnly, is_document
 from countersign.store.context import PREFIX, Store
 
@@ -252,9 +253,8 @@ def operation_ids(routes: Iterable[Route[Store]]) -> Mapping[Key, str]:
 
 
 def feature_of(route: Route[Store]) -> str:
-    """The feature that a route belongs to: the folder of its handler."""
-    parts = route.handler.__module__.split(".")
-    return parts[2] if len(parts) > 2 else parts[-1]
+    """The section of the description that a route belongs to."""
+    return section_of(route.handler.__module__)
 
 
 def words_of(route: Route[Store]) -> str:

@@ -1,0 +1,48 @@
+"""The sections of the API description: which one each module of handlers belongs to, and what it is about."""
+
+SECTIONS: dict[str, str] = {
+    "accounts": "Accounts of people: sign-up with a proven e-mail address, and reset of a lost password.",
+    "agents": "Agents: how they register, how a person claims one, and the tokens they get.",
+    "ask": "Questions about the catalog in plain words, answered from its tables.",
+    "batch": "Several calls in one request: independent of each other, or all of them or none.",
+    "builds": "Artifacts of releases: announced, uploaded, and downloaded by those entitled to them.",
+    "catalog": "Public data: products, their releases, search, and the whole catalog as a document.",
+    "delivery": "What an updating client reads: channels, manifests, chunks and deltas.",
+    "documents": "Health of the store, its API description, and the pages of its problem types.",
+    "identity": "Organisations, people, OAuth clients, sessions and tokens.",
+    "jobs": "Jobs: requested in one call, run by worker processes, and readable until they are removed.",
+    "keys": "Self-serve API keys: anyone can get one; it grants read access to public data only.",
+    "library": "Entitlements: who owns what.",
+    "oauth": "OAuth endpoints: tokens, authorization with consent, revocation, and metadata.",
+    "processing": "What is made from uploaded artifacts, and the removal of draft releases.",
+    "publishing": "Products, releases and media as their organisation edits them.",
+    "redeem": "Redeem codes: issued in batches, and redeemed into a library.",
+    "sandbox": "The sandbox: the whole API on temporary data sets, one for each key or anonymous address.",
+    "signing": "The keys that organisations sign builds and channels with.",
+    "tools": "The store's operations as tools of the Model Context Protocol.",
+    "webhooks": "Webhooks of an organisation: where events are sent, and the deliveries of them.",
+}
+
+# Modules of handlers below the store's package, where the section has another name than their folder.
+SECTION_OF: dict[str, str] = {
+    "apidocs": "documents",
+    "auth.accounts": "accounts",
+    "auth.agents": "agents",
+    "auth.api_keys": "keys",
+    "auth.oauth": "oauth",
+    "auth": "identity",
+    "releases.artifact_routes": "builds",
+    "releases.delivery_routes": "delivery",
+    "releases.processing": "processing",
+    "releases": "publishing",
+    "signing_keys": "signing",
+}
+
+
+def section_of(module: str) -> str:
+    """The section of a module of handlers: that of the longest path that is listed, or the folder's name."""
+    path = module.split(".")[2:] or [module]
+    for length in range(len(path), 0, -1):
+        if (found := SECTION_OF.get(".".join(path[:length]))) is not None:
+            return found
+    return path[0]
