@@ -19,6 +19,7 @@ from countersign.settings import PREFIX as VARIABLE
 from countersign.settings import Settings
 from countersign.store.apidocs import problems
 from countersign.store.apidocs import routes as documents
+from countersign.store.apidocs.sections import section_of
 from countersign.store.app import ROUTES
 from countersign.store.context import PREFIX, Store
 
@@ -161,7 +162,7 @@ def endpoints_page() -> str:
     head = f"{NOTE}\n# Endpoints\n" + "".join(f"\n{_filled(each)}\n" for each in paragraphs)
     sections: dict[str, list[Route[Store]]] = {name: [] for name in TITLES}
     for each in EVERY_ROUTE:
-        sections[each.handler.__module__.split(".")[2]].append(each)
+        sections[section_of(each.handler.__module__)].append(each)
     parts = [
         f"\n## {TITLES[feature]}\n" + "".join(f"\n{_endpoint(each)}" for each in listed)
         for feature, listed in sections.items()
