@@ -154,7 +154,8 @@ def test_every_problem_that_an_answer_can_carry_is_documented() -> None:
         importlib.import_module(module.name)
     page = (reference.FOLDER / "problems.md").read_text()
     # The records service answers {"error": …} without a code; its texts are part of its commands.
-    own = [each for each in refusals(Refused) if each.__module__.startswith(("countersign.declare", "countersign.store", "countersign.kernel"))]
+    packages = ("countersign.declare", "countersign.store", "countersign.kernel")
+    own = [each for each in refusals(Refused) if each.__module__.startswith(packages)]
 
     missing = {each.code for each in own if f"| `{each.code}` |" not in page}
 
