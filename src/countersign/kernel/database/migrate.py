@@ -10,6 +10,7 @@ SQL for one engine only stands between a line `-- only: sqlite` (or `postgres`) 
 """
 
 import hashlib
+import importlib
 import re
 from importlib import resources
 from typing import NamedTuple
@@ -230,7 +231,8 @@ async def upgrade(database: Database, package: str, *, leaving: int = 0) -> list
 def log_applied(package: str, name: str, began_s: float) -> None:
     """Log a committed migration, with its duration."""
     elapsed_ms = round((clock.monotonic_s() - began_s) * 1000, 3)
-    service = package.removesuffix(".migrations").rpartition(".")[2]
+    name_of_package = package.removesuffix(".migrations").rpartition(".")[2]
+    service = getattr(importlib.import_module(package), "SERVICE", name_of_package)
     telemetry.logger("database").info("migration", service=service, name=name, elapsed_ms=elapsed_ms)
 
 
