@@ -11,7 +11,7 @@ from countersign.kernel.http.response import Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route
 from countersign.kernel.webhooks.outbox import PING
 from countersign.store import scopes
-from countersign.store.apidocs import serving
+from countersign.store.apidocs import document_response
 from countersign.store.apidocs.examples import Examples
 from countersign.store.apidocs.health import API_VERSION
 from countersign.store.apidocs.operations import (
@@ -64,7 +64,7 @@ def section_routes(whole: Whole) -> tuple[Route[Store], ...]:
             raise SectionNotFound(
                 "the description has no such section", resolution=f"Use one of: {', '.join(sections)}."
             )
-        return serving.answer(found)
+        return document_response.answer(found)
 
     return (
         route(
@@ -73,7 +73,7 @@ def section_routes(whole: Whole) -> tuple[Route[Store], ...]:
             show_section,
             answers={200: dict},
             refusals=(SectionNotFound,),
-            **serving.OPTIONS,
+            **document_response.OPTIONS,
         ),
     )
 
@@ -196,10 +196,10 @@ def routes(described: Sequence[Route[Store]]) -> tuple[Route[Store], ...]:
 
     async def show_openapi(call: StoreRequest[Nothing, Nothing]) -> Response:
         """Describe the API."""
-        return serving.answer(encoded(call.context.root_url, cookie_name(call.context)))
+        return document_response.answer(encoded(call.context.root_url, cookie_name(call.context)))
 
     return (
-        route("GET", PATH, show_openapi, answers={200: dict}, **serving.OPTIONS),
+        route("GET", PATH, show_openapi, answers={200: dict}, **document_response.OPTIONS),
         *section_routes(lambda root_url, cookie: document(described, root_url, cookie)),
     )
 

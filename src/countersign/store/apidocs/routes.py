@@ -8,14 +8,14 @@ from countersign.kernel import clock
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.http.routing import Nothing, Route, route
-from countersign.store.apidocs import manual, openapi, problems, serving
-from countersign.store.apidocs.serving import DocumentOptions
+from countersign.store.apidocs import document_response, manual, openapi, problems
+from countersign.store.apidocs.document_response import DocumentOptions
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.context import Store
 
 LINKSET = "application/linkset+json"
 PROFILE = "https://www.rfc-editor.org/info/rfc9727"
-CATALOG_PATH, SECURITY_PATH = serving.DOCUMENTS["api-catalog"], "/.well-known/security.txt"
+CATALOG_PATH, SECURITY_PATH = document_response.DOCUMENTS["api-catalog"], "/.well-known/security.txt"
 VALID = timedelta(days=180)
 _DAY = 86_400 * clock.SECOND
 _PLAIN = "text/plain; charset=utf-8"
@@ -31,13 +31,13 @@ async def show_api_catalog(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List the APIs here and where each is described."""
     root = call.context.root_url
     link = ("Link", f'<{root}{CATALOG_PATH}>; rel="api-catalog"')
-    return serving.answer(encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
+    return document_response.answer(encode(api_catalog(call.context)), f'{LINKSET}; profile="{PROFILE}"', (link,))
 
 
 def api_catalog(store: Store) -> dict[str, object]:
     """The linkset (RFC 9264 §4.2): the API, its description, its manual, its metadata and its health."""
     root, base = store.root_url, store.base_url
-    documents = serving.DOCUMENTS
+    documents = document_response.DOCUMENTS
     return {
         "linkset": [
             {"anchor": root + CATALOG_PATH, "item": [{"href": base, "title": store.settings.resource_name}]},
@@ -73,7 +73,7 @@ async def show_security(call: StoreRequest[Nothing, Nothing]) -> Response:
         f"Canonical: {store.root_url}{SECURITY_PATH}",
         "Preferred-Languages: en",
     ]
-    return serving.answer(("\n".join(lines) + "\n").encode(), _PLAIN)
+    return document_response.answer(("\n".join(lines) + "\n").encode(), _PLAIN)
 
 
 def contacts_of(setting: str) -> tuple[str, ...]:
@@ -82,7 +82,8 @@ def contacts_of(setting: str) -> tuple[str, ...]:
     return tuple(each if ":" in each else f"mailto:{each}" if "@" in each else f"https://{each}" for each in found)
 
 
-_LINKED: DocumentOptions = {**serving.OPTIONS, "sends": {**serving.SENDS, 200: (*serving.SENDS[200], "Link")}}
+_HEADERS = {**document_response.SENDS, 200: (*document_response.SENDS[200], "Link")}
+_LINKED: DocumentOptions = {**document_response.OPTIONS, "sends": _HEADERS}
 
 ROUTES = (
     route(
@@ -100,7 +101,7 @@ ROUTES = (
         answers={200: str},
         refusals=(NoSecurityContact,),
         produces=(_PLAIN, "text/plain"),
-        **serving.OPTIONS,
+        **document_response.OPTIONS,
     ),
 )
 

@@ -1,4 +1,4 @@
-"""How documents about the service are served: kept by others for a while, checked by ETag, readable by any site."""
+"""Responses with documents about the service: cacheable, with an ETag, readable by pages of any site."""
 
 from collections.abc import Mapping
 from typing import TypedDict
