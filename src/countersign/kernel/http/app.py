@@ -216,7 +216,7 @@ class App(Generic[ContextT]):
             route = as_subrequest(found, inner)
             await self._count(route, outer.caller, exchange)
             if within is not None:
-                # `settle` waits for a durable effect, which there is none of before the outer commit.
+                # `settle` waits until an effect is durable; the outer transaction has not committed yet.
                 route = replace(route, settle=None)
             return await self._answer_to(outer.caller, route, path, exchange, within or self._own)
         except Refused as refused:

@@ -50,7 +50,7 @@ GERMAN: Mapping[str, str] = {
     "Nothing there after a few minutes? Look among unwanted mail, or send it again.": (
         "Nach einigen Minuten nichts da? Sehen Sie im Spam-Ordner nach, oder lassen Sie es noch einmal senden."
     ),
-    "This server has no mail server yet: whoever runs it finds the letter with “countersign mail”.": (
+    "This server has no mail server yet. Its operator can read the e-mail with “countersign mail”.": (
         "Dieser Server hat noch keinen Mailserver: Der Betreiber findet die E-Mail mit „countersign mail“."
     ),
     "Choose your password": "Wählen Sie Ihr Passwort",

@@ -168,7 +168,7 @@ def spent(status: int) -> Response:
 def _sent(text: str, page: str, return_to: str, *, is_mailed: bool) -> Response:
     told = "Nothing there after a few minutes? Look among unwanted mail, or send it again."
     if not is_mailed:
-        told = "This server has no mail server yet: whoever runs it finds the letter with “countersign mail”."
+        told = "This server has no mail server yet. Its operator can read the e-mail with “countersign mail”."
     links = (
         ("Send it again", through(page, return_to)),
         ("Sign in", through("/auth/signin", return_to)),
