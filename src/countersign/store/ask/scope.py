@@ -245,10 +245,10 @@ class Scope(_Text):
 
     def _find_context(self) -> Sentence:
         """The nearest sentence with a condition, where the question has none or points back."""
-        told = [each for each in self._all if each != self._whole and self._starts(_CONDITIONS, *each)]
-        before = [each for each in told if each.end <= self._whole.start]
+        others = [each for each in self._all if each != self._whole and self._starts(_CONDITIONS, *each)]
+        before = [each for each in others if each.end <= self._whole.start]
         if not self._slots:
-            return self._request(before[-1]) if before else next(iter(told), _NOWHERE)
+            return self._request(before[-1]) if before else next(iter(others), _NOWHERE)
         return self._request(before[-1]) if before and self._points_back() else _NOWHERE
 
     def _points_back(self) -> bool:
@@ -271,9 +271,9 @@ class Scope(_Text):
     def items(self) -> list[Item]:
         """The items that say what is asked."""
         remarks = self._remarks()
-        told = remarks | self._introduction()
+        ignored = remarks | self._introduction()
         denied = self._denied(remarks)
-        said = [item for item in self._items if item.start not in told]
+        said = [item for item in self._items if item.start not in ignored]
         return [item for item in said if self.question.has(item) or self._counts(item, denied)]
 
     def _denied(self, remarks: Set[int]) -> set[int]:
@@ -334,8 +334,8 @@ class Scope(_Text):
         start, end = self.question
         asked = min([at for at in range(start, end) if self._word(at) in _QUESTION_WORDS], default=start)
         said = self._starts(_CONDITIONS | _ASKED, start, asked)
-        told = (item for item in self._items if item.slot in ("not", "guard", "beyond") and item.value != ORDERS)
-        return {item.start for item in told if not said and start <= item.start < asked}
+        qualifiers = (item for item in self._items if item.slot in ("not", "guard", "beyond") and item.value != ORDERS)
+        return {item.start for item in qualifiers if not said and start <= item.start < asked}
 
     def opening(self) -> set[int]:
         """The places before what is asked for, which tell how it is asked: "Please disclose …"."""
