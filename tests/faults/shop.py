@@ -7,7 +7,7 @@ from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.auth import clients, organisations, people, tokens
 from countersign.store.context import Store
-from countersign.store.redeem import codes, issue
+from countersign.store.redeem import codes
 from countersign.store.releases import publishing
 from countersign.store.releases.schemas import ProductWrite
 from tests.faults.lives import Lives
@@ -63,7 +63,7 @@ async def product(store: Store, org_id: str, slug: str) -> str:
 async def promo(store: Store, org_id: str, product_id: str, text: str, uses: int) -> None:
     """A valid code with this text, for the product."""
     async with store.database.transaction() as transaction:
-        await issue.add_known(transaction, org_id, "promo", [product_id], [text], uses)
+        await codes.add_known(transaction, org_id, "promo", [product_id], [text], uses)
 
 
 async def standing(store: Store, text: str, product_id: str) -> tuple[int, Sequence[str], Sequence[str]]:

@@ -15,7 +15,7 @@ from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimiter
 from countersign.kernel.http.routing import Route
 from countersign.kernel.webhooks import outbox, sender
 from countersign.settings import Settings
-from countersign.store import batch, events, library, lifespan, webhooks
+from countersign.store import batch, events, library, lifespan, tools, webhooks
 from countersign.store import signing_keys as signing
 from countersign.store.apidocs import health
 from countersign.store.apidocs import routes as documents
@@ -34,7 +34,7 @@ from countersign.store.context import PREFIX, Store
 from countersign.store.jobs import queries as job_table
 from countersign.store.jobs import routes as jobs
 from countersign.store.jobs.job_types import AnyJobType
-from countersign.store.redeem import issue
+from countersign.store.redeem import codes
 from countersign.store.redeem import routes as redeem
 from countersign.store.releases import artifact_routes as builds
 from countersign.store.releases import blob_gc, media
@@ -46,7 +46,6 @@ from countersign.store.sandbox import folders, template
 from countersign.store.sandbox import routes as sandbox
 from countersign.store.sandbox.dependencies import Parts
 from countersign.store.sandbox.router import Front
-from countersign.store.tools import routes as tools
 
 COLLECT_EVERY_S = 300
 
@@ -189,7 +188,7 @@ async def tend(store: Store) -> None:
     await _record_uses(store)
     await chunk_gc.sweep(store)
     await blob_gc.collect(store)
-    await issue.collect_abandoned(store)
+    await codes.collect_abandoned(store)
     async with store.database.transaction() as transaction:
         await idempotency.forget_old(transaction)
         await queries.forget_old_sessions(transaction)

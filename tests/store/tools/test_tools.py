@@ -12,7 +12,7 @@ import pytest
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.response import JSON
 from countersign.store.app import ROUTES
-from countersign.store.tools.routes import NAMES
+from countersign.store.tools import NAMES
 from tests.contract.scenes import everything
 from tests.records.mcp.desk import REVISIONS, Desk, request, tool
 from tests.store.publishing.test_lifecycle import built

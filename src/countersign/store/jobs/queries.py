@@ -10,8 +10,7 @@ from countersign.kernel.database.port import Database, Dialect, Reader, Transact
 from countersign.kernel.http.rate_limit import used_up
 from countersign.store import events
 from countersign.store.context import Store
-from countersign.store.jobs.job_types import BACKGROUND, REQUESTED, TooManyJobs
-from countersign.store.jobs.schemas import JobStatus, Status
+from countersign.store.jobs.job_types import BACKGROUND, REQUESTED, JobStatus, Status, TooManyJobs
 
 COLUMNS = """id, org_id, type, status, progress, attempts, cancelled, result, error, created_at, started_at,
     finished_at"""

@@ -28,13 +28,16 @@ from countersign.store.jobs.job_types import (
     AnyJobType,
     JobCancelled,
     JobEnded,
+    JobList,
     JobNotFound,
+    JobsQuery,
+    JobStatus,
+    NewJob,
     TooManyFollowed,
     TooManyJobs,
     UnknownJobType,
 )
 from countersign.store.jobs.queries import Job
-from countersign.store.jobs.schemas import JobList, JobsQuery, JobStatus, NewJob
 
 MAX_WAIT_S = 30
 USUAL_S = 0.25

@@ -17,8 +17,8 @@ from countersign.kernel.security.encryption import decrypt_with_secret, encrypt_
 from countersign.store import library
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.organisations import organisation_of
-from countersign.store.redeem import codes, issue
-from countersign.store.redeem.issue import Prepared
+from countersign.store.redeem import codes
+from countersign.store.redeem.codes import Prepared
 from countersign.store.redeem.redeem import (
     CodeAlreadyRedeemed,
     CodeExpired,
@@ -62,7 +62,7 @@ async def redeem_code(call: StoreRequest[Nothing, RedeemRequest]) -> Response:
 
 async def prepare_codes(call: StoreRequest[OrgQuery, NewBatch]) -> Prepared:
     """The slow part of issuing, before the transaction."""
-    return await issue.prepare(call.context, call.caller, call.query.org, call.body)
+    return await codes.prepare(call.context, call.caller, call.query.org, call.body)
 
 
 async def issue_codes(call: StoreRequest[OrgQuery, NewBatch]) -> Response:
@@ -98,14 +98,14 @@ async def tell_again(call: StoreRequest[OrgQuery, NewBatch], replayed: Response)
 
 async def _csv(prepared: Prepared) -> AsyncIterator[bytes]:
     yield CSV_HEAD
-    async for lines in issue.shown(prepared):
+    async for lines in codes.shown(prepared):
         yield lines
 
 
 async def _document(prepared: Prepared) -> AsyncIterator[bytes]:
     yield b'{"batch_id":"%b","codes":[' % prepared.batch_id.encode()
     separator = b'"'
-    async for lines in issue.shown(prepared):
+    async for lines in codes.shown(prepared):
         yield separator + lines.rstrip().replace(b"\n", b'","') + b'"'
         separator = b',"'
     yield b"]}"

@@ -14,7 +14,7 @@ from countersign.kernel.mail.queue import Email
 from countersign.kernel.security import secrets
 from countersign.store import events, scopes
 from countersign.store.auth import queries
-from countersign.store.auth.agents import registrations, rules
+from countersign.store.auth.agents import registrations, schemas
 from countersign.store.auth.agents.registrations import Registration
 from countersign.store.auth.agents.schemas import AttemptLink, Ceremony, TypedCode
 from countersign.store.context import Store
@@ -293,7 +293,7 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
     if person is None:
         raise AttemptOver("the account is no more")
     roles = await queries.roles(transaction, person_id)
-    rules.require_held(registration.scopes, roles.values())
+    schemas.require_held(registration.scopes, roles.values())
     now = clock.now()
     claimed = await transaction.run(
         registrations.CLAIM, registration.id, person_id, scopes.words(registration.scopes), now, person.email
@@ -431,7 +431,7 @@ async def _standing(store: Store, registration: Registration) -> Standing:
         raise AttemptOver("the link and its code are used up, or none was asked for yet")
     if attempt.confirmed_by is not None:
         roles = await queries.roles(store.database, attempt.confirmed_by)
-        rules.require_held(registration.scopes, roles.values())
+        schemas.require_held(registration.scopes, roles.values())
     return Standing("pending", registration, seconds_left(attempt))
 
 

@@ -9,7 +9,7 @@ from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing
 from countersign.store import scopes
 from countersign.store.auth import queries, sessions, sign_in_pages
-from countersign.store.auth.agents import claim, registrations, rules
+from countersign.store.auth.agents import claim, registrations, schemas
 from countersign.store.auth.agents.claim import Attempt, AttemptOver, Page, WrongAccount
 from countersign.store.auth.agents.registrations import Registration
 from countersign.store.auth.agents.schemas import ClaimForm, ClaimQuery
@@ -178,7 +178,7 @@ async def decide_claim(call: StoreRequest[ClaimQuery, ClaimForm]) -> Response:
     if not form.confirm:
         return await _page(store, attempt, page, registration, visitor, "Choose one of the two buttons.")
     roles = await queries.roles(store.database, visitor.person.id)
-    if rules.not_held(registration.scopes, roles.values()):
+    if schemas.not_held(registration.scopes, roles.values()):
         # The agent learns it by its next poll.
         await _confirm(store, attempt, visitor.person)
         return asks_for_too_much()
@@ -263,7 +263,7 @@ async def _page(
         asks_for_code=page == "typed",
         provider=issuer.name if issuer else "",
         advice=advice,
-        not_held=rules.not_held(registration.scopes, roles.values()),
+        not_held=schemas.not_held(registration.scopes, roles.values()),
         store=store.settings.resource_name,
         error=error,
     )

@@ -5,7 +5,7 @@ from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import Refused
 from countersign.store import scopes
 from countersign.store.auth import queries, tokens
-from countersign.store.auth.agents import claim, register, registrations, rules
+from countersign.store.auth.agents import claim, register, registrations, schemas
 from countersign.store.auth.agents.claim import (
     AccessDenied,
     AttemptOver,
@@ -52,7 +52,7 @@ async def foreign_assertion(store: Store, assertion: str, client: Client, scope:
         wanted = register.asserted_scopes(believed, scope) & client.scopes
         if not wanted:
             raise tokens.InvalidScope("the client holds none of the scopes asked for")
-        applicant = Applicant(rules.name_of(client.name), "", wanted)
+        applicant = Applicant(schemas.name_of(client.name), "", wanted)
         outcome = await register.admit(store, believed, applicant)
     except (InvalidGrant, tokens.InvalidScope):
         raise

@@ -10,7 +10,7 @@ from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import InvalidRequest, Refused
 from countersign.store import events, scopes
 from countersign.store.auth import people, queries
-from countersign.store.auth.agents import claim, registrations, rules
+from countersign.store.auth.agents import claim, registrations, schemas
 from countersign.store.auth.agents.claim import Begun
 from countersign.store.auth.agents.registrations import Applicant, Origin, Registration
 from countersign.store.auth.agents.schemas import Ceremony, Identity, Registered, RegisterRequest, ScopesByClaim
@@ -68,7 +68,7 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
     """
     if not store.settings.agents_anonymous:
         raise AnonymousNotEnabled("anonymous agents are not admitted here")
-    applicant = Applicant(rules.name_of(user_agent), address, rules.asked(body.scope))
+    applicant = Applicant(schemas.name_of(user_agent), address, schemas.asked(body.scope))
     await registrations.count_registration(store, "anonymous", address)
     async with store.database.transaction() as transaction:
         made, token = await registrations.add(
@@ -103,8 +103,8 @@ async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, 
     """
     if not store.settings.agents_by_email:
         raise ServiceAuthNotEnabled("agents do not register by e-mail here")
-    email = rules.email_of(body.email, body.login_hint)
-    applicant = Applicant(rules.name_of(user_agent), address, rules.asked(body.scope))
+    email = schemas.email_of(body.email, body.login_hint)
+    applicant = Applicant(schemas.name_of(user_agent), address, schemas.asked(body.scope))
     await registrations.count_registration(store, "service_auth", address)
     await registrations.count_naming(store, email)
     async with store.database.transaction() as transaction:
@@ -129,13 +129,13 @@ async def asserted(store: Store, body: RegisterRequest, user_agent: str | None, 
         LoginRequired: the person signed in at the provider too long ago.
         RateLimited, InvalidScope, and whatever `id_jag.verified` and `id_jag.use_once` refuse.
     """
-    if body.assertion_type != rules.ID_JAG:
-        raise InvalidRequest(f"assertion_type must be {rules.ID_JAG}")
+    if body.assertion_type != schemas.ID_JAG:
+        raise InvalidRequest(f"assertion_type must be {schemas.ID_JAG}")
     if not body.assertion:
         raise InvalidRequest("assertion is required")
     believed = await vouched(store, body.assertion)
     await registrations.count_registration(store, "identity_assertion", address)
-    applicant = Applicant(rules.name_of(user_agent), address, asserted_scopes(believed, body.scope))
+    applicant = Applicant(schemas.name_of(user_agent), address, asserted_scopes(believed, body.scope))
     outcome = await admit(store, believed, applicant)
     if isinstance(outcome, Waiting):
         answer = _waiting(store, outcome)
@@ -171,13 +171,13 @@ def asserted_scopes(believed: Asserted, scope: str | None) -> frozenset[str]:
         InvalidScope: one is not among them.
     """
     if believed.scope is None:
-        return rules.asked(scope)
-    allowed = believed.scope & rules.asked(" ".join(scopes.ALL))
+        return schemas.asked(scope)
+    allowed = believed.scope & schemas.asked(" ".join(scopes.ALL))
     if not allowed:
         raise InvalidScope("the assertion carries no scope that agents may have")
     if scope is None or not scope.strip():
         return allowed
-    wanted = rules.asked(scope)
+    wanted = schemas.asked(scope)
     if not wanted <= allowed:
         raise InvalidScope(f"the assertion does not carry the scope {sorted(wanted - allowed)[0]}")
     return wanted
@@ -230,7 +230,7 @@ async def take_over(store: Store, believed: Asserted, registration: Registration
         needs_person = person_id is None
         if person_id is not None:
             # Whatever the person's roles: the answer does not tell an agent who may publish.
-            needs_person = bool(wanted & rules.WRITING)
+            needs_person = bool(wanted & schemas.WRITING)
             person = await queries.person(transaction, person_id)
             email = person.email if person else None
         if not await registrations.name_person(transaction, registration.id, email, origin):
@@ -285,7 +285,7 @@ async def _registered(
     have confirmed for this very agent."""
     known = await registrations.of_client(transaction, origin, person_id)
     confirmed = frozenset[str]().union(*(each.scopes for each in known))
-    if applicant.scopes & rules.WRITING - confirmed:
+    if applicant.scopes & schemas.WRITING - confirmed:
         person = await queries.person(transaction, person_id)
         email = person.email if person else None
         return await _await_person(store, transaction, origin, applicant, email)

@@ -11,7 +11,7 @@ from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, OneOf, route
 from countersign.store import scopes
 from countersign.store.auth import queries, sessions, tokens
-from countersign.store.auth.agents import claim, claim_page, grants, register, registrations, rules
+from countersign.store.auth.agents import claim, claim_page, grants, register, registrations, schemas
 from countersign.store.auth.agents.claim import Attempt, AttemptOver, InvalidClaimToken, WrongAccount
 from countersign.store.auth.agents.claim_page import ClaimLinkUnknown
 from countersign.store.auth.agents.register import Waiting
@@ -135,7 +135,7 @@ class InvalidUserCode(Refused):
 
 async def register_agent(call: StoreRequest[Nothing, RegisterRequest]) -> Response:
     """Register an agent: asserted by a provider, by its person's e-mail, or anonymous."""
-    kind = rules.kind_of(call.body)
+    kind = schemas.kind_of(call.body)
     agent = call.headers.get("user-agent")
     if kind == "anonymous":
         made = await register.anonymous(call.context, call.body, agent, call.address)
@@ -162,11 +162,11 @@ async def continue_claim(call: StoreRequest[Nothing, ClaimRequest]) -> Response:
         return await _polled(store, token)
     found = await _unclaimed(store, token)
     if body.type in ("login_hint", "service_auth", None):
-        email = rules.email_of(body.email, body.login_hint)
+        email = schemas.email_of(body.email, body.login_hint)
         return response.json(await _begin(store, found, email, "service_auth"))
     if body.type == "identity_assertion":
         return await _claim_by_assertion(store, found, body.assertion)
-    raise rules.UnsupportedIdentityType("a claim is continued by login_hint, service_auth or identity_assertion")
+    raise schemas.UnsupportedIdentityType("a claim is continued by login_hint, service_auth or identity_assertion")
 
 
 async def complete_claim(call: StoreRequest[Nothing, CompleteRequest]) -> Response:
@@ -242,7 +242,7 @@ async def _claimed(store: Store, registration: Registration) -> Response:
 async def _begin(store: Store, registration: Registration, email: str, kind: str) -> Initiated:
     """Another attempt; a registration that names a person may only name the same again (agent-auth 7.5)."""
     if registration.kind != "anonymous" and registration.email != email:
-        raise rules.InvalidLoginHint("the registration names another person; register again for this one")
+        raise schemas.InvalidLoginHint("the registration names another person; register again for this one")
     await registrations.count_attempt(store, registration.id)
     if registration.email != email:
         await registrations.count_naming(store, email)
@@ -370,8 +370,8 @@ ROUTES = (
         answers={200: Registered},
         refusals=(
             *_REFUSED_ASSERTIONS,
-            rules.UnsupportedIdentityType,
-            rules.InvalidLoginHint,
+            schemas.UnsupportedIdentityType,
+            schemas.InvalidLoginHint,
             register.AnonymousNotEnabled,
             register.ServiceAuthNotEnabled,
             register.InteractionRequired,
@@ -406,8 +406,8 @@ ROUTES = (
             *_REFUSED_ASSERTIONS,
             AlreadyClaimed,
             InvalidClaim,
-            rules.InvalidLoginHint,
-            rules.UnsupportedIdentityType,
+            schemas.InvalidLoginHint,
+            schemas.UnsupportedIdentityType,
         ),
         secret=True,
         quota="person",
