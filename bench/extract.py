@@ -23,15 +23,15 @@ FORMATS = {"zip": ("--format=zip",), "tar": (), "tar.gz": ("-z",)}
 OURS = """
 import sys
 from pathlib import Path
-from countersign.archives.extracting import extract
+from countersign.archives.extraction import extract
 from countersign.archives.limits import Limits
 with open(sys.argv[1], "rb") as source:
     extract(source, Path(sys.argv[2]), Limits(), name=sys.argv[1], durable=False)
 """
 CONFINED = (
-    OURS.replace("archives.extracting", "archives.apart")
-    .replace("extract(", "extract_apart(")
-    .replace("import extract\n", "import extract_apart\n")
+    OURS.replace("archives.extraction", "archives.sandboxed_extraction")
+    .replace("extract(", "extract_in_sandbox(")
+    .replace("import extract\n", "import extract_in_sandbox\n")
 )
 WANTED = 0.5
 

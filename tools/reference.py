@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from countersign.archives.rules import RULES
+from countersign.archives.refusals import RULES
 from countersign.cli import distribution, operating, records
 from countersign.kernel import metrics
 from countersign.kernel.http.routing import Nothing, OneOf, Route

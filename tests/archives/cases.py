@@ -11,11 +11,10 @@ from typing import NamedTuple
 import pytest
 from _pytest.mark import ParameterSet
 
-from countersign.archives.extracting import extract
+from countersign.archives.extraction import extract
 from countersign.archives.limits import Limits, Profile
-from countersign.archives.reading import read
-from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
-from countersign.archives.rules import RULES
+from countersign.archives.reader import read
+from countersign.archives.refusals import RULES, ArchiveRefused, ArchiveUnknown
 
 LIMITS = Limits(seconds=60)
 PROFILES: tuple[Profile, ...] = ("strict", "compatible")

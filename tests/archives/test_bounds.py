@@ -8,14 +8,19 @@ from collections.abc import Sequence
 
 import pytest
 
-from countersign.archives import stretch, tar_hardlinks
+from countersign.archives import bounded_reader, tar_reader
 from countersign.archives.entry import Member
 from countersign.archives.limits import Limits
-from countersign.archives.reading import read
+from countersign.archives.reader import read
 from countersign.archives.refusals import ArchiveRefused
-from countersign.archives.tar_extended import RECORDS_PER_ENTRY
-from countersign.archives.tar_hardlinks import MAX_REREAD_FACTOR, LinkedFiles, Place
-from countersign.archives.tar_reading import COUNTED_FROM, MAX_EXTENSIONS
+from countersign.archives.tar_headers import RECORDS_PER_ENTRY
+from countersign.archives.tar_reader import (
+    COUNT_FIRST_FROM,
+    MAX_EXTENSIONS,
+    MAX_REREAD_FACTOR,
+    FileLocation,
+    LinkedFiles,
+)
 
 
 def _tar(entries: Sequence[tuple[str, bytes | str]]) -> bytes:
@@ -43,7 +48,7 @@ def _read(data: bytes, limits: Limits | None = None) -> list[Member]:
 
 @pytest.mark.parametrize("is_packed", [False, True])
 def test_an_archive_of_too_many_entries_is_refused_before_they_are_worked_on(is_packed: bool) -> None:
-    data = _tar([(f"f{number}", b"x") for number in range(COUNTED_FROM + 1_001)])
+    data = _tar([(f"f{number}", b"x") for number in range(COUNT_FIRST_FROM + 1_001)])
     reading = read(io.BytesIO(gzip.compress(data, 1) if is_packed else data), Limits(entries=6_000))
     taken: list[Member] = []
 
@@ -51,17 +56,17 @@ def test_an_archive_of_too_many_entries_is_refused_before_they_are_worked_on(is_
         taken.extend(reading)
 
     assert refused.value.rule == "too-many-entries"
-    assert len(taken) < COUNTED_FROM
+    assert len(taken) < COUNT_FIRST_FROM
 
 
 def test_an_archive_of_as_many_entries_as_allowed_is_read() -> None:
-    data = _tar([(f"f{number}", b"x") for number in range(COUNTED_FROM + 100)])
+    data = _tar([(f"f{number}", b"x") for number in range(COUNT_FIRST_FROM + 100)])
 
-    assert len(_read(data, Limits(entries=COUNTED_FROM + 100))) == COUNTED_FROM + 100
+    assert len(_read(data, Limits(entries=COUNT_FIRST_FROM + 100))) == COUNT_FIRST_FROM + 100
 
 
 def test_a_bomb_is_not_unpacked_by_counting_its_entries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("countersign.archives.tar_reading.COUNTED_FROM", 1)
+    monkeypatch.setattr("countersign.archives.tar_reader.COUNT_FIRST_FROM", 1)
     data = gzip.compress(_tar([("a", b"x"), ("b", bytes(80 << 20))]), 9)
 
     with pytest.raises(ArchiveRefused) as refused:
@@ -72,14 +77,14 @@ def test_a_bomb_is_not_unpacked_by_counting_its_entries(monkeypatch: pytest.Monk
 
 def test_small_files_that_hard_links_name_in_turn_are_read_again_once(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = 0
-    begin = tar_hardlinks.LinkedFiles._at  # pyright: ignore[reportPrivateUsage]
+    begin = tar_reader.LinkedFiles._at  # pyright: ignore[reportPrivateUsage]
 
-    def counted(files: LinkedFiles, start: int, position: int, entry: str) -> stretch.Reader:
+    def counted(files: LinkedFiles, start: int, position: int, entry: str) -> bounded_reader.Reader:
         nonlocal begun
         begun += 1
         return begin(files, start, position, entry)
 
-    monkeypatch.setattr(tar_hardlinks.LinkedFiles, "_at", counted)
+    monkeypatch.setattr(tar_reader.LinkedFiles, "_at", counted)
     links = [(f"l{number}", "ab"[number % 2]) for number in range(200)]
     data = gzip.compress(_tar([("filler", bytes(1 << 20)), ("a", b"a" * 100), ("b", b"b" * 100), *links]))
 
@@ -90,8 +95,8 @@ def test_small_files_that_hard_links_name_in_turn_are_read_again_once(monkeypatc
 def test_hard_links_that_go_back_and_forth_are_refused_at_a_multiple_of_the_archive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tar_hardlinks, "MIN_REREAD_BYTES", 1 << 20)
-    monkeypatch.setattr(tar_hardlinks, "_LARGEST_CACHED", 0)
+    monkeypatch.setattr(tar_reader, "MIN_REREAD_BYTES", 1 << 20)
+    monkeypatch.setattr(tar_reader, "_MAX_CACHED_BYTES", 0)
     links = [(f"l{number}", "ab"[number % 2]) for number in range(200)]
     data = _tar([("filler", bytes(1 << 20)), ("a", b"a"), ("b", b"b"), *links])
 
@@ -107,10 +112,10 @@ def test_hard_links_that_go_back_and_forth_are_refused_at_a_multiple_of_the_arch
 def test_bytes_behind_hard_links_are_those_of_the_file() -> None:
     data = b"".join(number.to_bytes(2, "big") for number in range(1000))
     whole = b"head" + data
-    files = LinkedFiles(lambda: stretch.Reader(stretch.Stretch(io.BytesIO(whole), 0, len(whole)).more))
+    files = LinkedFiles(lambda: bounded_reader.Reader(bounded_reader.FileRange(io.BytesIO(whole), 0, len(whole)).more))
 
     for start in (504, 4, 104):
-        assert b"".join(files.pieces(Place(start, 100, 0o644), 2000, "l")) == whole[start : start + 100]
+        assert b"".join(files.pieces(FileLocation(start, 100, 0o644), 2000, "l")) == whole[start : start + 100]
 
 
 @pytest.mark.parametrize("count", [MAX_EXTENSIONS + 1, 400])

@@ -11,17 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from countersign.archives import landlock
-from countersign.archives.confined import NOBODY
+from countersign.archives import confinement
+from countersign.archives.confinement import NOBODY
 
-needs_landlock = pytest.mark.skipif(landlock.version() < landlock.FILES, reason="the kernel has no Landlock")
-needs_network_rules = pytest.mark.skipif(landlock.version() < landlock.NETWORK, reason="Landlock without TCP here")
+needs_landlock = pytest.mark.skipif(
+    confinement.landlock_version() < confinement.LANDLOCK_FILES, reason="the kernel has no Landlock"
+)
+needs_network_rules = pytest.mark.skipif(
+    confinement.landlock_version() < confinement.LANDLOCK_NETWORK, reason="Landlock without TCP here"
+)
 
 ENTER = """
 import os, resource, socket, subprocess, sys
 from pathlib import Path
-from countersign.archives import confined
-got = confined.enter(folder=Path(), memory_bytes=1 << 30, cpu_s=int(sys.argv[1]))
+from countersign.archives import confinement
+got = confinement.confine(folder=Path(), memory_bytes=1 << 30, cpu_s=int(sys.argv[1]))
 def tried(act):
     try:
         return act()

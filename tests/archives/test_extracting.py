@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from countersign.archives import extracting
-from countersign.archives.apart import extract_apart
+from countersign.archives import extraction
 from countersign.archives.entry import Entry, Member
-from countersign.archives.extracting import Extracted, TargetTaken, Tree
+from countersign.archives.extraction import Extracted, TargetTaken, Tree
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.archives.sandboxed_extraction import extract_in_sandbox
 from countersign.kernel.errors import StorageFull
 
 Extract = Callable[..., Extracted]
@@ -27,7 +27,7 @@ LIMITS = Limits()
 @pytest.fixture(params=["here", "apart"])
 def extract(request: pytest.FixtureRequest) -> Extract:
     """Unpacking in this process, and in a confined one."""
-    return extracting.extract if request.param == "here" else extract_apart
+    return extraction.extract if request.param == "here" else extract_in_sandbox
 
 
 def tar_of(*entries: tuple[str, bytes, int] | tuple[str, str]) -> io.BytesIO:
@@ -135,7 +135,7 @@ def test_a_zip_file_is_unpacked_the_same_way(tmp_path: Path, extract: Extract) -
 def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
-        extracting.extract(tar_of(*GOOD), tmp_path / "out", LIMITS)
+        extraction.extract(tar_of(*GOOD), tmp_path / "out", LIMITS)
     finally:
         os.umask(before)
 
@@ -183,7 +183,7 @@ def test_a_file_that_is_there_already_is_not_written_over(tmp_path: Path) -> Non
 def test_more_folders_than_are_held_open_are_no_trouble(tmp_path: Path) -> None:
     entries = [(f"d{n % 200}/e/f{n}", str(n).encode(), 0o644) for n in range(600)]
 
-    done = extracting.extract(tar_of(*entries), tmp_path / "out", LIMITS)
+    done = extraction.extract(tar_of(*entries), tmp_path / "out", LIMITS)
 
     assert done.files == 600
     assert (tmp_path / "out/d7/e/f407").read_text() == "407"
@@ -194,7 +194,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     try:
         with pytest.raises(StorageFull):
-            extracting.extract(tar_of(*GOOD), tmp_path / "out", LIMITS)
+            extraction.extract(tar_of(*GOOD), tmp_path / "out", LIMITS)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.archives.extracting import extract
+from countersign.archives.extraction import extract
 from countersign.archives.limits import Limits, Profile
 from countersign.kernel.errors import Refused
 from tests.archives import peers

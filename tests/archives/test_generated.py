@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from countersign.archives.limits import Limits
-from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
-from countersign.archives.rules import RULES
+from countersign.archives.refusals import RULES, ArchiveRefused, ArchiveUnknown
 from tests.archives import generated, peers
 from tests.archives.cases import drain, rule_of
 from tests.archives.generated import Made

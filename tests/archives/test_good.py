@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.archives.extracting import extract
+from countersign.archives.extraction import extract
 from countersign.archives.limits import Profile
 from countersign.archives.refusals import ArchiveRefused
 from tests.archives import good, peers

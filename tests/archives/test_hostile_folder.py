@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from countersign.archives.limits import Profile
-from countersign.archives.reading import read_folder
+from countersign.archives.reader import read_folder
 from countersign.archives.refusals import ArchiveRefused
 from tests.archives.cases import LIMITS, PROFILES
 from tests.archives.names import DEEP, ON_DISK, Named

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.archives import links as archive_links
-from countersign.archives.gauge import Gauge
-from countersign.archives.limits import Limits
-from countersign.archives.links import MAX_PASSED, check_links, check_target
+from countersign.archives import paths as archive_links
+from countersign.archives.limits import Budget, Limits
+from countersign.archives.paths import MAX_PASSED, check_links, check_target
 from countersign.archives.refusals import ArchiveRefused
 
 LIMITS = Limits()
@@ -19,7 +18,7 @@ def check(links: dict[str, str]) -> None:
     """Judge the links as the reader does: each by itself, then all together."""
     for path, target in links.items():
         check_target(path, target, LIMITS)
-    check_links(links, Gauge(LIMITS, 1))
+    check_links(links, Budget(LIMITS, 1))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +101,7 @@ def test_links_are_refused_where_a_walk_along_one_of_them_leads_out(links: dict[
     inner = {path: target for path, target in links.items() if path not in above}
 
     try:
-        check_links(inner, Gauge(Limits(), 1))
+        check_links(inner, Budget(Limits(), 1))
     except ArchiveRefused:
         assert any(leaves(path, inner) for path in inner)
     else:
@@ -115,7 +114,7 @@ def test_each_name_is_looked_at_once_however_many_links_lead_through_it(monkeypa
     far = "d/../" * 200
     links = {f"l{n}": f"{far}l{n + 1}" for n in range(MAX_PASSED - 1)} | {f"m{n}": f"{far}l0" for n in range(200)}
 
-    check_links(links, Gauge(Limits(), 1))
+    check_links(links, Budget(Limits(), 1))
 
     assert len(seen) == sum(len(path.split("/")) + 201 for path in links)
 

@@ -6,7 +6,7 @@ import pytest
 
 from countersign.archives.entry import Kind
 from countersign.archives.limits import Limits
-from countersign.archives.names import Names, check_path
+from countersign.archives.paths import Names, check_path
 from countersign.archives.refusals import ArchiveRefused
 
 STRICT, COMPATIBLE = Limits(), Limits(profile="compatible")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from countersign.archives.reading import read
+from countersign.archives.reader import read
 from countersign.kernel.errors import Refused
 from tests.archives import quines, tars, zips
 from tests.archives.cases import LIMITS, drain

@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from countersign.archives.rules import RULES
+from countersign.archives.refusals import RULES
 
 FOLDER = Path(__file__).parents[2] / "src/countersign/archives"
-RAISING = ("ArchiveRefused", "Fault")
+RAISING = ("ArchiveRefused", "NameFault")
 
 
 def words(node: ast.expr) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from countersign.archives.confined import NOBODY
+from countersign.archives.confinement import NOBODY
 from countersign.cli import pins
 from countersign.cli.pins import Pin
 from countersign.updates import chunks, envelope, numbers, trust
@@ -362,7 +362,9 @@ def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path
     assert report.built.detours[-1] == "skipped the other deltas"
 
 
-@pytest.mark.parametrize("address", ["http://[::1", f"http://{'a' * 70}.example/", "file:///etc/hostname", "http://a/ü"])
+@pytest.mark.parametrize(
+    "address", ["http://[::1", f"http://{'a' * 70}.example/", "file:///etc/hostname", "http://a/ü"]
+)
 def test_an_address_that_is_none_is_said_to_be_none(
     run: Run, scripted: Callable[[], Scripted], tmp_path: Path, address: str
 ) -> None:

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from countersign.archives import zip_extra
-from countersign.archives.gauge import Gauge
-from countersign.archives.limits import Limits
-from countersign.archives.links import check_links, check_target
-from countersign.archives.reading import read as read_archive
+from countersign.archives import zip_directory
+from countersign.archives.limits import Budget, Limits
+from countersign.archives.paths import check_links, check_target
+from countersign.archives.reader import read as read_archive
 from countersign.kernel import telemetry, tracing
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import decode, range_response, response
@@ -180,7 +179,7 @@ def _links(size: int) -> dict[str, str]:
 def _check_links(links: dict[str, str]) -> None:
     for path, target in links.items():
         check_target(path, target, Limits())
-    check_links(links, Gauge(Limits(), 1))
+    check_links(links, Budget(Limits(), 1))
 
 
 PARSERS: Mapping[str, Parser] = {
@@ -368,7 +367,7 @@ PARSERS: Mapping[str, Parser] = {
         "archives",
         "64 KiB of an entry",
         64 << 10,
-        lambda extra: zip_extra.numbers(extra, b"a", "a", Limits()),
+        lambda extra: zip_directory.zip64_field(extra, b"a", "a", Limits()),
         {"fields": lambda size: b"UT\0\0" * (size // 4)},
     ),
     "gzip: members": Parser("archives", "archive_seconds", 20_000, _read_all, {"empty": _members}),

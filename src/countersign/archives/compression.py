@@ -6,10 +6,9 @@ import zlib
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from countersign.archives.gauge import Gauge
-from countersign.archives.limits import Limits
+from countersign.archives.bounded_reader import PIECE_BYTES, ReadPiece
+from countersign.archives.limits import Budget, Limits
 from countersign.archives.refusals import ArchiveRefused
-from countersign.archives.stretch import PIECE_BYTES, More
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -75,7 +74,7 @@ BY_MAGIC: dict[bytes, Start] = {b"\x1f\x8b\x08": _Gzip, b"\xfd7zXZ\x00": _xz, b"
 class Unpacked:
     """The unpacked bytes of a compressed stream."""
 
-    def __init__(self, packed: More, magic: bytes, limits: Limits, gauge: Gauge | None) -> None:
+    def __init__(self, packed: ReadPiece, magic: bytes, limits: Limits, gauge: Budget | None) -> None:
         self._packed = packed
         self._magic = magic
         self._engine = BY_MAGIC[magic]()

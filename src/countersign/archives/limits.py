@@ -1,8 +1,10 @@
-"""How much of an archive is read before it is refused."""
+"""Limits of one archive (bytes, ratio, entries, time), and how much of them it has used."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from countersign.archives.refusals import ArchiveRefused
+from countersign.kernel import clock
 from countersign.settings import Settings
 
 Profile: TypeAlias = Literal["strict", "compatible"]
@@ -38,3 +40,61 @@ def limits_of(settings: Settings) -> Limits:
         seconds=settings.archive_seconds,
         profile="compatible" if settings.archive_profile == "compatible" else "strict",
     )
+
+
+_ARCHIVE_OVERHEAD_BYTES = 1 << 20
+_ENTRY_OVERHEAD_BYTES = 4096
+
+
+class Budget:
+    """The use of one archive of `packed` bytes so far."""
+
+    def __init__(self, limits: Limits, packed: int) -> None:
+        self._limits = limits
+        by_ratio = max(limits.ratio_after_bytes, limits.ratio * packed)
+        self._most = min(limits.total_bytes, by_ratio)
+        self._too_much = "too-large" if limits.total_bytes <= by_ratio else "ratio"
+        self._unpacked = 0
+        self._flowed = 0
+        self._entries = 0
+        self._end_s = clock.monotonic_s() + limits.seconds
+
+    def count(self, size: int, entry: str | None = None) -> None:
+        """Note that `size` bytes of files are unpacked, or are declared to be.
+
+        Raises:
+            ArchiveRefused: `too-large` or `ratio`.
+        """
+        self._unpacked += size
+        if self._unpacked > self._most:
+            self._refuse(entry)
+
+    def flow(self, size: int) -> None:
+        """Note that `size` bytes came out of a compressed stream, whatever they are.
+
+        Raises:
+            ArchiveRefused: `too-large` or `ratio`.
+        """
+        self._flowed += size
+        # Headers and padding come on top of the files.
+        if self._flowed > self._most + _ARCHIVE_OVERHEAD_BYTES + self._entries * _ENTRY_OVERHEAD_BYTES:
+            self._refuse(None)
+
+    def entry(self) -> None:
+        """Note that another entry begins.
+
+        Raises:
+            ArchiveRefused: `too-slow`.
+        """
+        self._entries += 1
+        self.tick()
+
+    def tick(self) -> None:
+        """Raise ArchiveRefused `too-slow` when the time is over."""
+        if clock.monotonic_s() > self._end_s:
+            raise ArchiveRefused("too-slow", f"reading takes longer than {self._limits.seconds} seconds")
+
+    def _refuse(self, entry: str | None) -> None:
+        if self._too_much == "too-large":
+            raise ArchiveRefused("too-large", f"it unpacks to more than {self._limits.total_bytes} bytes", entry=entry)
+        raise ArchiveRefused("ratio", f"one byte becomes more than {self._limits.ratio}", entry=entry)

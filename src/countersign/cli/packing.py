@@ -11,7 +11,7 @@ from typing import IO, Literal, TypeAlias
 
 from countersign.archives.entry import Entry, Member
 from countersign.archives.limits import Limits
-from countersign.archives.reading import read_folder
+from countersign.archives.reader import read_folder
 from countersign.archives.refusals import ArchiveRefused
 from countersign.cli.output import Exit, Failure
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from countersign.archives.apart import extract_apart
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.sandboxed_extraction import extract_in_sandbox
 from countersign.cli import output, progress
 from countersign.cli.output import Exit, Failure
 from countersign.kernel.errors import Refused
@@ -30,7 +30,7 @@ def unpack(*, archive: Path, folder: Path, compatible: bool) -> None:
     limits = replace(Limits(), profile="compatible") if compatible else Limits()
     try:
         with archive.open("rb") as source:
-            done = extract_apart(source, folder, limits, name=archive.name)
+            done = extract_in_sandbox(source, folder, limits, name=archive.name)
     except Refused as refused:
         raise _failure(refused) from refused
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from countersign.archives import confined
+from countersign.archives import confinement
 from countersign.updates import framing
 from countersign.updates.deltas import making
 from countersign.updates.deltas.making import Read, Side
@@ -20,7 +20,7 @@ def main() -> int:
     """Make what the order asks for."""
     asked, told = sys.stdin.buffer, sys.stdout.buffer
     order = msgspec.msgpack.decode(framing.read(asked), type=Order)
-    confined.enter(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
+    confinement.confine(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
     old = Side(order.old, _reader(asked, told, order.old, is_new=False))
     new = Side(order.new, _reader(asked, told, order.new, is_new=True))
     for made in making.make(old, new, order.group_bytes):

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import blake3
 import msgspec
 
-from countersign.archives import confined, reading
+from countersign.archives import confinement, reader
 from countersign.archives.entry import Entry, Member
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
@@ -39,7 +39,7 @@ def main() -> int:
         return 0
     order = msgspec.msgpack.decode(framing.read(asked), type=Order)
     source = os.fdopen(fd, "rb", closefd=False)
-    confined.enter(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
+    confinement.confine(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
     try:
         blocks = Blocks(fd)
         contents = Contents(asked, told, wants_chunks=order.chunks)
@@ -64,7 +64,7 @@ def _read(order: Order, source: BinaryIO, contents: Contents) -> None:
         contents.take(_whole(order, source))
         return
     try:
-        for member in reading.read(source, limits, name=order.name):
+        for member in reader.read(source, limits, name=order.name):
             contents.take(member)
             contents.tell(At(source.tell()))
     except ArchiveUnknown:

@@ -1,9 +1,8 @@
 """Which manifests are installed at all: one whose every path stays inside, and which holds together."""
 
-from countersign.archives import links as archive_links
-from countersign.archives.gauge import Gauge
-from countersign.archives.limits import Limits
-from countersign.archives.names import Names, folded
+from countersign.archives import paths as archive_links
+from countersign.archives.limits import Budget, Limits
+from countersign.archives.paths import Names, folded
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel.errors import Refused
 from countersign.updates import chunks
@@ -52,7 +51,7 @@ def _check_paths(manifest: Manifest, limits: Limits) -> None:
         archive_links.check_target(link.path, link.target, limits)
     for folder in manifest.folders:
         names.take(folder, "folder")
-    archive_links.check_links({link.path: link.target for link in manifest.links}, Gauge(limits, 0))
+    archive_links.check_links({link.path: link.target for link in manifest.links}, Budget(limits, 0))
 
 
 def _check_files(manifest: Manifest, limits: Limits) -> None:

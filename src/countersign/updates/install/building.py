@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from countersign.archives import extracting
+from countersign.archives import extraction
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel.errors import Refused
@@ -92,7 +92,7 @@ class Building:
         try:
             attempt()
             return True
-        except (DeltaRefused, FetchedWrong, ArchiveRefused, extracting.TargetTaken) as error:
+        except (DeltaRefused, FetchedWrong, ArchiveRefused, extraction.TargetTaken) as error:
             self.built.detours.append(f"{name} could not be used: {error.detail}")
         except Refused as error:
             if error.code != "archive_unknown":
@@ -149,7 +149,7 @@ class Building:
                 return
         self._place.clear(self._place.unpacked)
         with archive.open("rb") as source:
-            extracting.extract(source, self._place.unpacked, Limits(), name=places.filename, durable=False)
+            extraction.extract(source, self._place.unpacked, Limits(), name=places.filename, durable=False)
         for file in self._manifest.files:
             found = self._place.unpacked / file.path
             if not self.path(file).exists() and has_digest(found, file.sha256):

@@ -1,36 +1,133 @@
-"""A tar file, walked block by block: every block belongs to one record, and two parsers see the same."""
+"""Reads a tar file block by block: every block belongs to one record, and a second parser agrees."""
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from countersign.archives import tar_count, tar_extended, tar_header, tar_peer
-from countersign.archives.entry import Kind
-from countersign.archives.found import NOTHING, Found
-from countersign.archives.gauge import Gauge
-from countersign.archives.limits import Limits
-from countersign.archives.modes import checked_mode
+from countersign.archives import crosscheck, tar_headers
+from countersign.archives.bounded_reader import PIECE_BYTES, Reader
+from countersign.archives.entry import NO_CONTENT, Kind, RawEntry, checked_mode
+from countersign.archives.limits import Budget, Limits
 from countersign.archives.refusals import ArchiveRefused
-from countersign.archives.stretch import PIECE_BYTES, Reader
-from countersign.archives.tar_extended import NO_EXTENSION, Extended
-from countersign.archives.tar_hardlinks import LinkedFiles, Place
-from countersign.archives.tar_header import BLOCK, Header
+from countersign.archives.tar_headers import BLOCK, NO_EXTENSION, Extended, Header
+
+_EXTENSIONS = (b"x", b"g", b"L", b"K")
+
+
+def check_count(reader: Reader, limits: Limits, gauge: Budget) -> None:
+    """Refuse a tar file of more entries than are allowed. Anything else that is wrong with it is left to the walk.
+
+    Raises:
+        ArchiveRefused: `too-many-entries`, or as the gauge does.
+    """
+    count = 0
+    while len(block := reader.up_to(BLOCK)) == BLOCK and block.strip(b"\0"):
+        try:
+            header = tar_headers.parse_header(block, limits)
+        except ArchiveRefused:
+            return
+        if header.type not in _EXTENSIONS:
+            count += 1
+            gauge.entry()
+            if count > limits.entries:
+                raise ArchiveRefused("too-many-entries", f"there are more than {limits.entries}")
+        if header.size:
+            reader.skip(header.size + -header.size % BLOCK)
+
+
+MAX_REREAD_FACTOR = 4
+"""How many times the bytes that lie before a hard link may be passed over again for the links up to it."""
+MIN_REREAD_BYTES = 64 << 20
+"""So much may always be passed over again."""
+_MAX_CACHED_BYTES = 8 << 20
+_CACHE_BYTES = 32 << 20
+
+OpenStream: TypeAlias = Callable[[], Reader]
+"""Begins the unpacked stream anew."""
+
+
+class FileLocation(NamedTuple):
+    """Where the bytes of a regular file stand in the unpacked stream, and its mode."""
+
+    start: int
+    size: int
+    mode: int
+
+
+class LinkedFiles:
+    """Reads files of the stream again. A stream that cannot go back is begun anew, unless the next place lies ahead;
+    small files are cached, because hard links mostly name a few of them. What is passed over on the way is bounded by
+    what was read before, so that hard links cost no more than a multiple of the archive."""
+
+    def __init__(self, begin: OpenStream) -> None:
+        self._begin = begin
+        self._reader: Reader | None = None
+        self._cache: OrderedDict[int, bytes] = OrderedDict()
+        self._cached_bytes = 0
+        self._passed = 0
+
+    def pieces(self, place: FileLocation, position: int, entry: str) -> Iterator[bytes]:
+        """The bytes of a file that stands in the stream, for the entry whose header ends at `position`.
+
+        Raises:
+            ArchiveRefused: `hard-link`: too much would be passed over again.
+        """
+        cached = self._cache.get(place.start)
+        if cached is not None:
+            self._cache.move_to_end(place.start)
+            yield from _cut(cached)
+            return
+        reader = self._at(place.start, position, entry)
+        if place.size <= _MAX_CACHED_BYTES:
+            data = reader.exactly(place.size)
+            self._keep(place.start, data)
+            yield from _cut(data)
+            return
+        left = place.size
+        while left:
+            data = reader.exactly(min(left, PIECE_BYTES))
+            left -= len(data)
+            yield data
+
+    def _at(self, start: int, position: int, entry: str) -> Reader:
+        """A reader of the stream that stands at `start`."""
+        if self._reader is None or self._reader.position > start:
+            self._reader = self._begin()
+        passing = start - self._reader.position
+        if not self._reader.can_jump:
+            self._passed += passing
+            if self._passed > max(MIN_REREAD_BYTES, MAX_REREAD_FACTOR * position):
+                detail = f"hard links go back so often that more than {self._passed} bytes would be read again"
+                raise ArchiveRefused("hard-link", detail, entry=entry)
+        self._reader.skip(passing)
+        return self._reader
+
+    def _keep(self, start: int, data: bytes) -> None:
+        self._cache[start] = data
+        self._cached_bytes += len(data)
+        while self._cached_bytes > _CACHE_BYTES:
+            _, dropped = self._cache.popitem(last=False)
+            self._cached_bytes -= len(dropped)
+
+
+def _cut(data: bytes) -> Iterator[bytes]:
+    return (data[at : at + PIECE_BYTES] for at in range(0, len(data), PIECE_BYTES))
+
 
 _ZEROS = bytes(BLOCK)
-_LARGEST_EXTENSION = 1 << 20
+_MAX_EXTENSION_BYTES = 1 << 20
 MAX_EXTENSIONS = 8
 """Extended headers in front of one entry."""
-COUNTED_FROM = 5_000
+COUNT_FIRST_FROM = 5_000
 """From so many entries on, all headers are counted before more of the files are worked on."""
 _FILE, _OLD_FILE, _HARD, _LINK, _FOLDER = b"0", b"\0", b"1", b"2", b"5"
 _KINDS: dict[bytes, Kind] = {_FILE: "file", _OLD_FILE: "file", _HARD: "file", _LINK: "link", _FOLDER: "folder"}
 _LINKS = (_HARD, _LINK)
-_EXTENSIONS = (b"x", b"g", b"L", b"K")
 _PAX = (b"x", b"g")
 _SPECIAL = {b"3": "a device", b"4": "a device", b"6": "a pipe"}
 
 
-class _Next(NamedTuple):
+class _EntryHeaders(NamedTuple):
     """The headers of one entry: the last of them, what the others say, all their bytes as the second parser sees them,
     and where they begin."""
 
@@ -40,23 +137,25 @@ class _Next(NamedTuple):
     start: int
 
 
-class Walk:
+class TarReader:
     """One tar file: `begin` opens its unpacked stream, which a gauge watches. It is opened once more for hard links,
     and to count its entries, which `counting` watches."""
 
-    def __init__(self, begin: Callable[[Gauge | None], Reader], limits: Limits, gauge: Gauge, counting: Gauge) -> None:
+    def __init__(
+        self, begin: Callable[[Budget | None], Reader], limits: Limits, gauge: Budget, counting: Budget
+    ) -> None:
         self._begin = begin
         self._reader = begin(gauge)
         self._limits = limits
         self._gauge = gauge
         self._counting = counting
         self._entries = 0
-        self._peer = tar_peer.Peer()
-        self._records = tar_extended.Records()
-        self._files: dict[str, Place] = {}
+        self._peer = crosscheck.TarCrosscheck()
+        self._records = tar_headers.Records()
+        self._files: dict[str, FileLocation] = {}
         self._linked = LinkedFiles(lambda: begin(None))
 
-    def entries(self) -> Iterator[Found]:
+    def entries(self) -> Iterator[RawEntry]:
         """The entries in their order.
 
         Raises:
@@ -66,24 +165,26 @@ class Walk:
             self._gauge.entry()
             self._entries += 1
             self._records.entry()
-            if self._entries == COUNTED_FROM:
-                tar_count.check_count(self._begin(self._counting), self._limits, self._counting)
+            if self._entries == COUNT_FIRST_FROM:
+                check_count(self._begin(self._counting), self._limits, self._counting)
             header, extended = following.header, following.extended
             kind = self._kind_of(header)
-            name = extended.path or tar_extended.decoded(header.name)
+            name = extended.path or tar_headers.decoded(header.name)
             size = header.size if extended.size is None else extended.size_of(header, name)
             self._check_length(name, extended.link)
             info = self._peer.next(following.start, following.raw)
-            tar_peer.compare(info, kind, name.rstrip("/"), size, self._reader.position)
+            crosscheck.compare(info, kind, name.rstrip("/"), size, self._reader.position)
             if header.type in _LINKS:
                 yield self._link(following, name, size, info.linkname)
             elif kind == "file":
                 pieces = self._file(header, name, size)
-                yield Found(name, kind, size, self._files[_key(name)].mode, "", pieces)
+                yield RawEntry(name, kind, size, self._files[_key(name)].mode, "", pieces)
                 deque(pieces, maxlen=0)
             else:
                 _require_empty(size, name)
-                yield Found(name, kind, 0, checked_mode(header.mode, name, self._limits, is_folder=True), "", NOTHING)
+                yield RawEntry(
+                    name, kind, 0, checked_mode(header.mode, name, self._limits, is_folder=True), "", NO_CONTENT
+                )
 
     def _check_length(self, name: str, link: str | None) -> None:
         """Refuse long paths before the second parser, which may search them in quadratic time, sees them."""
@@ -92,24 +193,24 @@ class Walk:
                 detail = f"a path has more than {self._limits.path_bytes} bytes"
                 raise ArchiveRefused("path-too-long", detail, entry=name[: self._limits.path_bytes])
 
-    def _next(self) -> _Next | None:
+    def _next(self) -> _EntryHeaders | None:
         """The headers up to those of the next entry; None at the end of the archive, which is read to its end."""
         start = self._reader.position
         extended = NO_EXTENSION
         headers: list[bytes] = []
         while (block := self._block()) is not None:
-            header = tar_header.parse(block, self._limits)
+            header = tar_headers.parse_header(block, self._limits)
             headers.append(block)
             if header.type not in _EXTENSIONS:
                 extended.check_behind(header)
-                return _Next(header, extended, block if len(headers) == 1 else b"".join(headers), start)
+                return _EntryHeaders(header, extended, block if len(headers) == 1 else b"".join(headers), start)
             if len(headers) > 2 * MAX_EXTENSIONS:
                 detail = f"more than {MAX_EXTENSIONS} extended headers stand in front of one entry"
-                raise ArchiveRefused("pax-order", detail, entry=tar_header.shown(header.name))
+                raise ArchiveRefused("pax-order", detail, entry=tar_headers.shown(header.name))
             payload = self._payload(header)
             content, padding = payload[: header.size], payload[header.size :]
             extended = self._extended(extended, header, content)
-            headers.append(tar_extended.without_digits(content) + padding if header.type in _PAX else payload)
+            headers.append(tar_headers.without_digits(content) + padding if header.type in _PAX else payload)
         if headers:
             raise ArchiveRefused("pax-order", "an extended header has no entry behind it")
         return None
@@ -131,7 +232,7 @@ class Walk:
         if header.type == b"g":
             if extended is not NO_EXTENSION:
                 raise ArchiveRefused("pax-order", "a global header stands between another and its entry")
-            tar_extended.check_global(header, payload, self._records, self._limits)
+            tar_headers.check_global(header, payload, self._records, self._limits)
             return extended
         if extended is NO_EXTENSION:
             extended = Extended()
@@ -140,8 +241,8 @@ class Walk:
 
     def _payload(self, header: Header) -> bytes:
         """The content of an extended header with its padding."""
-        name = tar_header.shown(header.name)
-        if header.size > _LARGEST_EXTENSION:
+        name = tar_headers.shown(header.name)
+        if header.size > _MAX_EXTENSION_BYTES:
             raise ArchiveRefused("pax-record", f"an extended header has {header.size} bytes", entry=name)
         payload = self._reader.exactly(header.size + -header.size % BLOCK, name)
         self._check_padding(payload[header.size :], name)
@@ -151,7 +252,7 @@ class Walk:
         kind = _KINDS.get(header.type)
         if kind is not None:
             return kind
-        name = tar_header.shown(header.name)
+        name = tar_headers.shown(header.name)
         if header.type in _SPECIAL:
             raise ArchiveRefused("special-file", f"it is {_SPECIAL[header.type]}", entry=name)
         if header.type == b"S":
@@ -160,34 +261,36 @@ class Walk:
             return "file"
         raise ArchiveRefused("tar-type", f"entries of the type {header.type!a} are not known", entry=name)
 
-    def _link(self, following: _Next, name: str, size: int, seen: str) -> Found:
+    def _link(self, following: _EntryHeaders, name: str, size: int, seen: str) -> RawEntry:
         """A symbolic link, or the copy that a hard link stands for; `seen` is the second parser's target."""
         _require_empty(size, name)
-        target = following.extended.link or tar_extended.decoded(following.header.link)
+        target = following.extended.link or tar_headers.decoded(following.header.link)
         if seen != target:
             raise ArchiveRefused("parsers-disagree", "a second parser sees another target", entry=name)
         if following.header.type == _LINK:
-            return Found(name, "link", 0, 0o755, target, NOTHING)
+            return RawEntry(name, "link", 0, 0o755, target, NO_CONTENT)
         place = self._files.get(_key(target))
         if place is None:
             raise ArchiveRefused("hard-link", f"{target!a} is no file that stands earlier", entry=name)
         self._files[_key(name)] = place
         self._gauge.count(place.size, name)
-        return Found(name, "file", place.size, place.mode, "", self._linked.pieces(place, self._reader.position, name))
+        return RawEntry(
+            name, "file", place.size, place.mode, "", self._linked.pieces(place, self._reader.position, name)
+        )
 
     def _file(self, header: Header, name: str, size: int) -> Iterator[bytes]:
         """The bytes of a file, whose place is kept for hard links."""
         if name.endswith("/"):
             raise ArchiveRefused("kind-mismatch", "a file's name ends with a slash", entry=name)
         mode = checked_mode(header.mode, name, self._limits, is_folder=False)
-        self._files[_key(name)] = Place(self._reader.position, size, mode)
+        self._files[_key(name)] = FileLocation(self._reader.position, size, mode)
         self._gauge.count(size, name)
         return self._pieces(size, name)
 
     def _pieces(self, size: int, name: str) -> Iterator[bytes]:
         """The bytes of the file that the reader stands before; small ones are read at once."""
         if not size:
-            return NOTHING
+            return NO_CONTENT
         if size > PIECE_BYTES:
             return self._large(size, name)
         data = self._reader.exactly(size + -size % BLOCK, name)

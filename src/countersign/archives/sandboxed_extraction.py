@@ -1,4 +1,4 @@
-"""Unpacking in a process of its own, which has given up its rights: what callers with rights of their own use."""
+"""Extracts an archive in a confined process of its own, for callers that have rights to protect."""
 
 import contextlib
 import os
@@ -7,17 +7,72 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 import msgspec
 
-from countersign.archives.child import TREE, Asked, Told
-from countersign.archives.confined import NOBODY
-from countersign.archives.extracting import Extracted, require_free, sync_folder
+from countersign.archives import confinement
+from countersign.archives.confinement import NOBODY
+from countersign.archives.extraction import Extracted, extract, require_free, sync_folder
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.kernel import ids
 from countersign.kernel.errors import Refused, StorageFull, disk_full, is_disk_full
+
+_READER_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What a fault of the reader raises: the same bytes fail again."""
+TREE = "tree"
+"""The folder that it unpacks to, in the one that it is started in."""
+
+
+class ExtractOrder(msgspec.Struct):
+    """What the process is to do with the archive that is its stdin."""
+
+    limits: Limits
+    name: str
+    durable: bool
+    memory_bytes: int
+
+
+class ExtractResult(msgspec.Struct):
+    """How it ended: unpacked with these counts, or why not."""
+
+    how: Literal["done", "refused", "unknown", "full", "failed"]
+    files: int = 0
+    folders: int = 0
+    links: int = 0
+    size: int = 0
+    rule: str = ""
+    entry: str | None = None
+    detail: str = ""
+
+
+def perform(asked: ExtractOrder) -> ExtractResult:
+    """Confine this process for good, and unpack stdin to the folder `tree` in the present one."""
+    confinement.confine(folder=Path(), memory_bytes=asked.memory_bytes, cpu_s=asked.limits.seconds + 1)
+    try:
+        with open(0, "rb", closefd=False) as source:
+            done = extract(source, Path(TREE), asked.limits, name=asked.name, durable=asked.durable)
+    except ArchiveRefused as error:
+        return ExtractResult("refused", rule=error.rule, entry=error.entry, detail=error.detail)
+    except _READER_ERRORS as fault:
+        return ExtractResult("refused", rule="unreadable", detail=f"the reader failed: {type(fault).__name__}")
+    except MemoryError:
+        return ExtractResult("refused", rule="memory", detail="reading it needs more memory than is allowed")
+    except ArchiveUnknown as error:
+        return ExtractResult("unknown", detail=error.detail)
+    except StorageFull as error:
+        return ExtractResult("full", detail=error.detail)
+    except OSError as error:
+        return ExtractResult("failed", detail=error.strerror or str(error))
+    return ExtractResult("done", done.files, done.folders, done.links, done.size)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    told = perform(msgspec.json.decode(sys.argv[1], type=ExtractOrder))
+    sys.stdout.buffer.write(msgspec.json.encode(told))
+
 
 MEMORY_BYTES = 1 << 30
 _GRACE_S = 30
@@ -32,7 +87,7 @@ class ReaderFailed(Refused):
     resolution = "Try again; if it happens again, report the archive as an error of this program."
 
 
-def extract_apart(
+def extract_in_sandbox(
     source: BinaryIO,
     target: Path,
     limits: Limits,
@@ -51,15 +106,15 @@ def extract_apart(
     """
     require_free(target)
     holder = target.absolute().with_name(f".{target.name}.partial-{ids.new_record_id()[:12]}")
-    asked = Asked(limits, name, durable, memory_bytes)
+    asked = ExtractOrder(limits, name, durable, memory_bytes)
     try:
         holder.mkdir(mode=0o700)
         if os.geteuid() == 0:
             os.chown(holder, NOBODY, NOBODY)
-        told = _ask(source, holder, asked)
+        told = _run_process(source, holder, asked)
         if told.how == "done":
             if os.geteuid() == 0:
-                _take_over(holder / TREE)
+                _take_ownership(holder / TREE)
             os.rename(holder / TREE, target)
             if durable:
                 sync_folder(target.absolute().parent)
@@ -69,16 +124,22 @@ def extract_apart(
         raise
     finally:
         shutil.rmtree(holder, ignore_errors=True)
-    return _answer(told)
+    return _result(told)
 
 
-def _ask(source: BinaryIO, holder: Path, asked: Asked) -> Told:
+def _run_process(source: BinaryIO, holder: Path, asked: ExtractOrder) -> ExtractResult:
     """Let the process work on the file; what it told."""
     source.seek(0)
     path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "countersign.archives.child", msgspec.json.encode(asked).decode()],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "countersign.archives.sandboxed_extraction",
+                msgspec.json.encode(asked).decode(),
+            ],
             cwd=holder,
             stdin=source,
             capture_output=True,
@@ -91,14 +152,14 @@ def _ask(source: BinaryIO, holder: Path, asked: Asked) -> Told:
     if done.returncode == -signal.SIGXCPU:
         raise ArchiveRefused("too-slow", f"reading takes longer than {asked.limits.seconds} seconds")
     with contextlib.suppress(msgspec.DecodeError):
-        return msgspec.json.decode(done.stdout, type=Told)
+        return msgspec.json.decode(done.stdout, type=ExtractResult)
     last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
     if last and last[0].startswith("MemoryError"):
-        return Told("refused", rule="memory", detail="reading it needs more memory than is allowed")
+        return ExtractResult("refused", rule="memory", detail="reading it needs more memory than is allowed")
     raise ReaderFailed(f"it ended with {done.returncode}: {''.join(last)[:300]}")
 
 
-def _answer(told: Told) -> Extracted:
+def _result(told: ExtractResult) -> Extracted:
     """The counts, or the refusal that the process told, raised here."""
     if told.how == "done":
         return Extracted(told.files, told.folders, told.links, told.size)
@@ -111,7 +172,7 @@ def _answer(told: Told) -> Extracted:
     raise ReaderFailed(told.detail)
 
 
-def _take_over(tree: Path) -> None:
+def _take_ownership(tree: Path) -> None:
     """Make the tree the caller's; links themselves, never what they point to."""
     for _, folders, files, handle in os.fwalk(tree):
         os.chown(".", os.geteuid(), os.getegid(), dir_fd=handle)

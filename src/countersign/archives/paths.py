@@ -1,11 +1,13 @@
-"""Paths of strangers: what a name may be, and that no two entries meet in one place."""
+"""Paths and symbolic links in untrusted archives: portable names, no collisions, no escape from the root."""
 
 import re
 import unicodedata
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 
 from countersign.archives.entry import Kind
-from countersign.archives.limits import Limits
+from countersign.archives.limits import Budget, Limits
 from countersign.archives.refusals import ArchiveRefused
 
 _DEVICES = (
@@ -22,7 +24,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _UNCOMPARED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
-class Fault(NamedTuple):
+class NameFault(NamedTuple):
     """The rule that a name breaks, and how."""
 
     rule: str
@@ -30,19 +32,22 @@ class Fault(NamedTuple):
 
 
 _FORBIDDEN = (
-    (re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]"), Fault("control-character", "a control character is in the name")),
+    (
+        re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]"),
+        NameFault("control-character", "a control character is in the name"),
+    ),
     (
         re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"),
-        Fault("bidi-control", "a character in the name changes the direction of writing"),
+        NameFault("bidi-control", "a character in the name changes the direction of writing"),
     ),
     (
         re.compile(
             "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
             "\ufff9-\ufffb\U000e0000-\U000e0fff]"
         ),
-        Fault("invisible-character", "a character in the name is not seen"),
+        NameFault("invisible-character", "a character in the name is not seen"),
     ),
-    (re.compile("[\ud800-\udfff]"), Fault("not-utf8", "the name is no UTF-8")),
+    (re.compile("[\ud800-\udfff]"), NameFault("not-utf8", "the name is no UTF-8")),
 )
 
 
@@ -60,47 +65,47 @@ def check_path(path: str, limits: Limits) -> None:
     _check_length(path, limits)
 
 
-def characters_fault(text: str) -> Fault | None:
+def characters_fault(text: str) -> NameFault | None:
     """What is wrong with the characters of a name or of a link's target; None when nothing is."""
     for pattern, fault in _FORBIDDEN:
         if pattern.search(text):
             return fault
     if "\\" in text:
         rule = "unc-path" if text.startswith("\\\\") else "backslash"
-        return Fault(rule, "a backslash is in the name")
+        return NameFault(rule, "a backslash is in the name")
     if ":" in text:
-        return Fault("drive" if _DRIVE.match(text) else "colon", "a colon is in the name")
+        return NameFault("drive" if _DRIVE.match(text) else "colon", "a colon is in the name")
     return None
 
 
-def _name_fault(name: str, limits: Limits) -> Fault | None:
+def _component_fault(name: str, limits: Limits) -> NameFault | None:
     if not name:
-        return Fault("empty-name", "a name in the path is empty")
+        return NameFault("empty-name", "a name in the path is empty")
     if name in (".", ".."):
-        return Fault("dot" if name == "." else "dot-dot", f"a name in the path is {name}")
+        return NameFault("dot" if name == "." else "dot-dot", f"a name in the path is {name}")
     if fault := characters_fault(name):
         return fault
     if name[-1] in ". ":
-        return Fault("trailing-dot-or-space", "a name ends with a dot or a space")
+        return NameFault("trailing-dot-or-space", "a name ends with a dot or a space")
     if _RESERVED.fullmatch(name):
-        return Fault("reserved-name", "Windows keeps the name for a device")
+        return NameFault("reserved-name", "Windows keeps the name for a device")
     return _portability_fault(name) if limits.profile == "strict" else None
 
 
-def _portability_fault(name: str) -> Fault | None:
+def _portability_fault(name: str) -> NameFault | None:
     if _WILD.search(name):
-        return Fault("reserved-character", 'one of < > | " ? * is in the name')
+        return NameFault("reserved-character", 'one of < > | " ? * is in the name')
     if _SHORT.fullmatch(name):
-        return Fault("short-name", "the name has the form of Windows' short names")
+        return NameFault("short-name", "the name has the form of Windows' short names")
     if not unicodedata.is_normalized("NFC", name):
-        return Fault("not-nfc", "the name is not in the composed form NFC")
+        return NameFault("not-nfc", "the name is not in the composed form NFC")
     return None
 
 
 def _check_name(name: str, path: str, limits: Limits) -> None:
     # What is longer than any name may be is not looked at more closely: its normal form takes time.
     is_long = len(name) > limits.name_bytes
-    if not is_long and not _PLAIN.match(name) and (fault := _name_fault(name, limits)):
+    if not is_long and not _PLAIN.match(name) and (fault := _component_fault(name, limits)):
         raise ArchiveRefused(fault.rule, fault.detail, entry=path)
     if len(name) * 4 > limits.name_bytes and len(name.encode()) > limits.name_bytes:
         raise ArchiveRefused("name-too-long", f"a name has more than {limits.name_bytes} bytes", entry=path)
@@ -207,3 +212,132 @@ class Names:
         if (earlier in self._folders) != (wanted == "folder"):
             return ArchiveRefused("file-against-folder", f"{earlier!a} is a folder and something else", entry=path)
         return ArchiveRefused("duplicate-name", "the path is there already", entry=path)
+
+
+MAX_PASSED = 16
+"""Most links that are passed when one is followed."""
+
+_Form: TypeAlias = Callable[[str], str]
+
+
+def check_target(path: str, target: str, limits: Limits) -> None:
+    """Refuse where a link points to, as far as its text tells.
+
+    Raises:
+        ArchiveRefused: `link-target`, `link-absolute`, `path-too-long`, `too-deep` or `link-escape`.
+    """
+    if not target:
+        raise ArchiveRefused("link-target", "the link points to nothing", entry=path)
+    if target.startswith("/"):
+        raise ArchiveRefused("link-absolute", f"the link points to the absolute path {target!a}", entry=path)
+    if fault := characters_fault(target):
+        raise ArchiveRefused("link-target", f"the link points to {target!a}: {fault.detail}", entry=path)
+    if len(target.encode()) > limits.path_bytes:
+        raise ArchiveRefused("path-too-long", f"where it points to has more than {limits.path_bytes}", entry=path)
+    if target.count("/") > 2 * limits.depth:
+        # All the way up and all the way down again: more only takes time, which is next to nothing when packed.
+        raise ArchiveRefused("too-deep", f"where it points to has more than {2 * limits.depth} folders", entry=path)
+    depth = path.count("/")
+    for name in _components(target):
+        depth += -1 if name == ".." else 1
+        if depth < 0:
+            raise _escape(path, target)
+
+
+def check_links(links: Mapping[str, str], gauge: Budget) -> None:
+    """Refuse links (path to target) of which one leads outside by way of the others, or nowhere.
+
+    They are followed twice: as names are written, and as a system without upper and lower case compares them. Each is
+    followed once in each way, however many others lead through it.
+
+    Raises:
+        ArchiveRefused: `link-escape` or `link-chain`.
+    """
+    for form in (str, folded):
+        tree = _Tree(links, form)
+        for path in links:
+            gauge.tick()
+            tree.follow(path)
+
+
+@dataclass(slots=True, eq=False)
+class _Node:
+    """A path of the archive that is a link, or a folder above one. `target` is empty for a folder; `end` is where the
+    link leads, once it is known, and `passed` how many others are passed on the way."""
+
+    children: dict[str, "_Node"] = field(default_factory=lambda: dict[str, "_Node"]())
+    folder: "_Position | None" = None
+    path: str = ""
+    target: str = ""
+    end: "_Position | None" = None
+    passed: int = -1
+
+
+class _Position(NamedTuple):
+    """A folder on the way: its node, None where no link is below it, and the folder above it, None for the root."""
+
+    node: _Node | None
+    above: "_Position | None"
+
+
+class _Tree:
+    """The links of an archive by their names, in one form of them. A step on the way costs one look-up, and where a
+    link leads is shared by all that pass it."""
+
+    def __init__(self, links: Mapping[str, str], form: _Form) -> None:
+        self._form = form
+        self._root = _Node()
+        self._links = {path: self._add(path, target) for path, target in links.items()}
+
+    def _add(self, path: str, target: str) -> _Node:
+        *folders, name = map(self._form, path.split("/"))
+        node, position = self._root, None
+        for folder in folders:
+            node = node.children.setdefault(folder, _Node())
+            position = _Position(node, position)
+        link = node.children.setdefault(name, _Node())
+        link.folder, link.path, link.target = position, path, target
+        return link
+
+    def follow(self, path: str) -> None:
+        """Refuse the link where it leads out of the tree or passes too many others."""
+        self._follow(self._links[path], 0)
+
+    def _follow(self, link: _Node, depth: int) -> None:
+        """Walk from the link's folder along its target, name by name, through the links that are met."""
+        if link.passed >= 0:
+            return
+        position, passed = link.folder, 0
+        for name in _components(link.target):
+            if name == "..":
+                if position is None:
+                    raise _escape(link.path, link.target)
+                position = position.above
+                continue
+            node = self._below(position, name)
+            position = _Position(node, position)
+            if node is not None and node.target:
+                # A link that leads to itself gets here until it has passed too many.
+                _require_few_links(depth + passed + 1, link)
+                self._follow(node, depth + 1)
+                passed += 1 + node.passed
+                _require_few_links(passed, link)
+                position = node.end
+        link.end, link.passed = position, passed
+
+    def _below(self, position: _Position | None, name: str) -> _Node | None:
+        folder = self._root if position is None else position.node
+        return None if folder is None else folder.children.get(self._form(name))
+
+
+def _components(target: str) -> list[str]:
+    return [name for name in target.split("/") if name not in ("", ".")]
+
+
+def _require_few_links(passed: int, link: _Node) -> None:
+    if passed > MAX_PASSED:
+        raise ArchiveRefused("link-chain", f"following it passes more than {MAX_PASSED}", entry=link.path)
+
+
+def _escape(path: str, target: str) -> ArchiveRefused:
+    return ArchiveRefused("link-escape", f"the link leads out of the tree by {target!a}", entry=path)

@@ -1,14 +1,19 @@
-"""A second opinion on a tar file: the standard library's parser reads the same headers, and has to see the same."""
+"""Cross-checks with the standard library's parsers, which have to find the same entries."""
 
+import struct
 import tarfile
+import zipfile
+from collections.abc import Sequence
+from typing import BinaryIO
 
 from countersign.archives.entry import Kind
 from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.zip_directory import UTF8, DirectoryEntry
 
-_GIVES_UP = (tarfile.TarError, ValueError, IndexError, KeyError, OverflowError, RecursionError)
+_TAR_ERRORS = (tarfile.TarError, ValueError, IndexError, KeyError, OverflowError, RecursionError)
 
 
-class _Tape:
+class _HeaderFile:
     """The headers of one entry at their place in the file; reading anywhere else is a disagreement."""
 
     def __init__(self) -> None:
@@ -45,11 +50,11 @@ class _Tape:
         """Nothing is held open."""
 
 
-class Peer:
+class TarCrosscheck:
     """The standard library's view of a tar file whose headers are shown to it one after another."""
 
     def __init__(self) -> None:
-        self._tape = _Tape()
+        self._tape = _HeaderFile()
         self._archive: tarfile.TarFile | None = None
 
     def next(self, start: int, headers: bytes) -> tarfile.TarInfo:
@@ -69,7 +74,7 @@ class Peer:
             if self._archive.offset != start:
                 raise ValueError("it expects the entry in another place")
             return tarfile.TarInfo.fromtarfile(self._archive)
-        except _GIVES_UP as error:
+        except _TAR_ERRORS as error:
             raise ArchiveRefused("parsers-disagree", f"a second parser refuses it: {error!a}") from error
 
     def end(self, start: int) -> None:
@@ -91,3 +96,37 @@ def compare(info: tarfile.TarInfo, kind: Kind, name: str, size: int, at: int) ->
     is_kind = info.isdir() if kind == "folder" else info.issym() if kind == "link" else info.isreg() or info.islnk()
     if not is_kind or info.name.rstrip("/") != name or info.size != size or info.offset_data != at:
         raise ArchiveRefused("parsers-disagree", "a second parser reads it otherwise", entry=name)
+
+
+_ZIP_ERRORS = (zipfile.BadZipFile, RuntimeError, ValueError, struct.error, IndexError, OverflowError, OSError)
+
+
+def check_zip(source: BinaryIO, entries: Sequence[DirectoryEntry]) -> None:
+    """Compare names, order, kinds, places, sizes, methods and checksums; equal places and sizes are equal bytes.
+
+    Raises:
+        ArchiveRefused: `parsers-disagree`.
+    """
+    try:
+        with zipfile.ZipFile(source) as peer:
+            found = peer.infolist()
+    except _ZIP_ERRORS as error:
+        raise ArchiveRefused("parsers-disagree", f"a second parser refuses it: {error!a}") from error
+    if len(found) != len(entries):
+        raise ArchiveRefused("parsers-disagree", f"a second parser finds {len(found)} entries, not {len(entries)}")
+    for ours, theirs in zip(entries, found, strict=True):
+        if _own_view(ours) != _library_view(theirs):
+            raise ArchiveRefused("parsers-disagree", "a second parser reads it otherwise", entry=ours.name)
+
+
+def _own_view(ours: DirectoryEntry) -> tuple[object, ...]:
+    is_folder = ours.kind == "folder"
+    # Without the flag the peer reads the old code page, in which every byte is another character.
+    name = ours.name if ours.flags & UTF8 else ours.raw.decode("cp437")
+    return name, is_folder, ours.offset, ours.size, ours.packed, ours.crc, ours.method, ours.flags
+
+
+def _library_view(theirs: zipfile.ZipInfo) -> tuple[object, ...]:
+    sizes = theirs.file_size, theirs.compress_size
+    rest = theirs.CRC, theirs.compress_type, theirs.flag_bits
+    return theirs.orig_filename, theirs.is_dir(), theirs.header_offset, *sizes, *rest

@@ -1,4 +1,4 @@
-"""Unpacking: under one directory handle, without following a link, and all or nothing."""
+"""Extracts an archive below one directory handle, without following links, all or nothing."""
 
 import contextlib
 import ctypes
@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 from countersign.archives.entry import Member
 from countersign.archives.limits import Limits
-from countersign.archives.reading import read
+from countersign.archives.reader import read
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel import ids
 from countersign.kernel.errors import Refused, disk_full, is_disk_full
@@ -18,7 +18,7 @@ from countersign.kernel.errors import Refused, disk_full, is_disk_full
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER_MODE = 0o755
-_HELD_FOLDERS = 64
+_MAX_OPEN_FOLDERS = 64
 
 
 class Extracted(NamedTuple):
@@ -119,7 +119,7 @@ class Tree:
         for path, target in self._links:
             above, _, name = path.rpartition("/")
             folder = self._folder(above)
-            with _once(path):
+            with _written_once(path):
                 os.symlink(target, name, dir_fd=folder)
         if durable:
             _sync_file_system(self._root)
@@ -129,7 +129,7 @@ class Tree:
         try:
             handle = os.open(name, _CREATE, mode, dir_fd=folder)
         except FileExistsError as error:
-            raise _taken(path) from error
+            raise _target_taken(path) from error
         try:
             if not self._is_exact:
                 os.fchmod(handle, mode)
@@ -152,27 +152,27 @@ class Tree:
         above, _, name = path.rpartition("/")
         outer = self._folder(above)
         if path not in self._made:
-            with _once(path):
+            with _written_once(path):
                 os.mkdir(name, _FOLDER_MODE, dir_fd=outer)
             self._made.add(path)
         handle = os.open(name, _OPEN_FOLDER, dir_fd=outer)
         if not self._is_exact:
             os.fchmod(handle, _FOLDER_MODE)
-        if len(self._held) >= _HELD_FOLDERS:
+        if len(self._held) >= _MAX_OPEN_FOLDERS:
             os.close(self._held.pop(next(iter(self._held))))
         self._held[path] = handle
         return handle
 
 
 @contextlib.contextmanager
-def _once(path: str) -> Generator[None]:
+def _written_once(path: str) -> Generator[None]:
     try:
         yield
     except FileExistsError as error:
-        raise _taken(path) from error
+        raise _target_taken(path) from error
 
 
-def _taken(path: str) -> ArchiveRefused:
+def _target_taken(path: str) -> ArchiveRefused:
     return ArchiveRefused("collision", "something of that name is there already on this file system", entry=path)
 
 

@@ -1,4 +1,4 @@
-"""Reading forward: a stretch of a file with a position of its own, and exact reads over pieces that come in."""
+"""Forward reading: a range of a file with its own position, and exact reads from a stream of pieces."""
 
 from collections.abc import Callable
 from typing import BinaryIO, TypeAlias
@@ -8,11 +8,11 @@ from countersign.archives.refusals import ArchiveRefused
 PIECE_BYTES = 256 << 10
 """What is read, decompressed and given out at once, at most."""
 
-More: TypeAlias = Callable[[], bytes]
+ReadPiece: TypeAlias = Callable[[], bytes]
 """Gives the next bytes of a stream; none at its end."""
 
 
-class Stretch:
+class FileRange:
     """The bytes `start` to `stop` of a seekable file, which several stretches can share."""
 
     def __init__(self, source: BinaryIO, start: int, stop: int) -> None:
@@ -38,7 +38,7 @@ class Reader:
     """Reads of any length from a stream; `position` counts from where the stream began, `jump` passes over bytes of a
     stream that need not be read for it."""
 
-    def __init__(self, more: More, position: int = 0, jump: Callable[[int], int] | None = None) -> None:
+    def __init__(self, more: ReadPiece, position: int = 0, jump: Callable[[int], int] | None = None) -> None:
         self._more = more
         self._jump = jump
         self._held = b""

@@ -1,0 +1,262 @@
+"""Confines a process before it reads untrusted bytes (Linux): Landlock, seccomp, resource limits, no root."""
+
+import codecs
+import contextlib
+import ctypes
+import os
+import platform
+import resource
+import signal
+import stat
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from countersign.kernel.errors import Refused
+
+LANDLOCK_FILES, LANDLOCK_NETWORK = 1, 4
+"""The version of the interface from which on files, and TCP, can be denied."""
+
+_LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
+_LANDLOCK_MACHINES = ("x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "armv7l", "i686")
+_VERSION_ONLY, _PATH_BENEATH = 1, 1
+_ACCESS_EXECUTE, _ACCESS_WRITE, _ACCESS_READ, _ACCESS_LIST = 1, 2, 4, 8
+# Removing and making entries, but for devices, sockets and pipes (6, 9, 10, 11 stay denied below the folder too).
+_ACCESS_CHANGE = sum(1 << bit for bit in (4, 5, 7, 8, 12))
+_BITS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
+_ACCESS_REFER, _ACCESS_TRUNCATE, _SCOPES = 1 << 13, 1 << 14, 6
+_TCP = 3
+_MAX_VERSION = 6
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (("files", ctypes.c_uint64), ("network", ctypes.c_uint64), ("scopes", ctypes.c_uint64))
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("access", ctypes.c_uint64), ("handle", ctypes.c_int32))
+
+
+def landlock_version() -> int:
+    """The version of the interface that the kernel has; 0 without one."""
+    if platform.system() != "Linux" or platform.machine() not in _LANDLOCK_MACHINES:
+        return 0
+    return max(0, _landlock_call(_LANDLOCK_CREATE, None, 0, _VERSION_ONLY))
+
+
+def restrict_files(folder: int | None, readable: Iterable[Path]) -> int:
+    """Take away every access to files from this thread and what it starts, but changing what lies below the open
+    `folder` and reading `readable`; and TCP. The version that did it; 0 when nothing could be done.
+
+    The process has given up new privileges before (PR_SET_NO_NEW_PRIVS).
+
+    Raises:
+        OSError: the kernel has Landlock and refuses.
+    """
+    level = min(landlock_version(), _MAX_VERSION)
+    if not level:
+        return 0
+    every = (1 << _BITS_BY_VERSION.get(level, 16)) - 1
+    wanted = _Ruleset(every, _TCP if level >= LANDLOCK_NETWORK else 0, 3 if level >= _SCOPES else 0)
+    size = 8 if level < LANDLOCK_NETWORK else 16 if level < _SCOPES else 24
+    rules = _checked_call(_landlock_call(_LANDLOCK_CREATE, ctypes.byref(wanted), size, 0))
+    try:
+        if folder is not None:
+            _allow(
+                rules,
+                folder,
+                (_ACCESS_READ | _ACCESS_LIST | _ACCESS_WRITE | _ACCESS_CHANGE | _ACCESS_REFER | _ACCESS_TRUNCATE)
+                & every,
+            )
+        for path in readable:
+            _allow_reading(rules, path)
+        _checked_call(_landlock_call(_LANDLOCK_RESTRICT, rules, 0))
+    finally:
+        os.close(rules)
+    return level
+
+
+def _allow_reading(rules: int, path: Path) -> None:
+    try:
+        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        # What is not there, or not for this user, needs no permission.
+        return
+    try:
+        is_folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        _allow(rules, handle, _ACCESS_EXECUTE | _ACCESS_READ | (_ACCESS_LIST if is_folder else 0))
+    finally:
+        os.close(handle)
+
+
+def _allow(rules: int, handle: int, access: int) -> None:
+    _checked_call(_landlock_call(_LANDLOCK_ADD, rules, _PATH_BENEATH, ctypes.byref(_PathBeneath(access, handle)), 0))
+
+
+def _landlock_call(number: int, *arguments: object) -> int:
+    library = ctypes.CDLL(None, use_errno=True)
+    return int(library.syscall(ctypes.c_long(number), *arguments))
+
+
+def _checked_call(answer: int) -> int:
+    if answer < 0:
+        raise OSError(ctypes.get_errno(), f"landlock: {os.strerror(ctypes.get_errno())}")
+    return answer
+
+
+_PR_SET_SECCOMP, _FILTER = 22, 2
+_BPF_LOAD, _BPF_EQUAL, _BPF_AT_LEAST, _BPF_RETURN = 0x20, 0x15, 0x35, 0x06
+_SYSCALL_OFFSET, _MACHINE_OFFSET = 0, 4
+"""Where a system call's number and the kind of machine it is made for lie (struct seccomp_data)."""
+_ALLOW, _PERMISSION_DENIED = 0x7FFF0000, 0x0005000D
+_X32_NUMBERS = 0x40000000
+"""From here on the numbers are those of x32, the same calls once more; no other kind of machine has any."""
+_IO_URING = 425
+_SECCOMP_MACHINES = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198), "riscv64": (0xC00000F3, 198)}
+"""What the kernel calls the machine, and the number of `socket` there."""
+
+
+class _Instruction(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint16), ("yes", ctypes.c_uint8), ("no", ctypes.c_uint8), ("value", ctypes.c_uint32))
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_uint16), ("steps", ctypes.POINTER(_Instruction)))
+
+
+def deny_sockets() -> bool:
+    """Let this thread and what it starts make no socket of any kind any more; False where the kernel cannot.
+
+    Landlock knows TCP alone: not UDP, not the sockets of this machine's services, and not a connection that is made
+    with its first bytes. The process has given up new privileges before (PR_SET_NO_NEW_PRIVS).
+    """
+    known = _SECCOMP_MACHINES.get(platform.machine())
+    if known is None or not sys.platform.startswith("linux") or sys.maxsize < 1 << 32:
+        return False
+    machine, socket = known
+    steps = (
+        _Instruction(_BPF_LOAD, 0, 0, _MACHINE_OFFSET),
+        _Instruction(_BPF_EQUAL, 0, 5, machine),
+        _Instruction(_BPF_LOAD, 0, 0, _SYSCALL_OFFSET),
+        _Instruction(_BPF_AT_LEAST, 3, 0, _X32_NUMBERS),
+        _Instruction(_BPF_EQUAL, 2, 0, socket),
+        _Instruction(_BPF_EQUAL, 1, 0, _IO_URING),
+        _Instruction(_BPF_RETURN, 0, 0, _ALLOW),
+        _Instruction(_BPF_RETURN, 0, 0, _PERMISSION_DENIED),
+    )
+    program = _Program(len(steps), (_Instruction * len(steps))(*steps))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    asked = (ctypes.c_int(_PR_SET_SECCOMP), ctypes.c_ulong(_FILTER), ctypes.byref(program))
+    return int(prctl(*asked, ctypes.c_ulong(0), ctypes.c_ulong(0))) == 0
+
+
+NOBODY = 65534
+"""The user and group that have no rights on any file of others (Debian's nobody and nogroup)."""
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
+_OPEN_FILES = 256
+_LATE_CODECS = ("unicode_escape", "cp437", "ascii", "latin-1", "idna")
+"""Names of archives are decoded and shown with these; a confined process may not be able to load them any more."""
+_READABLE_PATHS = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/null")
+
+
+class CannotConfine(Refused):
+    """The process runs as root and cannot become another user."""
+
+    status = 500
+    code = "cannot_confine"
+    title = "The process cannot give up its rights"
+    resolution = "Run the service as a user of its own, not as root."
+
+
+class Confinement(NamedTuple):
+    """What the kernel granted: no rights of root, no way to new rights, no files but the named ones, no sockets (or at
+    least no TCP), bounded
+    memory and time, and an end together with the parent."""
+
+    unprivileged: bool
+    no_new_rights: bool
+    files: bool
+    network: bool
+    bounded: bool
+    ends_with_parent: bool
+
+
+def confine(*, folder: Path | None, memory_bytes: int, cpu_s: int, readable: Iterable[Path] = ()) -> Confinement:
+    """Confine this process and all its threads to come: it can write below `folder` alone, and read the system's
+    libraries, the interpreter, its packages and `readable`. Files that are open stay open.
+
+    Called before other threads exist, for the kernel confines the calling one. What an older kernel does not have
+    is False in the answer. As root the process becomes `nobody` first: `folder` has to be nobody's by then.
+
+    Raises:
+        CannotConfine: it is root, and cannot become nobody.
+    """
+    for codec in _LATE_CODECS:
+        codecs.lookup(codec)
+    handle = None if folder is None else os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    _drop_root()
+    no_new_rights = _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    # A changed user forgets this, so it comes after.
+    ends_with_parent = _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(_PR_SET_DUMPABLE, 0)
+    bounded = _limit_resources(memory_bytes, cpu_s)
+    level = restrict_files(handle, _readable_paths(readable)) if no_new_rights else 0
+    if handle is not None:
+        os.close(handle)
+    no_sockets = no_new_rights and deny_sockets()
+    return Confinement(
+        unprivileged=os.geteuid() != 0,
+        no_new_rights=no_new_rights,
+        files=level >= LANDLOCK_FILES,
+        network=no_sockets or level >= LANDLOCK_NETWORK,
+        bounded=bounded,
+        ends_with_parent=ends_with_parent,
+    )
+
+
+def _drop_root() -> None:
+    if os.geteuid() != 0 and os.getuid() != 0:
+        return
+    try:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+    except OSError as error:
+        raise CannotConfine(f"becoming another user failed: {error.strerror}") from error
+    if 0 in (*os.getresuid(), *os.getresgid()) or os.getgroups():
+        raise CannotConfine("becoming another user left rights of root")
+
+
+def _limit_resources(memory_bytes: int, cpu_s: int) -> bool:
+    wanted = (
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_AS, memory_bytes, memory_bytes),
+        # At the soft limit the process ends with SIGXCPU, which names the cause. At the hard one it ends with SIGKILL.
+        (resource.RLIMIT_CPU, cpu_s, cpu_s + 1),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES),
+    )
+    for kind, soft, hard in wanted:
+        _, present = resource.getrlimit(kind)
+        if present != resource.RLIM_INFINITY:
+            soft, hard = min(soft, present), min(hard, present)
+        resource.setrlimit(kind, (soft, hard))
+    return True
+
+
+def _readable_paths(more: Iterable[Path]) -> list[Path]:
+    """Where the interpreter and its packages lie, and what else may be read."""
+    own = (sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(sys.executable), *filter(None, sys.path))
+    found = (Path(name) for name in (*_READABLE_PATHS, *own, *map(str, more)))
+    return [path for path in dict.fromkeys(found) if path.is_absolute() and path != Path("/")]
+
+
+def _prctl(option: int, value: int) -> bool:
+    if not sys.platform.startswith("linux"):
+        return False
+    with contextlib.suppress(AttributeError):
+        prctl = ctypes.CDLL(None, use_errno=True).prctl
+        return int(prctl(ctypes.c_int(option), ctypes.c_ulong(value), *(ctypes.c_ulong(0),) * 3)) == 0
+    return False

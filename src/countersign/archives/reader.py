@@ -1,0 +1,177 @@
+"""The strict archive reader: detects the format by content and checks every entry against every rule."""
+
+import os
+import re
+import stat
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import BinaryIO
+
+from countersign.archives import compression, tar_headers, zip_directory, zip_reader
+from countersign.archives.bounded_reader import PIECE_BYTES, FileRange, Reader
+from countersign.archives.entry import NO_CONTENT, Entry, Kind, Member, RawEntry, checked_mode
+from countersign.archives.limits import Budget, Limits
+from countersign.archives.paths import Names, check_links, check_target
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.archives.tar_reader import TarReader
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A pipe that took a file's place must not make the open wait.
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def folder_entries(path: Path, limits: Limits) -> Iterator[RawEntry]:
+    """Everything below the directory.
+
+    Raises:
+        ArchiveRefused: `special-file`, `too-deep`, `size` (a file changed meanwhile), or as modes are.
+        OSError: something cannot be read.
+    """
+    root = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield from _below(root, "", limits)
+    finally:
+        os.close(root)
+
+
+def _below(folder: int, prefix: str, limits: Limits) -> Iterator[RawEntry]:
+    if prefix.count("/") > limits.depth + 1:
+        raise ArchiveRefused("too-deep", f"it lies in more than {limits.depth} folders", entry=prefix)
+    for name in sorted(os.listdir(folder)):
+        path = prefix + name
+        about = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISDIR(about.st_mode):
+            yield RawEntry(path, "folder", 0, checked_mode(about.st_mode, path, limits, is_folder=True), "", NO_CONTENT)
+            inner = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+            try:
+                yield from _below(inner, path + "/", limits)
+            finally:
+                os.close(inner)
+        elif stat.S_ISLNK(about.st_mode):
+            yield RawEntry(path, "link", 0, 0o755, os.readlink(name, dir_fd=folder), NO_CONTENT)
+        elif stat.S_ISREG(about.st_mode):
+            mode = checked_mode(about.st_mode, path, limits, is_folder=False)
+            with closing(_file_pieces(folder, name, path, about.st_size)) as pieces:
+                yield RawEntry(path, "file", about.st_size, mode, "", pieces)
+                deque(pieces, maxlen=0)
+        else:
+            raise ArchiveRefused("special-file", "it is neither file, folder nor link", entry=path)
+
+
+def _file_pieces(folder: int, name: str, path: str, size: int) -> Generator[bytes]:
+    with open(os.open(name, _FILE_FLAGS, dir_fd=folder), "rb", buffering=0) as file:
+        left = size
+        while left and (data := file.read(min(left, PIECE_BYTES))):
+            left -= len(data)
+            yield data
+        if left or file.read(1) or not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ArchiveRefused("size", "the file changed while it was read", entry=path)
+
+
+_NAMED_ZIP = (".zip", ".whl", ".jar", ".war", ".apk")
+_NAMED_TAR = (".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tzst", ".tar.zst")
+_SLASHES = re.compile("//+")
+
+
+def read(source: BinaryIO, limits: Limits, *, name: str = "") -> Iterator[Member]:
+    """Every entry of an archive in a seekable file, in the order of their bytes; `name` is the file's, as a hint.
+
+    Nothing may be believed before the iteration has ended: an archive can be refused at its last byte. The pieces of
+    a member are read before the next one is asked for, or passed over then; a piece has at most 256 KiB.
+
+    Raises:
+        ArchiveRefused: a rule is broken (docs/reference/archive-rules.md).
+        ArchiveUnknown: it is no zip or tar file.
+    """
+    size = source.seek(0, os.SEEK_END)
+    gauge = Budget(limits, size)
+    return _members(_entries(source, size, limits, gauge, name.lower()), limits, gauge)
+
+
+def read_folder(path: Path, limits: Limits) -> Iterator[Member]:
+    """Everything below a directory, by the same rules.
+
+    Raises:
+        ArchiveRefused: a rule is broken.
+        OSError: something cannot be read.
+    """
+    gauge = Budget(limits, limits.total_bytes)
+    return _members(_counted(folder_entries(path, limits), gauge), limits, gauge)
+
+
+def _counted(entries: Iterator[RawEntry], gauge: Budget) -> Iterator[RawEntry]:
+    for found in entries:
+        gauge.tick()
+        gauge.count(found.size, found.name)
+        yield found
+
+
+def _members(entries: Iterator[RawEntry], limits: Limits, gauge: Budget) -> Iterator[Member]:
+    """The entries whose names and links are right among each other."""
+    names = Names(limits)
+    links: dict[str, str] = {}
+    for raw, kind, size, mode, target, pieces in entries:
+        path = raw
+        if kind == "folder" or "./" in raw or "//" in raw:
+            path = _plain_path(raw, kind, limits)
+            if path is None:
+                continue
+        names.take(path, kind)
+        if kind == "link":
+            check_target(path, target, limits)
+            links[path] = target
+        yield Member(Entry(path, kind, size, mode, target), pieces)
+    check_links(links, gauge)
+
+
+def _plain_path(raw: str, kind: Kind, limits: Limits) -> str | None:
+    """The path without what only says that it is relative, or a folder's; None for the root itself."""
+    path = raw[:-1] if kind == "folder" and raw.endswith("/") and raw != "/" else raw
+    while path.startswith("./"):
+        path = path[2:]
+    if kind == "folder" and raw and path in ("", "."):
+        return None
+    if limits.profile == "compatible" and not path.startswith("/"):
+        return _SLASHES.sub("/", path)
+    return path
+
+
+def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget, name: str) -> Iterator[RawEntry]:
+    """The format's own reader, by how the file begins."""
+    source.seek(0)
+    head = source.read(tar_headers.BLOCK)
+    if head.startswith((b"PK\x03\x04", zip_directory.END_SIGNATURE)):
+        if tar_headers.is_header(head):
+            raise ArchiveRefused("two-formats", "it is a zip file and a tar file")
+        return zip_reader.entries(source, size, limits, gauge)
+    ends_as_zip = zip_directory.has_end(source, size)
+    begin = _stream(source, size, limits, head, name)
+    if begin is None:
+        if name.endswith(_NAMED_ZIP) or (ends_as_zip and not head.startswith(zip_reader.EXECUTABLES)):
+            return zip_reader.entries(source, size, limits, gauge)
+    elif tar_headers.is_header(begin(gauge).up_to(tar_headers.BLOCK)) or name.endswith(_NAMED_TAR):
+        if ends_as_zip:
+            raise ArchiveRefused("two-formats", "it is a tar file and a zip file")
+        return TarReader(begin, limits, gauge, Budget(limits, size)).entries()
+    raise ArchiveUnknown("the file is no archive of a kind that is read here")
+
+
+def _stream(
+    source: BinaryIO, size: int, limits: Limits, head: bytes, name: str
+) -> Callable[[Budget | None], Reader] | None:
+    """How to begin the stream that holds the blocks of a tar file; None when the file begins like neither."""
+    for magic in compression.BY_MAGIC:
+        if head.startswith(magic):
+            return lambda gauge: Reader(
+                compression.Unpacked(FileRange(source, 0, size).more, magic, limits, gauge).more
+            )
+    if tar_headers.is_header(head) or (head and not head.strip(b"\0") and name.endswith(_NAMED_TAR)):
+        return lambda _: _plain_reader(source, size)
+    return None
+
+
+def _plain_reader(source: BinaryIO, size: int) -> Reader:
+    stretch = FileRange(source, 0, size)
+    return Reader(stretch.more, jump=stretch.jump)

@@ -1,0 +1,269 @@
+"""Reads a zip file byte by byte: every byte belongs to one record, and a second parser agrees."""
+
+import struct
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import BinaryIO
+
+from countersign.archives import crosscheck, zip_directory
+from countersign.archives.bounded_reader import PIECE_BYTES, FileRange, Reader
+from countersign.archives.entry import NO_CONTENT, RawEntry
+from countersign.archives.limits import Budget, Limits
+from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.zip_directory import DEFLATED, DESCRIBED, FULL32, STORED, DirectoryEntry
+
+_LOCAL_HEADER = struct.Struct("<4s3H4L2H")
+_DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
+_DESCRIPTOR_FORMS = {12: (b"", 4), 16: (_DESCRIPTOR_SIGNATURE, 4), 20: (b"", 8), 24: (_DESCRIPTOR_SIGNATURE, 8)}
+
+
+def read_header(reader: Reader, entry: DirectoryEntry, limits: Limits) -> tuple[DirectoryEntry, bool]:
+    """Read the entry's own header, which has to say what the table says; whether it has a Zip64 field.
+
+    The own header alone may announce a data descriptor, as some writers of valid files do: the entry that is returned
+    says so too.
+
+    Raises:
+        ArchiveRefused: `local-mismatch`, `zip-record`, `truncated`, or as the extra fields are.
+    """
+    header = reader.exactly(_LOCAL_HEADER.size, entry.name)
+    signature, _, flags, method, _, crc, packed, size, name_length, extra_length = _LOCAL_HEADER.unpack(header)
+    if signature != b"PK\x03\x04":
+        raise ArchiveRefused("zip-record", "there is no header where the directory says", entry=entry.name)
+    if reader.exactly(name_length, entry.name) != entry.raw:
+        raise ArchiveRefused("local-mismatch", "its own header says another name", entry=entry.name)
+    entry = entry._replace(flags=entry.flags | flags & DESCRIBED)
+    if flags != entry.flags or method != entry.method:
+        raise ArchiveRefused("local-mismatch", "its own header says other flags or another method", entry=entry.name)
+    content: bytes | None = None
+    if extra_length:
+        extra = reader.exactly(extra_length, entry.name)
+        content = zip_directory.zip64_field(extra, entry.raw, entry.name, limits)
+    if content is not None or FULL32 in (size, packed):
+        size, packed = zip_directory.apply_zip64(content, (size, packed), entry.name)
+    if (crc, packed, size) != (entry.crc, entry.packed, entry.size):
+        _check_deferred(entry, (crc, packed, size))
+    return entry, content is not None
+
+
+def _check_deferred(entry: DirectoryEntry, said: tuple[int, int, int]) -> None:
+    """Refuse numbers that differ, but zeros for what a descriptor will say."""
+    for own, true in zip(said, (entry.crc, entry.packed, entry.size), strict=True):
+        if own != true and (own or not entry.flags & DESCRIBED):
+            raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
+
+
+def read_descriptor(reader: Reader, entry: DirectoryEntry, room: int, *, is_wide: bool, limits: Limits) -> None:
+    """Read what stands in the `room` bytes between the entry's bytes and the next record.
+
+    Raises:
+        ArchiveRefused: `gap` or `data-descriptor`.
+    """
+    if not entry.flags & DESCRIBED:
+        if room:
+            raise ArchiveRefused("gap", f"{room} bytes behind it belong to nothing", entry=entry.name)
+        return
+    signature, width = _descriptor_form(entry, room)
+    if limits.profile == "strict" and is_wide != (width == 8):
+        raise ArchiveRefused("data-descriptor", "its numbers are of another width than announced", entry=entry.name)
+    if reader.exactly(room, entry.name) != signature + _expected_descriptor(entry, width):
+        raise ArchiveRefused("data-descriptor", "it says something else than the directory", entry=entry.name)
+
+
+def _descriptor_form(entry: DirectoryEntry, room: int) -> tuple[bytes, int]:
+    """The signature and the width of the numbers of a data descriptor of `room` bytes."""
+    if room not in _DESCRIPTOR_FORMS:
+        rule = "gap" if room > 24 else "data-descriptor"
+        raise ArchiveRefused(rule, f"the data descriptor has {room} bytes", entry=entry.name)
+    signature, width = _DESCRIPTOR_FORMS[room]
+    if not signature and entry.method == STORED and entry.size:
+        raise ArchiveRefused("data-descriptor", "nothing shows where its stored bytes end", entry=entry.name)
+    return signature, width
+
+
+def _expected_descriptor(entry: DirectoryEntry, width: int) -> bytes:
+    """What a true descriptor says after its signature; nothing where its sizes have no room."""
+    if max(entry.packed, entry.size) >> (8 * width):
+        return b""
+    crc, packed, size = entry.crc.to_bytes(4, "little"), entry.packed, entry.size
+    return crc + packed.to_bytes(width, "little") + size.to_bytes(width, "little")
+
+
+_RAW = -zlib.MAX_WBITS
+_RECORD_SIGNATURES = (b"PK\x07\x08", b"PK\x03\x04", b"PK\x01\x02")
+
+
+def pieces_of(reader: Reader, entry: DirectoryEntry, gauge: Budget) -> Iterator[bytes]:
+    """The unpacked bytes of the entry that the reader stands before; small ones are read at once.
+
+    Raises:
+        ArchiveRefused: now or at any piece: `size`, `checksum`, `compression`, `truncated`, or as the gauge does.
+    """
+    is_open = entry.method == STORED and bool(entry.flags & DESCRIBED)
+    if entry.packed <= PIECE_BYTES and entry.size <= PIECE_BYTES:
+        data = _small(reader, entry)
+        if is_open:
+            _check_no_signatures(data, entry)
+        return iter((data,))
+    plain = _stored(reader, entry, is_open=is_open) if entry.method == STORED else _inflated(reader, entry)
+    return _check_size_and_crc(plain, entry, gauge)
+
+
+def _check_no_signatures(data: bytes, entry: DirectoryEntry) -> None:
+    """Refuse stored bytes in which a reader that looks for the data descriptor behind them could see their end."""
+    if any(mark in data for mark in _RECORD_SIGNATURES):
+        raise ArchiveRefused("data-descriptor", "its bytes look like ending earlier", entry=entry.name)
+
+
+def _small(reader: Reader, entry: DirectoryEntry) -> bytes:
+    data = reader.exactly(entry.packed, entry.name)
+    if entry.method != STORED:
+        engine = zlib.decompressobj(_RAW)
+        try:
+            data = engine.decompress(data, entry.size + 1)
+        except zlib.error as error:
+            raise _broken(entry) from error
+        if len(data) <= entry.size and (not engine.eof or engine.unused_data):
+            raise _broken(entry)
+    if len(data) != entry.size:
+        raise _other_size(entry)
+    if zlib.crc32(data) != entry.crc:
+        raise _other_bytes(entry)
+    return data
+
+
+def _stored(reader: Reader, entry: DirectoryEntry, *, is_open: bool) -> Iterator[bytes]:
+    left = entry.packed
+    before = b""
+    while left:
+        data = reader.exactly(min(left, PIECE_BYTES), entry.name)
+        left -= len(data)
+        if is_open:
+            _check_no_signatures(before + data, entry)
+            before = data[-3:]
+        yield data
+
+
+def _inflated(reader: Reader, entry: DirectoryEntry) -> Iterator[bytes]:
+    engine = zlib.decompressobj(_RAW)
+    left = entry.packed
+    while not engine.eof:
+        held = engine.unconsumed_tail or reader.exactly(min(left, PIECE_BYTES), entry.name)
+        left -= 0 if engine.unconsumed_tail else len(held)
+        try:
+            data = engine.decompress(held, PIECE_BYTES)
+        except zlib.error as error:
+            raise _broken(entry) from error
+        if data:
+            yield data
+        elif not (held or engine.eof):
+            raise _broken(entry)
+    if engine.unused_data or left:
+        raise _broken(entry)
+
+
+def _check_size_and_crc(plain: Iterator[bytes], entry: DirectoryEntry, gauge: Budget) -> Iterator[bytes]:
+    crc = size = 0
+    for data in plain:
+        gauge.tick()
+        size += len(data)
+        if size > entry.size:
+            raise _other_size(entry)
+        crc = zlib.crc32(data, crc)
+        yield data
+    if size != entry.size:
+        raise _other_size(entry)
+    if crc != entry.crc:
+        raise _other_bytes(entry)
+
+
+def _broken(entry: DirectoryEntry) -> ArchiveRefused:
+    return ArchiveRefused("compression", "its compressed bytes are broken, or end elsewhere", entry=entry.name)
+
+
+def _other_size(entry: DirectoryEntry) -> ArchiveRefused:
+    return ArchiveRefused("size", f"it does not have the {entry.size} bytes that it declares", entry=entry.name)
+
+
+def _other_bytes(entry: DirectoryEntry) -> ArchiveRefused:
+    return ArchiveRefused("checksum", "its bytes do not have their checksum", entry=entry.name)
+
+
+EXECUTABLES = (b"#!", b"MZ", b"\x7fELF")
+"""How files begin that run; some carry a zip file behind themselves."""
+_SIGNING_BLOCK = b"APK Sig Block 42"
+
+
+def entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget) -> Iterator[RawEntry]:
+    """The entries of a zip file of `size` bytes, in the order of their bytes.
+
+    Raises:
+        ArchiveRefused: at any entry, or after the last one.
+    """
+    end = zip_directory.find_end(source, size, limits)
+    listed = zip_directory.directory_entries(source, end, limits)
+    crosscheck.check_zip(source, listed)
+    for entry in listed:
+        gauge.count(entry.size, entry.name)
+    in_place = sorted(listed, key=attrgetter("offset"))
+    first = in_place[0].offset if in_place else end.start
+    if first:
+        _check_front(source, first, limits)
+    reader = Reader(FileRange(source, first, end.start).more, first)
+    for index, known in enumerate(in_place):
+        gauge.entry()
+        is_last = index + 1 == len(in_place)
+        following = end.start if is_last else in_place[index + 1].offset
+        entry, is_wide = read_header(reader, known, limits)
+        room = following - reader.position - entry.packed
+        if room < 0:
+            raise ArchiveRefused("overlap", "it shares bytes with what follows it", entry=entry.name)
+        found = _raw_entry(reader, entry, limits, gauge)
+        yield found
+        deque(found.pieces, maxlen=0)
+        if is_last and room > 24 and limits.profile == "compatible":
+            room -= _signing_block(source, end.start, room)
+        read_descriptor(reader, entry, room, is_wide=is_wide, limits=limits)
+
+
+def _raw_entry(reader: Reader, entry: DirectoryEntry, limits: Limits, gauge: Budget) -> RawEntry:
+    if entry.kind == "link":
+        if entry.size > limits.path_bytes:
+            raise ArchiveRefused("path-too-long", "where the link points to is too long", entry=entry.name)
+        raw = b"".join(pieces_of(reader, entry, gauge))
+        try:
+            target = raw.decode()
+        except UnicodeDecodeError as error:
+            raise ArchiveRefused("not-utf8", "where the link points to is no UTF-8", entry=entry.name) from error
+        return RawEntry(entry.name, "link", 0, entry.mode, target, NO_CONTENT)
+    pieces = pieces_of(reader, entry, gauge) if entry.packed or entry.method == DEFLATED else _empty_content(entry)
+    if entry.kind == "folder":
+        deque(pieces, maxlen=0)
+        pieces = NO_CONTENT
+    return RawEntry(entry.name, entry.kind, entry.size, entry.mode, "", pieces)
+
+
+def _empty_content(entry: DirectoryEntry) -> Iterator[bytes]:
+    if entry.crc:
+        raise ArchiveRefused("checksum", "it is empty, and has a checksum", entry=entry.name)
+    return NO_CONTENT
+
+
+def _check_front(source: BinaryIO, first: int, limits: Limits) -> None:
+    """Refuse bytes in front of the first entry, but an executable's where that is allowed."""
+    source.seek(0)
+    if limits.profile == "strict" or not source.read(min(first, 4)).startswith(EXECUTABLES):
+        raise ArchiveRefused("leading-data", f"{first} bytes stand in front of the first entry")
+
+
+def _signing_block(source: BinaryIO, stop: int, room: int) -> int:
+    """The size of a well-formed APK signing block that ends at `stop` and fits into `room` bytes; else 0."""
+    source.seek(stop - 24)
+    footer = source.read(24)
+    size = int.from_bytes(footer[:8], "little")
+    if footer[8:] != _SIGNING_BLOCK or not 24 <= size <= room - 8:
+        return 0
+    source.seek(stop - size - 8)
+    return size + 8 if source.read(8) == footer[:8] else 0
