@@ -14,8 +14,8 @@ from countersign.kernel import ids
 from countersign.kernel.database.port import Database, Value
 from countersign.kernel.security import passwords
 from countersign.records import app, people
-from countersign.records.access import agent_tokens, sign_in
-from countersign.records.access.agent_tokens import Asked
+from countersign.records.access import agent_tokens, sessions
+from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller, View
 from countersign.records.commands import effects
 from countersign.records.commands.run import Actor, Run
@@ -77,7 +77,7 @@ async def _filled(url: str, data: Path, leads: int) -> Seeded:
         async with _without_indexes(service.records.database):
             for start in range(0, leads, BATCH):
                 some += await _batch(service, range(start, min(start + BATCH, leads)), manager)
-        tokens = {name: await sign_in.sign_in(service.records, name, PASSWORD) for name in ("manager", "clerk")}
+        tokens = {name: await sessions.sign_in(service.records, name, PASSWORD) for name in ("manager", "clerk")}
         for name in ("manager", "clerk"):
             tokens[f"agent of {name}"] = await _agent(service, tokens[name])
         return Seeded(url, data, some, tokens)
@@ -102,7 +102,7 @@ async def _agent(service: app.Service, token: str) -> str:
     caller = await service.callers.caller_of(Headers([(b"authorization", f"Bearer {token}".encode())]))
     assert caller is not None
     async with service.records.database.transaction() as transaction:
-        issued = await agent_tokens.issue(transaction, service.records, caller, Asked(("*",), "bench"))
+        issued = await agent_tokens.issue_token(transaction, service.records, caller, TokenRequest(("*",), "bench"))
     return issued.token
 
 

@@ -19,7 +19,7 @@ from tests.source import ROOT, Source, python_files, sources, uncollected
 # Where statements are made for models that are only known when the program runs.
 DECLARED = "names of tables and columns come from checked declarations; values go through Parameters.put or as $1"
 OF_DECLARED_MODELS = (
-    "access/inserting",
+    "access/people",
     "approvals/hanging",
     "approvals/letters",
     "approvals/rights",

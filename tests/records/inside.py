@@ -15,11 +15,11 @@ from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import load_master_key
-from countersign.records import app, base, key, own, people
-from countersign.records.access import agent_tokens, domains, grants, visibility
-from countersign.records.access.agent_tokens import Asked
+from countersign.records import app, base_models, key, own, people
+from countersign.records.access import agent_tokens, grants, visibility
+from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller, Domain
-from countersign.records.access.visibility import Cut, Standing
+from countersign.records.access.visibility import Rights, ScopeLimit
 from countersign.records.app import Service
 from countersign.records.approvals.propose import Proposal
 from countersign.records.commands import command
@@ -34,7 +34,7 @@ async def opened(
     url: str, folder: Path, *models: type[Model], schema: str = "records", deadline_s: float = 5.0
 ) -> AsyncGenerator["Inside"]:
     """A service on the empty (or earlier opened) database at the address, with these models."""
-    registry = Registry([base.MODULE, Module("trial", version="1", models=models)])
+    registry = Registry([base_models.MODULE, Module("trial", version="1", models=models)])
     database = await open_database(url, schema=schema, pool=4, reserve_bytes=0, read_deadline_s=deadline_s)
     counters = SharedMemoryCounters(folder, slots=64)
     try:
@@ -72,7 +72,7 @@ class Inside:
 
     def administrator(self, user_id: str = "a" * 24) -> Caller:
         """A person who sees everything in clear and may do all."""
-        return self._caller(Standing(user_id, "root", frozenset({ADMINISTRATOR})), None, None, None)
+        return self._caller(Rights(user_id, "root", frozenset({ADMINISTRATOR})), None, None, None)
 
     async def member(self) -> Caller:
         """An administrator with a record of its own, so that it can have agents by their tokens."""
@@ -85,20 +85,20 @@ class Inside:
 
     async def person(self, *grants: Grant, user_id: str = "b" * 24) -> Caller:
         """A person of these grants; with the domain of its own that masked fields need."""
-        standing = Standing(user_id, "person", frozenset({"tester"}), frozenset(), grants)
+        standing = Rights(user_id, "person", frozenset({"tester"}), frozenset(), grants)
         return self._caller(standing, None, None, await self.domain(user_id, ""))
 
     async def agent(self, label: str, *grants: Grant, user_id: str = "b" * 24) -> Caller:
         """An agent of a person of these grants (none: an administrator's), as it would be let in now."""
         roles = frozenset({"tester"} if grants else {ADMINISTRATOR})
-        standing = Standing(user_id, "person", roles, frozenset(), grants)
-        return self._caller(standing, Cut(("*",)), label, await self.domain(user_id, label))
+        standing = Rights(user_id, "person", roles, frozenset(), grants)
+        return self._caller(standing, ScopeLimit(("*",)), label, await self.domain(user_id, label))
 
     async def issued(self, person: Caller, label: str = "scout") -> str:
         """A bearer token for an agent of a member; the id of its record."""
         records = self.service.records
         async with records.database.transaction() as transaction:
-            return (await agent_tokens.issue(transaction, records, person, Asked(("*",), label))).record_id
+            return (await agent_tokens.issue_token(transaction, records, person, TokenRequest(("*",), label))).record_id
 
     async def caller_of(self, token_id: str) -> Caller:
         """The agent that calls with a token."""
@@ -110,12 +110,12 @@ class Inside:
         """The open token domain, opened if there is none."""
         records = self.service.records
         async with records.database.transaction() as transaction:
-            await domains.open_domain(transaction, user_id, label)
-            found = await domains.find_domain(transaction, records.secret, user_id, label)
+            await agent_tokens.open_domain(transaction, user_id, label)
+            found = await agent_tokens.find_domain(transaction, records.secret, user_id, label)
         assert found is not None
         return found
 
-    def _caller(self, standing: Standing, cut: Cut | None, agent: str | None, domain: Domain | None) -> Caller:
+    def _caller(self, standing: Rights, cut: ScopeLimit | None, agent: str | None, domain: Domain | None) -> Caller:
         names = command.names_of(self.service.records.registry, own.SENTENCES)
         view = visibility.view_of(self.service.records.registry, names, standing, cut)
         return Caller(

@@ -7,7 +7,7 @@ from typing import Any, cast
 import httpx
 
 from countersign.records import app, demo
-from countersign.records.access import sign_in
+from countersign.records.access import sessions
 from countersign.settings import Settings
 from tests.servers.countersign import MASTER_KEY
 
@@ -25,7 +25,7 @@ async def furnish(wanted: Settings) -> dict[str, str]:
     """Fill an empty database with the demonstration; a session token for each of its people."""
     async with app.opened(wanted, ROOT_URL, is_loopback=True) as service:
         assert await demo.seed(service.engine)
-        return {name: await sign_in.sign_in(service.records, name, demo.PASSWORD) for name in PEOPLE}
+        return {name: await sessions.sign_in(service.records, name, demo.PASSWORD) for name in PEOPLE}
 
 
 @dataclass

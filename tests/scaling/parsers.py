@@ -24,7 +24,7 @@ from countersign.kernel.mail import message
 from countersign.kernel.mcp import messages
 from countersign.kernel.normalization import normalized
 from countersign.kernel.security import external_jwt, passwords
-from countersign.records.access import folding, scopes
+from countersign.records.access import people, visibility
 from countersign.records.masking.grammar import Grammar
 from countersign.store.ask import conditions, items, lexicon
 from countersign.store.auth import clients
@@ -289,7 +289,7 @@ PARSERS: Mapping[str, Parser] = {
     "Unicode normal forms": Parser(
         "everything that is compared", "1,000,000 characters", 1_000_000, lambda text: normalized("NFC", text), TEXTS
     ),
-    "case folding": Parser("records: contains, user names", "1,000,000 characters", 1_000_000, folding.folded, TEXTS),
+    "case folding": Parser("records: contains, user names", "1,000,000 characters", 1_000_000, people.folded, TEXTS),
     "placeholder tokens": Parser(
         "records: every text that an agent sends", "1,000,000 characters", 1_000_000, _GRAMMAR.tokens, TEXTS
     ),
@@ -300,7 +300,7 @@ PARSERS: Mapping[str, Parser] = {
         _GRAMMAR.near_miss,
         {**TEXTS, "tokens, then a near miss": repeated("EMAIL_1 ", "email-1")},
     ),
-    "scope of an agent": Parser("records: agent tokens", "100 scopes", 4_000, scopes.is_scope, TEXTS),
+    "scope of an agent": Parser("records: agent tokens", "100 scopes", 4_000, visibility.is_scope, TEXTS),
     "questions": Parser(
         "ask", "2,000 characters, of which the first 400 words are read", 2_000, read_question, QUESTIONS
     ),

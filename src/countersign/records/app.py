@@ -21,7 +21,7 @@ from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import outbox, sender
 from countersign.records import edge, key, modules, own, rendering, tools, welcome
-from countersign.records.access import grant_checks, grants, lockout, setup
+from countersign.records.access import grants, invitations, sessions
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
 from countersign.records.approvals import events, expiry, letters, policy
@@ -46,7 +46,7 @@ FORM = "application/x-www-form-urlencoded"
 SERVICE = ServiceTables(
     schema=SCHEMA,
     used_table="user",
-    is_used=setup.ANY_USER,
+    is_used=invitations.ANY_USER,
     files_table="",
     files="",
     sibling_schema="distribution",
@@ -157,8 +157,8 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
         unknown_tokens=Guessing(counters).count,
         readings={},
         checks={
-            "grant": partial(grant_checks.check_grant, records.registry, names),
-            "role": partial(grant_checks.check_role, records.registry, names),
+            "grant": partial(grants.check_grant, records.registry, names),
+            "role": partial(grants.check_role, records.registry, names),
             "setting": partial(policy.check_setting, records.registry, names),
         },
         commands=names,
@@ -228,6 +228,6 @@ async def tend(service: Service) -> None:
     keyed calls."""
     await expiry.expire(service.engine)
     async with service.records.database.transaction() as transaction:
-        await lockout.forget_old(transaction)
+        await sessions.forget_old_failures(transaction)
         await outbox.forget_old(transaction, service.records.settings.webhook_days)
         await idempotency.forget_old(transaction)

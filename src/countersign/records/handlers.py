@@ -14,11 +14,12 @@ from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.mcp import messages
 from countersign.kernel.security import passwords
 from countersign.records import edge
-from countersign.records.access import agent_tokens, lockout, sign_in
+from countersign.records.access import agent_tokens, sessions
 from countersign.records.access.view import Caller
 from countersign.records.approvals import decide
 from countersign.records.approvals.propose import Proposal
-from countersign.records.commands import export, incoming, noting, writing
+from countersign.records.audit import chain
+from countersign.records.commands import export, incoming, writing
 from countersign.records.commands.refusals import BadInput, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, view_of
@@ -61,10 +62,10 @@ class Handlers:
         if not isinstance(username, str) or not isinstance(password, str):
             raise BadInput("username and password are required, both strings")
         engine = self.dispatch.engine
-        note = noting.noted(engine.chain, call.request_id)
+        note = chain.audit_recorder(engine.chain, call.request_id)
         try:
-            return Response(200, encode(Token(await sign_in.sign_in(engine.records, username, password, note))))
-        except (sign_in.WrongSignIn, lockout.LockedOut):
+            return Response(200, encode(Token(await sessions.sign_in(engine.records, username, password, note))))
+        except (sessions.WrongSignIn, sessions.LockedOut):
             passwords.SIGN_INS_FAILED.of("records").value += 1
             raise
 
@@ -73,7 +74,7 @@ class Handlers:
         if call.caller.is_agent:
             raise NotFound("not found")
         body, key = edge.decode_object(call.body), call.headers.get(idempotency.HEADER)
-        asked = agent_tokens.read(body)
+        asked = agent_tokens.read_request(body)
 
         async def issue(run: Run) -> Token:
             return await _issued(run, asked)
@@ -154,10 +155,10 @@ class Handlers:
         return Response(200, pieces(), asked.content_type)
 
 
-async def _issued(run: Run, asked: agent_tokens.Asked) -> Token:
+async def _issued(run: Run, asked: agent_tokens.TokenRequest) -> Token:
     model = run.engine.registry.models["agent_token"]
     async with run.writing() as inside:
-        issued = await agent_tokens.issue(inside.transaction, run.engine.records, run.caller, asked)
+        issued = await agent_tokens.issue_token(inside.transaction, run.engine.records, run.caller, asked)
         values = {name: [None, each] for name, each in issued.values.items() if each is not None}
         await writing.note(inside, "agent_token.create", model, issued.record_id, values)
     return Token(issued.token)

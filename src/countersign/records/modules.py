@@ -11,7 +11,7 @@ from pathlib import Path
 from countersign import declare
 from countersign.declare import DeclarationError, Module
 from countersign.declare.registry import Registry
-from countersign.records import base
+from countersign.records import base_models
 
 GROUP = "countersign.modules"
 
@@ -35,7 +35,8 @@ def found(wanted: Sequence[str]) -> Registry:
         DeclarationError: one is not installed, is no module, or is declared wrongly; the text names the remedy.
     """
     offered = _offered(tuple((folder, _changed(folder)) for folder in sys.path))
-    return _registry((base.MODULE, *(_module(name, offered) for name in wanted if name != base.MODULE.name)))
+    others = (_module(name, offered) for name in wanted if name != base_models.MODULE.name)
+    return _registry((base_models.MODULE, *others))
 
 
 @lru_cache(maxsize=4)

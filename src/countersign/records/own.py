@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from countersign.records.access import giving, revoke, setup
+from countersign.records.access import giving, invitations, sessions
 from countersign.records.approvals import commands as plans
 from countersign.records.approvals import watch
 from countersign.records.checking import AuditCheck
@@ -70,7 +70,7 @@ async def _end(run: Run, model: str, record_id: str) -> object:
     view = run.view_of(model)
     async with run.writing() as inside:
         record = await writing.find(inside, view.model, view.reach("revoke"), record_id)
-        ended_at = await revoke.end(inside.transaction, model, record.id)
+        ended_at = await sessions.end_credential(inside.transaction, model, record.id)
         if ended_at is not None:
             await writing.note(inside, f"{model}.revoke", view.model, record.id, {"ended_at": [None, ended_at]})
         return await get.read(inside, model, record_id)
@@ -87,6 +87,6 @@ async def _invite(run: Run, model: str, body: Body) -> object:
         if not await giving.has_all_of(transaction, engine.registry, engine.commands, run.caller, record.id):
             raise BadInput("user.invite is refused: this person has more rights than you; ask an administrator")
         lesser_id = "" if run.caller.is_administrator else run.caller.user_id
-        secret = await setup.invite(transaction, record.id, lesser_id)
+        secret = await invitations.invite(transaction, record.id, lesser_id)
         await writing.note(inside, "user.invite", view.model, record.id, {})
-    return {"link": setup.address(run.engine.records, secret)}
+    return {"link": invitations.address(run.engine.records, secret)}

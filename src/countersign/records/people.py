@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from countersign.declare import ADMINISTRATOR, BadValue, Field
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
-from countersign.records.access import usernames
+from countersign.records.access import people
 from countersign.records.access.people import set_password
 from countersign.records.commands import granting, writing
 from countersign.records.commands.given import Given
@@ -23,8 +23,8 @@ def require(registry: Registry, username: str, name: str | None, email: str | No
         BadInput: as `add`.
     """
     _given(registry, username, name, email)
-    if not usernames.is_plain(username):
-        raise BadInput(f"user.username {usernames.RULE}")
+    if not people.is_plain(username):
+        raise BadInput(f"user.username {people.RULE}")
     known = sorted({ADMINISTRATOR, *registry.roles})
     for role in roles:
         if role not in known:

@@ -7,9 +7,9 @@ from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.http import html
 from countersign.kernel.http.response import Response
 from countersign.records import edge
-from countersign.records.access import setup
+from countersign.records.access import invitations
 from countersign.records.access.view import Caller
-from countersign.records.commands import noting
+from countersign.records.audit import chain
 from countersign.records.commands.run import Engine
 
 MAX_FIELDS = 10
@@ -26,8 +26,8 @@ class Welcome:
         """The form; of a spent link, what to do about it."""
         token = _members(call.query).get("token", "")
         try:
-            link = await setup.find_link(self._engine.records.database, token)
-        except setup.LinkSpent as refused:
+            link = await invitations.find_link(self._engine.records.database, token)
+        except invitations.LinkSpent as refused:
             return await self._spent(refused)
         return _form(token, link)
 
@@ -36,14 +36,14 @@ class Welcome:
         given = _members(call.body)
         token, records = given.get("token", ""), self._engine.records
         try:
-            link = await setup.find_link(records.database, token)
-        except setup.LinkSpent as refused:
+            link = await invitations.find_link(records.database, token)
+        except invitations.LinkSpent as refused:
             return await self._spent(refused)
         username = given.get("username") if link.user_id is None else None
         try:
-            note = noting.noted(self._engine.chain, call.request_id)
-            await setup.redeem_setup(records, token, given.get("password", ""), username, note)
-        except setup.LinkSpent as refused:
+            note = chain.audit_recorder(self._engine.chain, call.request_id)
+            await invitations.redeem_setup(records, token, given.get("password", ""), username, note)
+        except invitations.LinkSpent as refused:
             return await self._spent(refused)
         except Unavailable:
             raise
@@ -57,10 +57,10 @@ class Welcome:
         text = f"Sign in as {name}: POST {records.root_url}/api/auth/login with username and password."
         return html.message_page("Ready", text)
 
-    async def _spent(self, refused: setup.LinkSpent) -> Response:
+    async def _spent(self, refused: invitations.LinkSpent) -> Response:
         """What a person finds behind a link that cannot be used; after a password was set, they sign in."""
         title = "This link no longer works"
-        if not await setup.has_people(self._engine.records.database):
+        if not await invitations.has_people(self._engine.records.database):
             text = "It is incomplete or older than a day. Restart the service: it prints a new link for the set-up."
             return html.message_page(title, text, refused.status)
         text = "If you have set your password with it, sign in. Otherwise ask an administrator for a new link."
@@ -76,7 +76,7 @@ def _members(raw: bytes) -> Mapping[str, str]:
         return {}
 
 
-def _form(token: str, link: setup.Link, error: str = "", status: int = 200, username: str = "") -> Response:
+def _form(token: str, link: invitations.Link, error: str = "", status: int = 200, username: str = "") -> Response:
     password = html.field("password", "Password, 10 characters or more", "password", "new-password")
     fields = html.hidden_field("token", token)
     if link.user_id is None:

@@ -4,7 +4,7 @@ import pytest
 
 from countersign.declare import CALLER, TODAY, Where, where
 from countersign.records import modules
-from countersign.records.access.grant_rows import BadGrant, read_rows, write_rows
+from countersign.records.access.grants import BadGrant, read_rows, write_rows
 
 LEAD = modules.found(["party", "crm"]).models["lead"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.records import app
-from countersign.records.access import setup
+from countersign.records.access import invitations
 from tests.records.office import ROOT_URL, Office, settings
 
 GIVEN = {"username": "ada", "password": "a long password"}
@@ -24,7 +24,7 @@ async def empty(database_url: str, tmp_path: Path) -> AsyncIterator[Office]:
 
 
 async def _link(office: Office) -> str:
-    link = await setup.first_link(office.service.records)
+    link = await invitations.first_link(office.service.records)
     assert link is not None
     return link
 
@@ -44,7 +44,7 @@ async def test_the_link_makes_the_first_administrator_once(empty: Office) -> Non
     assert (await empty.value("ada", "user.create", username="bea"))["username"] == "bea"
     assert (await empty.http.post("/setup", data={**form, "username": "eve"})).status_code == 404
     assert (await empty.http.get(link)).status_code == 404
-    assert await setup.first_link(empty.service.records) is None
+    assert await invitations.first_link(empty.service.records) is None
     assert [each["command"] for each in await empty.all("audit_entry", "ada")].count("user.create") == 2
 
 

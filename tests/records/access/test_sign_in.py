@@ -8,7 +8,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.records import app
-from countersign.records.access import lockout, people, sign_in
+from countersign.records.access import people, sessions
 from tests.records.conftest import Rooms
 from tests.records.office import ROOT_URL, Office
 
@@ -52,17 +52,17 @@ async def test_of_a_user_name_of_megabytes_only_the_beginning_is_folded(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folded: list[int] = []
-    name_of = lockout.name_of
+    name_of = sessions.lockout_key
 
     def noted(secret: bytes, username: str) -> bytes:
         folded.append(len(username))
         return name_of(secret, username)
 
-    monkeypatch.setattr(lockout, "name_of", noted)
+    monkeypatch.setattr(sessions, "lockout_key", noted)
     answer = await _sign_in(office.http, "a\u0300\u0316" * 500_000, PASSWORD)
 
     assert answer.status_code == 401
-    assert folded == [sign_in.MAX_USERNAME]
+    assert folded == [sessions.MAX_USERNAME]
 
 
 async def test_the_lockout_ends_after_a_minute(office: Office) -> None:

@@ -9,8 +9,7 @@ import pytest
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
-from countersign.records.audit.chain import Chain, Entry
-from countersign.records.audit.links import LANES
+from countersign.records.audit.chain import LANES, Chain, Entry
 from countersign.records.audit.verify import Fault, verify
 
 SECRET = b"s" * 32

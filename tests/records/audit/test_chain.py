@@ -9,8 +9,7 @@ from contextlib import suppress
 import pytest
 
 from countersign.kernel.database.port import ConstraintViolation, Database
-from countersign.records.audit.chain import Chain
-from countersign.records.audit.links import COLUMNS, Head, HeadSigner, entry_hash
+from countersign.records.audit.chain import COLUMNS, Chain, Head, HeadSigner, entry_hash
 from countersign.records.audit.verify import verify
 from tests.records.audit.conftest import SECRET, counts, entry, faults, fill, lanes, opened
 

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from countersign.kernel.database.port import Database
-from countersign.records.audit.chain import Chain
-from countersign.records.audit.links import COLUMNS, NO_HASH, TEXTS, HeadSigner, entry_hash
+from countersign.records.audit.chain import COLUMNS, NO_HASH, TEXTS, Chain, HeadSigner, entry_hash
 from countersign.records.audit.verify import MAX_FAULTS, Fault, verify
 from tests.records.audit.conftest import SECRET, change, counts, entry, faults, fill, lanes
 

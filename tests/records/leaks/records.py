@@ -206,7 +206,7 @@ async def l22(office: Office) -> None:
 
 
 def _not_looking_through(patch: pytest.MonkeyPatch) -> None:
-    put(patch, visibility._LookedThrough, "_worked_out", lambda self, model, name: self._granted[model].get(name))
+    put(patch, visibility._DerivedVisibility, "_worked_out", lambda self, model, name: self._granted[model].get(name))
 
 
 @channel(23, _not_looking_through)

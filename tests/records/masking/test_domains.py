@@ -2,8 +2,8 @@
 
 import pytest
 
-from countersign.records.access import revoke
-from countersign.records.access.domains import close_unused_domains
+from countersign.records.access import sessions
+from countersign.records.access.agent_tokens import close_unused_domains
 from countersign.records.access.view import Caller
 from countersign.records.approvals.propose import Proposal
 from countersign.records.commands.refusals import BadInput
@@ -13,7 +13,7 @@ from tests.records.inside import Inside
 async def ended(book: Inside, token_id: str) -> None:
     """Revoke a token."""
     async with book.service.records.database.transaction() as transaction:
-        assert await revoke.end(transaction, "agent_token", token_id)
+        assert await sessions.end_credential(transaction, "agent_token", token_id)
 
 
 async def token_of(book: Inside, caller: Caller, record_id: str) -> str:

@@ -9,7 +9,7 @@ import httpx
 
 from countersign.kernel import clock
 from countersign.records import demo
-from countersign.records.access import sign_in
+from countersign.records.access import sessions
 from tests.records.matrix import table
 from tests.records.office import Office
 
@@ -125,7 +125,7 @@ async def _people(scene: Scene) -> None:
         scene.owned["agent_token", person] = spare["id"]
         before = {each["id"] for each in await _sessions(office, user)}
         password = demo.PASSWORD if person in {name for name, _, _ in demo.PEOPLE} else "a long password"
-        await sign_in.sign_in(office.service.records, person, password)
+        await sessions.sign_in(office.service.records, person, password)
         scene.owned["session", person] = next(
             each["id"] for each in await _sessions(office, user) if each["id"] not in before
         )
@@ -141,11 +141,11 @@ async def _outsiders(scene: Scene) -> None:
     office = scene.office
     office.tokens["forged"] = office.tokens["alice"][:-4] + "AAAA"
     with clock.fixed(clock.later(clock.now(), seconds=-40 * 86_400)):
-        office.tokens["expired session"] = await sign_in.sign_in(office.service.records, "alice", demo.PASSWORD)
+        office.tokens["expired session"] = await sessions.sign_in(office.service.records, "alice", demo.PASSWORD)
         office.tokens["then"] = office.tokens["expired session"]
         body = {"scopes": ["*"], "label": "expired agent", "expires_in": 60}
         office.tokens["expired agent"] = (await office.post("then", "/api/auth/agent-token", body)).json()["token"]
-    office.tokens["ended session"] = await sign_in.sign_in(office.service.records, "alice", demo.PASSWORD)
+    office.tokens["ended session"] = await sessions.sign_in(office.service.records, "alice", demo.PASSWORD)
     await office.value("ended session", "session.revoke")
     await office.agent("alice", "*", name="ended agent")
     ended = await office.first("agent_token", label="ended agent")

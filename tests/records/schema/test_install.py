@@ -6,7 +6,7 @@ from countersign.declare import Bool, DeclarationError, Ref, Select, Text
 from countersign.declare.registry import Registry
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database
-from countersign.records import base, modules
+from countersign.records import base_models, modules
 from countersign.records.schema import install
 from tests.records.schema.conftest import MASTER, column_of, model, planned, put, registry, shape, upgrade
 
@@ -135,6 +135,6 @@ async def test_refs_in_a_circle_are_installed_and_removed(database: Database) ->
 
 
 async def test_the_engine_alone_is_a_registry(database: Database) -> None:
-    await install.upgrade(database, Registry([base.MODULE]), MASTER)
+    await install.upgrade(database, Registry([base_models.MODULE]), MASTER)
 
     assert await column_of(database, "user", "id") == []

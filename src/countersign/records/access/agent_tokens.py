@@ -1,4 +1,4 @@
-"""Agent tokens: what a person may give an agent, checked in plain words, and the token that carries it."""
+"""Agent tokens: checking and issuing them, and the token domains that their placeholders derive from."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,17 +7,89 @@ from functools import lru_cache
 from typing import cast
 
 from countersign.declare import BadValue
-from countersign.kernel import clock
-from countersign.kernel.database.port import Transaction
+from countersign.kernel import clock, ids
+from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.security import secrets
-from countersign.records.access import people, scopes
-from countersign.records.access.domains import close_unused_domains, open_domain
-from countersign.records.access.inserting import insert
-from countersign.records.access.model import AgentToken
-from countersign.records.access.view import Caller, View
+from countersign.kernel.security.encryption import derive_key
+from countersign.records.access import people, visibility
+from countersign.records.access.people import insert
+from countersign.records.access.view import Caller, Domain, View
 from countersign.records.access.visibility import UNMASK
+from countersign.records.base_models import AgentToken
 from countersign.records.context import Records
+
+SALT_BYTES = 32
+DOMAIN_PURPOSE = "domain"
+
+_REOPEN = """
+UPDATE token_domain
+SET salt = $3, opened_at = $4, closed_at = NULL
+WHERE user_id = $1 AND label = $2 AND closed_at IS NOT NULL
+AND closed_at = (SELECT max(last.closed_at) FROM token_domain AS last WHERE last.user_id = $1 AND last.label = $2)
+AND NOT EXISTS (
+    SELECT 1 FROM token_domain AS one WHERE one.user_id = $1 AND one.label = $2 AND one.closed_at IS NULL
+)
+"""
+_OPEN = """
+INSERT INTO token_domain (id, user_id, label, salt, opened_at, closed_at)
+VALUES ($1, $2, $3, $4, $5, NULL)
+ON CONFLICT DO NOTHING
+"""
+_OPENED = "SELECT id, salt FROM token_domain WHERE user_id = $1 AND label = $2 AND closed_at IS NULL"
+_UNUSED = """
+SELECT id
+FROM token_domain AS domain
+WHERE domain.closed_at IS NULL AND domain.label <> '' {of_person}
+AND NOT EXISTS (
+    SELECT 1 FROM agent_token AS token
+    WHERE token."user" = domain.user_id AND token.label = domain.label
+    AND token.ended_at IS NULL AND token.expires_at > $1
+)
+AND NOT EXISTS (
+    SELECT 1 FROM plan
+    WHERE plan.person = domain.user_id AND plan.agent = domain.label AND plan.state = 'pending'
+)
+"""
+_UNUSED_OF_ALL = _UNUSED.format(of_person="")
+_UNUSED_OF_PERSON = _UNUSED.format(of_person="AND domain.user_id = $2")
+# The salt goes too, so that nobody can compute the domain's tokens ever again.
+_CLOSE = "UPDATE token_domain SET closed_at = $2, salt = $3 WHERE id = $1 AND closed_at IS NULL"
+
+
+async def open_domain(transaction: Transaction, user_id: str, label: str) -> None:
+    """Have a domain for the person's agents of this label, or with an empty label for the person; a later call
+    finds it open and changes nothing.
+
+    One that was closed is opened again, with another salt: its old tokens go on meaning nothing, and what its agents
+    wrote in clear goes on having value ids of its own, so that no later token tells whether they guessed right.
+    """
+    salt, now = ids.random_bytes(SALT_BYTES), clock.now()
+    if not await transaction.run(_REOPEN, user_id, label, salt, now):
+        await transaction.run(_OPEN, ids.new_record_id(), user_id, label, salt, now)
+
+
+async def find_domain(reader: Reader, secret: bytes, user_id: str, label: str) -> Domain | None:
+    """The open domain, its key derived from the database's secret; None when there is none."""
+    row = await reader.fetch_one(_OPENED, user_id, label)
+    return None if row is None else Domain(row[0], derive_key(secret, bytes(row[1]), DOMAIN_PURPOSE))
+
+
+async def close_unused_domains(transaction: Transaction, user_id: str | None) -> tuple[str, ...]:
+    """Close the domains of the person's agents (None: of everybody's) whose tokens have all ended and which no
+    pending plan needs; their ids. From then on their tokens mean nothing.
+
+    Call it when a token or a plan has ended. A person's own domain stays open.
+    """
+    now = clock.now()
+    if user_id is None:
+        rows = await transaction.fetch(_UNUSED_OF_ALL, now)
+    else:
+        rows = await transaction.fetch(_UNUSED_OF_PERSON, now, user_id)
+    for row in rows:
+        await transaction.run(_CLOSE, row[0], now, b"")
+    return tuple(row[0] for row in rows)
+
 
 PREFIX = "css_agent"
 MAX_LABEL_LENGTH = 100
@@ -42,7 +114,7 @@ class TokenRefused(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TokenRequest:
     """An agent token as it was asked for, each part of the right kind: `expires_in_s` in seconds."""
 
     scopes: tuple[str, ...]
@@ -52,7 +124,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedToken:
     """A token, never to be shown again, the id of its agent_token record, and the values of that for the audit."""
 
     token: str
@@ -60,7 +132,7 @@ class Issued:
     values: Mapping[str, str | int | None]
 
 
-def read(body: Mapping[str, object]) -> Asked:
+def read_request(body: Mapping[str, object]) -> TokenRequest:
     """The body of POST /api/auth/agent-token.
 
     Raises:
@@ -76,7 +148,7 @@ def read(body: Mapping[str, object]) -> Asked:
         expires_in = DEFAULT_S
     if not isinstance(expires_in, int) or isinstance(expires_in, bool):
         raise TokenRefused("expires_in must be a whole number of seconds")
-    return Asked(_strings(body, "scopes"), label, expires_in, _strings(body, "unmask"))
+    return TokenRequest(_strings(body, "scopes"), label, expires_in, _strings(body, "unmask"))
 
 
 def _strings(body: Mapping[str, object], name: str) -> tuple[str, ...]:
@@ -89,7 +161,7 @@ def _strings(body: Mapping[str, object], name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cast("Sequence[str]", several)))
 
 
-async def issue(transaction: Transaction, records: Records, caller: Caller, asked: Asked) -> Issued:
+async def issue_token(transaction: Transaction, records: Records, caller: Caller, asked: TokenRequest) -> IssuedToken:
     """A token by which an agent acts for the calling person, limited as asked for. Whoever calls writes the audit.
 
     Tokens of the same person and label share a token domain, so that an agent keeps its placeholder tokens when its
@@ -108,7 +180,7 @@ async def issue(transaction: Transaction, records: Records, caller: Caller, aske
     _check_unmask(asked.unmask, caller.view)
     if not MIN_LIFE_S <= asked.expires_in_s <= MAX_LIFE_S:
         raise TokenRefused(f"expires_in must be {MIN_LIFE_S} to {MAX_LIFE_S} seconds")
-    if not await people.hold_active(transaction, caller.user_id):
+    if not await people.lock_active(transaction, caller.user_id):
         raise NotFound("not found")
     # A domain that ended with its last token does not go on: its tokens mean nothing any more.
     await close_unused_domains(transaction, caller.user_id)
@@ -125,7 +197,7 @@ async def issue(transaction: Transaction, records: Records, caller: Caller, aske
     record_id = await insert(transaction, AgentToken.declared, values)
     token = secrets.new_secret(PREFIX)
     await transaction.run(_CREDENTIAL, secrets.digest(token), record_id, caller.user_id, values["expires_at"])
-    return Issued(token, record_id, values)
+    return IssuedToken(token, record_id, values)
 
 
 def _checked_label(label: str, labels: frozenset[str]) -> str:
@@ -152,10 +224,11 @@ def _check_scopes(asked: Sequence[str], view: View) -> None:
     if not 1 <= len(asked) <= MAX_SCOPES:
         raise TokenRefused(f"scopes must name 1 to {MAX_SCOPES} scopes, like lead.get, lead.*, *.list or *")
     for scope in asked:
-        if not scopes.is_scope(scope):
+        if not visibility.is_scope(scope):
             remedy = "write model.command, model.*, *.get, *.list, *.search or *"
             raise TokenRefused(f"{_shown(scope)} is no scope: {remedy}")
-        if not any(scopes.covers(scope, name, each) for name, model in view.models.items() for each in model.commands):
+        commands = ((name, each) for name, model in view.models.items() for each in model.commands)
+        if not any(visibility.covers(scope, *each) for each in commands):
             raise TokenRefused(f"scope {scope} matches nothing you may do")
 
 

@@ -8,9 +8,9 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader
 from countersign.kernel.http.request import Headers
 from countersign.kernel.security import secrets
-from countersign.records.access import domains, grants, visibility
+from countersign.records.access import agent_tokens, grants, visibility
 from countersign.records.access.view import Caller, Domain, View
-from countersign.records.access.visibility import Commands, Cut, Standing
+from countersign.records.access.visibility import Commands, Rights, ScopeLimit
 from countersign.records.context import Records
 
 MAX_CACHED = 10_000
@@ -51,7 +51,7 @@ class Callers:
         self._commands = commands
         self._narrow = narrow
         self._known: dict[bytes, _Known] = {}
-        self._views: dict[tuple[str, Cut | None], View] = {}
+        self._views: dict[tuple[str, ScopeLimit | None], View] = {}
         self._views_number = -1
 
     async def caller_of(self, headers: Headers) -> Caller | None:
@@ -81,11 +81,11 @@ class Callers:
         if row is None:
             return None
         user_id, label, scopes, unmask, _ = row
-        standing = await grants.standing_of(reader, self._records.registry, user_id)
-        domain = await domains.find_domain(reader, self._records.secret, user_id, label)
+        standing = await grants.rights_of(reader, self._records.registry, user_id)
+        domain = await agent_tokens.find_domain(reader, self._records.secret, user_id, label)
         if standing is None or domain is None:
             return None
-        cut = Cut(grants.listed(scopes), frozenset(grants.listed(unmask)))
+        cut = ScopeLimit(grants.split_list(scopes), frozenset(grants.split_list(unmask)))
         view = visibility.view_of(self._records.registry, self._commands, standing, cut)
         return self._narrow(_agent_of(token_id, label, standing, cut, view, domain))
 
@@ -95,7 +95,7 @@ class Callers:
         Raises:
             Unavailable: the database cannot be reached.
         """
-        standing = await grants.standing_of(reader, self._records.registry, user_id)
+        standing = await grants.rights_of(reader, self._records.registry, user_id)
         if standing is None:
             return None
         view = visibility.view_of(self._records.registry, self._commands, standing, None)
@@ -141,15 +141,15 @@ class Callers:
         standing = await self._standing(user_id)
         if standing is None:
             return None
-        cut = Cut(grants.listed(scopes), frozenset(grants.listed(unmask)))
+        cut = ScopeLimit(grants.split_list(scopes), frozenset(grants.split_list(unmask)))
         view, domain = self._view(number, standing, cut), await self._domain(user_id, label)
         caller = _agent_of(token_id, label, standing, cut, view, domain)
         return _Known(number, expires_at, self._narrow(caller))
 
-    async def _standing(self, user_id: str) -> Standing | None:
-        return await grants.standing_of(self._records.database, self._records.registry, user_id)
+    async def _standing(self, user_id: str) -> Rights | None:
+        return await grants.rights_of(self._records.database, self._records.registry, user_id)
 
-    def _view(self, number: int, standing: Standing, cut: Cut | None) -> View:
+    def _view(self, number: int, standing: Rights, cut: ScopeLimit | None) -> View:
         if number != self._views_number:
             self._views, self._views_number = {}, number
         key = (standing.user_id, cut)
@@ -160,17 +160,17 @@ class Callers:
     async def _domain(self, user_id: str, label: str) -> Domain:
         """The token domain; opened now for a person who has come to see a field masked."""
         database, secret = self._records.database, self._records.secret
-        found = await domains.find_domain(database, secret, user_id, label)
+        found = await agent_tokens.find_domain(database, secret, user_id, label)
         if found is None:
             async with database.transaction() as transaction:
-                await domains.open_domain(transaction, user_id, label)
-                found = await domains.find_domain(transaction, secret, user_id, label)
+                await agent_tokens.open_domain(transaction, user_id, label)
+                found = await agent_tokens.find_domain(transaction, secret, user_id, label)
         if found is None:
             raise LookupError("a token domain was closed in the moment it was opened")
         return found
 
 
-def _agent_of(token_id: str, label: str, standing: Standing, cut: Cut, view: View, domain: Domain) -> Caller:
+def _agent_of(token_id: str, label: str, standing: Rights, cut: ScopeLimit, view: View, domain: Domain) -> Caller:
     return Caller(
         kind="agent",
         user_id=standing.user_id,

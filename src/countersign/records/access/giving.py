@@ -8,9 +8,9 @@ from countersign.declare import ADMINISTRATOR, Grant, Where
 from countersign.declare.access import Names
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Reader
-from countersign.records.access.grants import listed, read_grant
+from countersign.records.access.grants import read_grant, split_list
 from countersign.records.access.view import Caller, ModelView
-from countersign.records.access.visibility import Commands, filled
+from countersign.records.access.visibility import Commands, bind_caller
 
 _ROLE = 'SELECT title, rights FROM "role" WHERE id = $1'
 _GRANTS = 'SELECT model, commands, clear, masked, write, "rows" FROM "grant" WHERE "role" = $1'
@@ -48,7 +48,7 @@ def has_grant(caller: Caller, commands: Commands, grant: Grant) -> bool:
     view = caller.view.models.get(grant.model)
     if view is None or not all(each.field == "id" or view.sees_in_clear(each.field) for each in grant.rows):
         return False
-    rows = [filled(each, caller.user_id) for each in grant.rows]
+    rows = [bind_caller(each, caller.user_id) for each in grant.rows]
     given = commands[grant.model] if grant.commands == "*" else grant.commands
     return all(_has_command(view, each, rows) for each in given) and _has_fields(view, grant)
 
@@ -87,7 +87,7 @@ async def has_role(reader: Reader, registry: Registry, commands: Commands, calle
         return False
     if not caller.is_agent and role[0] in caller.roles:
         return True
-    if role[0] in await known_titles(reader, registry) or not frozenset(listed(role[1])) <= caller.view.rights:
+    if role[0] in await known_titles(reader, registry) or not frozenset(split_list(role[1])) <= caller.view.rights:
         return False
     grants = [read_grant(registry, row) for row in await reader.fetch(_GRANTS, role_id)]
     return all(each is not None and has_grant(caller, commands, each) for each in grants)

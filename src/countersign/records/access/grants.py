@@ -1,18 +1,101 @@
-"""Roles and grants in their tables: read for one person, seeded from what the modules declare."""
+"""Grants as they are stored: the rights of a person, row conditions, default roles, and their checks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
-from countersign.declare import ADMINISTRATOR, Declared, Grant, Role
+import msgspec
+
+from countersign.declare import ADMINISTRATOR, CALLER, TODAY, Declared, Grant, Role, Where
 from countersign.declare.access import Names
+from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
+from countersign.declare.rules.conditions import misfit
+from countersign.declare.where import OPERATORS, Operator, Stand
 from countersign.kernel import telemetry
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Row, Transaction
-from countersign.records.access.grant_rows import BadGrant, read_rows, write_rows
-from countersign.records.access.inserting import insert
-from countersign.records.access.model import GrantRecord, RoleRecord
-from countersign.records.access.visibility import UNMASK, Standing
+from countersign.kernel.errors import Refused
+from countersign.kernel.validation_messages import sentence
+from countersign.records.access.people import insert
+from countersign.records.access.visibility import RIGHTS, UNMASK, Commands, Rights
+from countersign.records.base_models import GrantRecord, RoleRecord
+
+MAX_CONDITIONS = 50
+
+_PLACEHOLDERS = {"CALLER": CALLER, "TODAY": TODAY}
+
+
+class BadGrant(Refused):
+    """A grant's rows are no conditions on its model; the detail says what is wrong with them."""
+
+    code = "bad_grant"
+    title = "Grant not understood"
+    resolution = 'Write rows as [{"field": "owner", "op": "eq", "value": {"stand": "CALLER"}}], or leave them empty.'
+
+
+class _Condition(msgspec.Struct, forbid_unknown_fields=True):
+    field: str
+    op: str
+    value: object
+
+
+_conditions = msgspec.json.Decoder(list[_Condition])
+
+
+def read_rows(model: Declared, text: str | None) -> tuple[Where, ...]:
+    """The conditions written in a grant's rows; none means every record.
+
+    Raises:
+        BadGrant: the text is no JSON list of conditions, or one does not fit its field.
+    """
+    if not (text or "").strip():
+        return ()
+    try:
+        found = _conditions.decode(text or "")
+    except msgspec.DecodeError as error:
+        raise BadGrant(f"rows: {sentence(error)}") from error
+    if len(found) > MAX_CONDITIONS:
+        raise BadGrant(f"rows: at most {MAX_CONDITIONS} conditions")
+    return tuple(_where(model, each) for each in found)
+
+
+def write_rows(rows: Iterable[Where]) -> str | None:
+    """The conditions as a grant's rows are written; None for none."""
+    conditions = [_Condition(each.field, each.operator, _written(each.value)) for each in rows]
+    return msgspec.json.encode(conditions).decode() if conditions else None
+
+
+def _written(value: object) -> object:
+    if isinstance(value, Stand):
+        return {"stand": value.name}
+    if isinstance(value, list | tuple):
+        return [_written(each) for each in cast("Sequence[object]", value)]
+    return value
+
+
+def _where(model: Declared, condition: _Condition) -> Where:
+    operator: Operator | None = next((each for each in OPERATORS if each == condition.op), None)
+    place = f"rows: {model.name}.{condition.field}"
+    if operator is None:
+        raise BadGrant(f"{place}: op must be one of {', '.join(OPERATORS)}")
+    found = Where(model.present_name(condition.field), operator, _read(condition.value))
+    # Find out now what would otherwise fail whenever somebody with the role calls.
+    text = misfit(model, found, is_row_rule=True)
+    if text:
+        raise BadGrant(f"{place}: {text}")
+    return found
+
+
+def _read(value: object) -> object:
+    if isinstance(value, dict):
+        name = cast("dict[str, object]", value).get("stand")
+        if len(cast("dict[str, object]", value)) == 1 and isinstance(name, str) and name in _PLACEHOLDERS:
+            return _PLACEHOLDERS[name]
+        raise BadGrant('rows: an object as value must read {"stand": "CALLER"} or {"stand": "TODAY"}')
+    if isinstance(value, list):
+        return [_read(each) for each in cast("list[object]", value)]
+    return value
+
 
 _PERSON = 'SELECT username FROM "user" WHERE id = $1 AND is_active = 1'
 _ROLES = """
@@ -37,7 +120,7 @@ _ONE_AT_A_TIME = "UPDATE version SET number = number WHERE name = 'access'"
 _ROLE = 'SELECT id FROM "role" WHERE title = $1'
 
 
-async def standing_of(reader: Reader, registry: Registry, user_id: str) -> Standing | None:
+async def rights_of(reader: Reader, registry: Registry, user_id: str) -> Rights | None:
     """Roles, rights and grants of a person now; None when there is no such person, or it is switched off.
 
     A grant whose rows cannot be understood grants nothing, and that is logged.
@@ -46,18 +129,18 @@ async def standing_of(reader: Reader, registry: Registry, user_id: str) -> Stand
     if person is None:
         return None
     roles = await reader.fetch(_ROLES, user_id)
-    rights = frozenset(right for row in roles for right in listed(row[1]))
+    rights = frozenset(right for row in roles for right in split_list(row[1]))
     grants = tuple(grant for row in await reader.fetch(_GRANTS, user_id) if (grant := read_grant(registry, row)))
-    return Standing(user_id, person[0], frozenset(row[0] for row in roles), rights, grants)
+    return Rights(user_id, person[0], frozenset(row[0] for row in roles), rights, grants)
 
 
-def listed(text: str | None) -> tuple[str, ...]:
+def split_list(text: str | None) -> tuple[str, ...]:
     """The names in a comma separated list."""
     return tuple(name for each in (text or "").split(",") if (name := each.strip()))
 
 
 def _names(text: str | None) -> Names:
-    names = listed(text)
+    names = split_list(text)
     return "*" if "*" in names else names
 
 
@@ -150,3 +233,42 @@ def _values(role_id: str, grant: Grant) -> dict[str, str | None]:
 
 def _list(names: Names) -> str:
     return "*" if names == "*" else ",".join(names)
+
+
+def check_grant(registry: Registry, commands: Commands, values: Mapping[str, Stored]) -> None:
+    """That a grant names a model there is, commands and fields it has, and rows that fit it.
+
+    Raises:
+        BadGrant: it does not; the text names the field of the grant and what may stand there.
+    """
+    name = str(values["model"])
+    model = registry.models.get(name)
+    if model is None:
+        raise BadGrant(f"grant.model: there is no model {name}; there are {', '.join(sorted(registry.models))}")
+    _require_known(values, "commands", sorted(commands.get(name, ())), name)
+    for each in ("clear", "masked", "write"):
+        _require_known(values, each, list(model.fields), name)
+    rows = values.get("rows")
+    try:
+        read_rows(model, None if rows is None else str(rows))
+    except BadGrant as error:
+        raise BadGrant(f"grant.{error.detail}. {error.remedy}") from error
+
+
+def check_role(registry: Registry, commands: Commands, values: Mapping[str, Stored]) -> None:
+    """That a role's rights are among those there are.
+
+    Raises:
+        BadGrant: one is not.
+    """
+    rights = values.get("rights")
+    for each in split_list(None if rights is None else str(rights)):
+        if each not in RIGHTS:
+            raise BadGrant(f"role.rights: there is no right {each}; there are {', '.join(sorted(RIGHTS))}")
+
+
+def _require_known(values: Mapping[str, Stored], field: str, known: Collection[str], model: str) -> None:
+    value = values.get(field)
+    for each in split_list(None if value is None else str(value)):
+        if each != "*" and each not in known:
+            raise BadGrant(f"grant.{field}: {model} has no {each}; write * or some of {', '.join(known)}")

@@ -1,9 +1,44 @@
-"""People as far as signing in knows them: a row that may be switched off, and a password."""
+"""User accounts: the names they sign in with, their passwords, and inserting rows of the models of the engine."""
 
+import unicodedata
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from countersign.kernel.database.port import Reader, Transaction
-from countersign.records.access.folding import folded
+from countersign.declare import Declared
+from countersign.declare.fields.field import Stored
+from countersign.kernel import ids
+from countersign.kernel.database.port import Reader, Transaction, Value
+from countersign.kernel.normalization import normalized
+
+
+def folded(text: str) -> str:
+    """The text without case: full case folding, in NFC before and after (Unicode 3.13, D145)."""
+    if text.isascii():
+        return text.lower()
+    return normalized("NFC", normalized("NFC", text).casefold())
+
+
+async def insert(transaction: Transaction, model: Declared, values: Mapping[str, Stored]) -> str:
+    """A new record with these stored values, all others empty; its id.
+
+    Raises:
+        LookupError: a value is for a field the model does not have, or for a personal one: those go through the vault.
+        ConstraintViolation: a value that must be unique is taken.
+    """
+    record_id = ids.new_record_id()
+    columns: dict[str, Value] = {"id": record_id, "revision": 1, "changed": 0}
+    for name, value in values.items():
+        field = model.fields.get(name)
+        if field is None or field.personal:
+            raise LookupError(f"{model.name}.{name} cannot be written here")
+        columns[name] = value
+        if field.is_folded:
+            columns[f"{name}__folded"] = folded(value) if isinstance(value, str) else None
+    names = ", ".join(f'"{name}"' for name in columns)
+    places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+    await transaction.run(f'INSERT INTO "{model.name}" ({names}) VALUES ({places})', *columns.values())
+    return record_id
+
 
 BY_USERNAME = """
 SELECT person.id, password.hash
@@ -19,25 +54,25 @@ INSERT INTO password (user_id, hash) VALUES ($1, $2)
 ON CONFLICT (user_id) DO UPDATE SET hash = excluded.hash
 """
 # Changes nothing, but until the end of the transaction nobody switches the person off.
-_HOLD = 'UPDATE "user" SET is_active = is_active WHERE id = $1 AND is_active = 1'
+_LOCK_ACTIVE = 'UPDATE "user" SET is_active = is_active WHERE id = $1 AND is_active = 1'
 
 
-class WithPassword(NamedTuple):
+class Account(NamedTuple):
     """A person who can sign in, and the hash of the password."""
 
     id: str
     password_hash: str
 
 
-async def with_password(reader: Reader, username: str) -> WithPassword | None:
+async def find_account(reader: Reader, username: str) -> Account | None:
     """The person of this user name in whatever case; None when there is none, without a password, or switched off."""
     row = await reader.fetch_one(BY_USERNAME, folded(username), username)
-    return None if row is None else WithPassword(row[0], row[1])
+    return None if row is None else Account(row[0], row[1])
 
 
-async def hold_active(transaction: Transaction, user_id: str) -> bool:
+async def lock_active(transaction: Transaction, user_id: str) -> bool:
     """Whether the person is there and not switched off; if so, it stays so until the transaction ends."""
-    return await transaction.run(_HOLD, user_id) == 1
+    return await transaction.run(_LOCK_ACTIVE, user_id) == 1
 
 
 async def has_password(transaction: Transaction, user_id: str, password_hash: str) -> bool:
@@ -49,3 +84,36 @@ async def has_password(transaction: Transaction, user_id: str, password_hash: st
 async def set_password(transaction: Transaction, user_id: str, password_hash: str) -> None:
     """Give the person a password, in place of the one before."""
     await transaction.run(_SET_HASH, user_id, password_hash)
+
+
+SIGNS = "._-@+"
+RULE = f"must be letters of one script, digits and {' '.join(SIGNS)}, without spaces"
+
+_PLAIN = frozenset(f"0123456789{SIGNS}")
+_TAKEN = 'SELECT 1 FROM "user" WHERE username__folded = $1 AND id <> $2 LIMIT 1'
+
+_WRITTEN_TOGETHER = {"HIRAGANA": "CJK", "KATAKANA": "CJK", "HANGUL": "CJK"}
+"""Scripts that one name mixes, and that look like no other."""
+
+
+def is_plain(username: str) -> bool:
+    """Whether the name is letters of one script with their marks, digits 0 to 9 and `SIGNS`, at least one of them no
+    sign, in the one form (NFKC) that looks as it does."""
+    letters = [each for each in username if each not in _PLAIN]
+    return (
+        username == unicodedata.normalize("NFKC", username)
+        and bool(username.strip(SIGNS))
+        and all(unicodedata.category(each)[0] in "LM" for each in letters)
+        and len(set(map(_script, letters))) <= 1
+    )
+
+
+def _script(letter: str) -> str:
+    """The script by the first word of the letter's name, which is where Unicode says it: LATIN SMALL LETTER A."""
+    script = unicodedata.name(letter, "").partition(" ")[0]
+    return _WRITTEN_TOGETHER.get(script, script)
+
+
+async def is_taken(reader: Reader, username: str, user_id: str = "") -> bool:
+    """Whether somebody else has the name, in whatever case."""
+    return await reader.fetch_one(_TAKEN, folded(username), user_id) is not None

@@ -10,7 +10,7 @@ from countersign.kernel.database.port import Value
 READING = ("get", "list", "search")
 """The commands that read records; who has none of them of a model does not see refs to it."""
 
-Sight: TypeAlias = Literal["clear", "masked"]
+Visibility: TypeAlias = Literal["clear", "masked"]
 
 
 class Condition(Protocol):
@@ -39,7 +39,7 @@ class ModelView:
 
     model: Declared
     commands: frozenset[str]
-    fields: Mapping[str, Sight]
+    fields: Mapping[str, Visibility]
     writable: frozenset[str]
     denied: tuple[str, ...]
     rows: Mapping[str, Rows]

@@ -1,16 +1,46 @@
-"""From roles and scopes to a view: grants are added up, agents cut down, sources looked through; nothing is read."""
+"""What a caller may see and do: scopes of agents, and the view that grants add up to."""
 
 import inspect
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from countersign.declare import ADMINISTRATOR, CALLER, Declared, Field, Grant, Ref, Where, where
 from countersign.declare.access import Names
 from countersign.declare.registry import Registry
-from countersign.records.access import scopes
-from countersign.records.access.view import READING, ModelView, Rows, Sight, View
+from countersign.records.access.view import READING, ModelView, Rows, View, Visibility
+
+READS: Final = frozenset({"get", "list", "search"})
+"""The commands that a scope may name on all models at once."""
+
+FREE: Final = frozenset({("plan", "get"), ("plan", "list"), ("plan", "search"), ("plan", "withdraw")})
+"""What every agent may do without a scope, on plans of its own (decisions, 4)."""
+
+NEVER: Final = frozenset(
+    {("plan", "reject"), ("user", "invite"), ("session", "revoke"), ("audit_entry", "verify")}
+)
+"""What no agent may do, whatever its scopes: decide on plans, get hold of a link that lets a person in, put people
+out, have the whole audit read."""
+
+_SCOPE = re.compile(r"\*|\*\.(?:get|list|search)|[a-z][a-z0-9_]*\.(?:\*|[a-z][a-z0-9_]*)")
+
+
+def is_scope(text: str) -> bool:
+    """Whether the text is a scope: `model.command`, `model.*`, `*.get`, `*.list`, `*.search` or `*`."""
+    return _SCOPE.fullmatch(text) is not None
+
+
+def covers(scope: str, model: str, command: str) -> bool:
+    """Whether the scope names the command; of what no agent may do, none does."""
+    if (model, command) in NEVER:
+        return False
+    wanted_model, _, wanted = scope.partition(".")
+    if wanted_model == "*":
+        return not wanted or (wanted == command and command in READS)
+    return wanted_model == model and wanted in ("*", command)
+
 
 UNMASK = "base.unmask"
 """The right to give agents single fields in clear."""
@@ -38,11 +68,11 @@ tokens is shown its own person and its own token there."""
 Commands: TypeAlias = Mapping[str, frozenset[str]]
 """By model, the names of all commands it has."""
 
-_Sights: TypeAlias = Mapping[str, Mapping[str, Sight]]
+_Visibilities: TypeAlias = Mapping[str, Mapping[str, Visibility]]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Rights:
     """What the tables say of a person who may sign in: roles by name, what they grant, and rights beyond models."""
 
     user_id: str
@@ -53,14 +83,14 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class ScopeLimit:
     """What is left of a person's rights to an agent: its scopes, and fields (`model.field`) it may read in clear."""
 
     scopes: tuple[str, ...]
     unmask: frozenset[str] = frozenset()
 
 
-def view_of(registry: Registry, commands: Commands, standing: Standing, cut: Cut | None = None) -> View:
+def view_of(registry: Registry, commands: Commands, standing: Rights, cut: ScopeLimit | None = None) -> View:
     """What the person, or with a cut an agent of the person, may see and do (decisions, 4).
 
     Grants add up and the most visible wins; a field nobody granted is hidden, a restricted one also to those who have
@@ -69,13 +99,13 @@ def view_of(registry: Registry, commands: Commands, standing: Standing, cut: Cut
     person has now.
     """
     grants = _grants_by_model(registry, commands, standing)
-    held_of = {name: _held(commands.get(name, frozenset()), each) for name, each in grants.items()}
-    left_of = {name: _left(held, name, cut) for name, held in held_of.items()}
+    held_of = {name: _granted_commands(commands.get(name, frozenset()), each) for name, each in grants.items()}
+    left_of = {name: _limited(held, name, cut) for name, held in held_of.items()}
     readable = frozenset(name for name, left in left_of.items() if not left.isdisjoint(READING))
     granted = _granted(registry, grants, standing, cut, readable)
-    sights = _sights(registry, granted, _whole(grants, held_of, standing.user_id))
+    sights = _visibilities(registry, granted, _fully_visible_models(grants, held_of, standing.user_id))
     allowed_of = {
-        name: left - _needing(registry.models[name], _withheld(registry.models[name], readable))
+        name: left - _blocked_commands(registry.models[name], _hidden_refs(registry.models[name], readable))
         for name, left in left_of.items()
     }
     models: dict[str, ModelView] = {}
@@ -83,21 +113,21 @@ def view_of(registry: Registry, commands: Commands, standing: Standing, cut: Cut
         if allowed:
             rows = _rows(grants[name], held_of[name], allowed, standing.user_id)
             models[name] = _model_view(registry.models[name], allowed, sights[name], grants[name], rows)
-    models = {name: replace(view, partly=_partly(view, models)) for name, view in models.items()}
+    models = {name: replace(view, partly=_partly_visible_refs(view, models)) for name, view in models.items()}
     is_masked = any("masked" in view.fields.values() for view in models.values())
-    return View(models, _rights_of(standing, cut), is_masked, _own(registry, readable, standing.user_id))
+    return View(models, _rights_of(standing, cut), is_masked, _own_user_refs(registry, readable, standing.user_id))
 
 
-def _left(held: frozenset[str], model: str, cut: Cut | None) -> frozenset[str]:
-    return held if cut is None else frozenset(each for each in held if _is_left(cut, model, each))
+def _limited(held: frozenset[str], model: str, cut: ScopeLimit | None) -> frozenset[str]:
+    return held if cut is None else frozenset(each for each in held if _is_in_scope(cut, model, each))
 
 
-def _rights_of(standing: Standing, cut: Cut | None) -> frozenset[str]:
+def _rights_of(standing: Rights, cut: ScopeLimit | None) -> frozenset[str]:
     """Agents have none of the rights beyond models."""
     return frozenset[str]() if cut is not None else _rights(standing)
 
 
-def _partly(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:
+def _partly_visible_refs(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:
     """The refs that may be to records which do not exist for the caller."""
     refs = [each for each in _refs(view.model) if each.name in view.fields]
     return frozenset(
@@ -113,13 +143,13 @@ def _refs(model: Declared) -> tuple[Ref, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _made(model: Declared) -> frozenset[str]:
+def _derived_fields(model: Declared) -> frozenset[str]:
     """The fields of the model that are made from others."""
     made = [each for each in model.fields.values() if each.computed is not None or each.sum_of is not None]
     return frozenset(each.name for each in made)
 
 
-def _withheld(model: Declared, readable: frozenset[str]) -> frozenset[str]:
+def _hidden_refs(model: Declared, readable: frozenset[str]) -> frozenset[str]:
     """The refs to models of which the caller reads nothing: an empty one could not be told from one that is hidden."""
     return frozenset(
         each.name
@@ -128,7 +158,7 @@ def _withheld(model: Declared, readable: frozenset[str]) -> frozenset[str]:
     )
 
 
-def _needing(model: Declared, withheld: frozenset[str]) -> frozenset[str]:
+def _blocked_commands(model: Declared, withheld: frozenset[str]) -> frozenset[str]:
     """The commands that cannot be run by those who may not give these refs."""
     required = [model.fields[name] for name in withheld if model.fields[name].required]
     is_asked = any(each.default is None and not each.readonly for each in required)
@@ -137,26 +167,26 @@ def _needing(model: Declared, withheld: frozenset[str]) -> frozenset[str]:
     return frozenset((*needing, *(("create", "import") if is_asked else ())))
 
 
-def _own(registry: Registry, readable: frozenset[str], user_id: str) -> dict[Field, str]:
+def _own_user_refs(registry: Registry, readable: frozenset[str], user_id: str) -> dict[Field, str]:
     """Refs to users whom the caller does not read, with its own person's id."""
     fields = [registry.models[model].fields[name] for model, name in _OWN_REFS if model in registry.models]
     users = [each for each in fields if isinstance(each, Ref) and each.target == "user"]
     return {} if "user" in readable else dict.fromkeys(users, user_id)
 
 
-def _is_administrator(standing: Standing) -> bool:
+def _is_administrator(standing: Rights) -> bool:
     return ADMINISTRATOR in standing.roles
 
 
-def _rights(standing: Standing) -> frozenset[str]:
+def _rights(standing: Rights) -> frozenset[str]:
     return RIGHTS if _is_administrator(standing) else standing.rights
 
 
-def _is_left(cut: Cut, model: str, command: str) -> bool:
-    return (model, command) in scopes.FREE or any(scopes.covers(scope, model, command) for scope in cut.scopes)
+def _is_in_scope(cut: ScopeLimit, model: str, command: str) -> bool:
+    return (model, command) in FREE or any(covers(scope, model, command) for scope in cut.scopes)
 
 
-def _grants_by_model(registry: Registry, commands: Commands, standing: Standing) -> dict[str, list[Grant]]:
+def _grants_by_model(registry: Registry, commands: Commands, standing: Rights) -> dict[str, list[Grant]]:
     """The grants on each model, `import` added where `create` is granted: it makes the same records."""
     found: dict[str, list[Grant]] = {name: [] for name in registry.models}
     if _is_administrator(standing):
@@ -168,12 +198,12 @@ def _grants_by_model(registry: Registry, commands: Commands, standing: Standing)
     return found
 
 
-def _held(known: frozenset[str], grants: Iterable[Grant]) -> frozenset[str]:
-    named = _together(grant.commands for grant in grants)
+def _granted_commands(known: frozenset[str], grants: Iterable[Grant]) -> frozenset[str]:
+    named = _union(grant.commands for grant in grants)
     return known if named is None else known & named
 
 
-def _together(several: Iterable[Names]) -> frozenset[str] | None:
+def _union(several: Iterable[Names]) -> frozenset[str] | None:
     """All that some of them name; None when one names everything."""
     found: set[str] = set()
     for names in several:
@@ -183,35 +213,37 @@ def _together(several: Iterable[Names]) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def _names(names: Names, name: str) -> bool:
+def _includes(names: Names, name: str) -> bool:
     return names == "*" or name in names
 
 
 def _granted(
     registry: Registry,
     grants: Mapping[str, Sequence[Grant]],
-    standing: Standing,
-    cut: Cut | None,
+    standing: Rights,
+    cut: ScopeLimit | None,
     readable: frozenset[str],
-) -> dict[str, dict[str, Sight]]:
+) -> dict[str, dict[str, Visibility]]:
     """By model, the fields that are granted and how, without refs to models that are not `readable`."""
     unmasked = frozenset[str]() if cut is None or UNMASK not in _rights(standing) else cut.unmask
-    granted: dict[str, dict[str, Sight]] = {}
+    granted: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
-        withheld = _withheld(model, readable)
-        sights = _granted_sights(model, grants[name], standing)
-        seen: dict[str, Sight] = {each: sight for each, sight in sights.items() if each not in withheld}
+        withheld = _hidden_refs(model, readable)
+        sights = _granted_visibilities(model, grants[name], standing)
+        seen: dict[str, Visibility] = {each: sight for each, sight in sights.items() if each not in withheld}
         granted[name] = seen if cut is None else _for_agent(model, seen, unmasked)
     return granted
 
 
-def _sights(registry: Registry, granted: _Sights, whole: frozenset[str]) -> dict[str, dict[str, Sight]]:
+def _visibilities(
+    registry: Registry, granted: _Visibilities, whole: frozenset[str]
+) -> dict[str, dict[str, Visibility]]:
     """By model, the fields that are seen and how, computed ones no better than what they are made from. Of the models
     in `whole` every record is seen."""
-    looked_through = _LookedThrough(registry, granted, whole)
-    found: dict[str, dict[str, Sight]] = {}
+    looked_through = _DerivedVisibility(registry, granted, whole)
+    found: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
-        made, seen = _made(model), granted[name]
+        made, seen = _derived_fields(model), granted[name]
         found[name] = {
             each: sight
             for each in seen
@@ -220,11 +252,11 @@ def _sights(registry: Registry, granted: _Sights, whole: frozenset[str]) -> dict
     return found
 
 
-def _granted_sights(model: Declared, grants: Sequence[Grant], standing: Standing) -> dict[str, Sight]:
-    found: dict[str, Sight] = {}
-    clear, masked = _together(grant.clear for grant in grants), _together(grant.masked for grant in grants)
+def _granted_visibilities(model: Declared, grants: Sequence[Grant], standing: Rights) -> dict[str, Visibility]:
+    found: dict[str, Visibility] = {}
+    clear, masked = _union(grant.clear for grant in grants), _union(grant.masked for grant in grants)
     for name, field in model.fields.items():
-        if field.restricted and _is_kept_from(field, standing):
+        if field.restricted and _is_restricted_for(field, standing):
             continue
         is_masked = _is_in(masked, name)
         if _is_in(clear, name) or (is_masked and not field.personal):
@@ -238,19 +270,19 @@ def _is_in(names: frozenset[str] | None, name: str) -> bool:
     return names is None or name in names
 
 
-def _is_kept_from(field: Field, standing: Standing) -> bool:
+def _is_restricted_for(field: Field, standing: Rights) -> bool:
     """Whether the field is restricted to roles of which the person has none."""
     return bool(field.restricted) and not _is_administrator(standing) and standing.roles.isdisjoint(field.restricted)
 
 
-def _for_agent(model: Declared, seen: Mapping[str, Sight], unmasked: frozenset[str]) -> dict[str, Sight]:
+def _for_agent(model: Declared, seen: Mapping[str, Visibility], unmasked: frozenset[str]) -> dict[str, Visibility]:
     return {
         name: "masked" if model.fields[name].personal and f"{model.name}.{name}" not in unmasked else sight
         for name, sight in seen.items()
     }
 
 
-class _LookedThrough:
+class _DerivedVisibility:
     """How fields are seen once their sources are looked at too (leaks, L23).
 
     A computed field shows what it is made from: it is hidden with a source that is hidden, and where a source is
@@ -258,13 +290,13 @@ class _LookedThrough:
     is hidden from whoever does not see them all.
     """
 
-    def __init__(self, registry: Registry, granted: _Sights, whole: frozenset[str]) -> None:
+    def __init__(self, registry: Registry, granted: _Visibilities, whole: frozenset[str]) -> None:
         self._registry = registry
         self._granted = granted
         self._whole = whole
-        self._known: dict[tuple[str, str], Sight | None] = {}
+        self._known: dict[tuple[str, str], Visibility | None] = {}
 
-    def sight(self, model: str, name: str) -> Sight | None:
+    def sight(self, model: str, name: str) -> Visibility | None:
         """How the field is seen; None: it is hidden."""
         key = (model, name)
         if key not in self._known:
@@ -273,7 +305,7 @@ class _LookedThrough:
             self._known[key] = self._worked_out(model, name)
         return self._known[key]
 
-    def _worked_out(self, model: str, name: str) -> Sight | None:
+    def _worked_out(self, model: str, name: str) -> Visibility | None:
         declared = self._registry.models.get(model)
         field = None if declared is None else declared.fields.get(name)
         granted = self._granted.get(model, {}).get(name)
@@ -301,36 +333,36 @@ def _sources(model: str, field: Field) -> tuple[tuple[str, str], ...]:
 def _rows(grants: Sequence[Grant], held: frozenset[str], allowed: frozenset[str], user_id: str) -> dict[str, Rows]:
     """The records each command reaches. Those of `get` are told even to an agent that lacks it: they are the records
     that exist for its person. Who may list and not get sees what it may list."""
-    found = {command: _reached(grants, (command,), user_id) for command in allowed}
-    return {**found, "get": _visible(grants, held, user_id)}
+    found = {command: _reachable_rows(grants, (command,), user_id) for command in allowed}
+    return {**found, "get": _visible_rows(grants, held, user_id)}
 
 
-def _whole(
+def _fully_visible_models(
     grants: Mapping[str, Sequence[Grant]], held: Mapping[str, frozenset[str]], user_id: str
 ) -> frozenset[str]:
     """The models of which every record exists for the person."""
-    return frozenset(name for name, each in grants.items() if _visible(each, held[name], user_id) is None)
+    return frozenset(name for name, each in grants.items() if _visible_rows(each, held[name], user_id) is None)
 
 
-def _visible(grants: Sequence[Grant], held: frozenset[str], user_id: str) -> Rows:
+def _visible_rows(grants: Sequence[Grant], held: frozenset[str], user_id: str) -> Rows:
     """The records that exist for the person."""
-    return _reached(grants, ("get",) if "get" in held else ("list", "search"), user_id)
+    return _reachable_rows(grants, ("get",) if "get" in held else ("list", "search"), user_id)
 
 
-def _reached(grants: Sequence[Grant], commands: tuple[str, ...], user_id: str) -> Rows:
+def _reachable_rows(grants: Sequence[Grant], commands: tuple[str, ...], user_id: str) -> Rows:
     found: list[tuple[Where, ...]] = []
     for grant in grants:
-        if not any(_names(grant.commands, command) for command in commands):
+        if not any(_includes(grant.commands, command) for command in commands):
             continue
         if not grant.rows:
             return None
-        alternative = tuple(filled(each, user_id) for each in grant.rows)
+        alternative = tuple(bind_caller(each, user_id) for each in grant.rows)
         if alternative not in found:
             found.append(alternative)
     return tuple(found)
 
 
-def filled(condition: Where, user_id: str) -> Where:
+def bind_caller(condition: Where, user_id: str) -> Where:
     """The condition with the person in the place of CALLER; which day TODAY is, only a running command knows."""
     value = condition.value
     if isinstance(value, list | tuple):
@@ -342,11 +374,11 @@ def filled(condition: Where, user_id: str) -> Where:
 def _model_view(
     model: Declared,
     commands: frozenset[str],
-    fields: Mapping[str, Sight],
+    fields: Mapping[str, Visibility],
     grants: Sequence[Grant],
     rows: Mapping[str, Rows],
 ) -> ModelView:
-    named = _together(grant.write for grant in grants)
+    named = _union(grant.write for grant in grants)
     granted = fields if named is None else named & fields.keys()
     writable = frozenset(name for name in granted if not model.fields[name].readonly)
     denied = tuple(sorted(f"{model.name}.{name}" for name in model.fields if name not in fields))

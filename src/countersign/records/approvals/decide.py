@@ -11,13 +11,13 @@ from countersign.kernel import clock
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.database.port import ConstraintViolation, Reader
 from countersign.kernel.errors import NotFound
-from countersign.records.access import domains
+from countersign.records.access import agent_tokens
 from countersign.records.access.view import Caller
 from countersign.records.approvals import changes, events, policy, provenance, rights, steps
 from countersign.records.approvals.hanging import Row, Surroundings
-from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.policy import Policy
 from countersign.records.approvals.steps import Step
+from countersign.records.base_models import PLAN
 from countersign.records.commands import command, incoming, promise, select, writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
@@ -329,7 +329,7 @@ async def end(run: Run, plan: StoredRecord, state: str, *, reason: str | None = 
     await steps.let_go(run.engine.vault, run.transaction, plan.id)
     await events.tell(run.transaction, plan.id, state)
     if plan.values["person"] is not None:
-        await domains.close_unused_domains(run.transaction, str(plan.values["person"]))
+        await agent_tokens.close_unused_domains(run.transaction, str(plan.values["person"]))
 
 
 async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], command_id: str) -> None:

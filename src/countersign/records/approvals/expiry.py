@@ -1,7 +1,7 @@
 """Plans whose time has come: brought to their end in the background; until then nobody can approve them anyway."""
 
 from countersign.kernel import clock
-from countersign.records.access import domains
+from countersign.records.access import agent_tokens
 from countersign.records.approvals import changes, events, steps
 from countersign.records.audit.chain import Entry
 from countersign.records.commands.run import Engine
@@ -43,6 +43,6 @@ async def expire(engine: Engine) -> int:
                     request_id="",
                 )
                 await engine.chain.append(transaction, entry)
-                await domains.close_unused_domains(transaction, person)
+                await agent_tokens.close_unused_domains(transaction, person)
                 await changes.note(transaction, plan_id)
     return len(due)

@@ -12,10 +12,10 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.declare.where import OPERATORS, Operator
 from countersign.kernel.validation_messages import sentence
-from countersign.records.access.model import RULING
 from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.approvals import provenance, rights
+from countersign.records.base_models import RULING
 from countersign.records.commands import action, dependents, guard, locks, record_rules, select, writing
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput

@@ -11,8 +11,8 @@ from countersign.kernel import clock, ids
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.approvals import changes, events, letters, policy, rights, steps
 from countersign.records.approvals.hanging import Surroundings
-from countersign.records.approvals.model import PLAN
 from countersign.records.approvals.steps import Step
+from countersign.records.base_models import PLAN
 from countersign.records.commands import dependents, incoming, select, writing
 from countersign.records.commands.dependents import Key
 from countersign.records.commands.prepared import Prepared

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from countersign.records.access.view import ModelView, Sight
+from countersign.records.access.view import ModelView, Visibility
 from countersign.records.commands import incoming
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.run import Run
@@ -99,7 +99,7 @@ async def unseen(run: Run, model: str, origins: Mapping[str, Sequence[int]]) -> 
     return frozenset(found)
 
 
-async def _sees_all(run: Run, sight: Sight, value_ids: Sequence[int]) -> bool:
+async def _sees_all(run: Run, sight: Visibility, value_ids: Sequence[int]) -> bool:
     """Whether the caller sees all of the values so, or in clear."""
     places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
     labels: dict[int, str] = dict(await run.reader.fetch(_LABELS.format(places=places), *value_ids))
@@ -114,7 +114,7 @@ async def _sees_all(run: Run, sight: Sight, value_ids: Sequence[int]) -> bool:
     return True
 
 
-def _sees_everywhere(run: Run, sight: Sight, label: str | None) -> bool:
+def _sees_everywhere(run: Run, sight: Visibility, label: str | None) -> bool:
     """Whether the caller sees every field of the label (None: of any) so, in all records there are."""
     return all(
         _sees_field(run.caller.view.models.get(name), field.name, sight)
@@ -124,5 +124,5 @@ def _sees_everywhere(run: Run, sight: Sight, label: str | None) -> bool:
     )
 
 
-def _sees_field(view: ModelView | None, name: str, sight: Sight) -> bool:
+def _sees_field(view: ModelView | None, name: str, sight: Visibility) -> bool:
     return view is not None and view.visible is None and view.fields.get(name) in ("clear", sight)

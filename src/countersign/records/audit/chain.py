@@ -1,17 +1,87 @@
-"""Appending to the audit: each entry's hash covers the one before it in its lane.
+"""The audit: entries in hash chains whose heads carry a MAC, and recording what happens in access."""
 
-A lane is a chain of its own. On SQLite there is one, since one transaction writes at a time; on PostgreSQL a
-transaction locks a free one at its first entry and keeps it until it ends, so that numbers have no gap and hardly
-anybody waits for another's commit. What no chain can show by itself: that somebody put a whole lane back to what it
-was in an older copy of the same database, its head and MAC included.
-"""
-
-from dataclasses import dataclass
+import hashlib
+import struct
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
 from weakref import WeakKeyDictionary
 
-from countersign.kernel import ids, telemetry
+import msgspec
+
+from countersign.kernel import clock, ids, telemetry
 from countersign.kernel.database.port import Dialect, Row, Transaction
-from countersign.records.audit.links import COLUMNS, LANES, NO_HASH, Head, HeadSigner, entry_hash
+from countersign.kernel.security import encryption
+
+LANES: dict[Dialect, int] = {"sqlite": 1, "postgres": 32}
+"""How many chains there are side by side, numbered from 0: one for each transaction that may write at a time."""
+
+TEXTS = (
+    "user_id",
+    "agent_token",
+    "agent",
+    "command",
+    "model",
+    "record_id",
+    "fields",
+    "changes",
+    "plan_id",
+    "request_id",
+)
+COLUMNS = ("id", "revision", "changed", "at", "lane", "number", *TEXTS)
+"""The columns under the hash, in this order, for ever: another order or column would be another chain."""
+
+NO_HASH = bytes(32)
+"""Stands before the first entry of a lane."""
+
+_HEAD_STRUCT = struct.Struct(">qq32s")
+
+
+class Head(NamedTuple):
+    """Where a lane ends: number and hash of its last entry, 0 and `NO_HASH` without one. Only a sound one is signed."""
+
+    lane: int
+    number: int
+    hash: bytes
+    is_sound: bool = True
+
+
+class HeadSigner:
+    """Makes and checks the MACs of heads: without the key nobody can shorten a lane, or write it anew."""
+
+    def __init__(self, secret: bytes) -> None:
+        """Takes the database's secret, from which the key derives."""
+        self._signer = encryption.signer_for(secret, "audit/head")
+
+    def mac(self, head: Head) -> bytes:
+        """The MAC over lane, number and hash; empty, which is never valid, when the head is not sound."""
+        return self._signer.sign(_HEAD_STRUCT.pack(head.lane, head.number, head.hash)) if head.is_sound else b""
+
+    def checked(self, lane: int, number: int, last: bytes, mac: bytes) -> Head:
+        """The head as stored, sound only with its own MAC."""
+        # A hash of another length would be padded or cut to one that fits.
+        is_sound = len(last) == len(NO_HASH) and self._signer.verify(_HEAD_STRUCT.pack(lane, number, last), mac)
+        return Head(lane, number, last, is_sound)
+
+
+def entry_hash(previous: bytes, columns: Sequence[None | int | str | bytes]) -> bytes:
+    """SHA-256 over the 32 bytes of the hash before, then each of `COLUMNS`: `-` for NULL, else its length, `:` and it.
+
+    Numbers are decimal, text is UTF-8 (given as such or as its bytes), lengths are decimal and in bytes.
+    """
+    if any(isinstance(value, bytes) for value in columns):
+        return _hash_of_bytes(previous, columns)
+    texts = ["-" if value is None else f"{len(text := str(value))}:{text}" for value in columns]
+    whole = "".join(texts)
+    # Most text is ASCII, where a length in characters is the one in bytes.
+    return hashlib.sha256(previous + whole.encode()).digest() if whole.isascii() else _hash_of_bytes(previous, columns)
+
+
+def _hash_of_bytes(previous: bytes, columns: Sequence[None | int | str | bytes]) -> bytes:
+    raws = [value if value is None or isinstance(value, bytes) else str(value).encode() for value in columns]
+    pieces = [b"-" if raw is None else b"%d:%b" % (len(raw), raw) for raw in raws]
+    return hashlib.sha256(previous + b"".join(pieces)).digest()
+
 
 _BEGIN = "INSERT INTO audit_lane (lane, count, hash, mac) VALUES ($1, $2, $3, $4)"
 _HEAD = "SELECT lane, count, hash, mac FROM audit_lane WHERE lane = $1"
@@ -199,3 +269,42 @@ class Chain:
         # All are taken: wait for one, each waiting transaction for the next.
         self._start = (self._start + 1) % self._lanes
         return await transaction.fetch_one(_HEAD_WHEN_FREE, self._start)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessEvent:
+    """One thing a person did: the command it counts as, the record it was done to, and what fields it set."""
+
+    user_id: str
+    command: str
+    model: str
+    record_id: str
+    values: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+RecordEvent: TypeAlias = Callable[[Transaction, AccessEvent], Awaitable[None]]
+"""Writes a happening down; whoever opens a transaction of its own calls it before the end."""
+
+
+def audit_recorder(chain: Chain, request_id: str) -> RecordEvent:
+    """What access calls in its transactions: the happening becomes an entry, its values, none of them personal, what
+    they were set to."""
+
+    async def note(transaction: Transaction, happening: AccessEvent) -> None:
+        changes = {name: [None, value] for name, value in happening.values.items() if value is not None}
+        entry = Entry(
+            at=clock.now(),
+            user_id=happening.user_id,
+            agent_token=None,
+            agent=None,
+            command=happening.command,
+            model=happening.model,
+            record_id=happening.record_id,
+            fields=",".join(changes),
+            changes=msgspec.json.encode(changes).decode(),
+            plan_id=None,
+            request_id=request_id,
+        )
+        await chain.append(transaction, entry)
+
+    return note

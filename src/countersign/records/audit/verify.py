@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from countersign.kernel.database.port import Database, Dialect, Row
-from countersign.records.audit.links import COLUMNS, LANES, NO_HASH, TEXTS, Head, HeadSigner, entry_hash
+from countersign.records.audit.chain import COLUMNS, LANES, NO_HASH, TEXTS, Head, HeadSigner, entry_hash
 
 MAX_FAULTS = 1_000
 

@@ -11,7 +11,7 @@ from countersign.declare.where import Operator, Where
 from countersign.kernel import clock
 from countersign.kernel.database.port import Dialect
 from countersign.records.access import view as seen
-from countersign.records.access.folding import folded
+from countersign.records.access.people import folded
 from countersign.records.access.view import ModelView, Rows, View
 from countersign.records.commands.query import MAX_VALUES, Condition
 from countersign.records.commands.refusals import BadInput, unknown_field

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
-from countersign.records.access import giving, grants, setup, usernames
+from countersign.records.access import giving, grants, invitations, people
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
 
@@ -43,7 +43,7 @@ async def settle(run: Run, model: Declared, record_id: str, after: Values) -> No
     """Call it once such a record is written: nobody keeps a link to a person who now has more rights than himself."""
     role = {"role": record_id, "grant": after.get("role"), "user_role": after.get("role")}.get(model.name)
     if role is not None:
-        await setup.end_links_of_members(run.transaction, str(role))
+        await invitations.end_links_of_members(run.transaction, str(role))
 
 
 async def require_username(run: Run, user_id: str, before: Values, after: Values) -> None:
@@ -56,15 +56,15 @@ async def require_username(run: Run, user_id: str, before: Values, after: Values
     username = str(after["username"])
     if username == before.get("username"):
         return
-    if not usernames.is_plain(username):
-        raise BadInput(f"user.username {usernames.RULE}")
-    if await usernames.is_taken(run.transaction, username, user_id):
+    if not people.is_plain(username):
+        raise BadInput(f"user.username {people.RULE}")
+    if await people.is_taken(run.transaction, username, user_id):
         raise BadInput("user.username must be unique: another record has this value, in whatever case")
 
 
 def _rights(role: Values) -> tuple[str, ...]:
     rights = role.get("rights")
-    return grants.listed(None if rights is None else str(rights))
+    return grants.split_list(None if rights is None else str(rights))
 
 
 async def _require_title(run: Run, before: Stored, after: str, command: str) -> None:

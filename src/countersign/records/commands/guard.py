@@ -5,7 +5,7 @@ from typing import cast
 
 from countersign.declare import TODAY, Declared, Field, Select, Where
 from countersign.declare.fields.field import Stored
-from countersign.records.access.folding import folded
+from countersign.records.access.people import folded
 from countersign.records.access.view import ModelView
 from countersign.records.commands import condition_text
 from countersign.records.commands.conditions import named, today

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from countersign.declare import Ref
 from countersign.declare.fields.ref import is_record_id
-from countersign.records.access.folding import folded
+from countersign.records.access.people import folded
 from countersign.records.access.view import ModelView
 from countersign.records.commands import conditions
 from countersign.records.commands.refusals import BadInput

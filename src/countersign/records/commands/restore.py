@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from countersign.declare import Declared, Field
 from countersign.declare.fields.field import Stored
 from countersign.declare.fields.ref import is_record_id
-from countersign.records.access.model import RULING
 from countersign.records.access.view import ModelView
+from countersign.records.base_models import RULING
 from countersign.records.commands import create, granting, incoming, promise, select, writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared

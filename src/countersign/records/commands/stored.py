@@ -7,7 +7,7 @@ from functools import lru_cache
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel.database.port import Row, Value
-from countersign.records.access.folding import folded
+from countersign.records.access.people import folded
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from countersign.declare.fields.number import LARGEST
 from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions
-from countersign.records.access import revoke
-from countersign.records.access.folding import folded
-from countersign.records.access.model import RULING
+from countersign.records.access import sessions
+from countersign.records.access.people import folded
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import Entry
+from countersign.records.base_models import RULING
 from countersign.records.commands import aliases, conditions, record_rules, select
 from countersign.records.commands.given import Given
 from countersign.records.commands.refusals import BadInput, no_such_record
@@ -443,7 +443,7 @@ async def _after_write(
         await versions.bump(run.transaction, "access")
     if model.name == "user" and before.get("is_active") and not now.get("is_active"):
         # For good: switching the person on again brings no old session or agent back.
-        await revoke.end_all_of(run.transaction, record_id)
+        await sessions.end_all_of_user(run.transaction, record_id)
 
 
 def _parents(total: Total, now: Mapping[str, Stored], before: Mapping[str, Stored]) -> list[str]:

@@ -9,7 +9,7 @@ from countersign.declare.fields.number import LARGEST
 from countersign.declare.registry import Registry, Total
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Row, Transaction, Value
-from countersign.records.access.folding import folded
+from countersign.records.access.people import folded
 from countersign.records.masking.vault import Vault, Wanted
 from countersign.records.schema.checks import substitute
 from countersign.records.schema.snapshot import FOLDED, VALUE

@@ -1,4 +1,4 @@
-"""One-time links by which a person sets a password: the first administrator's, and those others are invited by."""
+"""Set-up links: the first administrator and invited people choose a password with one."""
 
 from typing import NamedTuple
 
@@ -8,10 +8,10 @@ from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.security import passwords, secrets
-from countersign.records.access import people, revoke, usernames
-from countersign.records.access.audited import Happening, Note
-from countersign.records.access.inserting import insert
-from countersign.records.access.model import User, UserRole
+from countersign.records.access import people, sessions
+from countersign.records.access.people import insert
+from countersign.records.audit.chain import AccessEvent, RecordEvent
+from countersign.records.base_models import User, UserRole
 from countersign.records.context import Records
 
 PREFIX = "css_setup"
@@ -117,7 +117,7 @@ async def find_link(reader: Reader, secret: str) -> Link:
 
 
 async def redeem_setup(
-    records: Records, secret: str, password: str, username: str | None = None, note: Note | None = None
+    records: Records, secret: str, password: str, username: str | None = None, note: RecordEvent | None = None
 ) -> str:
     """Set the password and spend the link; the person's id. Of many calls at once exactly one succeeds.
 
@@ -144,7 +144,7 @@ async def redeem_setup(
         await people.set_password(transaction, user_id, password_hash)
         if note is not None:
             values = {} if name is None else {"username": name}
-            await note(transaction, Happening(user_id, command, "user", user_id, values))
+            await note(transaction, AccessEvent(user_id, command, "user", user_id, values))
     return user_id
 
 
@@ -155,8 +155,8 @@ def _checked_username(username: str | None) -> str:
         User.username.read(username)
     except BadValue as error:
         raise BadUsername(f"the user name {error}") from error
-    if not usernames.is_plain(username.strip()):
-        raise BadUsername(f"the user name {usernames.RULE}")
+    if not people.is_plain(username.strip()):
+        raise BadUsername(f"the user name {people.RULE}")
     return username.strip()
 
 
@@ -172,7 +172,7 @@ async def _add_first(transaction: Transaction, username: str) -> str:
 
 
 async def _reopen(transaction: Transaction, user_id: str) -> str:
-    if not await people.hold_active(transaction, user_id):
+    if not await people.lock_active(transaction, user_id):
         raise LinkSpent("this person no longer signs in here")
-    await revoke.end_all_of(transaction, user_id, ("session",))
+    await sessions.end_all_of_user(transaction, user_id, ("session",))
     return user_id

@@ -1,0 +1,130 @@
+"""The models of the engine: users, roles, grants, sessions, agent tokens, settings, plans and audit entries."""
+
+from countersign.declare import Bool, LongText, Model, Module, Moment, Number, Ref, Select, Structure, Text
+
+RULING = frozenset({"user", "role", "user_role", "grant", "session", "agent_token", "setting"})
+"""The models that say who may do what: writing one changes callers' rights."""
+
+
+class User(Model, shown_as="username"):
+    """A person who signs in."""
+
+    username = Text(required=True, unique=True, longest=100)
+    name = Text(personal="PERSON", help="What others read")
+    email = Text(personal="EMAIL", format="email")
+    language = Select("en", "de", help="Of letters")
+    letters = Select("digest", "none", help="About plans that wait for the person; a digest unless none are wanted")
+    is_active = Bool(required=True, default=True, help="Switched off, sessions and agents of the person end at once")
+
+
+class RoleRecord(Model, name="role"):
+    """A role: what its members may do is the sum of its grants."""
+
+    title = Text(required=True, unique=True, longest=100, help="The name modules and grants know it by")
+    description = Text()
+    rights = Text(help="Beyond models, comma separated: base.unmask")
+
+
+class UserRole(Model, label="Role of a user", plural="Roles of users"):
+    """That a user has a role."""
+
+    user = Ref("user", required=True, on_delete="cascade")
+    role = Ref("role", required=True, on_delete="cascade")
+
+
+class GrantRecord(Model, name="grant"):
+    """What a role may do with one model. Lists are comma separated; * means all."""
+
+    role = Ref("role", required=True, on_delete="cascade")
+    model = Text(required=True, longest=100, index=True)
+    commands = Text(required=True)
+    clear = LongText(help="Fields read in clear")
+    masked = LongText(help="Personal fields seen as placeholder tokens")
+    write = LongText(help="Fields it may set")
+    rows = LongText(help='Conditions on the records it reaches: [{"field": …, "op": …, "value": …}]')
+
+
+class Session(Model, commands=("get", "list", "search")):
+    """A person's sign-in."""
+
+    user = Ref("user", required=True, on_delete="cascade", readonly=True)
+    started_at = Moment(readonly=True)
+    expires_at = Moment(readonly=True)
+    ended_at = Moment(readonly=True)
+
+
+class AgentToken(Model, commands=("get", "list", "search")):
+    """A token by which an agent acts for a person, cut to its scopes."""
+
+    label = Text(required=True, readonly=True, former_name="title")
+    user = Ref("user", required=True, on_delete="cascade", readonly=True)
+    scopes = LongText(readonly=True)
+    unmask = LongText(readonly=True, help="Fields it may read in clear")
+    issued_at = Moment(readonly=True)
+    expires_at = Moment(readonly=True)
+    ended_at = Moment(readonly=True)
+
+
+class Setting(Model):
+    """A setting of the engine, such as who must approve a command."""
+
+    title = Text(required=True, unique=True, label="Name", longest=200)
+    value = LongText(required=True, help="JSON")
+
+
+STATES = ("pending", "executed", "failed", "rejected", "expired", "withdrawn", "stale")
+
+
+class Plan(Model, shown_as="command", commands=("get", "list", "search")):
+    """A proposed command with what it would change, and what became of it."""
+
+    state = Select(*STATES, readonly=True, index=True)
+    command = Text(readonly=True, index=True)
+    target = Structure(readonly=True, help="The record it is about")
+    input = Structure(readonly=True, help="The command's input, as you may see it")
+    diff = Structure(readonly=True, help="Before and after of every field it changes, as you may see them")
+    effects = Structure(readonly=True, help="What else happens")
+    digest = Text(readonly=True, help="Send it with the approval, so that you approve what you saw")
+    why = LongText(readonly=True, help="The proposer's reason")
+    person = Ref("user", readonly=True, on_delete="clear", help="On whose behalf it was proposed")
+    agent = Text(readonly=True, help="The label of the proposing agent")
+    agent_token = Ref("agent_token", readonly=True, on_delete="clear")
+    proposed_by = Structure(readonly=True)
+    proposed_at = Moment(readonly=True, index=True)
+    expires_at = Moment(readonly=True, index=True)
+    needs = Number(readonly=True, help="How many people must approve")
+    approvals = Structure(readonly=True)
+    decided_by = Ref("user", readonly=True, on_delete="clear")
+    decided_at = Moment(readonly=True)
+    reason = LongText(readonly=True)
+    result = Structure(readonly=True)
+    error = Text(readonly=True, help="Why it was not done; `stale` while it waits: what it is about has changed")
+
+
+PLAN = Plan.declared
+
+
+class AuditEntry(Model, shown_as="command", commands=("get", "list", "search", "export")):
+    """One thing that was done: who, what, to which record, before and after. Never changed, never deleted."""
+
+    at = Moment(readonly=True, index=True)
+    lane = Number(readonly=True)
+    number = Number(readonly=True, help="Position in its lane")
+    user_id = Text(readonly=True, index=True, help="The person who did it, or on whose behalf")
+    agent_token = Text(readonly=True)
+    agent = Text(readonly=True, help="The label of the agent that did it")
+    command = Text(readonly=True)
+    model = Text(readonly=True)
+    record_id = Text(readonly=True, index=True)
+    fields = LongText(readonly=True, help="Names of the changed fields you may see")
+    changes = Structure(readonly=True, help="Before and after of them, as you may see them")
+    plan_id = Text(readonly=True)
+    request_id = Text(readonly=True)
+
+
+MODULE = Module(
+    "base",
+    label="Base",
+    version="1.0.0",
+    models=(User, RoleRecord, UserRole, GrantRecord, Session, AgentToken, Plan, AuditEntry, Setting),
+)
