@@ -20,8 +20,8 @@ from tests.source import ROOT, Source, python_files, sources, uncollected
 DECLARED = "names of tables and columns come from checked declarations; values go through Parameters.put or as $1"
 OF_DECLARED_MODELS = (
     "access/people",
-    "approvals/hanging",
-    "approvals/letters",
+    "approvals/steps",
+    "approvals/emails",
     "approvals/rights",
     "audit/chain",
     "audit/verify",

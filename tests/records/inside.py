@@ -21,7 +21,7 @@ from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller, Domain
 from countersign.records.access.visibility import Rights, ScopeLimit
 from countersign.records.app import Service
-from countersign.records.approvals.propose import Proposal
+from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import command
 from countersign.records.commands.run import Run, actor_of
 from countersign.records.context import Records

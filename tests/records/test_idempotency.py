@@ -209,7 +209,7 @@ async def test_a_refusal_is_repeated_though_the_input_would_be_accepted_by_now(o
 
 
 async def test_a_refusal_that_passes_is_not_stored(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("countersign.records.approvals.propose.MAX_PENDING", 0)
+    monkeypatch.setattr("countersign.records.approvals.proposals.MAX_PENDING", 0)
     agent, key = await office.agent("alice"), fresh()
     lead = await office.first("lead", "alice")
     refused = await keyed(office, agent, "lead.delete", key, {"id": lead["id"]})

@@ -16,7 +16,7 @@ from countersign.kernel.webhooks import outbox, receivers
 from countersign.kernel.webhooks.outbox import Delivery, Outbox, Replayed
 from countersign.kernel.webhooks.receivers import Receiver, WebhookNotFound
 from countersign.records import app
-from countersign.records.approvals import events as record_events
+from countersign.records.approvals import changes as record_events
 from countersign.settings import Settings
 from countersign.store import events as store_events
 from countersign.store.auth import queries
@@ -57,7 +57,7 @@ def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> 
         return await work(Mine(store_events.outbox_of(opened), found.id, get_args(store_events.EventType)))
 
     async def of_records(service: app.Service) -> ResultT:
-        box = record_events.outbox_of(service.records)
+        box = record_events.plan_outbox(service.records)
         try:
             return await work(Mine(box, record_events.OWNER, record_events.TYPES))
         except WebhookNotFound as missing:

@@ -24,8 +24,8 @@ from countersign.records import edge, key, modules, own, rendering, tools, welco
 from countersign.records.access import grants, invitations, sessions
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
-from countersign.records.approvals import events, expiry, letters, policy
-from countersign.records.approvals.visible import with_plans
+from countersign.records.approvals import changes, decisions, emails, policy
+from countersign.records.approvals.rights import with_plans
 from countersign.records.audit.chain import Chain
 from countersign.records.commands import command, export, history, import_
 from countersign.records.commands.command import Answering
@@ -217,8 +217,8 @@ async def tended(service: Service) -> AsyncGenerator[None]:
     engine, callers = service.engine, service.callers
     async with (
         periodic(lambda: tend(service), every_s=TEND_EVERY_S),
-        periodic(lambda: letters.deliver(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
-        sender.send_deliveries(events.outbox_of(service.records)),
+        periodic(lambda: emails.send_due(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
+        sender.send_deliveries(changes.plan_outbox(service.records)),
     ):
         yield
 
@@ -226,7 +226,7 @@ async def tended(service: Service) -> AsyncGenerator[None]:
 async def tend(service: Service) -> None:
     """Expire plans whose time has come, and forget old failures of signing in, deliveries of webhooks and outcomes of
     keyed calls."""
-    await expiry.expire(service.engine)
+    await decisions.expire_plans(service.engine)
     async with service.records.database.transaction() as transaction:
         await sessions.forget_old_failures(transaction)
         await outbox.forget_old(transaction, service.records.settings.webhook_days)

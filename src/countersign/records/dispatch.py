@@ -8,7 +8,7 @@ from countersign.kernel import telemetry
 from countersign.kernel.database.port import ConstraintViolation
 from countersign.kernel.errors import NotFound
 from countersign.records.access.view import Caller, ModelView
-from countersign.records.approvals import policy, propose
+from countersign.records.approvals import policy, proposals
 from countersign.records.commands import command, import_, writing
 from countersign.records.commands.command import Answering
 from countersign.records.commands.refusals import BadInput, TooManyUnknownTokens, TryAgain
@@ -94,7 +94,7 @@ class Dispatch:
             async with run.writing() as inside:
                 prepared = await command.check(inside, view, name, body)
                 if await policy.needs_approval(inside, prepared):
-                    return await propose.propose(inside, [prepared], why=None)
+                    return await proposals.propose(inside, [prepared], why=None)
                 record_id = await command.apply(inside, prepared)
                 return await command.result(inside, prepared, record_id)
         except ConstraintViolation as error:
@@ -108,7 +108,7 @@ class Dispatch:
             checked, prepared = await import_.check(inside, view, found)
             if checked.dry_run or checked.errors:
                 return checked
-            return await propose.propose(inside, prepared, why=None)
+            return await proposals.propose(inside, prepared, why=None)
 
     async def approvals(self) -> Approvals:
         """Which commands agents only propose, by declaration or by setting."""

@@ -16,8 +16,8 @@ from countersign.kernel.security import passwords
 from countersign.records import edge
 from countersign.records.access import agent_tokens, sessions
 from countersign.records.access.view import Caller
-from countersign.records.approvals import decide
-from countersign.records.approvals.propose import Proposal
+from countersign.records.approvals import decisions
+from countersign.records.approvals.proposals import Proposal
 from countersign.records.audit import chain
 from countersign.records.commands import export, incoming, writing
 from countersign.records.commands.refusals import BadInput, refuse_unknown_keys
@@ -48,7 +48,7 @@ class Handlers:
     """The handlers, over one dispatch."""
 
     dispatch: Dispatch
-    agents: decide.Agents
+    agents: decisions.Agents
     own: Own
 
     async def liveness(self, _: edge.Call[Caller]) -> Response:
@@ -125,7 +125,7 @@ class Handlers:
             raise NotFound("not found")
         run = self._run(call)
         async with self.dispatch.engine.records.database.transaction() as transaction:
-            await decide.find(run.within(transaction), call.path["plan_id"])
+            await decisions.find_plan(run.within(transaction), call.path["plan_id"])
         body = _body(call, "digest", "note")
         digest, note = body.get("digest"), body.get("note")
         if not isinstance(digest, str | None) or not isinstance(note, str | None):
@@ -133,7 +133,7 @@ class Handlers:
         if note is not None:
             note = _plain_note(note)
             incoming.refuse_tokens(run, note, "note")
-        decision = await decide.approve(run, self.agents, call.path["plan_id"], digest, note)
+        decision = await decisions.approve(run, self.agents, call.path["plan_id"], digest, note)
         return Response(200, encode(Envelope((), decision)))
 
     def _run(self, call: edge.Call[Caller]) -> Run:

@@ -19,7 +19,7 @@ from countersign.kernel.http.idempotency import InProgress, Key, KeyReused
 from countersign.kernel.http.response import Response, encode
 from countersign.records import rendering
 from countersign.records.access.view import Caller, Condition, ModelView
-from countersign.records.approvals.propose import Proposal
+from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import get, incoming, select, writing
 from countersign.records.commands.import_ import Imported
 from countersign.records.commands.refusals import BadInput, TryAgain, no_such_record

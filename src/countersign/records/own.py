@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from countersign.records.access import giving, invitations, sessions
-from countersign.records.approvals import commands as plans
-from countersign.records.approvals import watch
+from countersign.records.approvals import plan_commands
+from countersign.records.approvals import plan_commands as plans
 from countersign.records.checking import AuditCheck
 from countersign.records.commands import get, writing
 from countersign.records.commands.command import Answering
@@ -31,7 +31,7 @@ def commands() -> Mapping[str, Mapping[str, Answering]]:
             "reject": plans.reject,
             "withdraw": plans.withdraw,
             "propose": plans.propose_steps,
-            "watch": watch.watch,
+            "watch": plan_commands.watch,
         },
         "session": {"revoke": _revoke_session},
         "agent_token": {"revoke": _revoke_agent_token},

@@ -10,7 +10,7 @@ from countersign.declare import Ref
 from countersign.declare.fields.field import Stored
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
-from countersign.records.approvals import effects, overtaken, provenance, steps
+from countersign.records.approvals import rights, staleness, steps
 from countersign.records.commands import incoming, outgoing, promise
 from countersign.records.commands.reading import Reading
 from countersign.records.commands.run import Run
@@ -137,7 +137,7 @@ class _Copies:
         wanted: set[int] = set()
         linked: dict[str, set[int]] = {}
         targets: dict[str, set[str]] = {}
-        async for view, name, value in CooperativeIterator(values, steps.VALUES_A_TURN):
+        async for view, name, value in CooperativeIterator(values, steps.VALUES_PER_TURN):
             field = view.model.fields[name]
             if isinstance(value, dict):
                 copy = msgspec.convert(value, _Copy)
@@ -219,19 +219,19 @@ class _Copies:
 async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     """A plan: input and diff by the viewer's own rights; digest and effects are for those who decide."""
     plan_id = str(values[0])
-    kept = steps.decoded(bytes(values[places["input"]]).decode()) if "input" in places else []
+    kept = steps.decode_steps(bytes(values[places["input"]]).decode()) if "input" in places else []
     run.spoken_of.update(step.model for step in kept)
-    texts = await steps.kept_texts(run, run.reader, plan_id)
+    texts = await steps.stored_texts(run, run.reader, plan_id)
     copies = _Copies(run, texts, await _withheld(run, kept))
     diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []
     said = chain(_seen_in_diff(run, diff), _seen_in_input(run, kept))
-    await copies.find([each async for each in CooperativeIterator(said, steps.VALUES_A_TURN)])
+    await copies.find([each async for each in CooperativeIterator(said, steps.VALUES_PER_TURN)])
     if "input" in places:
         values[places["input"]] = await _input(run, copies, kept)
     if "diff" in places:
         values[places["diff"]] = await _diff(run, copies, diff)
     if "effects" in places:
-        values[places["effects"]] = await effects.shown(run, values[places["effects"]])
+        values[places["effects"]] = await staleness.describe_effects(run, values[places["effects"]])
     await _mask_names(run, values, places)
     _keep_back(run, values, places)
     await _mark_overtaken(run, values, places, kept)
@@ -249,7 +249,7 @@ async def _mark_overtaken(
     """Say of a waiting plan, to those who may decide, that it could only end as stale."""
     if run.caller.is_agent or "error" not in places or "state" not in places:
         return
-    if values[places["state"]] == "pending" and await overtaken.is_overtaken(run, kept):
+    if values[places["state"]] == "pending" and await staleness.is_stale(run, kept):
         values[places["error"]] = "stale"
 
 
@@ -288,7 +288,7 @@ async def _withheld(run: Run, kept: Sequence[steps.Step]) -> frozenset[int]:
     found: set[int] = set()
     async for step in CooperativeIterator(kept):
         origins = {name: each.origins for name, each in step.given.items() if each.origins}
-        unseen = await provenance.unseen(run, step.model, origins)
+        unseen = await rights.hidden_fields(run, step.model, origins)
         found |= {value.value for name, value in step.given.items() if name in unseen and value.value is not None}
     return frozenset(found)
 
@@ -329,7 +329,7 @@ def _seen_in_input(run: Run, kept: Sequence[steps.Step]) -> Iterator[tuple[Model
             yield from ((view, name, _raw(value)) for name, value in step.given.items() if name in view.fields)
 
 
-def _raw(value: steps.Value) -> object:
+def _raw(value: steps.StepValue) -> object:
     return value.stored if value.value is None else {"value": value.value}
 
 
@@ -349,7 +349,7 @@ async def _input(run: Run, copies: _Copies, kept: Sequence[steps.Step]) -> objec
 
 async def _diff(run: Run, copies: _Copies, diff: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     shown: list[dict[str, Any]] = []
-    async for each in CooperativeIterator(diff, steps.VALUES_A_TURN):
+    async for each in CooperativeIterator(diff, steps.VALUES_PER_TURN):
         view = run.caller.view.models.get(each["model"])
         if view is not None and each["field"] in view.fields:
             sides = {side: copies.shown(view, each["field"], each[side]) for side in ("before", "after")}

@@ -19,7 +19,7 @@ from countersign.kernel.mcp.server import Implementation, Server
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
 from countersign.records import edge
 from countersign.records.access.view import Caller, ModelView, View
-from countersign.records.approvals.propose import Proposal
+from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import command
 from countersign.records.commands.descriptions import describe
 from countersign.records.commands.refusals import BadInput

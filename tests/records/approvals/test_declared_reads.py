@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from countersign.declare import FieldOf, Grant, Model, Move, Number, Ref, Select, Text, Workflow, where
-from countersign.records.approvals import decide
-from countersign.records.approvals.propose import Proposal
+from countersign.records.approvals import decisions
+from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands.refusals import BadInput
 from tests.records import inside
 from tests.records.inside import Inside
@@ -116,8 +116,8 @@ async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
 async def ends(yard: Inside, person: Any, plan_id: str) -> str:
     """The state to which an approval brings the plan."""
     try:
-        return (await decide.approve(yard.run(person), yard.service.callers, plan_id, None, None)).state
-    except decide.NotPending as ended:
+        return (await decisions.approve(yard.run(person), yard.service.callers, plan_id, None, None)).state
+    except decisions.NotPending as ended:
         return str(ended.members["state"])
 
 

@@ -13,7 +13,7 @@ from countersign.kernel.mail import transports
 from countersign.kernel.mail.transports import Mail
 from countersign.kernel.webhooks import outbox
 from countersign.records import app
-from countersign.records.approvals import letters
+from countersign.records.approvals import emails
 from tests.records.conftest import Rooms
 from tests.records.office import ROOT_URL, Office
 
@@ -51,7 +51,7 @@ async def deliver(office: Office, later_s: float = 0, mail: Mail | None = None) 
     """One round of letters, so much later."""
     with clock.fixed(clock.later(clock.now(), seconds=later_s)):
         service = office.service
-        await letters.deliver(service.engine, service.callers, mail or service.records.mail)
+        await emails.send_due(service.engine, service.callers, mail or service.records.mail)
 
 
 def sent(office: Office) -> list[tuple[str, str, str]]:
@@ -181,7 +181,7 @@ async def test_two_nodes_send_one_letter(office: Office, rooms: Rooms) -> None:
     async with app.opened(rooms.settings, ROOT_URL, is_loopback=True) as other:
         nodes = [office.service, other, office.service, other]
         with clock.fixed(clock.later(clock.now(), seconds=SOON_S)):
-            await asyncio.gather(*(letters.deliver(each.engine, each.callers, each.records.mail) for each in nodes))
+            await asyncio.gather(*(emails.send_due(each.engine, each.callers, each.records.mail) for each in nodes))
 
     assert sorted(to for to, _, _ in sent(office)) == ["alice@example.com", "root@example.com"]
 
@@ -205,7 +205,7 @@ async def test_a_node_that_dies_after_handing_over_repeats_one_letter_at_most(of
         await deliver(office, SOON_S, Cut(office))
     await deliver(office, SOON_S)
     assert len(sent(office)) == 2, "the other letter; what the dead node held is still held"
-    await deliver(office, SOON_S + letters.LEASE_S + 1)
+    await deliver(office, SOON_S + emails.LEASE_S + 1)
 
     assert len(sent(office)) == 3
     assert len({to for to, _, _ in sent(office)}) == 2

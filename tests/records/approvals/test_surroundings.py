@@ -8,7 +8,7 @@ import pytest
 
 from countersign.declare import Model, Ref, Text
 from countersign.kernel.database.port import Row, Transaction, Value
-from countersign.records.approvals.hanging import Surroundings
+from countersign.records.approvals.steps import Dependencies
 from countersign.records.commands import dependents
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
@@ -76,7 +76,7 @@ async def looked_up(yard: Inside, depot: str, count: int) -> tuple[set[str], lis
     async with yard.service.records.database.transaction() as transaction:
         counted = Counted(transaction)
         run = yard.run(yard.administrator()).within(cast("Transaction", counted))
-        around = Surroundings(run, several, locks=True)
+        around = Dependencies(run, several, locks=True)
         assert all([await around.reads(each) == [("depot", depot, 1)] for each in several])
         return {await around.fingerprint(each) for each in several}, counted.found
 

@@ -7,7 +7,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.kernel.http.request import Headers
 from countersign.records import app
-from countersign.records.approvals import propose
+from countersign.records.approvals import proposals
 from countersign.records.commands import command
 from countersign.records.commands.run import Run, actor_of
 from tests.records.office import Office
@@ -53,7 +53,7 @@ async def test_a_plan_that_is_committed_after_the_cursor_was_taken_is_told_of(of
     async with engine.records.database.transaction() as transaction:
         run = Run(engine, caller, transaction, actor_of(caller, "request"), transaction)
         prepared = await command.check(run, caller.view.models["lead"], "delete", {"id": first})
-        slow = (await propose.propose(run, [prepared], why=None)).plan_id
+        slow = (await proposals.propose(run, [prepared], why=None)).plan_id
         quick = asyncio.create_task(office.proposed(agent, "lead.delete", id=second))
         # Whether the other one waits for this one or not: the cursor is taken while this one is not there yet.
         await asyncio.wait([quick], timeout=0.5)

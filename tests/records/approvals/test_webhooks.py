@@ -9,7 +9,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.kernel.webhooks import receivers
 from countersign.kernel.webhooks.sender import Sender
-from countersign.records.approvals import events, expiry
+from countersign.records.approvals import changes, decisions
 from tests.peers.receiver import Receiver, receiving
 from tests.records.office import Office
 
@@ -19,16 +19,16 @@ async def receiver(office: Office) -> AsyncIterator[Receiver]:
     """A receiver that is told of all."""
     async with receiving() as made:
         records = office.service.records
-        box = replace(events.outbox_of(records), is_private=True)
+        box = replace(changes.plan_outbox(records), is_private=True)
         async with records.database.transaction() as transaction:
-            await receivers.add(transaction, box, events.OWNER, made.url, [])
+            await receivers.add(transaction, box, changes.OWNER, made.url, [])
         yield made
 
 
 async def told(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
     """Type and subject of all that arrives now."""
     before = len(receiver.messages)
-    lanes = Sender(replace(events.outbox_of(office.service.records), is_private=True))
+    lanes = Sender(replace(changes.plan_outbox(office.service.records), is_private=True))
     await lanes.open()
     await lanes.drain()
     return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]
@@ -44,7 +44,7 @@ async def test_each_step_of_a_plan_is_told_once(office: Office, receiver: Receiv
     await office.value("alice", "plan.reject", id=second, reason="no")
     await office.value("agent", "plan.withdraw", id=third)
     with clock.fixed(clock.later(clock.now(), seconds=office.service.records.settings.plan_ttl_s + 1)):
-        assert await expiry.expire(office.service.engine) == 1
+        assert await decisions.expire_plans(office.service.engine) == 1
         found = await told(office, receiver)
 
     assert sorted(found) == sorted(

@@ -262,7 +262,7 @@ async def test_nothing_changes_between_the_last_look_and_the_execution(
     plan = await office.proposed(agent, "lead.update", id=new, title="by plan")
     looked, others = policy.policy_of, list[asyncio.Task[object]]()
 
-    async def after_the_look(run: Run, commands: Sequence[policy.Asked]) -> policy.Policy:
+    async def after_the_look(run: Run, commands: Sequence[policy.CommandFields]) -> policy.Policy:
         others.append(asyncio.create_task(office.value("alice", "lead.update", id=new, title="meanwhile")))
         await asyncio.wait(others, timeout=0.3)
         return await looked(run, commands)

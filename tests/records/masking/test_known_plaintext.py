@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from countersign.records.access.view import Caller
-from countersign.records.approvals.propose import Proposal
+from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands.refusals import BadInput
 from tests.records.inside import Inside
 

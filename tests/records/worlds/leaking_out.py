@@ -10,7 +10,7 @@ from countersign.declare import Field
 from countersign.kernel.http.response import Response
 from countersign.records import app, handlers
 from countersign.records.access.view import ModelView
-from countersign.records.approvals import propose
+from countersign.records.approvals import proposals
 from countersign.records.commands import (
     conditions,
     export,
@@ -136,9 +136,9 @@ def plans_of_others_are_listed(patch: pytest.MonkeyPatch) -> None:
 def plans_of_one_label_are_shared(patch: pytest.MonkeyPatch) -> None:
     """Agents of one label see each other's plans, whoever's agents they are."""
     from countersign.declare import where
-    from countersign.records.approvals import visible
+    from countersign.records.approvals import rights
 
-    real = visible.with_plans
+    real = rights.with_plans
 
     def with_plans(caller: Any, dialect: Any) -> Any:
         narrowed = real(caller, dialect)
@@ -156,10 +156,10 @@ def plans_follow_hidden_edits(patch: pytest.MonkeyPatch) -> None:
     """The same proposal is another plan when something hidden has changed."""
 
     async def as_seen(run: Run, prepared: Sequence[Any]) -> list[object]:
-        records = [await propose._record(run, each) for each in prepared]
+        records = [await proposals._record(run, each) for each in prepared]
         return [None if each is None else each.revision for each in records]
 
-    patch.setattr(propose, "_as_seen", as_seen)
+    patch.setattr(proposals, "_as_seen", as_seen)
 
 
 def right_guesses_change_nothing(patch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,38 @@
-"""Which plans changed after which: each change takes a number under a lock, so that none is committed out of turn."""
+"""Changes of plans: numbered under a lock, so that none commits out of order; and the webhook events of them."""
+
+from typing import Literal, TypeAlias, get_args
 
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.webhooks import outbox
+from countersign.kernel.webhooks.outbox import Outbox
+from countersign.records.context import PREFIX, Records
+
+EventType: TypeAlias = Literal[
+    "plan.waiting", "plan.executed", "plan.failed", "plan.rejected", "plan.expired", "plan.withdrawn", "plan.stale"
+]
+TYPES: tuple[str, ...] = get_args(EventType)
+OWNER = ""
+"""The service has one set of receivers."""
+
+
+def plan_outbox(records: Records) -> Outbox:
+    """The service's outbox."""
+    settings = records.settings
+    source = records.root_url + PREFIX
+    return Outbox(records.database, records.master, source, settings.private_webhooks, settings.webhook_days)
+
+
+async def emit(transaction: Transaction, plan_id: str, state: str) -> None:
+    """Have it told that a plan waits, or that it came to this end."""
+    kind = "plan.waiting" if state == "pending" else f"plan.{state}"
+    await outbox.emit(transaction, OWNER, kind, f"plan/{plan_id}")
+
 
 VERSION = "plan"
 MAX_ROWS = 500
 
-_NOTE = """
+_RECORD = """
 INSERT INTO plan_change (plan_id, number) VALUES ($1, $2)
 ON CONFLICT (plan_id) DO UPDATE SET number = excluded.number
 """
@@ -26,16 +52,16 @@ LIMIT {MAX_ROWS}
 """
 
 
-async def note(transaction: Transaction, plan_id: str) -> None:
+async def record_change(transaction: Transaction, plan_id: str) -> None:
     """Tell that the plan changed. Call it last in the transaction: until that ends nobody else changes a plan."""
-    await transaction.run(_NOTE, plan_id, await versions.bump(transaction, VERSION))
+    await transaction.run(_RECORD, plan_id, await versions.bump(transaction, VERSION))
 
 
-async def between(reader: Reader, after: int, up_to: int) -> dict[str, int]:
+async def changes_between(reader: Reader, after: int, up_to: int) -> dict[str, int]:
     """The plans that changed last with a number above the one and up to the other, with it: the first `MAX_ROWS`."""
     return dict(await reader.fetch(_BETWEEN, after, up_to))
 
 
-async def newest(reader: Reader, up_to: int) -> dict[str, int]:
+async def newest_changes(reader: Reader, up_to: int) -> dict[str, int]:
     """The plans of the last `MAX_ROWS` changes up to that number, with theirs."""
     return dict(await reader.fetch(_NEWEST, up_to))

@@ -14,7 +14,7 @@ from countersign.declare.where import OPERATORS, Operator
 from countersign.kernel.validation_messages import sentence
 from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
-from countersign.records.approvals import provenance, rights
+from countersign.records.approvals import rights
 from countersign.records.base_models import RULING
 from countersign.records.commands import action, dependents, guard, locks, record_rules, select, writing
 from countersign.records.commands.prepared import Prepared
@@ -53,7 +53,7 @@ class Policy:
     not_owner: bool = False
 
 
-class Asked(Protocol):
+class CommandFields(Protocol):
     """A command with the fields it sets: prepared now, or a step of a plan."""
 
     @property
@@ -76,14 +76,14 @@ async def needs_approval(run: Run, prepared: Prepared) -> bool:
     """Whether this command of this caller becomes a plan. People carry out what they may do; a deletion that takes
     along what its caller may not delete or change needs the approval of a person who may."""
     if not run.caller.is_agent:
-        return await rights.lacking_along(run, prepared) is not None and not await _is_refused(run, prepared)
+        return await rights.missing_cascade_right(run, prepared) is not None and not await _is_refused(run, prepared)
     if is_declared(run.engine.registry, prepared.model, prepared.command):
         return True
     return (
         await _is_default(run, prepared)
         or await _is_set(run, prepared)
         or _asks_what_is_hidden(run, prepared)
-        or await provenance.widens(run, prepared)
+        or await rights.widens_readers(run, prepared)
     )
 
 
@@ -183,7 +183,7 @@ def _unique_written(model: Declared, prepared: Prepared) -> list[str]:
     return unique + [name for name, each in fields if each.unique_with in moved_by]
 
 
-def settings_of(registry: Registry, asked: Asked) -> tuple[str, ...]:
+def settings_of(registry: Registry, asked: CommandFields) -> tuple[str, ...]:
     """The commands whose settings count: its own and, for an action that sets more than its inputs, update's, by which
     it was called."""
     model = registry.models[asked.model]
@@ -245,7 +245,7 @@ def condition_of(when: _When) -> Where:
     return Where(when.field, operator, when.value)
 
 
-async def policy_of(run: Run, commands: Sequence[Asked]) -> Policy:
+async def policy_of(run: Run, commands: Sequence[CommandFields]) -> Policy:
     """What all commands of a plan together ask of their approvers."""
     needs, groups, not_owner = 1, set[str](), False
     for command in {name for each in commands for name in settings_of(run.engine.registry, each)}:

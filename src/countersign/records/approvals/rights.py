@@ -1,24 +1,213 @@
-"""Whether somebody may do a step of a plan now: the approver, those who approved before, and the agent itself."""
+"""Rights on plans: which plans a caller sees, who may run their steps, and who reads the values in them."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from countersign.declare import Declared, Ref
+from countersign.declare import Declared, Ref, where
 from countersign.declare.registry import Registry
-from countersign.records.access.view import Caller, ModelView
-from countersign.records.approvals.steps import Step, Value
+from countersign.kernel.database.port import Dialect, Value
+from countersign.records.access.view import Caller, ModelView, Rows, View, Visibility
+from countersign.records.approvals.steps import Step, StepValue
 from countersign.records.commands import bounds, conditions, dependents, incoming, promise, writing
+from countersign.records.commands.conditions import Scope, any_of
 from countersign.records.commands.dependents import Dependents
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
-from countersign.records.commands.sql import Parameters
+from countersign.records.commands.sql import Borrowed, Parameters
+
+REWRITTEN = frozenset({"digest", "error"})
+"""What a plan says of itself by who is asking: nobody else reads it out of the stored text by filtering."""
+
+
+@dataclass(frozen=True, eq=False)
+class Decidable:
+    """That the person may run every step of the plan himself, on the record it is about."""
+
+    view: View
+    dialect: Dialect
+
+    def sql(self, alias: str, put: Callable[[Value], str]) -> str:
+        """No step is among those the person may not run."""
+        runnable = " OR ".join(self._runnable(put)) or "1 = 0"
+        return (
+            f"NOT EXISTS (SELECT 1 FROM plan_step AS step WHERE step.plan_id = {alias}.id AND NOT ({runnable}))"
+        )
+
+    def _runnable(self, put: Callable[[Value], str]) -> list[str]:
+        free: list[str] = []
+        found: list[str] = []
+        for name, view in self.view.models.items():
+            for rows, commands in _by_rows(view):
+                listed = ", ".join(put(f"{name}.{command}") for command in commands)
+                if rows is None:
+                    free.append(listed)
+                    continue
+                reached = any_of(Scope(self.dialect, Borrowed(put), "target"), view.model, rows)
+                found.append(
+                    f"(step.command IN ({listed}) AND (step.record_id IS NULL OR EXISTS "
+                    f'(SELECT 1 FROM "{name}" AS target WHERE target.id = step.record_id AND {reached})))'
+                )
+        return [f"step.command IN ({', '.join(free)})", *found] if free else found
+
+
+def _by_rows(view: ModelView) -> list[tuple[Rows, list[str]]]:
+    """The commands by the records that they reach: most reach the same ones, and each condition costs."""
+    found: list[tuple[Rows, list[str]]] = []
+    for command in sorted(view.commands):
+        rows = view.reach(command)
+        commands = next((commands for known, commands in found if known == rows), None)
+        if commands is None:
+            found.append((rows, [command]))
+        else:
+            commands.append(command)
+    return found
+
+
+def with_plans(caller: Caller, dialect: Dialect) -> Caller:
+    """The caller, its view of plans narrowed to those that exist for it."""
+    view = caller.view.models.get("plan")
+    if view is None:
+        return caller
+    own = where("person", eq=caller.user_id)
+    rows: Rows
+    if caller.is_agent:
+        rows = ((own, where("agent", eq=caller.agent)),)
+    else:
+        rows = ((own,), (where("decided_by", eq=caller.user_id),), (Decidable(caller.view, dialect),))
+    narrowed = replace(view, rows={command: rows for command in view.commands}, rewritten=REWRITTEN)
+    models, own = {**caller.view.models, "plan": narrowed}, dict(caller.view.own)
+    tokens = caller.view.models.get("agent_token")
+    if caller.is_agent and (tokens is None or not tokens.is_readable):
+        own[view.model.fields["agent_token"]] = caller.credential_id
+    return replace(caller, view=replace(caller.view, models=models, own=own))
+
+
+_READERS = """
+SELECT r.title, g.clear, g.commands, g.rows
+FROM "grant" AS g
+JOIN role AS r ON r.id = g.role
+WHERE g.model = $1
+"""
+_READING = ("get", "list", "search")
+_LABEL = "SELECT label FROM pii_value WHERE id = $1"
+_LABELS = "SELECT id, label FROM pii_value WHERE id IN ({places})"
+_ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1"
+
+
+async def widens_readers(run: Run, prepared: Prepared) -> bool:
+    """Whether a value whose token stands in the input would be read in clear by a role that cannot now.
+
+    The readers of a value are the roles that read, in clear, some field it is in; those of the field it is written to
+    must be among them. A role that sees some records of a model alone may see the one written to and not the one that
+    the value comes from: it counts as a reader of the latter only where both are the same.
+    """
+    for name, given in prepared.given.items():
+        if not given.origins:
+            continue
+        readers = (await _readers(run, prepared.model, name)).some
+        for value_id in set(given.origins):
+            if not readers <= await _readers_of_value(run, value_id, prepared):
+                return True
+    return False
+
+
+class _Readers(NamedTuple):
+    """Roles that read a field in clear: in some records, and those of them that do in all."""
+
+    some: frozenset[str]
+    all: frozenset[str]
+
+
+async def _readers(run: Run, model: str, field: str) -> _Readers:
+    restricted = run.engine.registry.models[model].fields[field].restricted
+    some: set[str] = set()
+    by_command: dict[str, dict[str, bool]] = {}
+    for role, clear, commands, rows in await run.reader.fetch(_READERS, model):
+        if _includes(clear, field) and (not restricted or role in restricted):
+            some.add(role)
+        for command in _READING:
+            if _includes(commands, command):
+                sees_all = by_command.setdefault(role, {})
+                sees_all[command] = sees_all.get(command, False) or not rows
+    return _Readers(frozenset(some), frozenset(role for role in some if _sees_every_row(by_command.get(role, {}))))
+
+
+def _includes(names: object, name: str) -> bool:
+    return bool({each.strip() for each in str(names or "").split(",")} & {name, "*"})
+
+
+def _sees_every_row(by_command: Mapping[str, bool]) -> bool:
+    """`get` tells which records exist for a role; for one without it, those it may list."""
+    return by_command.get("get", any(by_command.values()))
+
+
+async def _readers_of_value(run: Run, value_id: int, prepared: Prepared) -> frozenset[str]:
+    """The readers of the value's fields in records the caller sees: hidden ones must not change what it is told."""
+    row = await run.reader.fetch_one(_LABEL, value_id)
+    if row is None:
+        return frozenset()
+    found: frozenset[str] = frozenset()
+    for model, name in incoming.holders(run, row[0]):
+        if await incoming.text_in(run, model, name, f"{name}__value", value_id) is not None:
+            is_same = model == prepared.model and await incoming.holds(run, model, name, prepared.record_id, value_id)
+            found |= (await _readers(run, model, name))[0 if is_same else 1]
+    for model, record_id, name in await run.reader.fetch(_ALIASED, value_id):
+        if await incoming.text_in(run, model, name, "id", record_id) is not None:
+            is_same = (model, record_id) == (prepared.model, prepared.record_id)
+            found |= (await _readers(run, model, name))[0 if is_same else 1]
+    return found
+
+
+async def hidden_fields(run: Run, model: str, origins: Mapping[str, Sequence[int]]) -> frozenset[str]:
+    """Of the fields of a plan's input those whose text is not for the caller: where it reads the field in clear, and
+    not each value whose token stands in the text; where the field is masked for it, and it does not see these at all.
+
+    A plan is no way to read what the agent's person may see and whoever decides may not; nor may it be approved blind.
+    """
+    view = run.caller.view.models.get(model)
+    found: set[str] = set()
+    for name, value_ids in origins.items():
+        sight = None if view is None else view.fields.get(name)
+        if value_ids and (sight is None or not await _sees_all(run, sight, sorted(set(value_ids)))):
+            found.add(name)
+    return frozenset(found)
+
+
+async def _sees_all(run: Run, sight: Visibility, value_ids: Sequence[int]) -> bool:
+    """Whether the caller sees all of the values so, or in clear."""
+    places = ", ".join(f"${number}" for number in range(1, len(value_ids) + 1))
+    labels: dict[int, str] = dict(await run.reader.fetch(_LABELS.format(places=places), *value_ids))
+    if len(labels) < len(value_ids) and not _sees_everywhere(run, sight, None):
+        # What no record holds any more is for those alone who would have read it wherever it was.
+        return False
+    for label in set(labels.values()):
+        if not _sees_everywhere(run, sight, label):
+            same = [each for each in value_ids if labels.get(each) == label]
+            if await incoming.read(run, label, same, in_clear=sight == "clear") < frozenset(same):
+                return False
+    return True
+
+
+def _sees_everywhere(run: Run, sight: Visibility, label: str | None) -> bool:
+    """Whether the caller sees every field of the label (None: of any) so, in all records there are."""
+    return all(
+        _sees_field(run.caller.view.models.get(name), field.name, sight)
+        for name, model in run.engine.registry.models.items()
+        for field in model.fields.values()
+        if field.personal and label in (None, field.personal)
+    )
+
+
+def _sees_field(view: ModelView | None, name: str, sight: Visibility) -> bool:
+    return view is not None and view.visible is None and view.fields.get(name) in ("clear", sight)
+
 
 _IDS_AT_ONCE = 500
 
 
-async def lacking(run: Run, caller: Caller, step: Step, *, decides: bool = True) -> str | None:
+async def missing_right(run: Run, caller: Caller, step: Step, *, decides: bool = True) -> str | None:
     """What the caller would be refused at: the command, a field or a record; None when it may do the step itself.
 
     Whoever decides needs the rights on what a deletion takes along, too; the proposer does not. What has gone since the
@@ -33,10 +222,10 @@ async def lacking(run: Run, caller: Caller, step: Step, *, decides: bool = True)
             return f"{step.model}.{name}"
     if not await _reaches(run, view, step.command, [step.record_id] if step.record_id else []):
         return f"this {step.model}"
-    return await lacking_along(theirs, step) if decides else None
+    return await missing_cascade_right(theirs, step) if decides else None
 
 
-class Need(NamedTuple):
+class RequiredRight(NamedTuple):
     """A command that the caller needs on records, and the field that it writes there."""
 
     model: str
@@ -44,13 +233,13 @@ class Need(NamedTuple):
     field: str
 
 
-async def lacking_along(run: Run, step: Step | Prepared) -> str | None:
+async def missing_cascade_right(run: Run, step: Step | Prepared) -> str | None:
     """What the caller would be refused at if it deleted or emptied by itself what a cascading deletion takes along.
 
     A model without a command of that name, and a field that only the engine writes, have no right of their own: they
     follow the record that they belong to.
     """
-    for need, record_ids in (await needs_along(run, step)).items():
+    for need, record_ids in (await cascade_needs(run, step)).items():
         view = run.caller.view.models.get(need.model)
         if view is None or need.command not in view.commands:
             return f"{need.model}.{need.command}"
@@ -63,25 +252,25 @@ async def lacking_along(run: Run, step: Step | Prepared) -> str | None:
     return None
 
 
-async def needs_along(run: Run, step: Step | Prepared) -> dict[Need, list[str]]:
+async def cascade_needs(run: Run, step: Step | Prepared) -> dict[RequiredRight, list[str]]:
     """The commands that delete or empty what a cascading deletion takes along, with the ids of the records; none where
     there are too many records, since it is refused then."""
     if not step.cascade or step.record_id is None:
         return {}
     found = await dependents.find(run, step.model, step.record_id, cascade=True)
-    return _needs(run.engine.registry, found) if found.complete else {}
+    return _required_rights(run.engine.registry, found) if found.complete else {}
 
 
-def _needs(registry: Registry, found: Dependents) -> dict[Need, list[str]]:
-    needs: dict[Need, list[str]] = {}
+def _required_rights(registry: Registry, found: Dependents) -> dict[RequiredRight, list[str]]:
+    needs: dict[RequiredRight, list[str]] = {}
     for name, record_id in found.deleted[1:]:
         if "delete" in registry.models[name].commands:
-            needs.setdefault(Need(name, "delete", ""), []).append(record_id)
+            needs.setdefault(RequiredRight(name, "delete", ""), []).append(record_id)
     for link in found.cleared:
         name, record_id = link.source
         model = registry.models[name]
         if "update" in model.commands and not model.fields[link.field].readonly:
-            needs.setdefault(Need(name, "update", link.field), []).append(record_id)
+            needs.setdefault(RequiredRight(name, "update", link.field), []).append(record_id)
     return needs
 
 
@@ -98,7 +287,7 @@ async def _stays_within(run: Run, view: ModelView, field: str, record_ids: Seque
     return True
 
 
-async def _may_set(run: Run, view: ModelView, step: Step, name: str, value: Value) -> bool:
+async def _may_set(run: Run, view: ModelView, step: Step, name: str, value: StepValue) -> bool:
     """As `incoming.values` lets it be given, and `update` what an action does not ask for."""
     if name not in view.fields:
         return False

@@ -1,30 +1,220 @@
-"""A plan's steps as they are stored: prepared commands, personal values sealed in the vault."""
+"""The steps of a plan as they are stored, with sealed personal values and fingerprints of the records they read."""
 
+import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from countersign.declare import Declared, Ref, Where
 from countersign.declare.fields.field import Stored
+from countersign.declare.registry import Registry
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.database.port import Reader, Transaction
-from countersign.records.approvals.hanging import Row, Surroundings
+from countersign.records.commands import command as commands
+from countersign.records.commands import dependents
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.record_rules import refs_of
 from countersign.records.commands.refusals import BadInput
 from countersign.records.commands.run import Run
 from countersign.records.masking.vault import Vault
 
-_KEEP = "INSERT INTO plan_value (plan_id, value_id, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-_KEPT = "SELECT value_id, sealed FROM plan_value WHERE plan_id = $1"
+ReadRow: TypeAlias = tuple[str, str, int]
+"""Model, id and revision."""
+
+_TOO_MANY = "more than a deletion takes along"
+
+
+class _Value(Protocol):
+    @property
+    def stored(self) -> Stored: ...
+
+
+class PlannedCommand(Protocol):
+    """A command on a record: prepared now, or a step of a plan."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        ...
+
+    @property
+    def command(self) -> str:
+        """The command's."""
+        ...
+
+    @property
+    def record_id(self) -> str | None:
+        """The record; None for a new one."""
+        ...
+
+    @property
+    def given(self) -> Mapping[str, _Value]:
+        """The fields that it sets, by name."""
+        ...
+
+    @property
+    def cascade(self) -> bool:
+        """Whether a deletion takes along what the declarations name."""
+        ...
+
+
+PlannedRefs: TypeAlias = Mapping[tuple[str, str], Mapping[str, Iterable[str]]]
+"""By model and id of a record, the ids that commands of one plan give to each of its refs."""
+
+_Lookup: TypeAlias = tuple[str, str, str]
+"""Model, column and the value in it."""
+
+
+def planned_refs(registry: Registry, several: Iterable[PlannedCommand]) -> dict[tuple[str, str], dict[str, set[str]]]:
+    """What the commands of a plan link their records to: a later one reads what an earlier one set."""
+    found: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for asked in several:
+        for name, each in asked.given.items() if asked.record_id is not None else ():
+            if isinstance(registry.models[asked.model].fields[name], Ref) and each.stored is not None:
+                refs = found.setdefault((asked.model, asked.record_id or ""), {})
+                refs.setdefault(name, set()).add(str(each.stored))
+    return found
+
+
+class Dependencies:
+    """Finds the records around those that the commands of one plan are about. What was found once is remembered, so
+    that thousands of commands about one record look it up, and lock it, once: it serves while nothing is written.
+
+    With `locks`, the rows are locked until the transaction ends.
+    """
+
+    def __init__(self, run: Run, several: Iterable[PlannedCommand], *, locks: bool = False) -> None:
+        self._run = run
+        self._registry = run.engine.registry
+        self._planned_refs: PlannedRefs = planned_refs(self._registry, several)
+        self._locks = locks
+        self._lock = " FOR UPDATE" if locks and run.engine.dialect == "postgres" else ""
+        self._rows: dict[_Lookup, list[ReadRow]] = {}
+        self._fingerprints: dict[tuple[_Lookup, ...], str] = {}
+
+    async def fingerprint(self, asked: PlannedCommand) -> str:
+        """A fingerprint of the records the command depends on indirectly; it changes when one is added, changed or
+        deleted; empty where there are none."""
+        lookups = (*self._locked_along(asked), *await self._read_along(asked))
+        if asked.command == "delete" and asked.record_id is not None:
+            gone = await self._dependents(asked.model, asked.record_id, cascade=asked.cascade)
+            along = await self._all(lookups)
+            return self._keyed([gone, along] if along else gone)
+        if lookups not in self._fingerprints:
+            self._fingerprints[lookups] = self._keyed(await self._all(lookups))
+        return self._fingerprints[lookups]
+
+    async def reads(self, asked: PlannedCommand, *, by: Container[str] | None = None) -> list[ReadRow]:
+        """The records that the command reads beside its own, as they are: those that its refs lead to, before it and
+        after, whose state, values or totals decide whether it is right. `by` leaves out what other refs lead to."""
+        found: list[ReadRow] = []
+        refs = refs_read(self._registry, asked.model, asked.command)
+        for ref in refs if by is None else [each for each in refs if each.name in by]:
+            for target in await self._targets(asked, ref.name):
+                found += await self._found((ref.target, "id", target))
+        return found
+
+    def _locked_along(self, asked: PlannedCommand) -> list[_Lookup]:
+        """Where the records are that are locked with the one that an action moves."""
+        if asked.record_id is None or asked.command not in commands.moves(self._registry.models[asked.model]):
+            return []
+        referrers = self._registry.referrers[asked.model]
+        along = [each for each in referrers if each.model.locked_with == each.ref.name]
+        return [(each.model.name, each.ref.name, asked.record_id) for each in along]
+
+    async def _read_along(self, asked: PlannedCommand) -> list[_Lookup]:
+        """Where the records are that the declaration names and that refer to one that the command reads."""
+        named = _declared_reads(self._registry.models[asked.model], asked.command)
+        found: list[_Lookup] = []
+        for ref in refs_read(self._registry, asked.model, asked.command) if named else ():
+            for each in (each for each in self._registry.referrers[ref.target] if each.model.name in named):
+                targets = await self._targets(asked, ref.name)
+                found += [(each.model.name, each.ref.name, target) for target in targets]
+        return found
+
+    async def _targets(self, asked: PlannedCommand, ref: str) -> list[str]:
+        """The ids that the ref has now, and that the commands of the plan give it."""
+        found: set[Stored] = set()
+        if asked.record_id is not None:
+            text = f'SELECT "{ref}" FROM "{asked.model}" WHERE id = $1'
+            row = await self._run.transaction.fetch_one(text, asked.record_id)
+            planned = self._planned_refs.get((asked.model, asked.record_id), {}).get(ref, ())
+            found |= {None if row is None else row[0], *planned}
+        elif ref in asked.given:
+            found.add(asked.given[ref].stored)
+        return sorted(str(each) for each in found if each is not None)
+
+    async def _dependents(self, model: str, record_id: str, *, cascade: bool) -> object:
+        found = await dependents.find(self._run, model, record_id, cascade=cascade, locks=self._locks)
+        return [[*link.source, link.field, link.revision] for link in found.links] if found.complete else _TOO_MANY
+
+    async def _all(self, lookups: Iterable[_Lookup]) -> list[ReadRow]:
+        return [row for each in lookups for row in await self._found(each)]
+
+    async def _found(self, lookup: _Lookup) -> list[ReadRow]:
+        if lookup not in self._rows:
+            self._rows[lookup] = await self._fetched(*lookup)
+        return self._rows[lookup]
+
+    async def _fetched(self, model: str, column: str, value: str) -> list[ReadRow]:
+        """The rows or, of more than a deletion may take along, one digest of all: no more are locked."""
+        text = f'SELECT id, revision FROM "{model}" WHERE "{column}" = $1 ORDER BY id LIMIT $2{self._lock}'
+        rows = await self._run.transaction.fetch(text, value, dependents.MAX_RECORDS + 1)
+        if len(rows) <= dependents.MAX_RECORDS:
+            return [(model, *row) for row in rows]
+        return [(model, await self._digest(model, column, value), 0)]
+
+    async def _digest(self, model: str, column: str, value: str) -> str:
+        text = f'SELECT id, revision FROM "{model}" WHERE "{column}" = $1 AND id > $2 ORDER BY id LIMIT $3'
+        digest, last = hashlib.sha256(), ""
+        while True:
+            rows = await self._run.transaction.fetch(text, value, last, dependents.MAX_RECORDS)
+            digest.update(msgspec.json.encode([tuple(each) for each in rows]))
+            if len(rows) < dependents.MAX_RECORDS:
+                return digest.hexdigest()
+            last = str(rows[-1][0])
+            # Other requests have a turn.
+            await asyncio.sleep(0)
+
+    def _keyed(self, found: object) -> str:
+        return self._run.engine.vault.keyed(msgspec.json.encode(found)).hex() if found else ""
+
+
+def refs_read(registry: Registry, model: str, command: str) -> list[Ref]:
+    """The refs to records that a command reads: what locks its record, what rules of the model look at, what it counts
+    into, and what its declaration names."""
+    declared = registry.models[model]
+    named = _declared_reads(declared, command)
+    needed = {declared.locked_with, *(total.by for total in registry.totals[model])}
+    needed |= {name for rule in (*declared.rules, *_move_rules(declared, command)) for name in refs_of(rule)}
+    refs = (field for field in declared.fields.values() if isinstance(field, Ref))
+    return [ref for ref in refs if ref.name in needed or ref.target in named]
+
+
+def _declared_reads(model: Declared, command: str) -> tuple[str, ...]:
+    if command in commands.moves(model) and model.workflow is not None:
+        return model.workflow.moves[command].reads
+    return model.reads
+
+
+def _move_rules(model: Declared, command: str) -> tuple[Where, ...]:
+    if command in commands.moves(model) and model.workflow is not None:
+        return model.workflow.moves[command].rules
+    return ()
+
+
+_STORE = "INSERT INTO plan_value (plan_id, value_id, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+_STORED = "SELECT value_id, sealed FROM plan_value WHERE plan_id = $1"
 _DROP = "DELETE FROM plan_value WHERE plan_id = $1"
 
-VALUES_A_TURN = 200
+VALUES_PER_TURN = 200
 """Values that are opened or shown, with no statement for each, between two turns of the event loop."""
 
 
-class Value(msgspec.Struct, omit_defaults=True):
+class StepValue(msgspec.Struct, omit_defaults=True):
     """One given value: in clear, or by the value id under which the plan keeps it."""
 
     stored: int | str | None = None
@@ -46,10 +236,10 @@ class Step(msgspec.Struct, omit_defaults=True):
     command: str
     record_id: str | None = None
     revision: int = 0
-    given: dict[str, Value] = {}
+    given: dict[str, StepValue] = {}
     dependents_fingerprint: str = msgspec.field(default="", name="hanging")
     cascade: bool = False
-    read_revisions: list[Row] = msgspec.field(default_factory=list[Row], name="reads")
+    read_revisions: list[ReadRow] = msgspec.field(default_factory=list[ReadRow], name="reads")
 
     @property
     def id(self) -> str:
@@ -57,21 +247,21 @@ class Step(msgspec.Struct, omit_defaults=True):
         return f"{self.model}.{self.command}"
 
 
-def decoded(text: str) -> list[Step]:
+def decode_steps(text: str) -> list[Step]:
     """The steps of a stored plan."""
     return msgspec.json.decode(text, type=list[Step])
 
 
-async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Step]:
+async def store_steps(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Step]:
     """The steps to store; personal values are held in the vault until the plan is decided."""
-    around = Surroundings(run, prepared)
+    around = Dependencies(run, prepared)
     return [
         Step(
             each.model,
             each.command,
             each.record_id,
             each.revision,
-            {name: await _kept(run, plan_id, each.model, name, given) for name, given in each.given.items()},
+            {name: await _stored_value(run, plan_id, each.model, name, given) for name, given in each.given.items()},
             await around.fingerprint(each),
             each.cascade,
             await around.reads(each),
@@ -80,18 +270,18 @@ async def keep(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Ste
     ]
 
 
-async def _kept(run: Run, plan_id: str, model: str, name: str, given: Given) -> Value:
+async def _stored_value(run: Run, plan_id: str, model: str, name: str, given: Given) -> StepValue:
     field = run.engine.registry.models[model].fields[name]
     if field.personal is None or given.stored is None:
-        return Value(stored=given.stored, is_default=given.is_default)
+        return StepValue(stored=given.stored, is_default=given.is_default)
     vault, domain = run.engine.vault, run.caller.domain
     held = None if given.value_id is None else await vault.hold_again(run.transaction, given.value_id)
     if held is None:
         held = await vault.hold_apart(run.transaction, field.personal, "" if domain is None else domain.id)
     sealed = vault.seal(held.key, str(given.stored))
-    if not await run.transaction.run(_KEEP, plan_id, held.id, sealed):
+    if not await run.transaction.run(_STORE, plan_id, held.id, sealed):
         await vault.release(run.transaction, [held.id])
-    return Value(value=held.id, linked=given.value_id, is_plain=given.is_plain_text, origins=list(given.origins))
+    return StepValue(value=held.id, linked=given.value_id, is_plain=given.is_plain_text, origins=list(given.origins))
 
 
 async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Prepared]:
@@ -100,21 +290,21 @@ async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Pre
     Raises:
         BadInput: a value was erased meanwhile.
     """
-    texts = await kept_texts(run, run.transaction, plan_id)
+    texts = await stored_texts(run, run.transaction, plan_id)
     return [
         Prepared(
             step.model,
             step.command,
             step.record_id,
             step.revision,
-            {name: _given(value, texts) for name, value in step.given.items()},
+            {name: _field_input(value, texts) for name, value in step.given.items()},
             step.cascade,
         )
-        async for step in CooperativeIterator(steps, VALUES_A_TURN)
+        async for step in CooperativeIterator(steps, VALUES_PER_TURN)
     ]
 
 
-def _given(value: Value, texts: Mapping[int, str]) -> Given:
+def _field_input(value: StepValue, texts: Mapping[int, str]) -> Given:
     if value.value is None:
         return Given(value.stored, is_default=value.is_default)
     if value.value not in texts:
@@ -122,35 +312,35 @@ def _given(value: Value, texts: Mapping[int, str]) -> Given:
     return Given(texts[value.value], value.linked, value.is_plain, tuple(value.origins))
 
 
-async def kept_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:
+async def stored_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:
     """The clear texts a pending plan keeps, by value id."""
-    sealed: dict[int, str] = dict(await reader.fetch(_KEPT, plan_id))
+    sealed: dict[int, str] = dict(await reader.fetch(_STORED, plan_id))
     keys = await run.engine.vault.keys(reader, list(sealed))
     opened = {
         each: run.engine.vault.unseal(keys[each], text)
-        async for each, text in CooperativeIterator(sealed.items(), VALUES_A_TURN)
+        async for each, text in CooperativeIterator(sealed.items(), VALUES_PER_TURN)
         if each in keys
     }
     return {each: text for each, text in opened.items() if text is not None}
 
 
-async def let_go(vault: Vault, transaction: Transaction, plan_id: str) -> None:
+async def release_values(vault: Vault, transaction: Transaction, plan_id: str) -> None:
     """The plan is decided: it keeps no personal value in the vault any longer."""
-    rows = await transaction.fetch(_KEPT, plan_id)
+    rows = await transaction.fetch(_STORED, plan_id)
     await transaction.run(_DROP, plan_id)
     await vault.release(transaction, [row[0] for row in rows])
 
 
-def sameness(run: Run, prepared: Sequence[Prepared], seen: Sequence[object]) -> bytes:
+def proposal_key(run: Run, prepared: Sequence[Prepared], seen: Sequence[object]) -> bytes:
     """What two proposals of one agent have in common when they are the same: input as it was sent, and the records as
     it sees them. A value by its token and the same in clear are two: else the agent would learn that they are equal."""
     domain, proposer = run.caller.domain, [run.caller.user_id, run.caller.agent]
-    steps = [[each.model, each.command, each.record_id, each.cascade, _sent(each)] for each in prepared]
+    steps = [[each.model, each.command, each.record_id, each.cascade, _sent_values(each)] for each in prepared]
     text = msgspec.json.encode([None if domain is None else domain.id, proposer, steps, list(seen)])
     return run.engine.vault.keyed(text)
 
 
-def _sent(prepared: Prepared) -> list[tuple[str, Stored, int | None, bool, tuple[int, ...]]]:
+def _sent_values(prepared: Prepared) -> list[tuple[str, Stored, int | None, bool, tuple[int, ...]]]:
     return sorted(
         (name, each.stored, each.value_id, each.is_plain_text, each.origins) for name, each in prepared.given.items()
     )

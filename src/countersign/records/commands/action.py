@@ -6,7 +6,7 @@ from countersign.declare import TODAY, Declared, Move
 from countersign.declare.fields.field import Stored
 from countersign.declare.rules.computed import refs_to
 from countersign.records.access.view import ModelView
-from countersign.records.commands import bounds, effects, guard, incoming, locks, proposals, record_rules, writing
+from countersign.records.commands import bounds, effects, guard, incoming, locks, proposal_checks, record_rules, writing
 from countersign.records.commands.conditions import today
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
@@ -52,7 +52,7 @@ async def check_move(
     if not run.is_touched(record.id):
         await _require_allowed(run, view, record, move, values, given)
     if run.caller.is_agent and sets_more(move, given):
-        await proposals.require_changeable(run, view, record, given, f"{view.model.name}.update")
+        await proposal_checks.require_changeable(run, view, record, given, f"{view.model.name}.update")
     return Prepared(view.model.name, move.name, record.id, record.revision, given)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from countersign.declare import CALLER, TODAY, BadValue, Field, Ref, Select
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
-from countersign.records.commands import bounds, granting, incoming, locks, proposals, writing
+from countersign.records.commands import bounds, granting, incoming, locks, proposal_checks, writing
 from countersign.records.commands.conditions import today
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
@@ -40,7 +40,7 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
         if field.required and (name not in given or given[name].stored is None):
             raise _missing(view, name)
     _require_within(view, given)
-    await proposals.require_creatable(run, view, given, f"{view.model.name}.create")
+    await proposal_checks.require_creatable(run, view, given, f"{view.model.name}.create")
     return Prepared(view.model.name, "create", given=given)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
-from countersign.records.commands import dependents, locks, proposals, writing
+from countersign.records.commands import dependents, locks, proposal_checks, writing
 from countersign.records.commands.dependents import Dependents, Key
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
@@ -33,7 +33,7 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
     prepared = Prepared(name, "delete", record.id, record.revision, cascade=cascade)
     if run.caller.is_agent and await dependents.is_blocked_as_seen(run, prepared):
         raise BadInput(dependents.REFUSAL)
-    await proposals.require_deletable(run, view, record, prepared)
+    await proposal_checks.require_deletable(run, view, record, prepared)
     return prepared
 
 

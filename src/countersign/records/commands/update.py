@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from countersign.declare import Move
 from countersign.declare.fields.field import Stored
 from countersign.records.access.view import ModelView
-from countersign.records.commands import action, bounds, granting, incoming, locks, proposals, writing
+from countersign.records.commands import action, bounds, granting, incoming, locks, proposal_checks, writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
@@ -36,7 +36,7 @@ async def check(run: Run, view: ModelView, body: Body) -> Prepared:
                 raise BadInput(f"no action leads {view.model.name}.{workflow.field} from {now} to {wanted}")
             return await _moved(run, view, record, move, body)
     bounds.require_within(view, "update", _left(record, given), record.id)
-    await proposals.require_changeable(run, view, record, given, f"{view.model.name}.update")
+    await proposal_checks.require_changeable(run, view, record, given, f"{view.model.name}.update")
     return Prepared(view.model.name, "update", record.id, record.revision, given)
 
 

@@ -9,9 +9,8 @@ from countersign.declare import Declared
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock, ids
 from countersign.kernel.concurrency import CooperativeIterator
-from countersign.records.approvals import changes, events, letters, policy, rights, steps
-from countersign.records.approvals.hanging import Surroundings
-from countersign.records.approvals.steps import Step
+from countersign.records.approvals import changes, emails, policy, rights, steps
+from countersign.records.approvals.steps import Dependencies, Step
 from countersign.records.base_models import PLAN
 from countersign.records.commands import dependents, incoming, select, writing
 from countersign.records.commands.dependents import Key
@@ -50,7 +49,7 @@ async def propose(run: Run, prepared: Sequence[Prepared], *, why: str | None) ->
         TryAgain: the agent has too many plans pending.
     """
     now = clock.now()
-    same = steps.sameness(run, prepared, await _as_seen(run, prepared))
+    same = steps.proposal_key(run, prepared, await _as_seen(run, prepared))
     plan_id = ids.new_record_id()
     row = await run.transaction.fetch_one(_TAKE_KEY, same, plan_id)
     if row is not None and row[0] != plan_id:
@@ -63,14 +62,14 @@ async def propose(run: Run, prepared: Sequence[Prepared], *, why: str | None) ->
         raise TryAgain(f"{MAX_PENDING} of your plans are pending: wait for decisions, or withdraw some")
     expires_at = clock.later(now, seconds=run.engine.records.settings.plan_ttl_s)
     await _store(run, plan_id, prepared, why, now, expires_at)
-    await changes.note(run.transaction, plan_id)
+    await changes.record_change(run.transaction, plan_id)
     return Proposal(True, plan_id, clock.rfc3339(expires_at))
 
 
 async def _store(
     run: Run, plan_id: str, prepared: Sequence[Prepared], why: str | None, now: int, expires_at: int
 ) -> None:
-    kept = await steps.keep(run, plan_id, prepared)
+    kept = await steps.store_steps(run, plan_id, prepared)
     diff = [change async for step in CooperativeIterator(kept) for change in await _diff(run, step)]
     effects = [effect async for each in CooperativeIterator(prepared) for effect in await _effects(run, each)]
     asked = await policy.policy_of(run, prepared)
@@ -97,15 +96,15 @@ async def _store(
     await _add_steps(run, plan_id, prepared)
     # The audit says that it was proposed; with which values, the plan says.
     await writing.note(run.about_plan(plan_id), "plan.propose", PLAN, plan_id, {})
-    await events.tell(run.transaction, plan_id, "pending")
-    await letters.note(run.transaction, plan_id, now)
+    await changes.emit(run.transaction, plan_id, "pending")
+    await emails.add_notice(run.transaction, plan_id, now)
 
 
 async def _add_steps(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> None:
     """What whoever decides must be able to run: the commands, and one for each record that a deletion takes along."""
     steps_of = [(each.id, each.model, each.record_id) for each in prepared]
     async for each in CooperativeIterator(prepared):
-        for need, record_ids in (await rights.needs_along(run, each)).items():
+        for need, record_ids in (await rights.cascade_needs(run, each)).items():
             steps_of += [(f"{need.model}.{need.command}", need.model, record_id) for record_id in record_ids]
     async for position, (command, model, record_id) in CooperativeIterator(enumerate(steps_of)):
         await run.transaction.run(_ADD_STEP, plan_id, position, command, model, record_id)
@@ -118,7 +117,7 @@ def _json(value: object) -> str:
 async def _as_seen(run: Run, prepared: Sequence[Prepared]) -> list[object]:
     """The revisions of the records as the agent sees them: hidden changes must not make another plan."""
     seen: list[object] = []
-    around = Surroundings(run, prepared)
+    around = Dependencies(run, prepared)
     revisions: dict[Key, int | None] = {}
     async for each in CooperativeIterator(prepared):
         if each.record_id is not None:

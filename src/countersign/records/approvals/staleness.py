@@ -1,15 +1,54 @@
-"""What a plan does beside its commands, in words: the records that a deletion takes along, as far as the viewer sees
-them."""
+"""Pending plans as a viewer sees them: whether the records have changed, and what a deletion also deletes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
 
 from countersign.records.access.view import ModelView
+from countersign.records.approvals.steps import Step
 from countersign.records.commands import incoming
 from countersign.records.commands.dependents import Key
 from countersign.records.commands.run import Run
+
+
+async def is_stale(run: Run, kept: Sequence[Step]) -> bool:
+    """That a record of the plan is gone to the viewer, or has changed in what it sees.
+
+    Nobody is told more than reading the records tells: to whom fields are hidden, changes are not counted, and of the
+    records that the plan reads those count that the viewer sees. What hangs on the records is looked at when the plan
+    is approved.
+    """
+    for view, several in _by_model(run, kept):
+        found = await incoming.revisions(run, view, [step.record_id or "" for step in several])
+        for step in several:
+            revision = found.get(step.record_id or "")
+            if revision is None or (revision != step.revision and not view.denied):
+                return True
+    return await _has_changed_reads(run, kept)
+
+
+async def _has_changed_reads(run: Run, kept: Sequence[Step]) -> bool:
+    read: dict[str, dict[str, int]] = {}
+    for model, record_id, revision in (each for step in kept for each in step.read_revisions):
+        read.setdefault(model, {})[record_id] = revision
+    for name, revisions in read.items():
+        view = run.caller.view.models.get(name)
+        if view is None or view.denied:
+            continue
+        found = await incoming.revisions(run, view, list(revisions))
+        if any(revision != revisions[record_id] for record_id, revision in found.items()):
+            return True
+    return False
+
+
+def _by_model(run: Run, kept: Sequence[Step]) -> Iterator[tuple[ModelView, list[Step]]]:
+    about = [step for step in kept if step.record_id is not None]
+    for name in dict.fromkeys(step.model for step in about):
+        view = run.caller.view.models.get(name)
+        if view is not None:
+            yield view, [step for step in about if step.model == name]
+
 
 _Link: TypeAlias = tuple[str, str, str, str, str, str]
 """Of a record that refers to another one: its model and id, the field, the other's model and id, what happens to it."""
@@ -25,7 +64,7 @@ class _Effect(msgspec.Struct):
     what: str = ""
 
 
-async def shown(run: Run, raw: msgspec.Raw | None) -> list[str]:
+async def describe_effects(run: Run, raw: msgspec.Raw | None) -> list[str]:
     """The effects of a plan in words. Of a record that the viewer does not see nothing is said, nor of those that are
     linked to the deleted one by way of such a record only."""
     if raw is None:
@@ -33,13 +72,13 @@ async def shown(run: Run, raw: msgspec.Raw | None) -> list[str]:
     found: list[str] = []
     for effect in msgspec.json.decode(bytes(raw), type=list[_Effect]):
         if effect.count:
-            found += _counted(run, effect)
+            found += _sentences_of_counts(run, effect)
         elif effect.model in run.caller.view.models:
-            found += _words(run, await _seen(run, effect))
+            found += _sentences(run, await _visible_links(run, effect))
     return found
 
 
-def _counted(run: Run, effect: _Effect) -> list[str]:
+def _sentences_of_counts(run: Run, effect: _Effect) -> list[str]:
     """Counts include records that row rules hide from the viewer: only those who see every record read them."""
     view = run.caller.view.models.get(effect.model)
     if run.caller.is_agent or view is None or view.visible is not None:
@@ -47,7 +86,7 @@ def _counted(run: Run, effect: _Effect) -> list[str]:
     return [f"{effect.count} {_label(view, effect.count)} {effect.what}"]
 
 
-async def _seen(run: Run, effect: _Effect) -> Sequence[_Link]:
+async def _visible_links(run: Run, effect: _Effect) -> Sequence[_Link]:
     """The links that lead to the deleted record by records and fields that the viewer sees."""
     exists = await _existing(run, effect)
     left = [link for link in effect.links if link[:2] in exists and _sees_field(run, link[0], link[2])]
@@ -79,7 +118,7 @@ def _sees_field(run: Run, model: str, field: str) -> bool:
     return view is not None and field in view.fields
 
 
-def _words(run: Run, links: Sequence[_Link]) -> list[str]:
+def _sentences(run: Run, links: Sequence[_Link]) -> list[str]:
     deleted: dict[str, set[str]] = {}
     emptied: dict[tuple[str, str], set[str]] = {}
     for model, record_id, field, _, _, what in links:

@@ -1,4 +1,4 @@
-"""Deciding: a person approves, and the plan's commands run in the same transaction; or it comes to another end."""
+"""Decisions on plans: approval, which runs the commands of the plan in one transaction, and every other end."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,16 +13,16 @@ from countersign.kernel.database.port import ConstraintViolation, Reader
 from countersign.kernel.errors import NotFound
 from countersign.records.access import agent_tokens
 from countersign.records.access.view import Caller
-from countersign.records.approvals import changes, events, policy, provenance, rights, steps
-from countersign.records.approvals.hanging import Row, Surroundings
+from countersign.records.approvals import changes, policy, rights, steps
 from countersign.records.approvals.policy import Policy
-from countersign.records.approvals.steps import Step
+from countersign.records.approvals.steps import Dependencies, ReadRow, Step
+from countersign.records.audit.chain import Entry
 from countersign.records.base_models import PLAN
 from countersign.records.commands import command, incoming, promise, select, writing
 from countersign.records.commands.given import Given
 from countersign.records.commands.prepared import Prepared
 from countersign.records.commands.refusals import BadInput
-from countersign.records.commands.run import Actor, Run
+from countersign.records.commands.run import Actor, Engine, Run
 from countersign.records.commands.stored import StoredRecord, record_of
 
 _TOKEN_ENDED = "the proposing agent's token is no longer valid"
@@ -57,7 +57,7 @@ class Decision(msgspec.Struct):
     approvals: list[dict[str, object]] | msgspec.UnsetType = msgspec.UNSET
 
 
-class Ended(Exception):
+class PlanEnded(Exception):
     """The plan comes to an end without being executed. `error` is stored with the plan, whose readers may see less than
     the person who decides; `detail` is in that person's answer alone."""
 
@@ -88,25 +88,25 @@ async def approve(run: Run, agents: Agents, plan_id: str, digest: str | None, no
         raise NotFound("not found")
     async with run.engine.records.database.transaction() as transaction:
         inside = run.within(transaction)
-        plan = await find(inside, plan_id)
+        plan = await find_plan(inside, plan_id)
         outcome = await _decide(inside, agents, plan, digest, note)
         if plan.values["state"] == "pending":
-            await changes.note(transaction, plan_id)
-    if isinstance(outcome, Ended):
+            await changes.record_change(transaction, plan_id)
+    if isinstance(outcome, PlanEnded):
         raise NotPending(plan_id, outcome.state, outcome.detail)
     return outcome
 
 
 async def _decide(
     run: Run, agents: Agents, plan: StoredRecord, digest: str | None, note: str | None
-) -> Decision | Ended:
+) -> Decision | PlanEnded:
     state = str(plan.values["state"])
     if state == "executed":
         return Decision(plan.id, state, msgspec.Raw(str(plan.values["result"]).encode()))
     if state != "pending":
         raise NotPending(plan.id, state)
-    kept = steps.decoded(str(plan.values["input"]))
-    if not await _sees(run, kept):
+    kept = steps.decode_steps(str(plan.values["input"]))
+    if not await _sees_values(run, kept):
         raise NotFound("not found")
     try:
         _require_time(plan)
@@ -119,11 +119,11 @@ async def _decide(
             await set_fields(run, plan, {"approvals": _json(approvals)}, "plan.approve")
             return Decision(plan.id, "pending", None, approvals)
         result = await _execute(replace(run, writer_domain=proposer.domain), plan, kept)
-    except Ended as ended:
-        await end(run, plan, ended.state, error=ended.error)
+    except PlanEnded as ended:
+        await end_plan(run, plan, ended.state, error=ended.error)
         return ended
     await set_fields(run, plan, {"approvals": _json(approvals), "result": _json(result)}, "plan.approve")
-    await end(run, await find(run, plan.id), "executed", reason=note)
+    await end_plan(run, await find_plan(run, plan.id), "executed", reason=note)
     return Decision(plan.id, "executed", result)
 
 
@@ -131,7 +131,7 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-async def find(run: Run, plan_id: str, *, decides: bool = True) -> StoredRecord:
+async def find_plan(run: Run, plan_id: str, *, decides: bool = True) -> StoredRecord:
     """The plan, locked, if it exists for the caller, and if the caller `decides` on it, may do what it would do.
 
     Raises:
@@ -152,22 +152,22 @@ async def find(run: Run, plan_id: str, *, decides: bool = True) -> StoredRecord:
 
 async def _require_right(run: Run, plan: StoredRecord, *, decides: bool) -> None:
     """That the caller may run every command of a pending plan himself, on that record, with those values, now."""
-    async for step in CooperativeIterator(steps.decoded(str(plan.values["input"]))):
-        if await rights.lacking(run, run.caller, step, decides=decides) is not None:
+    async for step in CooperativeIterator(steps.decode_steps(str(plan.values["input"]))):
+        if await rights.missing_right(run, run.caller, step, decides=decides) is not None:
             raise NotFound("not found")
 
 
-async def _sees(run: Run, kept: Sequence[Step]) -> bool:
+async def _sees_values(run: Run, kept: Sequence[Step]) -> bool:
     """Whether the caller sees what the plan would write: nobody approves blind."""
     async for step in CooperativeIterator(kept):
-        if await provenance.unseen(run, step.model, {name: value.origins for name, value in step.given.items()}):
+        if await rights.hidden_fields(run, step.model, {name: value.origins for name, value in step.given.items()}):
             return False
     return True
 
 
 async def _may_do_all(run: Run, caller: Caller, kept: Sequence[Step]) -> bool:
     async for step in CooperativeIterator(kept):
-        if await rights.lacking(run, caller, step) is not None:
+        if await rights.missing_right(run, caller, step) is not None:
             return False
     return True
 
@@ -179,12 +179,12 @@ async def may_approve(run: Run, kept: Sequence[Step], proposer: str | None) -> b
     asked = await policy.policy_of(run, kept)
     if not asked.groups <= run.caller.roles or (asked.not_owner and proposer == run.caller.user_id):
         return False
-    return await _sees(run, kept)
+    return await _sees_values(run, kept)
 
 
 def _require_time(plan: StoredRecord) -> None:
     if int(plan.values["expires_at"] or 0) <= clock.now():
-        raise Ended("expired", "")
+        raise PlanEnded("expired", "")
 
 
 async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, kept: Sequence[Step]) -> Caller:
@@ -198,11 +198,11 @@ async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, kept: 
     else:
         who, proposer = "person", await agents.person(run.reader, str(plan.values["person"] or ""))
     if proposer is None:
-        raise Ended("failed", f"the proposing {who} can no longer sign in" if who == "person" else _TOKEN_ENDED)
+        raise PlanEnded("failed", f"the proposing {who} can no longer sign in" if who == "person" else _TOKEN_ENDED)
     async for step in CooperativeIterator(kept):
-        lacking = await rights.lacking(run, proposer, step, decides=False)
+        lacking = await rights.missing_right(run, proposer, step, decides=False)
         if lacking is not None:
-            raise Ended("failed", f"the proposing {who} may no longer use {lacking}")
+            raise PlanEnded("failed", f"the proposing {who} may no longer use {lacking}")
     return proposer
 
 
@@ -213,7 +213,7 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
         Ended: a record of a step, one that the step reads, or one that it depends on indirectly has changed, was added
             or was deleted.
     """
-    around = Surroundings(run, kept, locks=True)
+    around = Dependencies(run, kept, locks=True)
     async for step in CooperativeIterator(kept):
         if step.record_id is not None:
             statement = select.existing(
@@ -221,16 +221,16 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
             )
             row = await run.transaction.fetch_one(statement.text, *statement.values)
             if row is None or row[1] != step.revision:
-                raise Ended("stale", f"{step.model} {step.record_id} changed since it was proposed")
+                raise PlanEnded("stale", f"{step.model} {step.record_id} changed since it was proposed")
         reads = await around.reads(step)
         if reads != step.read_revisions or await around.fingerprint(step) != step.dependents_fingerprint:
             about = f"{step.id} of {step.record_id}" if step.record_id else step.id
             error = f"a record that {about} depends on changed since it was proposed"
             record = await _visible_change(run, step.read_revisions, reads)
-            raise Ended("stale", error, "" if record is None else f"{error}: {record}")
+            raise PlanEnded("stale", error, "" if record is None else f"{error}: {record}")
 
 
-async def _visible_change(run: Run, before: Sequence[Row], now: Sequence[Row]) -> str | None:
+async def _visible_change(run: Run, before: Sequence[ReadRow], now: Sequence[ReadRow]) -> str | None:
     """Model and id of a record that changed, if the person sees all its fields. None for any other: that it changed
     must not be revealed."""
     changed: dict[str, list[str]] = {}
@@ -270,7 +270,7 @@ async def _still_may(run: Run, agents: Agents, asked: Policy, kept: Sequence[Ste
         return False
     if not await _may_do_all(run, person, kept):
         return False
-    return await _sees(replace(run, caller=person), kept)
+    return await _sees_values(replace(run, caller=person), kept)
 
 
 async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object:
@@ -295,9 +295,9 @@ async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object
                 kept_promise = _with_made(run, each, results)
                 results.append({"id": await command.apply(acting, kept_promise)})
     except BadInput as refused:
-        raise Ended("failed", refused.detail) from refused
+        raise PlanEnded("failed", refused.detail) from refused
     except ConstraintViolation as error:
-        raise Ended("failed", "it conflicts with a concurrent change") from error
+        raise PlanEnded("failed", "it conflicts with a concurrent change") from error
     return results[0] if len(results) == 1 else {"steps": results}
 
 
@@ -312,7 +312,9 @@ def _with_made(run: Run, prepared: Prepared, results: Sequence[Mapping[str, str]
     return replace(prepared, given=given)
 
 
-async def end(run: Run, plan: StoredRecord, state: str, *, reason: str | None = None, error: str | None = None) -> None:
+async def end_plan(
+    run: Run, plan: StoredRecord, state: str, *, reason: str | None = None, error: str | None = None
+) -> None:
     """Bring a pending plan to its final state."""
     await set_fields(
         run,
@@ -326,8 +328,8 @@ async def end(run: Run, plan: StoredRecord, state: str, *, reason: str | None = 
         },
         f"plan.{state}",
     )
-    await steps.let_go(run.engine.vault, run.transaction, plan.id)
-    await events.tell(run.transaction, plan.id, state)
+    await steps.release_values(run.engine.vault, run.transaction, plan.id)
+    await changes.emit(run.transaction, plan.id, state)
     if plan.values["person"] is not None:
         await agent_tokens.close_unused_domains(run.transaction, str(plan.values["person"]))
 
@@ -336,3 +338,45 @@ async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], co
     """Write fields of the plan, with its audit."""
     given = {name: Given(value) for name, value in values.items()}
     await writing.update(run.about_plan(plan.id), PLAN, plan, given, command_id)
+
+
+_DUE = """
+SELECT id, person, agent, agent_token
+FROM plan
+WHERE state = 'pending' AND expires_at <= $1
+ORDER BY expires_at
+LIMIT 500
+"""
+_EXPIRE = """
+UPDATE plan SET state = 'expired', decided_at = $2, revision = revision + 1
+WHERE id = $1 AND state = 'pending'
+"""
+
+
+async def expire_plans(engine: Engine) -> int:
+    """End the plans that are due; how many."""
+    database = engine.records.database
+    now = clock.now()
+    due = await database.fetch(_DUE, now)
+    for plan_id, person, agent, agent_token in due:
+        async with database.transaction() as transaction:
+            if await transaction.run(_EXPIRE, plan_id, now):
+                await steps.release_values(engine.vault, transaction, plan_id)
+                await changes.emit(transaction, plan_id, "expired")
+                entry = Entry(
+                    at=now,
+                    user_id=person or "",
+                    agent_token=agent_token,
+                    agent=agent,
+                    command="plan.expired",
+                    model="plan",
+                    record_id=plan_id,
+                    fields="state",
+                    changes='{"state":["pending","expired"]}',
+                    plan_id=plan_id,
+                    request_id="",
+                )
+                await engine.chain.append(transaction, entry)
+                await agent_tokens.close_unused_domains(transaction, person)
+                await changes.record_change(transaction, plan_id)
+    return len(due)

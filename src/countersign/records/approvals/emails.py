@@ -1,8 +1,8 @@
-"""Letters that tell people of plans which wait for them: one for all that wait, some minutes after the first.
+"""E-mails about plans that wait for approval: one message for all of them, some minutes after the first.
 
-A plan leaves a notice in its own transaction. A round makes of all notices one letter for each person; what the letter
-says is read as it is sent, by what its reader may approve then. It names numbers and a link: no record, no value, no
-name, no reason. A letter whose node dies between handing it over and writing that down is sent again.
+A plan adds a notice in its own transaction. Each round combines the notices to one message per person, whose content is
+computed when it is sent, from the plans that the recipient may approve then. It contains a number and a link, and no
+record, value, name or reason. A message is sent again when its node dies before the delivery is recorded.
 """
 
 from typing import NamedTuple
@@ -15,19 +15,53 @@ from countersign.kernel.mail.message import BadAddress
 from countersign.kernel.mail.transports import Mail
 from countersign.kernel.webhooks import outbox
 from countersign.records.access.view import Caller
-from countersign.records.approvals import decide, steps
-from countersign.records.approvals.decide import Agents
-from countersign.records.approvals.visible import Decidable
-from countersign.records.approvals.words import Words, words_in
+from countersign.records.approvals import decisions, steps
+from countersign.records.approvals.decisions import Agents
+from countersign.records.approvals.rights import Decidable
 from countersign.records.commands.run import Engine, Run, actor_of
 from countersign.records.commands.sql import Parameters
+
+
+class EmailText(NamedTuple):
+    """One language's: `several` has the number in place of `{count}`."""
+
+    one: str
+    several: str
+    look: str
+    why: str
+
+
+_ENGLISH = EmailText(
+    one="1 plan waits for your approval",
+    several="{count} plans wait for your approval",
+    look="Look at what would be done, then approve or reject it:",
+    why=(
+        "You get this letter because you may decide about them. Whoever administers people switches it off: "
+        "the field Letters of your user."
+    ),
+)
+_GERMAN = EmailText(
+    one="1 Plan wartet auf Ihre Freigabe",
+    several="{count} Pläne warten auf Ihre Freigabe",
+    look="Sehen Sie nach, was getan würde, und geben Sie es frei oder lehnen Sie es ab:",
+    why=(
+        "Sie bekommen diesen Brief, weil Sie darüber entscheiden dürfen. Wer die Personen verwaltet, schaltet ihn ab: "
+        "das Feld Letters Ihrer Person."
+    ),
+)
+
+
+def email_text(language: object) -> EmailText:
+    """The words of the language; English where none was chosen."""
+    return _GERMAN if language == "de" else _ENGLISH
+
 
 LEASE_S = 120.0
 TRIES = 5
 PAUSE_S = 300.0
-MAX_LOOKED_AT = 100
+MAX_PLANS_CHECKED = 100
 
-_NOTE = "INSERT INTO plan_notice (plan_id, at) VALUES ($1, $2)"
+_ADD_NOTICE = "INSERT INTO plan_notice (plan_id, at) VALUES ($1, $2)"
 _FIRST = "SELECT min(at) FROM plan_notice"
 _TAKE_NOTICES = "DELETE FROM plan_notice RETURNING at"
 # A letter that is being written may not have seen the newest plans: it loses its lease, and is written again.
@@ -54,7 +88,7 @@ WHERE id = $1 AND is_active = 1 AND email IS NOT NULL AND (letters IS NULL OR le
 """
 
 
-class Held(NamedTuple):
+class EmailLease(NamedTuple):
     """A letter that is this node's to write while its lease lasts."""
 
     user_id: str
@@ -63,12 +97,12 @@ class Held(NamedTuple):
     lease: str
 
 
-async def note(transaction: Transaction, plan_id: str, at: int) -> None:
+async def add_notice(transaction: Transaction, plan_id: str, at: int) -> None:
     """Have those told that a plan waits who may approve it."""
-    await transaction.run(_NOTE, plan_id, at)
+    await transaction.run(_ADD_NOTICE, plan_id, at)
 
 
-async def deliver(engine: Engine, agents: Agents, mail: Mail) -> None:
+async def send_due(engine: Engine, agents: Agents, mail: Mail) -> None:
     """Send the letters that are due; none while all that would go out is held.
 
     Raises:
@@ -98,14 +132,14 @@ async def _begin(database: Database, patience_s: int) -> None:
             await transaction.run(_ADDRESS, min(noted), now)
 
 
-async def _take(database: Database) -> Held | None:
+async def _take(database: Database) -> EmailLease | None:
     now, lease = clock.now(), ids.new_record_id()
     async with database.transaction() as transaction:
         row = await transaction.fetch_one(_TAKE, lease, clock.later(now, seconds=LEASE_S), now)
-    return None if row is None else Held(str(row[0]), row[1], int(row[2]), lease)
+    return None if row is None else EmailLease(str(row[0]), row[1], int(row[2]), lease)
 
 
-async def _write(engine: Engine, agents: Agents, mail: Mail, held: Held) -> None:
+async def _write(engine: Engine, agents: Agents, mail: Mail, held: EmailLease) -> None:
     """Write one letter, unless nothing waits for its reader any more, and hand it over."""
     database, log = engine.records.database, telemetry.logger("letters")
     try:
@@ -114,7 +148,7 @@ async def _write(engine: Engine, agents: Agents, mail: Mail, held: Held) -> None
             reader = await transaction.fetch_one(_READER, held.user_id)
             waiting = 0 if caller is None else await _waiting(engine, caller, transaction, held.since)
         if waiting and reader is not None:
-            said = words_in(reader[1])
+            said = email_text(reader[1])
             await mail.send(str(reader[0]), _subject(said, waiting), _text(said, waiting, engine.records.root_url))
     except BadAddress:
         log.warning("a person's address is none", user_id=held.user_id)
@@ -134,7 +168,7 @@ async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, sin
     """How many plans the caller could approve now, of the newest hundred that it might; none unless one of them was
     proposed since then."""
     run = Run(engine, caller, transaction, actor_of(caller, "letters"), transaction)
-    parameters = Parameters(clock.now(), caller.user_id, MAX_LOOKED_AT)
+    parameters = Parameters(clock.now(), caller.user_id, MAX_PLANS_CHECKED)
     decidable = Decidable(caller.view, engine.dialect).sql("t", parameters.put)
     statement = f"""
         SELECT t.input, t.person, t.proposed_at FROM plan AS t
@@ -145,14 +179,14 @@ async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, sin
     """
     moments: list[Instant] = []
     for stored, proposer, at in await transaction.fetch(statement, *parameters.values):
-        if await decide.may_approve(run, steps.decoded(stored), proposer):
+        if await decisions.may_approve(run, steps.decode_steps(stored), proposer):
             moments.append(at)
     return len(moments) if moments and max(moments) >= since else 0
 
 
-def _subject(said: Words, waiting: int) -> str:
+def _subject(said: EmailText, waiting: int) -> str:
     return said.one if waiting == 1 else said.several.format(count=waiting)
 
 
-def _text(said: Words, waiting: int, root_url: str) -> str:
+def _text(said: EmailText, waiting: int, root_url: str) -> str:
     return f"{_subject(said, waiting)}.\n\n{said.look}\n{root_url}/approvals\n\n{said.why}\n"

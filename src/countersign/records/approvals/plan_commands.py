@@ -1,15 +1,20 @@
-"""The commands of plans beside the generated ones: reject, withdraw, propose, watch."""
+"""The commands of plans beside the generated ones: reject, withdraw, propose and watch."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
+import msgspec
+
 from countersign.declare import BadValue
 from countersign.declare.fields.text import plain
+from countersign.kernel import clock
 from countersign.kernel.errors import NotFound
-from countersign.records.approvals import changes, decide, propose
-from countersign.records.commands import command, get, incoming, promise
+from countersign.records.approvals import changes, decisions, proposals
+from countersign.records.commands import command, get, incoming, listing, promise
 from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.reading import Record
 from countersign.records.commands.refusals import BadInput, no_such_record, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 
@@ -81,17 +86,17 @@ async def _end(run: Run, body: Body, state: str, reason: str | None) -> object:
         raise BadInput("id must be a string")
     async with run.writing() as inside:
         try:
-            plan = await decide.find(inside, plan_id, decides=state != "withdrawn")
+            plan = await decisions.find_plan(inside, plan_id, decides=state != "withdrawn")
         except NotFound as error:
             raise no_such_record() from error
         is_own = plan.values["person"] == run.caller.user_id
         if (state == "withdrawn" and not is_own) or (state == "rejected" and run.caller.is_agent):
             raise no_such_record()
         if plan.values["state"] != "pending":
-            raise decide.NotPending(plan.id, str(plan.values["state"]))
-        await decide.end(inside, plan, state, reason=reason)
+            raise decisions.NotPending(plan.id, str(plan.values["state"]))
+        await decisions.end_plan(inside, plan, state, reason=reason)
         ended = await get.read(inside, "plan", plan_id)
-        await changes.note(inside.transaction, plan_id)
+        await changes.record_change(inside.transaction, plan_id)
         return ended
 
 
@@ -113,7 +118,7 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
         for position, each in enumerate(cast("list[object]", given)):
             made = {promise.promised(n): step.model for n, step in enumerate(prepared) if step.command == "create"}
             prepared.append(await _step(replace(inside, made=made, earlier=tuple(prepared)), position, each))
-        return await propose.propose(inside, prepared, why=why)
+        return await proposals.propose(inside, prepared, why=why)
 
 
 async def _step(run: Run, position: int, value: object) -> Prepared:
@@ -133,3 +138,84 @@ async def _step(run: Run, position: int, value: object) -> Prepared:
         return await command.check(run, view, name, given)
     except BadInput as refused:
         raise BadInput(f"step {position}: {refused.detail}") from refused
+
+
+MAX_WAIT_S = 25
+_PAUSE_S = 0.1
+_NEWEST: Body = {"order": [{"field": "proposed_at", "dir": "desc"}], "limit": changes.MAX_ROWS}
+
+
+class WatchResult(msgspec.Struct):
+    """Plans that changed, and where to go on; at 0 from the beginning, since the caller's rights may have changed.
+
+    The cursor is the number of a change that the caller sees: what others do does not show in it.
+    """
+
+    plans: list[Record]
+    cursor: int
+
+
+async def watch(run: Run, model: str, body: Body) -> object:
+    """Wait for plans that changed after `since` (the cursor of the answer before), up to `wait_s` seconds or until the
+    server stops.
+
+    Without `since`, or at 0, the newest plans there are.
+
+    Raises:
+        BadInput: a value is out of range.
+    """
+    require_known(body, "plan.watch", "since", "wait_s")
+    since = _integer(body, "since", 2**53 - 1)
+    until_s = clock.monotonic_s() + _integer(body, "wait_s", MAX_WAIT_S)
+    records = run.engine.records
+    rights = await records.versions()
+    looked_up_to: int | None = since or None
+    while True:
+        if await records.versions() != rights:
+            return WatchResult([], 0)
+        (number,) = await records.plan_version()
+        found = WatchResult([], since)
+        if looked_up_to is None:
+            found, looked_up_to = await _newest(run, number), number
+        elif number > looked_up_to:
+            found, looked_up_to = await _changed(run, since, looked_up_to, number)
+        if found.plans or _is_over(run, until_s):
+            return found
+        if looked_up_to >= number:
+            await asyncio.sleep(_PAUSE_S)
+
+
+def _is_over(run: Run, until_s: float) -> bool:
+    """Whether the wait was as long as wished, or the server stops."""
+    return clock.monotonic_s() >= until_s or (run.stopping is not None and run.stopping.is_set())
+
+
+def _integer(body: Body, name: str, most: int) -> int:
+    value = body.get(name, 0)
+    if type(value) is not int or not 0 <= value <= most:
+        raise BadInput(f"{name} must be an integer from 0 to {most}")
+    return value
+
+
+async def _newest(run: Run, number: int) -> WatchResult:
+    """The newest plans; what changed after the number, while they were read, is told again."""
+    found = await listing.records(run, "plan", _NEWEST)
+    changed = await changes.newest_changes(run.reader, number)
+    # Where none of them changed lately, one goes on from 1, and is told again of those that changed long ago: from 0
+    # one would begin anew each time.
+    return WatchResult(found, max((changed.get(_id(each), 1) for each in found), default=0))
+
+
+async def _changed(run: Run, since: int, after: int, up_to: int) -> tuple[WatchResult, int]:
+    """Those of the changed plans that the caller sees, in the order of their changes; and up to where was looked."""
+    changed = await changes.changes_between(run.reader, after, up_to)
+    if not changed:
+        return WatchResult([], since), up_to
+    asked: Body = {"filter": [{"field": "id", "op": "in", "value": list(changed)}], "limit": changes.MAX_ROWS}
+    found = sorted(await listing.records(run, "plan", asked), key=lambda each: changed[_id(each)])
+    looked_up_to = up_to if len(changed) < changes.MAX_ROWS else max(changed.values())
+    return WatchResult(found, changed[_id(found[-1])] if found else since), looked_up_to
+
+
+def _id(record: Record) -> str:
+    return str(msgspec.structs.astuple(record)[0])
