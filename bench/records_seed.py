@@ -17,9 +17,9 @@ from countersign.records import app, people
 from countersign.records.access import agent_tokens, sessions
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller, View
-from countersign.records.commands import effects
+from countersign.records.commands import workflow
 from countersign.records.commands.run import Actor, Run
-from countersign.records.commands.stored import insertion, insertion_values
+from countersign.records.commands.select import insert_statement, insert_values
 from countersign.records.masking.vault import Wanted
 from countersign.records.schema.install import installed
 
@@ -69,7 +69,7 @@ async def _filled(url: str, data: Path, leads: int) -> Seeded:
             run = Run(service.engine, nobody, transaction, Actor("0" * 24), transaction)
             manager = await people.add(run, "manager", "Mia", None, ["sales_manager"], hashed)
             clerk = await people.add(run, "clerk", "Cy", None, [], hashed)
-            hands = effects.Hands(run, service.records.registry.models["role"], "", {}, "seed")
+            hands = workflow.EffectContext(run, service.records.registry.models["role"], "", {}, "seed")
             role = await hands.create("role", title="restricted")
             await hands.create("user_role", user=clerk, role=role)
             await hands.create("grant", role=role, **RESTRICTED)
@@ -117,10 +117,10 @@ async def _batch(service: app.Service, numbers: range, owner: str) -> list[str]:
             record_id = ids.new_record_id()
             names = ("contact_name", "contact_email", "notes")
             value_ids = {name: held[3 * place + at].id for at, name in enumerate(names)}
-            rows.append(insertion_values(model, record_id, values_of(number, owner), value_ids))
+            rows.append(insert_values(model, record_id, values_of(number, owner), value_ids))
             if number % NOTED_EACH == 0:
                 made.append(record_id)
-        await transaction.run_many(insertion(model), rows)
+        await transaction.run_many(insert_statement(model), rows)
     return made
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from countersign.declare import Model, Number, Ref, Text
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from tests.records import inside
 
 

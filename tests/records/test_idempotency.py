@@ -15,7 +15,7 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.records import app
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from tests.records.conftest import Furnished, Rooms
 from tests.records.office import ROOT_URL, Office, settings
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from countersign.records.commands import listing
+from countersign.records.commands import list_search
 from tests.records.office import Office
 
 
@@ -38,7 +38,7 @@ async def test_a_text_that_an_index_cannot_hold_is_refused_and_never_a_fault(off
 async def test_a_page_of_texts_that_are_too_long_together_is_refused_and_a_smaller_one_answered(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "MAX_PAGE_BYTES", 1 << 20)
+    monkeypatch.setattr(list_search, "MAX_PAGE_BYTES", 1 << 20)
     for _ in range(3):
         await office.value("alice", "lead.create", title="Long", notes="x" * 500_000)
     long = [{"field": "title", "op": "eq", "value": "Long"}]
@@ -52,7 +52,7 @@ async def test_a_page_of_texts_that_are_too_long_together_is_refused_and_a_small
 
 
 async def test_a_list_without_limit_may_be_of_any_length(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "MAX_PAGE_BYTES", 1 << 20)
+    monkeypatch.setattr(list_search, "MAX_PAGE_BYTES", 1 << 20)
     for _ in range(3):
         await office.value("alice", "lead.create", title="Long", notes="x" * 500_000)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from countersign.declare import Grant, Model, Ref, Text
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from tests.records import inside
 from tests.records.inside import Inside
 

@@ -7,7 +7,7 @@ import pytest
 
 from countersign.declare import Model, Money, Number, Ref
 from countersign.kernel import ids
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from tests.records import inside
 from tests.records.inside import Inside
 from tests.records.office import Office

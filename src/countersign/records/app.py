@@ -27,10 +27,10 @@ from countersign.records.access.view import Caller
 from countersign.records.approvals import changes, decisions, emails, policy
 from countersign.records.approvals.rights import with_plans
 from countersign.records.audit.chain import Chain
-from countersign.records.commands import command, export, history, import_
+from countersign.records.commands import audit_history, command, csv_import, export
+from countersign.records.commands.audit_history import with_audit
 from countersign.records.commands.command import Answering
 from countersign.records.commands.run import Body, Engine, Run
-from countersign.records.commands.telling import with_audit
 from countersign.records.context import Records
 from countersign.records.dispatch import Dispatch
 from countersign.records.guessing import Guessing
@@ -173,13 +173,13 @@ def _narrowed(caller: Caller, dialect: Dialect) -> Caller:
 
 
 async def _history(run: Run, model: str, body: Body) -> object:
-    return await history.history(run, model, body, rendering.changed)
+    return await audit_history.history(run, model, body, rendering.changed)
 
 
 READING: Mapping[str, Answering] = {
     **command.READING,
     "export": export.export,
-    "import": import_.import_,
+    "import": csv_import.import_csv,
     "history": _history,
 }
 

@@ -9,7 +9,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.records.audit import verify
 from countersign.records.audit.verify import Report, What
-from countersign.records.commands.refusals import refuse_unknown_keys
+from countersign.records.commands.errors import refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 
 

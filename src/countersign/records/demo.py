@@ -10,7 +10,7 @@ from countersign.kernel.security import passwords
 from countersign.records import demo_texts as texts
 from countersign.records import people
 from countersign.records.access.view import Caller, View
-from countersign.records.commands import action, effects, writing
+from countersign.records.commands import record_writer, workflow
 from countersign.records.commands.run import Actor, Engine, Run
 
 PASSWORD = "countersign-demo"
@@ -96,14 +96,14 @@ class _Seeding:
 
     async def _create(self, model: str, values: Mapping[str, object]) -> str:
         declared = self._run.engine.registry.models[model]
-        hands = effects.Hands(self._run, declared, "", {}, "demo")
+        hands = workflow.EffectContext(self._run, declared, "", {}, "demo")
         return await hands.create(model, **{name: each for name, each in values.items() if each is not None})
 
     async def _act(self, model: str, record_id: str, *moves: str) -> None:
         declared = self._run.engine.registry.models[model]
         for name in moves:
-            record = await writing.find(self._run, declared, None, record_id)
-            await action.perform(self._run, declared, record, action.move_of(declared, name), {})
+            record = await record_writer.find(self._run, declared, None, record_id)
+            await workflow.perform(self._run, declared, record, workflow.move_of(declared, name), {})
 
     def _person(self) -> str:
         if _between(1, 100) <= 8:

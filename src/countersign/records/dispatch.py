@@ -9,9 +9,9 @@ from countersign.kernel.database.port import ConstraintViolation
 from countersign.kernel.errors import NotFound
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.approvals import policy, proposals
-from countersign.records.commands import command, import_, writing
+from countersign.records.commands import command, csv_import, record_writer
 from countersign.records.commands.command import Answering
-from countersign.records.commands.refusals import BadInput, TooManyUnknownTokens, TryAgain
+from countersign.records.commands.errors import BadInput, TooManyUnknownTokens, TryAgain
 from countersign.records.commands.run import Body, Engine, Run, actor_of
 from countersign.records.documents.meta import Approvals
 from countersign.records.idempotency import KeyedCall, KeyedCalls
@@ -77,7 +77,7 @@ class Dispatch:
         """Somebody should look at who tries tokens; what it tried is rolled back by now."""
         telemetry.logger("masking").warning("too many unknown tokens", user_id=run.caller.user_id)
         async with self.engine.records.database.transaction() as transaction:
-            await writing.note(run.within(transaction), "base.unknown_tokens", view.model, None, {})
+            await record_writer.record_audit(run.within(transaction), "base.unknown_tokens", view.model, None, {})
 
     async def _value(self, run: Run, view: ModelView, name: str, body: Body) -> object:
         caller, model = run.caller, view.model.name
@@ -103,9 +103,9 @@ class Dispatch:
 
     async def _import(self, run: Run, view: ModelView, body: Body) -> object:
         """An agent only proposes an import; its rows are checked as far as it may know, and nothing is written."""
-        found = await import_.read(run, view, body)
+        found = await csv_import.read_table(run, view, body)
         async with run.writing() as inside:
-            checked, prepared = await import_.check(inside, view, found)
+            checked, prepared = await csv_import.check_rows(inside, view, found)
             if checked.dry_run or checked.errors:
                 return checked
             return await proposals.propose(inside, prepared, why=None)

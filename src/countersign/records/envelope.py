@@ -6,7 +6,7 @@ from contextlib import aclosing
 import msgspec
 
 from countersign.kernel.http.response import encode
-from countersign.records.commands import listing
+from countersign.records.commands import list_search
 from countersign.records.commands.run import Body, Run
 
 
@@ -28,14 +28,14 @@ def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
     Raises:
         BadInput: the query is refused; raised by the call, before the first piece is made.
     """
-    asked = listing.read(run, model, "list", body)
-    listing.statement(run, model, asked)
+    asked = list_search.read_query(run, model, "list", body)
+    list_search.statement(run, model, asked)
     denied = run.view_of(model).denied
 
     async def pieces() -> AsyncGenerator[bytes]:
         yield b'{"denied":%b,"value":[' % encode(denied)
         separator = b""
-        async with aclosing(listing.stream(run, model, asked)) as found:
+        async with aclosing(list_search.stream(run, model, asked)) as found:
             async for records in found:
                 yield separator + encode(records)[1:-1]
                 separator = b","

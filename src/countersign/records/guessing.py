@@ -2,7 +2,7 @@
 
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.records.access.view import Caller
-from countersign.records.commands.refusals import TooManyUnknownTokens
+from countersign.records.commands.errors import TooManyUnknownTokens
 
 MAX_UNKNOWN_TOKENS = 20
 WINDOW_S = 600

@@ -19,8 +19,8 @@ from countersign.records.access.view import Caller
 from countersign.records.approvals import decisions
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.audit import chain
-from countersign.records.commands import export, incoming, writing
-from countersign.records.commands.refusals import BadInput, refuse_unknown_keys
+from countersign.records.commands import export, record_writer, unmask_input
+from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, view_of
 from countersign.records.documents import meta, openapi
@@ -132,7 +132,7 @@ class Handlers:
             raise BadInput("digest and note are strings")
         if note is not None:
             note = _plain_note(note)
-            incoming.refuse_tokens(run, note, "note")
+            unmask_input.refuse_tokens(run, note, "note")
         decision = await decisions.approve(run, self.agents, call.path["plan_id"], digest, note)
         return Response(200, encode(Envelope((), decision)))
 
@@ -160,7 +160,7 @@ async def _issued(run: Run, asked: agent_tokens.TokenRequest) -> Token:
     async with run.writing() as inside:
         issued = await agent_tokens.issue_token(inside.transaction, run.engine.records, run.caller, asked)
         values = {name: [None, each] for name, each in issued.values.items() if each is not None}
-        await writing.note(inside, "agent_token.create", model, issued.record_id, values)
+        await record_writer.record_audit(inside, "agent_token.create", model, issued.record_id, values)
     return Token(issued.token)
 
 

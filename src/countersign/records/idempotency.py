@@ -20,11 +20,11 @@ from countersign.kernel.http.response import Response, encode
 from countersign.records import rendering
 from countersign.records.access.view import Caller, Condition, ModelView
 from countersign.records.approvals.proposals import Proposal
-from countersign.records.commands import get, incoming, select, writing
-from countersign.records.commands.import_ import Imported
-from countersign.records.commands.refusals import BadInput, TryAgain, no_such_record
+from countersign.records.commands import crud, record_writer, select, unmask_input
+from countersign.records.commands.csv_import import Imported
+from countersign.records.commands.errors import BadInput, TryAgain, no_such_record
 from countersign.records.commands.run import Body, Run
-from countersign.records.commands.stored import record_of
+from countersign.records.commands.select import record_of
 from countersign.records.masking.vault import Vault
 
 META = "idempotency-key"
@@ -186,9 +186,13 @@ def _is_plain(value: object) -> bool:
 
 
 async def _copies(run: Run, view: ModelView, record_id: str) -> dict[str, Any] | None:
-    statement = select.existing(view.model, None, record_id, run.engine.dialect)
+    statement = select.lock_existing(view.model, None, record_id, run.engine.dialect)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
-    return None if row is None else await writing.copies(run, view.model.name, record_of(view.model, row), view.fields)
+    return (
+        None
+        if row is None
+        else await record_writer.audit_copies(run, view.model.name, record_of(view.model, row), view.fields)
+    )
 
 
 async def _refusal(run: Run, call: KeyedCall, refused: Refused) -> RefusalOutcome:
@@ -199,7 +203,7 @@ async def _refusal(run: Run, call: KeyedCall, refused: Refused) -> RefusalOutcom
 
 
 async def _exists(run: Run, call: KeyedCall, record_id: str) -> bool:
-    return call.view is not None and await incoming.exists(run, call.view.model.name, record_id)
+    return call.view is not None and await unmask_input.exists(run, call.view.model.name, record_id)
 
 
 def _sight(run: Run, view: ModelView) -> str:
@@ -276,7 +280,7 @@ async def _record_again(run: Run, call: KeyedCall, outcome: RecordOutcome) -> ob
     if view is None or not await _exists(run, call, outcome.id):
         return {"id": outcome.id}
     if outcome.fields is None or outcome.sight != _sight(run, view):
-        return await get.read(run, view.model.name, outcome.id)
+        return await crud.read_record(run, view.model.name, outcome.id)
     shown = await rendering.record(run, view, outcome.fields)
     reading = run.engine.reading(run.caller, view)
     return reading.shape(outcome.id, outcome.revision, *(shown[name] for name in view.fields))

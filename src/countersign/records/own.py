@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from countersign.records.access import giving, invitations, sessions
+from countersign.records.access import invitations, sessions
 from countersign.records.approvals import plan_commands
 from countersign.records.approvals import plan_commands as plans
 from countersign.records.checking import AuditCheck
-from countersign.records.commands import get, writing
+from countersign.records.commands import crud, no_escalation, record_writer
 from countersign.records.commands.command import Answering
-from countersign.records.commands.refusals import BadInput, no_such_record, refuse_unknown_keys
+from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
@@ -69,11 +69,13 @@ async def _end(run: Run, model: str, record_id: str) -> object:
     """The record as it is once it has ended; one that ended before stays as it is."""
     view = run.view_of(model)
     async with run.writing() as inside:
-        record = await writing.find(inside, view.model, view.reach("revoke"), record_id)
+        record = await record_writer.find(inside, view.model, view.reach("revoke"), record_id)
         ended_at = await sessions.end_credential(inside.transaction, model, record.id)
         if ended_at is not None:
-            await writing.note(inside, f"{model}.revoke", view.model, record.id, {"ended_at": [None, ended_at]})
-        return await get.read(inside, model, record_id)
+            await record_writer.record_audit(
+                inside, f"{model}.revoke", view.model, record.id, {"ended_at": [None, ended_at]}
+            )
+        return await crud.read_record(inside, model, record_id)
 
 
 async def _invite(run: Run, model: str, body: Body) -> object:
@@ -82,11 +84,11 @@ async def _invite(run: Run, model: str, body: Body) -> object:
     view = run.view_of("user")
     async with run.writing() as inside:
         transaction = inside.transaction
-        record = await writing.find(inside, view.model, view.reach("invite"), wanted)
+        record = await record_writer.find(inside, view.model, view.reach("invite"), wanted)
         engine = run.engine
-        if not await giving.has_all_of(transaction, engine.registry, engine.commands, run.caller, record.id):
+        if not await no_escalation.has_all_of(transaction, engine.registry, engine.commands, run.caller, record.id):
             raise BadInput("user.invite is refused: this person has more rights than you; ask an administrator")
         lesser_id = "" if run.caller.is_administrator else run.caller.user_id
         secret = await invitations.invite(transaction, record.id, lesser_id)
-        await writing.note(inside, "user.invite", view.model, record.id, {})
+        await record_writer.record_audit(inside, "user.invite", view.model, record.id, {})
     return {"link": invitations.address(run.engine.records, secret)}

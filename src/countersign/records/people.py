@@ -7,9 +7,9 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.records.access import people
 from countersign.records.access.people import set_password
-from countersign.records.commands import granting, writing
-from countersign.records.commands.given import Given
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands import no_escalation, record_writer
+from countersign.records.commands.errors import BadInput
+from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
 
 _ROLE = "SELECT id FROM role WHERE title = $1"
@@ -40,24 +40,24 @@ async def add(
         BadInput: a value is taken or does not fit, or there is no such role.
     """
     models = run.engine.registry.models
-    given = {**_given(run.engine.registry, username, name, email), "is_active": Given(1)}
-    await granting.require_username(run, "", {}, {"username": username})
-    user_id = await writing.insert(run, models["user"], given, "user.create")
+    given = {**_given(run.engine.registry, username, name, email), "is_active": FieldInput(1)}
+    await no_escalation.require_username(run, "", {}, {"username": username})
+    user_id = await record_writer.insert(run, models["user"], given, "user.create")
     for role in roles:
         row = await run.transaction.fetch_one(_ROLE, role)
         if row is None:
             raise _no_role(role, [str(title) for (title,) in await run.transaction.fetch(_TITLES)])
-        member = {"user": Given(user_id), "role": Given(row[0])}
-        await writing.insert(run, models["user_role"], member, "user_role.create")
+        member = {"user": FieldInput(user_id), "role": FieldInput(row[0])}
+        await record_writer.insert(run, models["user_role"], member, "user_role.create")
     if hashed is not None:
         await set_password(run.transaction, user_id, hashed)
     return user_id
 
 
-def _given(registry: Registry, username: str, name: str | None, email: str | None) -> dict[str, Given]:
+def _given(registry: Registry, username: str, name: str | None, email: str | None) -> dict[str, FieldInput]:
     fields = registry.models["user"].fields
     values = {"username": username, "name": name, "email": email}
-    return {each: Given(_read(fields[each], value)) for each, value in values.items()}
+    return {each: FieldInput(_read(fields[each], value)) for each, value in values.items()}
 
 
 def _no_role(role: str, known: Sequence[str]) -> BadInput:

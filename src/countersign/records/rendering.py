@@ -11,9 +11,9 @@ from countersign.declare.fields.field import Stored
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import rights, staleness, steps
-from countersign.records.commands import incoming, outgoing, promise
-from countersign.records.commands.reading import Reading
+from countersign.records.commands import mask_output, prepared_command, unmask_input
 from countersign.records.commands.run import Run
+from countersign.records.commands.select import RecordReader
 from countersign.records.masking import swap
 
 ERASED = "[erased]"
@@ -38,7 +38,7 @@ class _Copy(msgspec.Struct):
     aliases: dict[str, int] = {}
 
 
-async def render(run: Run, reading: Reading, values: list[list[Any]]) -> None:
+async def render(run: Run, reading: RecordReader, values: list[list[Any]]) -> None:
     """Put what the viewer may see in place of each structure.
 
     Raises:
@@ -148,11 +148,11 @@ class _Copies:
                 targets.setdefault(field.target, set()).add(value)
         self._keys = await self._run.engine.vault.keys(self._run.reader, sorted(wanted))
         for label, value_ids in linked.items():
-            self._held |= await incoming.held(self._run, label, sorted(value_ids))
+            self._held |= await unmask_input.value_ids_in(self._run, label, sorted(value_ids))
         for target, record_ids in targets.items():
-            found = await incoming.among(self._run, target, sorted(record_ids))
+            found = await unmask_input.visible_ids(self._run, target, sorted(record_ids))
             self._seen |= {(target, each) for each in found}
-        self._literals = await outgoing.literals(self._run, list(self._clear_texts(values)))
+        self._literals = await mask_output.literals(self._run, list(self._clear_texts(values)))
 
     def _clear_texts(self, values: Sequence[tuple[ModelView, str, object]]) -> Iterator[str]:
         if not self._run.caller.view.is_masked:
@@ -182,9 +182,9 @@ class _Copies:
         return self._personal(view, name, msgspec.convert(value, _Copy))
 
     def _ref(self, field: Ref, value: object) -> object:
-        step = promise.step_of(value)
+        step = prepared_command.step_index(value)
         if step is not None:
-            return {promise.STEP: step}
+            return {prepared_command.STEP: step}
         return value if (field.target, value) in self._seen else None
 
     def _personal(self, view: ModelView, name: str, copy: _Copy) -> str:
@@ -262,7 +262,7 @@ def _keep_back(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
 
 async def _spoken(run: Run, said: object) -> object:
     """What people and agents are called and wrote, with LITERAL tokens for what looks like a token."""
-    literals = await outgoing.literals(run, list(_texts(said)))
+    literals = await mask_output.literals(run, list(_texts(said)))
 
     def shown(part: object) -> object:
         if isinstance(part, dict):

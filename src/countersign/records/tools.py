@@ -21,8 +21,8 @@ from countersign.records import edge
 from countersign.records.access.view import Caller, ModelView, View
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import command
-from countersign.records.commands.descriptions import describe
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.command import describe
+from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, Done, view_of
 from countersign.records.documents import inputs

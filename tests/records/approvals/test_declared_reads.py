@@ -10,7 +10,7 @@ import pytest
 from countersign.declare import FieldOf, Grant, Model, Move, Number, Ref, Select, Text, Workflow, where
 from countersign.records.approvals import decisions
 from countersign.records.approvals.proposals import Proposal
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from tests.records import inside
 from tests.records.inside import Inside
 

@@ -10,8 +10,7 @@ from countersign.declare import Model, Ref, Text
 from countersign.kernel.database.port import Row, Transaction, Value
 from countersign.records.approvals.steps import Dependencies
 from countersign.records.commands import dependents
-from countersign.records.commands.given import Given
-from countersign.records.commands.prepared import Prepared
+from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from tests.records import inside
 from tests.records.inside import Inside
 
@@ -72,7 +71,7 @@ async def made(yard: Inside, model: str, /, **values: object) -> str:
 
 async def looked_up(yard: Inside, depot: str, count: int) -> tuple[set[str], list[int]]:
     """What so many commands about one depot depend on, and the rows that each statement found for it."""
-    several = [Prepared("crate", "create", given={"depot": Given(depot)}) for _ in range(count)]
+    several = [PreparedCommand("crate", "create", given={"depot": FieldInput(depot)}) for _ in range(count)]
     async with yard.service.records.database.transaction() as transaction:
         counted = Counted(transaction)
         run = yard.run(yard.administrator()).within(cast("Transaction", counted))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from countersign.declare import Model, Number, Ref, Text
-from countersign.records.commands import create, effects
+from countersign.records.commands import crud, workflow
 from tests.records import inside
 from tests.records.books.test_posting import drafted
 from tests.records.conftest import Rooms
@@ -43,7 +43,7 @@ async def test_a_record_that_fills_another_one_is_not_locked(postgres_url: str, 
         ware = (await shop.value(root, "ware", "create", title="Oak", price=5))["id"]
         async with shop.service.records.database.transaction() as transaction:
             run = shop.run(root).within(transaction)
-            prepared = await create.check(run, root.view.models["item"], {"ware": ware})
+            prepared = await crud.check_create(run, root.view.models["item"], {"ware": ware})
             assert prepared.given["price"].stored == 5
             assert await is_lockable(shop, ware)
 
@@ -55,7 +55,7 @@ async def test_an_effect_reads_with_a_lock_or_without(postgres_url: str, tmp_pat
         ware = (await shop.value(root, "ware", "create", title="Oak", price=5))["id"]
         async with shop.service.records.database.transaction() as transaction:
             run = shop.run(root).within(transaction)
-            work = effects.Hands(run, shop.models["item"], "0" * 24, {}, "item.create")
+            work = workflow.EffectContext(run, shop.models["item"], "0" * 24, {}, "item.create")
             found = await work.read("ware", ware, locks=locks)
             assert found is not None
             assert found["price"] == 5

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from countersign.records.commands.csv_text import guarded, unguarded
+from countersign.records.commands.csv_format import guarded, unguarded
 from tests.records.contract.test_round_trip import HOSTILE
 from tests.records.office import Office
 

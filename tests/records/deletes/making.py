@@ -5,7 +5,7 @@ from itertools import count
 from countersign.declare import CALLER, Bool, Date, Declared, Number, Ref, Select, Text
 from countersign.declare.registry import Referrer, Registry
 from countersign.records.access.view import Caller, View
-from countersign.records.commands import effects
+from countersign.records.commands import workflow
 from countersign.records.commands.run import Actor, Run
 from tests.records.office import Office
 
@@ -36,7 +36,7 @@ async def make(office: Office, model: Declared, /, **values: object) -> str:
             values[field.name] = await _value(office, model, field.name)
     async with engine.records.database.transaction() as transaction:
         run = Run(engine, Caller("person", "", "", "", View({})), transaction, Actor("0" * 24), transaction)
-        return await effects.Hands(run, model, "", {}, "made").create(model.name, **values)
+        return await workflow.EffectContext(run, model, "", {}, "made").create(model.name, **values)
 
 
 async def _value(office: Office, model: Declared, name: str) -> object:

@@ -9,7 +9,7 @@ import pytest
 
 from countersign.declare import Model, Money, Ref, Text, where
 from countersign.records.commands import dependents
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from tests.records import inside
 from tests.records.inside import Inside
 

@@ -12,7 +12,7 @@ from countersign.kernel.database import versions
 from countersign.records import dispatch, handlers, rendering
 from countersign.records.access import visibility
 from countersign.records.access.view import Domain
-from countersign.records.commands import export, writing
+from countersign.records.commands import export, record_writer
 from countersign.records.commands.run import Engine
 from countersign.records.documents import inputs, openapi
 from countersign.records.masking.masks import DomainMasks, MaskStore
@@ -23,7 +23,7 @@ from tests.records.worlds import leaking
 
 
 def _linking_everything(patch: pytest.MonkeyPatch) -> None:
-    put(patch, writing, "Wanted", lambda label, text, linked: Wanted(label, text, True))
+    put(patch, record_writer, "Wanted", lambda label, text, linked: Wanted(label, text, True))
 
 
 @channel(26, _linking_everything)

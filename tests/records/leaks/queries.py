@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from countersign.kernel import json_reader
-from countersign.records.commands import conditions, query, select
+from countersign.records.commands import queries, select
 from tests.records.leaks.channel import OPERATORS, channel, condition, dan, put, same
 from tests.records.office import Office
 from tests.records.worlds import leaking
@@ -47,13 +47,13 @@ async def l04(office: Office) -> None:
 
 
 def _searching_more(patch: pytest.MonkeyPatch) -> None:
-    real = conditions._contained
+    real = queries._contained
 
     def contained(scope: Any, field: Any, needle: str) -> str:
         made = real(scope, field, needle)
         return f'({made} OR coalesce({scope.alias}."contact_email", \'\') = {scope.parameters.put(needle)})'
 
-    put(patch, conditions, "_contained", contained)
+    put(patch, queries, "_contained", contained)
 
 
 @channel(5, _searching_more)
@@ -65,8 +65,8 @@ async def l05(office: Office) -> None:
 
 
 def _following_paths(patch: pytest.MonkeyPatch) -> None:
-    real = conditions.clear_field
-    put(patch, conditions, "clear_field", lambda view, name: real(view, "title" if "." in name else name))
+    real = queries.clear_field
+    put(patch, queries, "clear_field", lambda view, name: real(view, "title" if "." in name else name))
 
 
 @channel(6, _following_paths)
@@ -95,10 +95,10 @@ async def l08(office: Office) -> None:
 
 
 def _taking_unknown_keys(patch: pytest.MonkeyPatch) -> None:
-    put(patch, query, "_members", lambda value, what, known: value)
-    real = query.read
+    put(patch, queries, "_members", lambda value, what, known: value)
+    real = queries.read
     names = ("filter", "order", "limit", "offset")
-    put(patch, query, "read", lambda body, command: real({n: v for n, v in body.items() if n in names}, command))
+    put(patch, queries, "read", lambda body, command: real({n: v for n, v in body.items() if n in names}, command))
 
 
 @channel(9, _taking_unknown_keys)
@@ -140,7 +140,7 @@ async def l41(office: Office) -> None:
 
 
 def _taking_empty_lists(patch: pytest.MonkeyPatch) -> None:
-    put(patch, conditions, "_several", lambda name, value: list(value))
+    put(patch, queries, "_several", lambda name, value: list(value))
 
 
 @channel(46, _taking_empty_lists)
@@ -175,7 +175,7 @@ async def l49(office: Office) -> None:
 
 
 def _locking_first(patch: pytest.MonkeyPatch) -> None:
-    real = select.existing
+    real = select.lock_existing
     put(patch, select, "existing", lambda model, rows, record_id, dialect: real(model, None, record_id, dialect))
     leaking.bounds_bind_nothing(patch)
 

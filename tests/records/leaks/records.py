@@ -9,8 +9,8 @@ from countersign.declare import BadValue
 from countersign.kernel import ids
 from countersign.records import dispatch, handlers
 from countersign.records.access import visibility
-from countersign.records.commands import create, dependents, incoming, lengths, outgoing
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands import crud, dependents, mask_output, unmask_input
+from countersign.records.commands.errors import BadInput
 from tests.records.leaks.channel import channel, dan, put, same
 from tests.records.office import Office
 from tests.records.worlds import leaking
@@ -26,13 +26,13 @@ def _letting_drivers_speak(patch: pytest.MonkeyPatch) -> None:
 @channel(11, _letting_drivers_speak)
 async def l11(office: Office) -> None:
     """What the database refuses is told in our own words."""
-    from countersign.records.commands import writing
+    from countersign.records.commands import record_writer
 
     async def quicker(*given: object, **options: object) -> None:
         """Somebody else writes the same between the check and the write."""
 
     with pytest.MonkeyPatch.context() as race:
-        race.setattr(writing, "_require_unique", quicker)
+        race.setattr(record_writer, "_require_unique", quicker)
         taken = (await office.first("product"))["sku"]
         answer = await office.call("carol", "product.create", {"sku": taken, "name": "x", "unit_price_minor": 1})
     assert answer.status_code == 400, answer.text
@@ -45,7 +45,7 @@ def _echoing_values(patch: pytest.MonkeyPatch) -> None:
 
 def _telling(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, str]], str]) -> None:
     """Have the refusal of a text that does not fit end in words about what its tokens stand for."""
-    real = lengths.require_fitting
+    real = unmask_input.require_fitting
 
     def require_fitting(field: Any, text: str, found: Any, meanings: Mapping[str, str], long_labels: Any) -> None:
         try:
@@ -53,7 +53,7 @@ def _telling(patch: pytest.MonkeyPatch, words: Callable[[Mapping[str, str]], str
         except BadValue as error:
             raise BadValue(f"{error}: {words(meanings)}") from error
 
-    put(patch, lengths, "require_fitting", require_fitting)
+    put(patch, unmask_input, "require_fitting", require_fitting)
 
 
 async def _too_long(office: Office) -> tuple[str, str, str]:
@@ -170,7 +170,7 @@ async def l19(office: Office) -> None:
 
 
 def _dropping_unknown_fields(patch: pytest.MonkeyPatch) -> None:
-    put(patch, incoming, "_require_writable", lambda view, name: None)
+    put(patch, unmask_input, "_require_writable", lambda view, name: None)
 
 
 @channel(20, _dropping_unknown_fields)
@@ -195,7 +195,7 @@ async def l21(office: Office) -> None:
 
 
 def _naming_what_misses(patch: pytest.MonkeyPatch) -> None:
-    put(patch, create, "_missing", lambda view, name: BadInput(f"{view.model.name}.{name} is required"))
+    put(patch, crud, "_missing", lambda view, name: BadInput(f"{view.model.name}.{name} is required"))
 
 
 @channel(22, _naming_what_misses)
@@ -231,12 +231,12 @@ async def l24(office: Office) -> None:
 
 
 def _embedding_people(patch: pytest.MonkeyPatch) -> None:
-    real = outgoing.records
+    real = mask_output.masked_records
 
     async def records(run: Any, reading: Any, rows: Any) -> list[Any]:
         return [{"record": each, "created_by": {"name": "Alice"}} for each in await real(run, reading, rows)]
 
-    put(patch, outgoing, "records", records)
+    put(patch, mask_output, "records", records)
 
 
 @channel(44, _embedding_people)

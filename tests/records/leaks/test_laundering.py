@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from countersign.declare import Declared
-from countersign.records.commands.stored import personal_fields
+from countersign.records.commands.select import personal_fields
 from tests.figures import Figures
 from tests.records.office import Office
 

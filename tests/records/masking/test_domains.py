@@ -6,7 +6,7 @@ from countersign.records.access import sessions
 from countersign.records.access.agent_tokens import close_unused_domains
 from countersign.records.access.view import Caller
 from countersign.records.approvals.proposals import Proposal
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from tests.records.inside import Inside
 
 

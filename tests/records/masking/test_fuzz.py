@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from countersign.records.access.view import Caller
-from countersign.records.commands import incoming
-from countersign.records.commands.refusals import BadInput, TooManyUnknownTokens
+from countersign.records.commands import unmask_input
+from countersign.records.commands.errors import BadInput, TooManyUnknownTokens
 from countersign.records.masking.grammar import Grammar
 from countersign.records.masking.permutation import SIZE, Permutation
 from tests.figures import Figures
@@ -182,10 +182,10 @@ async def test_the_commands_refuse_every_such_token(
 
     for token in engine.grammar.tokens(" ".join([*stale, *foreign, *sorted(mutated)])):
         with pytest.raises(BadInput, match="unknown token"):
-            await incoming.resolve(run, token)
+            await unmask_input.resolve(run, token)
 
     for token in engine.grammar.tokens(" ".join(alive)):
-        assert (await incoming.resolve(run, token))[1].startswith("person" if token.label == "EMAIL" else "+49")
+        assert (await unmask_input.resolve(run, token))[1].startswith("person" if token.label == "EMAIL" else "+49")
 
 
 async def test_guessing_tokens_is_slowed_down(book: Inside, agent: Caller) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from countersign.records.access.view import Caller
 from countersign.records.approvals.proposals import Proposal
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from tests.records.inside import Inside
 
 KNOWN = "ada@example.com"

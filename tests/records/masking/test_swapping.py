@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from countersign.declare import Grant
 from countersign.records.access.view import Caller
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from tests.records.inside import Inside
 from tests.records.queries.worlds import CONTROL
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from countersign.records.access.view import Caller
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from countersign.records.masking import vault as module
 from countersign.records.masking.vault import Vault, Wanted
 from tests.records.inside import Inside

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from countersign.kernel.mcp.tools import PAGE, ToolList
-from countersign.records.commands.descriptions import APPROVAL
+from countersign.records.commands.command import APPROVAL
 from tests.records.mcp.desk import REVISIONS, Desk, request
 
 every_revision = pytest.mark.parametrize("revision", REVISIONS)

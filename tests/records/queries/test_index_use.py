@@ -11,9 +11,8 @@ import pytest_asyncio
 from countersign.declare import Bool, Date, Grant, Model, Money, Number, Ref, Select, Text, where
 from countersign.kernel import ids
 from countersign.records.access.view import Caller
-from countersign.records.commands import listing, select
-from countersign.records.commands.select import Statement
-from countersign.records.commands.stored import insertion, insertion_values
+from countersign.records.commands import list_search, select
+from countersign.records.commands.select import Statement, insert_statement, insert_values
 from tests.records import inside
 from tests.records.inside import Inside
 from tests.servers.postgres import Cluster
@@ -87,10 +86,10 @@ async def fill(opened: Inside) -> None:
     rows: list[tuple[Any, ...]] = []
     for _ in range(ROWS):
         values = {name: value(luck, name, places) for name in model.fields}
-        rows.append(tuple(insertion_values(model, ids.new_record_id(), values, {})))
+        rows.append(tuple(insert_values(model, ids.new_record_id(), values, {})))
     database = opened.service.records.database
     async with database.transaction() as transaction:
-        await transaction.run_many(insertion(model), rows)
+        await transaction.run_many(insert_statement(model), rows)
     if database.dialect == "postgres":
         # What autovacuum does on a server that runs.
         async with database.transaction() as transaction:
@@ -120,13 +119,15 @@ class Asked:
 
     def statement(self, **query: Any) -> Statement:
         """The statement of list."""
-        return listing.statement(self.run, "thing", listing.read(self.run, "thing", "list", query))
+        return list_search.statement(self.run, "thing", list_search.read_query(self.run, "thing", "list", query))
 
     def searching(self, **query: Any) -> Statement:
         """The statement of search."""
         view = self.run.view_of("thing")
         reading = self.run.engine.reading(self.run.caller, view)
-        return select.page_with_total(reading, view.reach("search"), listing.read(self.run, "thing", "search", query))
+        return select.page_with_total(
+            reading, view.reach("search"), list_search.read_query(self.run, "thing", "search", query)
+        )
 
     async def plan(self, made: Statement) -> str:
         """The engine's plan."""

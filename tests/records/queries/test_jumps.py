@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from countersign.declare import Grant, Model, Number, Ref, Select, Text, where
 from countersign.kernel import ids
 from countersign.records.access.view import Caller
-from countersign.records.commands import jumping, listing, outgoing, planning
-from countersign.records.commands.jumping import Way
-from countersign.records.commands.places import MAX_PLACES, Known, Listed, Place
-from countersign.records.commands.stored import insertion, insertion_values
+from countersign.records.commands import list_search, mask_output, sqlite_index_hints
+from countersign.records.commands.list_search import PageSeeker
+from countersign.records.commands.seek_pagination import MAX_POSITIONS, KnownPositions, ListQuery, Position
+from countersign.records.commands.select import insert_statement, insert_values
 from tests.figures import Figures
 from tests.records import inside
 from tests.records.inside import Inside
@@ -28,19 +28,19 @@ from tests.records.queries.test_queries import SLOW, Viewer, World, cases, fille
 ROWS = 4_000
 
 
-def listed(opened: Inside, caller: Caller, model: str, query: Query) -> Listed:
+def listed(opened: Inside, caller: Caller, model: str, query: Query) -> ListQuery:
     """The list of a query."""
     run = opened.run(caller)
     view = run.view_of(model)
     reading = run.engine.reading(caller, view)
-    return Listed(reading, view.reach("list"), listing.read(run, model, "list", query))
+    return ListQuery(reading, view.reach("list"), list_search.read_query(run, model, "list", query))
 
 
-async def jumped(world: World, viewer: Viewer, query: Query, known: Known, offset: int, limit: int) -> Any:
+async def jumped(world: World, viewer: Viewer, query: Query, known: KnownPositions, offset: int, limit: int) -> Any:
     """The rows of a jump, as they are sent."""
     run = world.opened.run(viewer.caller)
-    rows = await Way(run, listed(world.opened, viewer.caller, "thing", query), known).page(offset, limit)
-    shown = await outgoing.records(run, run.engine.reading(viewer.caller, run.view_of("thing")), rows)
+    rows = await PageSeeker(run, listed(world.opened, viewer.caller, "thing", query), known).page(offset, limit)
+    shown = await mask_output.masked_records(run, run.engine.reading(viewer.caller, run.view_of("thing")), rows)
     return msgspec.json.decode(msgspec.json.encode(shown))
 
 
@@ -48,7 +48,7 @@ async def check(world: World, viewer: Viewer, query: Query, step: int, luck: ran
     """Jump about in one list, on what earlier jumps left known; how many jumps."""
     asked = {name: query[name] for name in ("filter", "order") if name in query}
     whole = await world.ask(viewer.caller, "list", asked)
-    known = Known(step)
+    known = KnownPositions(step)
     offsets = [luck.randint(0, len(whole) + 2) for _ in range(8)]
     for offset in offsets:
         limit = luck.choice([1, 3, 100])
@@ -141,7 +141,7 @@ async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
         shops = [(await opened.value(root, "shop", "create", size=number))["id"] for number in range(6)]
         model = opened.models["deal"]
         rows = [
-            tuple(insertion_values(model, ids.new_record_id(), {
+            tuple(insert_values(model, ids.new_record_id(), {
                 "title": luck.choice([None, f"deal {luck.randrange(900)}"]),
                 "stage": luck.choice(["new", "new", "won", "lost", None]),
                 "size": luck.choice([None, luck.randrange(8)]),
@@ -150,7 +150,7 @@ async def trade(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
             for _ in range(ROWS)
         ]  # fmt: skip
         async with opened.service.records.database.transaction() as transaction:
-            await transaction.run_many(insertion(model), rows)
+            await transaction.run_many(insert_statement(model), rows)
         yield opened
 
 
@@ -225,17 +225,17 @@ async def test_a_jump_while_others_write_is_a_page_of_one_moment(trade: Inside, 
 
 
 async def test_what_is_remembered_is_bounded(trade: Inside, clerk: Caller) -> None:
-    for number in range(jumping.MAX_LISTS + 5):
+    for number in range(list_search.MAX_LISTS + 5):
         await page(trade, clerk, filter=[{"field": "size", "op": "ne", "value": number}], limit=1, offset=1_500)
-    known = Known(1)
+    known = KnownPositions(1)
     offset = 0
-    while offset < MAX_PLACES * 3:
+    while offset < MAX_POSITIONS * 3:
         offset += known.step
-        known.add(Place(offset, (str(offset),)))
+        known.add(Position(offset, (str(offset),)))
 
-    assert len(trade.service.engine.places) == jumping.MAX_LISTS
+    assert len(trade.service.engine.places) == list_search.MAX_LISTS
     assert known.step == 4
-    assert known.before(MAX_PLACES * 2) == Place(MAX_PLACES * 2, (str(MAX_PLACES * 2),))
+    assert known.before(MAX_POSITIONS * 2) == Position(MAX_POSITIONS * 2, (str(MAX_POSITIONS * 2),))
 
 
 async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: Inside, clerk: Caller) -> None:
@@ -243,8 +243,8 @@ async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: Inside,
     conditions = [{"field": "stage", "op": "in", "value": ["new", "won"]}]
     query: dict[str, Any] = {"order": [{"field": "size"}], "filter": conditions}
     run = trade.run(clerk)
-    asked = listing.read(run, "deal", "list", {**query, "limit": 20, "offset": 1_500})
-    planned = await planning.planned(run, run.view_of("deal"), asked)
+    asked = list_search.read_query(run, "deal", "list", {**query, "limit": 20, "offset": 1_500})
+    planned = await sqlite_index_hints.with_index_hints(run, run.view_of("deal"), asked)
     assert planned.scattered == ({"stage"} if run.engine.dialect == "sqlite" else set())
 
     whole = await page(trade, clerk, **query)

@@ -8,7 +8,7 @@ import pytest
 
 from countersign.declare import Bool, Date, LongText, Model, Moment, Money, Number, Ref, Select, Text
 from countersign.records.access.view import Caller
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from tests.records import inside
 from tests.records.inside import Inside
 from tests.records.queries import oracle

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from countersign.declare import Grant, Model, Ref, Where
 from countersign.records.access.view import Caller
-from countersign.records.commands.count_by import KINDS as GROUPED
+from countersign.records.commands.list_search import KINDS as GROUPED
 from tests.figures import Figures
 from tests.records import inside
 from tests.records.inside import Inside

@@ -9,7 +9,7 @@ import pytest
 from countersign.declare import CALLER, Grant, Model, Number, Ref, Select, Text, where
 from countersign.declare.where import OPERATORS
 from countersign.records.access.view import Caller
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from tests.records import inside
 from tests.records.inside import Inside
 from tests.records.queries import oracle

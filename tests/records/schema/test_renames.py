@@ -10,7 +10,7 @@ from countersign.declare import Text
 from countersign.kernel.database.port import Database
 from countersign.records import app
 from countersign.records.access.view import Caller, View
-from countersign.records.commands import writing
+from countersign.records.commands import record_writer
 from countersign.records.commands.run import Actor, Run
 from countersign.records.schema import install
 from tests.records.conftest import Rooms
@@ -69,7 +69,9 @@ async def _turn_back(office: Office, token_id: str) -> None:
     async with database.transaction() as transaction:
         run = Run(engine, Caller("person", "", "", "", View({})), database, Actor("")).within(transaction)
         made = {"title": [None, "made then"]}
-        await writing.note(run, "agent_token.create", engine.registry.models["agent_token"], token_id, made)
+        await record_writer.record_audit(
+            run, "agent_token.create", engine.registry.models["agent_token"], token_id, made
+        )
         await transaction.run(
             'UPDATE "grant" SET clear = $1, "rows" = $2 WHERE model = $3',
             "title,expires_at",

@@ -13,7 +13,7 @@ from countersign.kernel.database import versions
 from countersign.kernel.security import passwords
 from countersign.records import app, people
 from countersign.records.access.view import Caller, View
-from countersign.records.commands import action, effects, writing
+from countersign.records.commands import record_writer, workflow
 from countersign.records.commands.run import Actor, Run
 from countersign.settings import Settings
 from tests.records.office import ROOT_URL
@@ -294,16 +294,16 @@ class _Building:
                 await self._more()
 
     async def _make(self, model: str, key: object, /, **values: object) -> str:
-        hands = effects.Hands(self._run, self._run.engine.registry.models[model], "", {}, "made")
+        hands = workflow.EffectContext(self._run, self._run.engine.registry.models[model], "", {}, "made")
         with ids.seeded(f"{model}/{key}"):
             return await hands.create(model, **{name: each for name, each in values.items() if each is not None})
 
     async def _change(self, model: str, record_id: str, /, **values: object) -> None:
         declared = self._run.engine.registry.models[model]
-        record = await writing.find(self._run, declared, None, record_id)
-        hands = effects.Hands(self._run, declared, record_id, record.values, f"{model}.update")
+        record = await record_writer.find(self._run, declared, None, record_id)
+        hands = workflow.EffectContext(self._run, declared, record_id, record.values, f"{model}.update")
         await hands.change(**values)
-        await writing.update(self._run, declared, record, hands.changes, f"{model}.update")
+        await record_writer.update(self._run, declared, record, hands.changes, f"{model}.update")
 
     async def _everybody(self, hashed: str) -> None:
         with ids.seeded("people"):
@@ -417,9 +417,9 @@ class _Building:
 
     async def _post(self, invoice: str) -> None:
         declared = self._run.engine.registry.models["invoice"]
-        record = await writing.find(self._run, declared, None, invoice)
+        record = await record_writer.find(self._run, declared, None, invoice)
         with ids.seeded(f"post/{invoice}"):
-            await action.perform(self._run, declared, record, action.move_of(declared, "post"), {})
+            await workflow.perform(self._run, declared, record, workflow.move_of(declared, "post"), {})
 
     async def _more(self) -> None:
         """What only world b has: more hidden records, and hidden edits of records that are seen."""
@@ -449,8 +449,8 @@ class _Building:
             values = {"sku": f"GONE-{number}", "name": "Gone", "unit_price_minor": 1}
         gone = await self._make(model, f"gone {number}", **values)
         declared = self._run.engine.registry.models[model]
-        record = await writing.find(self._run, declared, None, gone)
-        await writing.delete(self._run, declared, record, f"{model}.delete")
+        record = await record_writer.find(self._run, declared, None, gone)
+        await record_writer.delete(self._run, declared, record, f"{model}.delete")
         party, lead = made_id("party", number), made_id("lead", number)
         await self._make("dossier", number, title="Secret", party=party, lead=lead, writer="Grace 1")
 

@@ -11,16 +11,15 @@ from countersign.records import app, rendering
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import policy, staleness
 from countersign.records.commands import (
-    aliases,
-    bounds,
-    conditions,
+    audit_history,
     dependents,
-    history,
-    incoming,
-    reading,
+    preconditions,
+    queries,
     select,
+    unmask_input,
+    value_aliases,
 )
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Run
 from countersign.records.masking import vault
 from tests.records.worlds import leaking_out
@@ -53,17 +52,17 @@ masked_fields_are_filtered = leaking_out.masked_fields_are_filtered
 
 def hidden_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
     """Filters and order take every field there is."""
-    real = conditions.clear_field
+    real = queries.clear_field
 
     def clear_field(view: ModelView, name: str) -> Field:
         return view.model.fields.get(name) or real(view, name)
 
-    patch.setattr(conditions, "clear_field", clear_field)
+    patch.setattr(queries, "clear_field", clear_field)
 
 
 def totals_count_everything(patch: pytest.MonkeyPatch) -> None:
     """The total of a search leaves the row rule out."""
-    real_page, real_where = select.page_with_total, select.matching
+    real_page, real_where = select.page_with_total, select.where_clause
     first = [False]
 
     def page_with_total(*given: Any) -> select.Statement:
@@ -75,7 +74,7 @@ def totals_count_everything(patch: pytest.MonkeyPatch) -> None:
         return real_where(scope, made, None if is_count else rows, query)
 
     patch.setattr(select, "page_with_total", page_with_total)
-    patch.setattr(select, "matching", where)
+    patch.setattr(select, "where_clause", where)
 
 
 def refs_tell_what_exists(patch: pytest.MonkeyPatch) -> None:
@@ -84,12 +83,12 @@ def refs_tell_what_exists(patch: pytest.MonkeyPatch) -> None:
     async def exists(run: Run, model: str, record_id: str) -> bool:
         return await run.reader.fetch_one(f'SELECT 1 FROM "{model}" WHERE id = $1', record_id) is not None
 
-    patch.setattr(incoming, "exists", exists)
+    patch.setattr(unmask_input, "exists", exists)
 
 
 def refs_show_hidden_records(patch: pytest.MonkeyPatch) -> None:
     """A ref to a record the caller does not see is shown."""
-    patch.setattr(conditions.Scope, "value_of", lambda self, field: f'{self.alias}."{field.name}"')
+    patch.setattr(queries.Scope, "value_of", lambda self, field: f'{self.alias}."{field.name}"')
 
 
 def reading_by_id_ignores_rows(patch: pytest.MonkeyPatch) -> None:
@@ -144,7 +143,7 @@ def history_shows_that_something_happened(patch: pytest.MonkeyPatch) -> None:
 
 def revisions_count_hidden_changes(patch: pytest.MonkeyPatch) -> None:
     """The revision is that of the row."""
-    patch.setattr(reading.Reading, "revision", lambda self, scope: f"{scope.alias}.revision")
+    patch.setattr(select.RecordReader, "revision", lambda self, scope: f"{scope.alias}.revision")
 
 
 def the_audit_tells_everybody(patch: pytest.MonkeyPatch) -> None:
@@ -154,7 +153,7 @@ def the_audit_tells_everybody(patch: pytest.MonkeyPatch) -> None:
 
 def swapped_values_are_measured(patch: pytest.MonkeyPatch) -> None:
     """A limit on what a token stands for tells its length."""
-    real = incoming._swapped
+    real = unmask_input._swapped
 
     async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
         value, given = await real(run, field, text, name, is_masked=is_masked)
@@ -162,20 +161,20 @@ def swapped_values_are_measured(patch: pytest.MonkeyPatch) -> None:
             raise BadInput(f"{name} is too long")
         return value, given
 
-    patch.setattr(incoming, "_swapped", swapped)
+    patch.setattr(unmask_input, "_swapped", swapped)
 
 
 def tokens_are_swapped_anywhere(patch: pytest.MonkeyPatch) -> None:
     """A token in a clear field becomes its value: laundering."""
-    real = incoming._swapped
+    real = unmask_input._swapped
 
     async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
         return await real(run, field, text, name, is_masked=True)
 
-    patch.setattr(incoming, "_swapped", swapped)
-    patch.setattr(incoming, "_allowed", lambda field, found: found)
+    patch.setattr(unmask_input, "_swapped", swapped)
+    patch.setattr(unmask_input, "_allowed", lambda field, found: found)
     # Next to other words most tokens would be too long for a text that is no free text.
-    patch.setattr(incoming, "_require_fitting", lambda *given: None)
+    patch.setattr(unmask_input, "_require_fitting", lambda *given: None)
 
 
 def guesses_are_confirmed(patch: pytest.MonkeyPatch) -> None:
@@ -184,7 +183,7 @@ def guesses_are_confirmed(patch: pytest.MonkeyPatch) -> None:
     async def no_alias(*given: object) -> None:
         return None
 
-    patch.setattr(aliases, "_alias_of", no_alias)
+    patch.setattr(value_aliases, "_alias_of", no_alias)
 
 
 def _reaching_all(patch: pytest.MonkeyPatch, command: str) -> None:
@@ -219,7 +218,7 @@ def hidden_records_can_be_changed(patch: pytest.MonkeyPatch) -> None:
 
 def bounds_bind_nothing(patch: pytest.MonkeyPatch) -> None:
     """What a command leaves may be anywhere."""
-    patch.setattr(bounds, "require_within", lambda *given: None)
+    patch.setattr(preconditions, "require_within_rows", lambda *given: None)
 
 
 def plans_show_hidden_values(patch: pytest.MonkeyPatch) -> None:
@@ -238,8 +237,8 @@ def plans_show_their_digest(patch: pytest.MonkeyPatch) -> None:
 
 def order_follows_hidden_edits(patch: pytest.MonkeyPatch) -> None:
     """Records come in the order they were last written."""
-    real = select.terms
-    patch.setattr(select, "terms", lambda *given: [select.Term("t.revision", True), *real(*given)])
+    real = select.order_terms
+    patch.setattr(select, "order_terms", lambda *given: [select.Term("t.revision", True), *real(*given)])
 
 
 def audit_shows_hidden_refs(patch: pytest.MonkeyPatch) -> None:
@@ -248,12 +247,12 @@ def audit_shows_hidden_refs(patch: pytest.MonkeyPatch) -> None:
     async def among(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
         return frozenset(record_ids)
 
-    patch.setattr(incoming, "among", among)
+    patch.setattr(unmask_input, "visible_ids", among)
 
 
 def errors_tell_where_a_ref_leads(patch: pytest.MonkeyPatch) -> None:
     """Refusing a hidden record says another thing than refusing a missing one."""
-    real = history.get.read
+    real = audit_history.get.read
 
     async def read(run: Run, model: str, record_id: object) -> object:
         text = f'SELECT 1 FROM "{model}" WHERE id = $1'
@@ -263,7 +262,7 @@ def errors_tell_where_a_ref_leads(patch: pytest.MonkeyPatch) -> None:
         except BadInput as error:
             raise BadInput("you may not see this record" if is_there else error.detail) from error
 
-    patch.setattr(history.get, "read", read)
+    patch.setattr(audit_history.get, "read", read)
 
 
 def sight_of_computed_fields_is_their_own(patch: pytest.MonkeyPatch) -> None:

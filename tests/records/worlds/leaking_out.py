@@ -11,14 +11,8 @@ from countersign.kernel.http.response import Response
 from countersign.records import app, handlers
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import proposals
-from countersign.records.commands import (
-    conditions,
-    export,
-    incoming,
-    select,
-    writing,
-)
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands import export, queries, record_writer, select, unmask_input
+from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Run
 from countersign.records.documents import meta
 from countersign.records.masking.masks import DomainMasks
@@ -26,29 +20,29 @@ from countersign.records.masking.masks import DomainMasks
 
 def masked_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
     """Filters and order take whatever the caller sees at all."""
-    real = conditions.clear_field
+    real = queries.clear_field
 
     def clear_field(view: ModelView, name: str) -> Field:
         return view.model.fields[name] if name in view.fields else real(view, name)
 
-    patch.setattr(conditions, "clear_field", clear_field)
+    patch.setattr(queries, "clear_field", clear_field)
 
 
 def masked_fields_are_ordered(patch: pytest.MonkeyPatch) -> None:
     """Orders, but not filters, take whatever the caller sees at all."""
-    real = select.terms
+    real = select.order_terms
 
     def order(scope: Any, reading: Any, query: Any) -> list[select.Term]:
         with pytest.MonkeyPatch.context() as inner:
             masked_fields_are_filtered(inner)
             return real(scope, reading, query)
 
-    patch.setattr(select, "terms", order)
+    patch.setattr(select, "order_terms", order)
 
 
 def errors_echo_what_tokens_stand_for(patch: pytest.MonkeyPatch) -> None:
     """A value that does not fit is quoted after its tokens were swapped."""
-    real = incoming._swapped
+    real = unmask_input._swapped
 
     async def swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> Any:
         value, given = await real(run, field, text, name, is_masked=is_masked)
@@ -56,7 +50,7 @@ def errors_echo_what_tokens_stand_for(patch: pytest.MonkeyPatch) -> None:
             raise BadInput(f"{name} may hold one word alone: {value}")
         return value, given
 
-    patch.setattr(incoming, "_swapped", swapped)
+    patch.setattr(unmask_input, "_swapped", swapped)
 
 
 def tokens_are_counted(patch: pytest.MonkeyPatch) -> None:
@@ -168,4 +162,4 @@ def right_guesses_change_nothing(patch: pytest.MonkeyPatch) -> None:
     async def is_change(run: Run, model: Any, record: Any, name: str, given: Any) -> bool:
         return given.stored != record.values[name]
 
-    patch.setattr(writing, "is_change", is_change)
+    patch.setattr(record_writer, "is_change", is_change)

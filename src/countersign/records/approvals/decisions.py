@@ -18,12 +18,11 @@ from countersign.records.approvals.policy import Policy
 from countersign.records.approvals.steps import Dependencies, ReadRow, Step
 from countersign.records.audit.chain import Entry
 from countersign.records.base_models import PLAN
-from countersign.records.commands import command, incoming, promise, select, writing
-from countersign.records.commands.given import Given
-from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands import command, prepared_command, record_writer, select, unmask_input
+from countersign.records.commands.errors import BadInput
+from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from countersign.records.commands.run import Actor, Engine, Run
-from countersign.records.commands.stored import StoredRecord, record_of
+from countersign.records.commands.select import StoredRecord, record_of
 
 _TOKEN_ENDED = "the proposing agent's token is no longer valid"
 _APPROVE = "INSERT INTO plan_approval (plan_id, user_id, at, note) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
@@ -140,7 +139,7 @@ async def find_plan(run: Run, plan_id: str, *, decides: bool = True) -> StoredRe
     view = run.caller.view.models.get("plan")
     if view is None:
         raise NotFound("not found")
-    statement = select.existing(PLAN, view.visible, plan_id, run.engine.dialect)
+    statement = select.lock_existing(PLAN, view.visible, plan_id, run.engine.dialect)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     if row is None:
         raise NotFound("not found")
@@ -216,7 +215,7 @@ async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
     around = Dependencies(run, kept, locks=True)
     async for step in CooperativeIterator(kept):
         if step.record_id is not None:
-            statement = select.existing(
+            statement = select.lock_existing(
                 run.engine.registry.models[step.model], None, step.record_id, run.engine.dialect
             )
             row = await run.transaction.fetch_one(statement.text, *statement.values)
@@ -240,7 +239,7 @@ async def _visible_change(run: Run, before: Sequence[ReadRow], now: Sequence[Rea
         view = run.caller.view.models.get(model)
         if view is None or view.denied:
             continue
-        found = await incoming.revisions(run, view, record_ids)
+        found = await unmask_input.revisions(run, view, record_ids)
         if found:
             return f"{model} {min(found)}"
     return None
@@ -301,14 +300,14 @@ async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object
     return results[0] if len(results) == 1 else {"steps": results}
 
 
-def _with_made(run: Run, prepared: Prepared, results: Sequence[Mapping[str, str]]) -> Prepared:
+def _with_made(run: Run, prepared: PreparedCommand, results: Sequence[Mapping[str, str]]) -> PreparedCommand:
     """The command with the ids that earlier steps have by now."""
     fields = run.engine.registry.models[prepared.model].fields
     given = dict(prepared.given)
     for name, value in prepared.given.items():
-        step = promise.step_of(value.stored) if isinstance(fields[name], Ref) else None
+        step = prepared_command.step_index(value.stored) if isinstance(fields[name], Ref) else None
         if step is not None:
-            given[name] = Given(results[step]["id"])
+            given[name] = FieldInput(results[step]["id"])
     return replace(prepared, given=given)
 
 
@@ -336,8 +335,8 @@ async def end_plan(
 
 async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], command_id: str) -> None:
     """Write fields of the plan, with its audit."""
-    given = {name: Given(value) for name, value in values.items()}
-    await writing.update(run.about_plan(plan.id), PLAN, plan, given, command_id)
+    given = {name: FieldInput(value) for name, value in values.items()}
+    await record_writer.update(run.about_plan(plan.id), PLAN, plan, given, command_id)
 
 
 _DUE = """

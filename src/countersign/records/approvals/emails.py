@@ -18,8 +18,8 @@ from countersign.records.access.view import Caller
 from countersign.records.approvals import decisions, steps
 from countersign.records.approvals.decisions import Agents
 from countersign.records.approvals.rights import Decidable
+from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Engine, Run, actor_of
-from countersign.records.commands.sql import Parameters
 
 
 class EmailText(NamedTuple):

@@ -12,11 +12,11 @@ from countersign.declare.fields.text import plain
 from countersign.kernel import clock
 from countersign.kernel.errors import NotFound
 from countersign.records.approvals import changes, decisions, proposals
-from countersign.records.commands import command, get, incoming, listing, promise
-from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.reading import Record
-from countersign.records.commands.refusals import BadInput, no_such_record, refuse_unknown_keys
+from countersign.records.commands import command, crud, list_search, prepared_command, unmask_input
+from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
+from countersign.records.commands.prepared_command import PreparedCommand
 from countersign.records.commands.run import Body, Run
+from countersign.records.commands.select import Record
 
 OWN: Mapping[str, str] = {
     "reject": "Rejects a pending plan. Requires id and a reason.",
@@ -26,7 +26,7 @@ OWN: Mapping[str, str] = {
     "watch": "Waits up to 25 seconds (wait_s) for plans to change. Answers the changed plans and the cursor of the "
     "next call.",
 }
-MAX_STEPS = promise.MAX_STEPS
+MAX_STEPS = prepared_command.MAX_STEPS
 MAX_REASON_LENGTH = 1_000
 
 
@@ -45,7 +45,7 @@ def text_of(run: Run, body: Body, name: str, place: str, *, required: bool) -> s
         text = plain(value)
     except BadValue as error:
         raise BadInput(f"{place} {error}") from error
-    incoming.refuse_tokens(run, text, place)
+    unmask_input.refuse_tokens(run, text, place)
     return text
 
 
@@ -95,7 +95,7 @@ async def _end(run: Run, body: Body, state: str, reason: str | None) -> object:
         if plan.values["state"] != "pending":
             raise decisions.NotPending(plan.id, str(plan.values["state"]))
         await decisions.end_plan(inside, plan, state, reason=reason)
-        ended = await get.read(inside, "plan", plan_id)
+        ended = await crud.read_record(inside, "plan", plan_id)
         await changes.record_change(inside.transaction, plan_id)
         return ended
 
@@ -114,14 +114,16 @@ async def propose_steps(run: Run, model: str, body: Body) -> object:
     if not run.caller.is_agent:
         raise BadInput("plans are proposed by agents; run the commands themselves")
     async with run.writing() as inside:
-        prepared: list[Prepared] = []
+        prepared: list[PreparedCommand] = []
         for position, each in enumerate(cast("list[object]", given)):
-            made = {promise.promised(n): step.model for n, step in enumerate(prepared) if step.command == "create"}
+            made = {
+                prepared_command.step_ref(n): step.model for n, step in enumerate(prepared) if step.command == "create"
+            }
             prepared.append(await _step(replace(inside, made=made, earlier=tuple(prepared)), position, each))
         return await proposals.propose(inside, prepared, why=why)
 
 
-async def _step(run: Run, position: int, value: object) -> Prepared:
+async def _step(run: Run, position: int, value: object) -> PreparedCommand:
     if not isinstance(value, dict):
         raise BadInput(f"step {position} must be an object with command and input")
     members = cast("dict[str, object]", value)
@@ -134,7 +136,7 @@ async def _step(run: Run, position: int, value: object) -> Prepared:
     if not isinstance(body, dict):
         raise BadInput(f"step {position}: input must be an object")
     try:
-        given = promise.redeemed(view.model, cast("dict[str, object]", body), run.made)
+        given = prepared_command.resolve_step_refs(view.model, cast("dict[str, object]", body), run.made)
         return await command.check(run, view, name, given)
     except BadInput as refused:
         raise BadInput(f"step {position}: {refused.detail}") from refused
@@ -199,7 +201,7 @@ def _integer(body: Body, name: str, most: int) -> int:
 
 async def _newest(run: Run, number: int) -> WatchResult:
     """The newest plans; what changed after the number, while they were read, is told again."""
-    found = await listing.records(run, "plan", _NEWEST)
+    found = await list_search.records(run, "plan", _NEWEST)
     changed = await changes.newest_changes(run.reader, number)
     # Where none of them changed lately, one goes on from 1, and is told again of those that changed long ago: from 0
     # one would begin anew each time.
@@ -212,7 +214,7 @@ async def _changed(run: Run, since: int, after: int, up_to: int) -> tuple[WatchR
     if not changed:
         return WatchResult([], since), up_to
     asked: Body = {"filter": [{"field": "id", "op": "in", "value": list(changed)}], "limit": changes.MAX_ROWS}
-    found = sorted(await listing.records(run, "plan", asked), key=lambda each: changed[_id(each)])
+    found = sorted(await list_search.records(run, "plan", asked), key=lambda each: changed[_id(each)])
     looked_up_to = up_to if len(changed) < changes.MAX_ROWS else max(changed.values())
     return WatchResult(found, changed[_id(found[-1])] if found else since), looked_up_to
 

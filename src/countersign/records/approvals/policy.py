@@ -16,11 +16,11 @@ from countersign.records.access.view import ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.approvals import rights
 from countersign.records.base_models import RULING
-from countersign.records.commands import action, dependents, guard, locks, record_rules, select, writing
-from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands import dependents, preconditions, record_writer, select, workflow
+from countersign.records.commands.errors import BadInput
+from countersign.records.commands.prepared_command import PreparedCommand
 from countersign.records.commands.run import Run
-from countersign.records.commands.stored import record_of
+from countersign.records.commands.select import record_of
 
 PREFIX = "approval:"
 """What the titles of settings that ask for approval begin with."""
@@ -72,7 +72,7 @@ class CommandFields(Protocol):
         ...
 
 
-async def needs_approval(run: Run, prepared: Prepared) -> bool:
+async def needs_approval(run: Run, prepared: PreparedCommand) -> bool:
     """Whether this command of this caller becomes a plan. People carry out what they may do; a deletion that takes
     along what its caller may not delete or change needs the approval of a person who may."""
     if not run.caller.is_agent:
@@ -87,7 +87,7 @@ async def needs_approval(run: Run, prepared: Prepared) -> bool:
     )
 
 
-async def _is_default(run: Run, prepared: Prepared) -> bool:
+async def _is_default(run: Run, prepared: PreparedCommand) -> bool:
     """Whether the declaration asks for approval by default, and no setting lifts it."""
     model = run.engine.registry.models[prepared.model]
     asking = {each for each in settings_of(run.engine.registry, prepared) if is_default(model, each.partition(".")[2])}
@@ -97,16 +97,16 @@ async def _is_default(run: Run, prepared: Prepared) -> bool:
     return any(each is None or each.n > 0 for each in lifting)
 
 
-async def _changes_marked(run: Run, prepared: Prepared) -> bool:
+async def _changes_marked(run: Run, prepared: PreparedCommand) -> bool:
     """Whether a field with `needs_approval` is given another value than the record's, as far as the caller may know."""
     model = run.engine.registry.models[prepared.model]
     given = {name: each for name, each in prepared.given.items() if model.fields[name].needs_approval}
     if not given:
         return False
-    record = await writing.find(run, model, None, prepared.record_id)
+    record = await record_writer.find(run, model, None, prepared.record_id)
     view = run.view_of(prepared.model)
     marked = {name: each for name, each in given.items() if _is_marked(view, record.values, model.fields[name])}
-    return any([await writing.is_change(run, model, record, name, each) for name, each in marked.items()])
+    return any([await record_writer.is_change(run, model, record, name, each) for name, each in marked.items()])
 
 
 def _is_marked(view: ModelView, values: Mapping[str, Stored], field: Field) -> bool:
@@ -114,7 +114,7 @@ def _is_marked(view: ModelView, values: Mapping[str, Stored], field: Field) -> b
     read the condition, and would learn from the answer whether the record meets it."""
     asked = field.needs_approval
     if isinstance(asked, Where):
-        return not guard.are_readable(view, [asked]) or guard.holds(view.model, values, asked)
+        return not preconditions.are_guards_readable(view, [asked]) or preconditions.is_met(view.model, values, asked)
     return asked
 
 
@@ -131,7 +131,7 @@ def is_liftable(model: Declared, command: str) -> bool:
     )
 
 
-async def _is_refused(run: Run, prepared: Prepared) -> bool:
+async def _is_refused(run: Run, prepared: PreparedCommand) -> bool:
     """Whether the deletion cannot be done by anybody."""
     found = await dependents.find(run, prepared.model, prepared.record_id or "", cascade=prepared.cascade)
     return bool(found.blocking) or not found.complete
@@ -146,34 +146,36 @@ def is_declared(registry: Registry, model: str, command: str) -> bool:
     return workflow is not None and command in workflow.moves and workflow.moves[command].needs_approval is True
 
 
-def _asks_what_is_hidden(run: Run, prepared: Prepared) -> bool:
+def _asks_what_is_hidden(run: Run, prepared: PreparedCommand) -> bool:
     """Whether success or refusal would tell the agent something it may not read: then a person sees it first."""
     view = run.view_of(prepared.model)
     model = view.model
     move = None if model.workflow is None else model.workflow.moves.get(prepared.command)
     is_changing = prepared.command in ("update", "delete")
-    is_changing = is_changing or (move is not None and action.sets_more(move, prepared.given))
-    if (is_changing or model.locked_with) and not locks.are_readable(run, model):
+    is_changing = is_changing or (move is not None and workflow.sets_more(move, prepared.given))
+    if (is_changing or model.locked_with) and not preconditions.are_locks_readable(run, model):
         return True
-    if move is not None and not action.is_readable(run, view, move):
+    if move is not None and not workflow.is_action_readable(run, view, move):
         return True
     return not _reads_rules(run, view, prepared) or _may_clash_unseen(view, prepared)
 
 
-def _reads_rules(run: Run, view: ModelView, prepared: Prepared) -> bool:
+def _reads_rules(run: Run, view: ModelView, prepared: PreparedCommand) -> bool:
     """Whether the agent sees every field of the rules that apply."""
     given = list(view.model.fields) if prepared.command == "create" else list(prepared.given)
-    return all(record_rules.is_readable(run, view, each, given) for each in record_rules.named_by(view.model, given))
+    return all(
+        preconditions.is_rule_readable(run, view, each, given) for each in preconditions.rules_naming(view.model, given)
+    )
 
 
-def _may_clash_unseen(view: ModelView, prepared: Prepared) -> bool:
+def _may_clash_unseen(view: ModelView, prepared: PreparedCommand) -> bool:
     """Whether another record with the same unique value may be one that the agent does not see, or not in clear."""
     unique = _unique_written(view.model, prepared)
     is_looked_up = view.reads_any_by("list", "search", "export")
     return any(not is_looked_up or not view.sees_in_clear(name) for name in unique)
 
 
-def _unique_written(model: Declared, prepared: Prepared) -> list[str]:
+def _unique_written(model: Declared, prepared: PreparedCommand) -> list[str]:
     """The fields whose values must be unique once the command is done, and may be another record's."""
     given = {name for name, each in prepared.given.items() if each.stored is not None}
     # A new record has no values beside those given; one that is there may move to where another has its value.
@@ -189,10 +191,10 @@ def settings_of(registry: Registry, asked: CommandFields) -> tuple[str, ...]:
     model = registry.models[asked.model]
     move = None if model.workflow is None else model.workflow.moves.get(asked.command)
     own = f"{asked.model}.{asked.command}"
-    return (own, f"{asked.model}.update") if move is not None and action.sets_more(move, asked.given) else (own,)
+    return (own, f"{asked.model}.update") if move is not None and workflow.sets_more(move, asked.given) else (own,)
 
 
-async def _is_set(run: Run, prepared: Prepared) -> bool:
+async def _is_set(run: Run, prepared: PreparedCommand) -> bool:
     settings = [await _setting(run, each) for each in settings_of(run.engine.registry, prepared)]
     asking = [each for each in settings if each is not None and each.n > 0]
     if not asking or any(each.when is None for each in asking):
@@ -200,14 +202,14 @@ async def _is_set(run: Run, prepared: Prepared) -> bool:
     return any([await _holds(run, prepared, condition_of(each.when)) for each in asking if each.when is not None])
 
 
-async def _holds(run: Run, prepared: Prepared, condition: Where) -> bool:
+async def _holds(run: Run, prepared: PreparedCommand, condition: Where) -> bool:
     """Whether the condition holds before or after; or the agent would learn from the answer that it does not."""
     model = run.engine.registry.models[prepared.model]
-    if not guard.are_readable(run.view_of(prepared.model), [condition]):
+    if not preconditions.are_guards_readable(run.view_of(prepared.model), [condition]):
         return True
     before: dict[str, Stored] = {}
     if prepared.record_id is not None:
-        statement = select.existing(model, None, prepared.record_id, run.engine.dialect)
+        statement = select.lock_existing(model, None, prepared.record_id, run.engine.dialect)
         row = await run.transaction.fetch_one(statement.text, *statement.values)
         if row is None:
             return True
@@ -216,7 +218,9 @@ async def _holds(run: Run, prepared: Prepared, condition: Where) -> bool:
     after |= dict.fromkeys(cleared(model, prepared.command))
     known = {name: after.get(name, 0 if field.sum_of else None) for name, field in model.fields.items()}
     after = known | computed(model, known)
-    return guard.holds(model, after, condition) or (bool(before) and guard.holds(model, before, condition))
+    return preconditions.is_met(model, after, condition) or (
+        bool(before) and preconditions.is_met(model, before, condition)
+    )
 
 
 def moved(model: Declared, command: str) -> dict[str, Stored]:

@@ -12,12 +12,12 @@ from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.approvals import changes, emails, policy, rights, steps
 from countersign.records.approvals.steps import Dependencies, Step
 from countersign.records.base_models import PLAN
-from countersign.records.commands import dependents, incoming, select, writing
+from countersign.records.commands import dependents, record_writer, select, unmask_input
 from countersign.records.commands.dependents import Key
-from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.refusals import TryAgain
+from countersign.records.commands.errors import TryAgain
+from countersign.records.commands.prepared_command import PreparedCommand
 from countersign.records.commands.run import Run
-from countersign.records.commands.stored import StoredRecord, insertion, insertion_values, record_of
+from countersign.records.commands.select import StoredRecord, insert_statement, insert_values, record_of
 
 MAX_PENDING = 100
 
@@ -42,7 +42,7 @@ class Proposal(msgspec.Struct):
     expires_at: str
 
 
-async def propose(run: Run, prepared: Sequence[Prepared], *, why: str | None) -> Proposal:
+async def propose(run: Run, prepared: Sequence[PreparedCommand], *, why: str | None) -> Proposal:
     """Store the commands as a plan, or find the same one that is pending already; last in its transaction.
 
     Raises:
@@ -67,7 +67,7 @@ async def propose(run: Run, prepared: Sequence[Prepared], *, why: str | None) ->
 
 
 async def _store(
-    run: Run, plan_id: str, prepared: Sequence[Prepared], why: str | None, now: int, expires_at: int
+    run: Run, plan_id: str, prepared: Sequence[PreparedCommand], why: str | None, now: int, expires_at: int
 ) -> None:
     kept = await steps.store_steps(run, plan_id, prepared)
     diff = [change async for step in CooperativeIterator(kept) for change in await _diff(run, step)]
@@ -92,15 +92,15 @@ async def _store(
         "needs": asked.needs,
         "approvals": "[]",
     }
-    await run.transaction.run(insertion(PLAN), *insertion_values(PLAN, plan_id, values, {}))
+    await run.transaction.run(insert_statement(PLAN), *insert_values(PLAN, plan_id, values, {}))
     await _add_steps(run, plan_id, prepared)
     # The audit says that it was proposed; with which values, the plan says.
-    await writing.note(run.about_plan(plan_id), "plan.propose", PLAN, plan_id, {})
+    await record_writer.record_audit(run.about_plan(plan_id), "plan.propose", PLAN, plan_id, {})
     await changes.emit(run.transaction, plan_id, "pending")
     await emails.add_notice(run.transaction, plan_id, now)
 
 
-async def _add_steps(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> None:
+async def _add_steps(run: Run, plan_id: str, prepared: Sequence[PreparedCommand]) -> None:
     """What whoever decides must be able to run: the commands, and one for each record that a deletion takes along."""
     steps_of = [(each.id, each.model, each.record_id) for each in prepared]
     async for each in CooperativeIterator(prepared):
@@ -114,7 +114,7 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-async def _as_seen(run: Run, prepared: Sequence[Prepared]) -> list[object]:
+async def _as_seen(run: Run, prepared: Sequence[PreparedCommand]) -> list[object]:
     """The revisions of the records as the agent sees them: hidden changes must not make another plan."""
     seen: list[object] = []
     around = Dependencies(run, prepared)
@@ -124,7 +124,7 @@ async def _as_seen(run: Run, prepared: Sequence[Prepared]) -> list[object]:
             seen.append(await _revision_as_seen(run, each.model, each.record_id))
         for model, record_id, _ in await around.reads(each, by=run.view_of(each.model).fields):
             if (model, record_id) not in revisions:
-                is_seen = await incoming.exists(run, model, record_id)
+                is_seen = await unmask_input.exists(run, model, record_id)
                 revisions[model, record_id] = await _revision_as_seen(run, model, record_id) if is_seen else None
             if revisions[model, record_id] is not None:
                 seen.append([model, record_id, revisions[model, record_id]])
@@ -141,11 +141,11 @@ async def _revision_as_seen(run: Run, model: str, record_id: str) -> int | None:
     return None if row is None else int(row[1])
 
 
-async def _record(run: Run, step: Step | Prepared) -> StoredRecord | None:
+async def _record(run: Run, step: Step | PreparedCommand) -> StoredRecord | None:
     if step.record_id is None:
         return None
     model = run.engine.registry.models[step.model]
-    statement = select.existing(model, None, step.record_id, run.engine.dialect)
+    statement = select.lock_existing(model, None, step.record_id, run.engine.dialect)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     return None if row is None else record_of(model, row)
 
@@ -154,7 +154,7 @@ async def _diff(run: Run, step: Step) -> list[dict[str, Any]]:
     """Before and after of every field the step sets; values as audit and plans keep them."""
     record = await _record(run, step)
     after = _after(run.engine.registry.models[step.model], step, record)
-    before = {} if record is None else await writing.copies(run, step.model, record, after)
+    before = {} if record is None else await record_writer.audit_copies(run, step.model, record, after)
     return [
         {"model": step.model, "id": step.record_id, "field": name, "before": before.get(name), "after": value}
         for name, value in after.items()
@@ -172,7 +172,7 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
     return after | emptied | policy.moved(model, step.command)
 
 
-async def _effects(run: Run, prepared: Prepared) -> list[dict[str, Any]]:
+async def _effects(run: Run, prepared: PreparedCommand) -> list[dict[str, Any]]:
     """The links that a deletion deletes or empties along; `rendering` shows of them what the viewer sees."""
     if prepared.command != "delete" or prepared.record_id is None or not prepared.cascade:
         return []

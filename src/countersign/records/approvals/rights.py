@@ -9,13 +9,19 @@ from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access.view import Caller, ModelView, Rows, View, Visibility
 from countersign.records.approvals.steps import Step, StepValue
-from countersign.records.commands import bounds, conditions, dependents, incoming, promise, writing
-from countersign.records.commands.conditions import Scope, any_of
+from countersign.records.commands import (
+    dependents,
+    preconditions,
+    prepared_command,
+    queries,
+    record_writer,
+    unmask_input,
+)
 from countersign.records.commands.dependents import Dependents
-from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
+from countersign.records.commands.prepared_command import PreparedCommand
+from countersign.records.commands.queries import Borrowed, Parameters, Scope, any_of
 from countersign.records.commands.run import Run
-from countersign.records.commands.sql import Borrowed, Parameters
 
 REWRITTEN = frozenset({"digest", "error"})
 """What a plan says of itself by who is asking: nobody else reads it out of the stored text by filtering."""
@@ -96,7 +102,7 @@ _LABELS = "SELECT id, label FROM pii_value WHERE id IN ({places})"
 _ALIASED = "SELECT model, record_id, field FROM pii_alias WHERE value_id = $1"
 
 
-async def widens_readers(run: Run, prepared: Prepared) -> bool:
+async def widens_readers(run: Run, prepared: PreparedCommand) -> bool:
     """Whether a value whose token stands in the input would be read in clear by a role that cannot now.
 
     The readers of a value are the roles that read, in clear, some field it is in; those of the field it is written to
@@ -143,18 +149,20 @@ def _sees_every_row(by_command: Mapping[str, bool]) -> bool:
     return by_command.get("get", any(by_command.values()))
 
 
-async def _readers_of_value(run: Run, value_id: int, prepared: Prepared) -> frozenset[str]:
+async def _readers_of_value(run: Run, value_id: int, prepared: PreparedCommand) -> frozenset[str]:
     """The readers of the value's fields in records the caller sees: hidden ones must not change what it is told."""
     row = await run.reader.fetch_one(_LABEL, value_id)
     if row is None:
         return frozenset()
     found: frozenset[str] = frozenset()
-    for model, name in incoming.holders(run, row[0]):
-        if await incoming.text_in(run, model, name, f"{name}__value", value_id) is not None:
-            is_same = model == prepared.model and await incoming.holds(run, model, name, prepared.record_id, value_id)
+    for model, name in unmask_input.fields_labelled(run, row[0]):
+        if await unmask_input.text_in(run, model, name, f"{name}__value", value_id) is not None:
+            is_same = model == prepared.model and await unmask_input.contains_value(
+                run, model, name, prepared.record_id, value_id
+            )
             found |= (await _readers(run, model, name))[0 if is_same else 1]
     for model, record_id, name in await run.reader.fetch(_ALIASED, value_id):
-        if await incoming.text_in(run, model, name, "id", record_id) is not None:
+        if await unmask_input.text_in(run, model, name, "id", record_id) is not None:
             is_same = (model, record_id) == (prepared.model, prepared.record_id)
             found |= (await _readers(run, model, name))[0 if is_same else 1]
     return found
@@ -185,7 +193,7 @@ async def _sees_all(run: Run, sight: Visibility, value_ids: Sequence[int]) -> bo
     for label in set(labels.values()):
         if not _sees_everywhere(run, sight, label):
             same = [each for each in value_ids if labels.get(each) == label]
-            if await incoming.read(run, label, same, in_clear=sight == "clear") < frozenset(same):
+            if await unmask_input.readable_value_ids(run, label, same, in_clear=sight == "clear") < frozenset(same):
                 return False
     return True
 
@@ -233,7 +241,7 @@ class RequiredRight(NamedTuple):
     field: str
 
 
-async def missing_cascade_right(run: Run, step: Step | Prepared) -> str | None:
+async def missing_cascade_right(run: Run, step: Step | PreparedCommand) -> str | None:
     """What the caller would be refused at if it deleted or emptied by itself what a cascading deletion takes along.
 
     A model without a command of that name, and a field that only the engine writes, have no right of their own: they
@@ -252,7 +260,7 @@ async def missing_cascade_right(run: Run, step: Step | Prepared) -> str | None:
     return None
 
 
-async def cascade_needs(run: Run, step: Step | Prepared) -> dict[RequiredRight, list[str]]:
+async def cascade_needs(run: Run, step: Step | PreparedCommand) -> dict[RequiredRight, list[str]]:
     """The commands that delete or empty what a cascading deletion takes along, with the ids of the records; none where
     there are too many records, since it is refused then."""
     if not step.cascade or step.record_id is None:
@@ -279,9 +287,9 @@ async def _stays_within(run: Run, view: ModelView, field: str, record_ids: Seque
     if view.rows.get("update") is None:
         return True
     for record_id in record_ids:
-        record = await writing.find(run, view.model, None, record_id)
+        record = await record_writer.find(run, view.model, None, record_id)
         try:
-            bounds.require_within(view, "update", {**record.values, field: None}, record_id)
+            preconditions.require_within_rows(view, "update", {**record.values, field: None}, record_id)
         except BadInput:
             return False
     return True
@@ -295,9 +303,13 @@ async def _may_set(run: Run, view: ModelView, step: Step, name: str, value: Step
     if not is_input and (name not in view.writable or (step.command != "create" and "update" not in view.commands)):
         return False
     field = view.model.fields[name]
-    if not isinstance(field, Ref) or not isinstance(value.stored, str) or promise.step_of(value.stored) is not None:
+    if (
+        not isinstance(field, Ref)
+        or not isinstance(value.stored, str)
+        or prepared_command.step_index(value.stored) is not None
+    ):
         return True
-    return await incoming.exists(run, field.target, value.stored) or not await _is_there(run, field, value.stored)
+    return await unmask_input.exists(run, field.target, value.stored) or not await _is_there(run, field, value.stored)
 
 
 def _inputs(model: Declared, command: str) -> frozenset[str]:
@@ -317,8 +329,8 @@ async def _reaches(run: Run, view: ModelView, command: str, record_ids: Sequence
     for start in range(0, len(record_ids), _IDS_AT_ONCE):
         parameters = Parameters()
         places = ", ".join(parameters.put(each) for each in record_ids[start : start + _IDS_AT_ONCE])
-        scope = conditions.Scope(run.engine.dialect, parameters, "t")
-        reached = conditions.any_of(scope, view.model, rows)
+        scope = queries.Scope(run.engine.dialect, parameters, "t")
+        reached = queries.any_of(scope, view.model, rows)
         text = (
             f'SELECT count(*), count(CASE WHEN {reached} THEN 1 END) FROM "{view.model.name}" AS t '
             f"WHERE t.id IN ({places})"

@@ -7,7 +7,7 @@ import msgspec
 
 from countersign.records.access.view import ModelView
 from countersign.records.approvals.steps import Step
-from countersign.records.commands import incoming
+from countersign.records.commands import unmask_input
 from countersign.records.commands.dependents import Key
 from countersign.records.commands.run import Run
 
@@ -20,7 +20,7 @@ async def is_stale(run: Run, kept: Sequence[Step]) -> bool:
     is approved.
     """
     for view, several in _by_model(run, kept):
-        found = await incoming.revisions(run, view, [step.record_id or "" for step in several])
+        found = await unmask_input.revisions(run, view, [step.record_id or "" for step in several])
         for step in several:
             revision = found.get(step.record_id or "")
             if revision is None or (revision != step.revision and not view.denied):
@@ -36,7 +36,7 @@ async def _has_changed_reads(run: Run, kept: Sequence[Step]) -> bool:
         view = run.caller.view.models.get(name)
         if view is None or view.denied:
             continue
-        found = await incoming.revisions(run, view, list(revisions))
+        found = await unmask_input.revisions(run, view, list(revisions))
         if any(revision != revisions[record_id] for record_id, revision in found.items()):
             return True
     return False
@@ -109,7 +109,7 @@ async def _existing(run: Run, effect: _Effect) -> set[Key]:
         ids.setdefault(model, set()).add(record_id)
     found: set[Key] = set()
     for model, several in ids.items():
-        found |= {(model, each) for each in await incoming.among(run, model, sorted(several))}
+        found |= {(model, each) for each in await unmask_input.visible_ids(run, model, sorted(several))}
     return found
 
 

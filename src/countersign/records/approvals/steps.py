@@ -14,10 +14,9 @@ from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.records.commands import command as commands
 from countersign.records.commands import dependents
-from countersign.records.commands.given import Given
-from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.record_rules import refs_of
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands.errors import BadInput
+from countersign.records.commands.preconditions import refs_of
+from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from countersign.records.commands.run import Run
 from countersign.records.masking.vault import Vault
 
@@ -252,7 +251,7 @@ def decode_steps(text: str) -> list[Step]:
     return msgspec.json.decode(text, type=list[Step])
 
 
-async def store_steps(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> list[Step]:
+async def store_steps(run: Run, plan_id: str, prepared: Sequence[PreparedCommand]) -> list[Step]:
     """The steps to store; personal values are held in the vault until the plan is decided."""
     around = Dependencies(run, prepared)
     return [
@@ -270,7 +269,7 @@ async def store_steps(run: Run, plan_id: str, prepared: Sequence[Prepared]) -> l
     ]
 
 
-async def _stored_value(run: Run, plan_id: str, model: str, name: str, given: Given) -> StepValue:
+async def _stored_value(run: Run, plan_id: str, model: str, name: str, given: FieldInput) -> StepValue:
     field = run.engine.registry.models[model].fields[name]
     if field.personal is None or given.stored is None:
         return StepValue(stored=given.stored, is_default=given.is_default)
@@ -284,7 +283,7 @@ async def _stored_value(run: Run, plan_id: str, model: str, name: str, given: Gi
     return StepValue(value=held.id, linked=given.value_id, is_plain=given.is_plain_text, origins=list(given.origins))
 
 
-async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Prepared]:
+async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[PreparedCommand]:
     """The steps as prepared commands again, their personal values opened.
 
     Raises:
@@ -292,7 +291,7 @@ async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Pre
     """
     texts = await stored_texts(run, run.transaction, plan_id)
     return [
-        Prepared(
+        PreparedCommand(
             step.model,
             step.command,
             step.record_id,
@@ -304,12 +303,12 @@ async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Pre
     ]
 
 
-def _field_input(value: StepValue, texts: Mapping[int, str]) -> Given:
+def _field_input(value: StepValue, texts: Mapping[int, str]) -> FieldInput:
     if value.value is None:
-        return Given(value.stored, is_default=value.is_default)
+        return FieldInput(value.stored, is_default=value.is_default)
     if value.value not in texts:
         raise BadInput("a personal value of the plan was erased; propose it again")
-    return Given(texts[value.value], value.linked, value.is_plain, tuple(value.origins))
+    return FieldInput(texts[value.value], value.linked, value.is_plain, tuple(value.origins))
 
 
 async def stored_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:
@@ -331,7 +330,7 @@ async def release_values(vault: Vault, transaction: Transaction, plan_id: str) -
     await vault.release(transaction, [row[0] for row in rows])
 
 
-def proposal_key(run: Run, prepared: Sequence[Prepared], seen: Sequence[object]) -> bytes:
+def proposal_key(run: Run, prepared: Sequence[PreparedCommand], seen: Sequence[object]) -> bytes:
     """What two proposals of one agent have in common when they are the same: input as it was sent, and the records as
     it sees them. A value by its token and the same in clear are two: else the agent would learn that they are equal."""
     domain, proposer = run.caller.domain, [run.caller.user_id, run.caller.agent]
@@ -340,7 +339,7 @@ def proposal_key(run: Run, prepared: Sequence[Prepared], seen: Sequence[object])
     return run.engine.vault.keyed(text)
 
 
-def _sent_values(prepared: Prepared) -> list[tuple[str, Stored, int | None, bool, tuple[int, ...]]]:
+def _sent_values(prepared: PreparedCommand) -> list[tuple[str, Stored, int | None, bool, tuple[int, ...]]]:
     return sorted(
         (name, each.stored, each.value_id, each.is_plain_text, each.origins) for name, each in prepared.given.items()
     )

@@ -1,23 +1,104 @@
-"""Which commands a model has, and what each of them is: the table the rest of the engine asks."""
+"""All commands of a model by name: their descriptions, checking and running them."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from countersign.declare import Declared
+from countersign.declare import TODAY, Declared, FieldOf, Move, Where
 from countersign.declare.registry import Registry
 from countersign.records.access.view import ModelView
-from countersign.records.commands import action, count_by, create, delete, get, listing, update
-from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands import crud, list_search, workflow
+from countersign.records.commands.errors import BadInput
+from countersign.records.commands.prepared_command import PreparedCommand
+from countersign.records.commands.queries import clause, clauses, joined
 from countersign.records.commands.run import Body, Run
+
+GENERATED: Mapping[str, str] = {
+    "get": "Reads one {label} by its id.",
+    "list": "Lists {plural}. Takes a filter, an order, a limit and an offset.",
+    "search": "Lists {plural} like list, together with the total number of matches.",
+    "create": "Creates one {label}.",
+    "update": "Changes fields of one {label}.",
+    "delete": "Deletes one {label}. Refused while another record refers to it.",
+    "export": "Exports the matching {plural} as CSV or NDJSON text.",
+    "import": "Creates {plural} from CSV text. With dry_run it only checks the text.",
+    "history": "Lists the changes of one {label} that the caller may see.",
+    "count_by": "Counts {plural} by the value of a field.",
+}
+APPROVAL = "An agent can only propose it: the call answers a plan_id, and a person approves the plan."
+APPROVAL_OF_FIELDS = (
+    "An agent can only propose changes of {fields}: such a call answers a plan_id, and a person approves the plan."
+)
+
+
+def describe(
+    view: ModelView, name: str, own: Mapping[str, str], *, needs_approval: bool, proposed: Sequence[str] = ()
+) -> str:
+    """The description of one command of the model, for a caller with this view; `own` has those of built-in models,
+    `proposed` are the fields that an agent can only propose to change.
+
+    It names no field that the caller may not know of.
+
+    Raises:
+        LookupError: the model has no such command.
+    """
+    model = view.model
+    if name in own:
+        text = own[name]
+    elif name in GENERATED:
+        text = GENERATED[name].format(label=model.label.lower(), plural=model.plural.lower())
+    else:
+        move = None if model.workflow is None else model.workflow.moves.get(name)
+        if move is None:
+            raise LookupError(f"{model.name} has no command {name}")
+        text = _of_move(view, move)
+    if name == "update" and proposed and not needs_approval:
+        fields = joined([_with_condition(view, each) for each in proposed], "and")
+        return f"{text} {APPROVAL_OF_FIELDS.format(fields=fields)}"
+    return f"{text} {APPROVAL}" if needs_approval else text
+
+
+def _with_condition(view: ModelView, name: str) -> str:
+    asked = view.model.fields[name].needs_approval
+    return f"{name} where {clause(asked)}" if isinstance(asked, Where) and asked.field in view.fields else name
+
+
+def _of_move(view: ModelView, move: Move) -> str:
+    effect = move.help or f"{move.label}: changes one {view.model.label.lower()}"
+    sentences = [effect if effect.endswith(".") else f"{effect}.", *_states(view, move)]
+    if required := _required(view, move):
+        sentences.append(f"Requires that {clauses(required)}.")
+    if inputs := [each for each in move.inputs if each in view.fields]:
+        sentences.append(f"Requires {joined(inputs, 'and')}, given as input or set before.")
+    if optional := [_with_default(move, each) for each in move.optional if each in view.fields]:
+        sentences.append(f"Also takes {joined(optional, 'and')}.")
+    return " ".join(sentences)
+
+
+def _required(view: ModelView, move: Move) -> list[Where]:
+    """Guards, and rules on the record alone: of a rule on another record's field the caller may not know that field."""
+    own = [each for each in move.rules if not isinstance(each.value, FieldOf)]
+    return [each for each in (*move.guards, *own) if each.field in view.fields]
+
+
+def _with_default(move: Move, name: str) -> str:
+    value = move.optional[name]
+    return f"{name} ({'today' if value is TODAY else value} if left out)" if value is not None else name
+
+
+def _states(view: ModelView, move: Move) -> list[str]:
+    workflow = view.model.workflow
+    if workflow is None or workflow.field not in view.fields:
+        return []
+    return [f"From {joined(move.sources, 'or')}{f' to {move.to}' if move.to else ''}."]
+
 
 Answering = Callable[[Run, str, Body], Awaitable[object]]
 """A command that reads, or one of the engine's own: the value it answers."""
 
 READING: Mapping[str, Answering] = {
-    "get": get.get,
-    "list": listing.records,
-    "search": listing.search,
-    "count_by": count_by.count_by,
+    "get": crud.get,
+    "list": list_search.records,
+    "search": list_search.search,
+    "count_by": list_search.count_by,
 }
 
 READ_ONLY = frozenset({"get", "list", "search", "count_by", "export", "history", "watch", "verify"})
@@ -47,44 +128,44 @@ def writes(model: Declared, name: str) -> bool:
     return is_writing(model, name) or name not in READ_ONLY
 
 
-async def check(run: Run, view: ModelView, name: str, body: Body) -> Prepared:
+async def check(run: Run, view: ModelView, name: str, body: Body) -> PreparedCommand:
     """Read a writing command's input and find out whether it may be done.
 
     Raises:
         BadInput: it may not; the detail says why.
     """
     if name == "create":
-        return await create.check(run, view, body)
+        return await crud.check_create(run, view, body)
     if name == "update":
-        return await update.check(run, view, body)
+        return await workflow.check_update(run, view, body)
     if name == "delete":
-        return await delete.check(run, view, body)
-    return await action.check(run, view, name, body)
+        return await crud.check_delete(run, view, body)
+    return await workflow.check_action(run, view, name, body)
 
 
-async def apply(run: Run, prepared: Prepared) -> str:
+async def apply(run: Run, prepared: PreparedCommand) -> str:
     """Do what was prepared; the id of the record it was about.
 
     Raises:
         BadInput: it cannot be done.
     """
     if prepared.command == "create":
-        return await create.apply(run, prepared)
+        return await crud.apply_create(run, prepared)
     if prepared.command == "update":
-        return await update.apply(run, prepared)
+        return await workflow.apply_update(run, prepared)
     if prepared.command == "delete":
-        return await delete.apply(run, prepared)
-    return await action.apply(run, prepared)
+        return await crud.apply_delete(run, prepared)
+    return await workflow.apply_action(run, prepared)
 
 
-async def result(run: Run, prepared: Prepared, record_id: str) -> object:
+async def result(run: Run, prepared: PreparedCommand, record_id: str) -> object:
     """What a writing command answers: the record as its caller sees it now, or of a deleted one its id."""
     if prepared.command == "delete":
         return {"id": record_id}
     if prepared.model not in run.caller.view.models:
         return {"id": record_id}
     try:
-        return await get.read(run, prepared.model, record_id)
+        return await crud.read_record(run, prepared.model, record_id)
     except BadInput:
         # The change took it out of the caller's sight.
         return {"id": record_id}

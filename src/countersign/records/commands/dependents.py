@@ -8,10 +8,10 @@ from typing import NamedTuple, TypeAlias
 
 from countersign.declare.registry import Referrer, Registry
 from countersign.records.access.view import View
-from countersign.records.commands import conditions
-from countersign.records.commands.prepared import Prepared
+from countersign.records.commands import queries
+from countersign.records.commands.prepared_command import PreparedCommand
+from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Run
-from countersign.records.commands.sql import Parameters
 
 MAX_RECORDS = 5_000
 """Records that one deletion may delete or change beside its own."""
@@ -123,8 +123,8 @@ class _Walk:
             view = self._seen_by.models.get(name)
             if view is None or not view.is_readable or field not in view.fields:
                 return []
-            scope = conditions.Scope(self._run.engine.dialect, parameters, "t")
-            tests.append(conditions.any_of(scope, view.model, view.visible))
+            scope = queries.Scope(self._run.engine.dialect, parameters, "t")
+            tests.append(queries.any_of(scope, view.model, view.visible))
         text = (
             f'SELECT t.id, t.revision, t."{field}" FROM "{name}" AS t WHERE {" AND ".join(tests)} '
             f"ORDER BY t.id LIMIT {parameters.put(self._limit + 1 - len(self._links))}{self._lock}"
@@ -150,7 +150,7 @@ def _on_delete(registry: Registry, link: Link) -> str:
     raise LookupError(f"{link.source[0]}.{link.field} is not a ref to {link.target[0]}")
 
 
-async def is_blocked_as_seen(run: Run, prepared: Prepared) -> bool:
+async def is_blocked_as_seen(run: Run, prepared: PreparedCommand) -> bool:
     """Whether a record that the caller sees prevents the deletion, and stays when the earlier steps of its plan are
     done."""
     seen = run.caller.view
@@ -165,7 +165,7 @@ async def is_blocked_as_seen(run: Run, prepared: Prepared) -> bool:
     return bool(blocking)
 
 
-def _leads_elsewhere(step: Prepared, link: Link) -> bool:
+def _leads_elsewhere(step: PreparedCommand, link: Link) -> bool:
     """Whether the step makes the ref refer to another record, or to none."""
     given = step.given.get(link.field) if (step.model, step.record_id) == link.source else None
     return given is not None and given.stored != link.target[1]

@@ -8,13 +8,21 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 
 from countersign.declare import Ref
-from countersign.records.commands import conditions, listing, outgoing, record_names, select
-from countersign.records.commands.csv_columns import Column, Headers, shown_cell
-from countersign.records.commands.csv_text import NOTATION, Notation, guarded, read_notation, written
-from countersign.records.commands.query import Query
-from countersign.records.commands.reading import Reading, Record
-from countersign.records.commands.refusals import BadInput
+from countersign.records.commands import csv_format, list_search, mask_output, queries, select
+from countersign.records.commands.csv_format import (
+    NOTATION,
+    Column,
+    Headers,
+    Notation,
+    guarded,
+    read_notation,
+    shown_cell,
+    written,
+)
+from countersign.records.commands.errors import BadInput
+from countersign.records.commands.queries import Query
 from countersign.records.commands.run import Body, Run
+from countersign.records.commands.select import Record, RecordReader
 from countersign.records.masking import swap
 
 Format: TypeAlias = Literal["text/csv", "application/x-ndjson"]
@@ -65,7 +73,9 @@ def read(run: Run, model: str, body: Body) -> ExportRequest:
     if form == "shown" and found != "text/csv":
         raise BadInput("form shown is for text/csv alone: leave it out")
     own = ("content_type", "form", "fields", *NOTATION)
-    query = listing.read(run, model, "export", {name: value for name, value in body.items() if name not in own})
+    query = list_search.read_query(
+        run, model, "export", {name: value for name, value in body.items() if name not in own}
+    )
     columns = _columns(run, model, body.get("fields"), is_shown=form == "shown")
     return ExportRequest(query, found, columns, form == "shown", read_notation(body))
 
@@ -109,9 +119,9 @@ async def export(run: Run, model: str, body: Body) -> Exported:
                     "for a stream"
                 )
             size += len(piece)
-            if size > listing.MAX_PAGE_BYTES:
+            if size > list_search.MAX_PAGE_BYTES:
                 raise BadInput(
-                    f"the export is longer than {listing.MAX_PAGE_BYTES >> 20} MiB: give a limit, or send "
+                    f"the export is longer than {list_search.MAX_PAGE_BYTES >> 20} MiB: give a limit, or send "
                     f"Accept: {asked.content_type} for a stream"
                 )
             pieces.append(piece)
@@ -142,12 +152,12 @@ def _lines(asked: ExportRequest, records: _Records) -> str:
     return "".join(_encoder.encode(dict(zip(names, each, strict=True))).decode() + "\n" for each, _ in records)
 
 
-async def _records(run: Run, model: str, reading: Reading, asked: ExportRequest) -> AsyncGenerator[_Records]:
+async def _records(run: Run, model: str, reading: RecordReader, asked: ExportRequest) -> AsyncGenerator[_Records]:
     made, count = _statement(run, model, asked), len(reading.names)
     places = [reading.names.index(cast(str, each.name)) for each in asked.columns]
     async with aclosing(run.engine.records.database.stream(made.text, *made.values)) as found:
         async for rows in found:
-            records: list[Record] = await outgoing.records(run, reading, [row[:count] for row in rows])
+            records: list[Record] = await mask_output.masked_records(run, reading, [row[:count] for row in rows])
             names = await _names(run, asked.named, [row[count:] for row in rows])
             values = [msgspec.structs.astuple(each) for each in records]
             yield [([each[at] for at in places], called) for each, called in zip(values, names, strict=True)]
@@ -156,15 +166,15 @@ async def _records(run: Run, model: str, reading: Reading, asked: ExportRequest)
 def _statement(run: Run, model: str, asked: ExportRequest) -> select.Statement:
     view = run.view_of(model)
 
-    def named(scope: conditions.Scope) -> list[str]:
-        return [record_names.name_column(run, scope, each) for each in asked.named]
+    def named(scope: queries.Scope) -> list[str]:
+        return [csv_format.name_column(run, scope, each) for each in asked.named]
 
     return select.page(run.engine.reading(run.caller, view), view.reach("export"), asked.query, named)
 
 
 async def _names(run: Run, refs: Sequence[Ref], rows: Sequence[Sequence[Any]]) -> list[dict[str, str]]:
     found = [{ref.name: str(name) for ref, name in zip(refs, row, strict=True) if name} for row in rows]
-    tokens = await outgoing.literals(run, [name for each in found for name in each.values()])
+    tokens = await mask_output.literals(run, [name for each in found for name in each.values()])
     if not tokens:
         return found
     grammar = run.engine.grammar

@@ -7,14 +7,13 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Total
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView
-from countersign.records.commands import dependents, incoming, locks, record_rules, writing
-from countersign.records.commands.given import Given
-from countersign.records.commands.prepared import Prepared
+from countersign.records.commands import dependents, preconditions, record_writer, unmask_input
+from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from countersign.records.commands.run import Run
-from countersign.records.commands.stored import StoredRecord
+from countersign.records.commands.select import StoredRecord
 
 
-async def require_creatable(run: Run, view: ModelView, given: Mapping[str, Given], command: str) -> None:
+async def require_creatable(run: Run, view: ModelView, given: Mapping[str, FieldInput], command: str) -> None:
     """Insist on what an agent sees by itself of the locks, the rules and the unique values of a new record.
 
     Raises:
@@ -24,17 +23,17 @@ async def require_creatable(run: Run, view: ModelView, given: Mapping[str, Given
         return
     values: dict[str, Stored] = {name: None for name in view.model.fields}
     values |= {name: each.stored for name, each in given.items()}
-    await locks.require_open_as_seen(run, view.model, values, command)
+    await preconditions.require_unlocked_as_seen(run, view.model, values, command)
     if not _is_touched(run, values):
-        await record_rules.require_as_seen(run, view, values, list(view.model.fields), command)
+        await preconditions.require_rules_as_seen(run, view, values, list(view.model.fields), command)
     await _require_unique(run, view, values, given, None)
     values |= computed(view.model, values)
-    writing.require_in_range(run, view.model, values)
+    record_writer.require_in_range(run, view.model, values)
     await _require_totals(run, view, values, None)
 
 
 async def require_changeable(
-    run: Run, view: ModelView, record: StoredRecord, given: Mapping[str, Given], command: str
+    run: Run, view: ModelView, record: StoredRecord, given: Mapping[str, FieldInput], command: str
 ) -> None:
     """The same of a change of a record, and of where it moves to.
 
@@ -44,16 +43,16 @@ async def require_changeable(
     if not run.caller.is_agent or run.is_touched(record.id):
         return
     values = {**record.values, **{name: each.stored for name, each in given.items()}}
-    await locks.require_open_as_seen(run, view.model, record.values, command)
+    await preconditions.require_unlocked_as_seen(run, view.model, record.values, command)
     if view.model.locked_with in given:
-        await locks.require_open_as_seen(run, view.model, values, command)
+        await preconditions.require_unlocked_as_seen(run, view.model, values, command)
     if not _is_touched(run, values):
-        await record_rules.require_as_seen(run, view, values, list(given), command)
+        await preconditions.require_rules_as_seen(run, view, values, list(given), command)
     await _require_unique(run, view, values, given, record.id)
     await _require_totals(run, view, {**values, **computed(view.model, values)}, record.values)
 
 
-async def require_deletable(run: Run, view: ModelView, record: StoredRecord, prepared: Prepared) -> None:
+async def require_deletable(run: Run, view: ModelView, record: StoredRecord, prepared: PreparedCommand) -> None:
     """The same of a deletion, and of what it takes along.
 
     Raises:
@@ -61,7 +60,7 @@ async def require_deletable(run: Run, view: ModelView, record: StoredRecord, pre
     """
     if not run.caller.is_agent or run.is_touched(record.id):
         return
-    await locks.require_open_as_seen(run, view.model, record.values, prepared.id)
+    await preconditions.require_unlocked_as_seen(run, view.model, record.values, prepared.id)
     if not prepared.cascade:
         return
     found = await dependents.find(run, view.model.name, record.id, cascade=True, seen_by=run.caller.view)
@@ -69,8 +68,8 @@ async def require_deletable(run: Run, view: ModelView, record: StoredRecord, pre
     async for name, record_id in CooperativeIterator(along):
         model = run.engine.registry.models[name]
         if (model.locked or model.locked_with) and not run.is_touched(record_id):
-            other = await writing.find(run, model, None, record_id)
-            await locks.require_open_as_seen(run, model, other.values, prepared.id)
+            other = await record_writer.find(run, model, None, record_id)
+            await preconditions.require_unlocked_as_seen(run, model, other.values, prepared.id)
 
 
 async def _require_totals(
@@ -83,11 +82,11 @@ async def _require_totals(
         is_known = before is None or (view.knows(total.of) and view.knows(total.by))
         if not is_known or not isinstance(parent_id, str) or not await _sees_total(run, total, parent_id):
             continue
-        parent = await writing.find(run, total.parent, None, parent_id)
+        parent = await record_writer.find(run, total.parent, None, parent_id)
         was_counted = before is not None and before[total.by] == parent_id
         left = _number(parent.values[total.field]) + _number(values[total.of])
         left -= _number(before[total.of]) if before and was_counted else 0
-        writing.require_in_range(run, total.parent, {total.field: left})
+        record_writer.require_in_range(run, total.parent, {total.field: left})
 
 
 def _number(stored: Stored) -> int:
@@ -98,7 +97,9 @@ async def _sees_total(run: Run, total: Total, parent_id: str) -> bool:
     above = run.caller.view.models.get(total.parent.name)
     if run.is_touched(parent_id):
         return False
-    return above is not None and above.knows(total.field) and await incoming.exists(run, total.parent.name, parent_id)
+    return (
+        above is not None and above.knows(total.field) and await unmask_input.exists(run, total.parent.name, parent_id)
+    )
 
 
 def _is_touched(run: Run, values: Mapping[str, Stored]) -> bool:
@@ -116,8 +117,10 @@ async def _require_unique(
         return
     for name in given:
         tests = _unique_among(view, name, values)
-        if tests and await writing.is_there(run, view.model, view.reach(looked_up), tests, own_id or ""):
-            raise writing.taken(view.model, name)
+        if tests and await record_writer.exists_with_values(
+            run, view.model, view.reach(looked_up), tests, own_id or ""
+        ):
+            raise record_writer.not_unique(view.model, name)
 
 
 def _unique_among(view: ModelView, name: str, values: Mapping[str, Stored]) -> dict[str, Stored]:

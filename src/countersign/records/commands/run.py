@@ -12,9 +12,9 @@ from countersign.kernel.database.port import Dialect, Reader, Transaction
 from countersign.records.access.view import Caller, Domain, ModelView
 from countersign.records.access.visibility import Commands
 from countersign.records.audit.chain import Chain
-from countersign.records.commands.places import Known
-from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.reading import Masks, Reading
+from countersign.records.commands.prepared_command import PreparedCommand
+from countersign.records.commands.seek_pagination import KnownPositions
+from countersign.records.commands.select import Masks, RecordReader
 from countersign.records.context import Records
 from countersign.records.masking.grammar import Grammar
 from countersign.records.masking.vault import Vault
@@ -31,7 +31,7 @@ class Masking(Protocol):
 class Rendering(Protocol):
     """Shows the values of kind `structure` (plans, audit) as the viewer may see what they speak of."""
 
-    async def __call__(self, run: "Run", reading: Reading, values: list[list[Any]]) -> None:
+    async def __call__(self, run: "Run", reading: RecordReader, values: list[list[Any]]) -> None:
         """Put what the viewer may see in place of each structure."""
         ...
 
@@ -55,11 +55,11 @@ class Engine:
     masks_of: Masking
     render: Rendering
     unknown_tokens: Callable[[Caller], None]
-    readings: dict[tuple[int, str], tuple[object, Reading]]
+    readings: dict[tuple[int, str], tuple[object, RecordReader]]
     checks: Mapping[str, Check]
     commands: Commands
     many: dict[bytes, int] = field(default_factory=dict[bytes, int])
-    places: dict[bytes, Known] = field(default_factory=dict[bytes, Known])
+    places: dict[bytes, KnownPositions] = field(default_factory=dict[bytes, KnownPositions])
 
     @property
     def registry(self) -> Registry:
@@ -71,7 +71,7 @@ class Engine:
         """The database's dialect."""
         return self.records.database.dialect
 
-    def reading(self, caller: Caller, view: ModelView) -> Reading:
+    def reading(self, caller: Caller, view: ModelView) -> RecordReader:
         """How the caller's view of a model is read; kept while the view lives."""
         key = (id(view), caller.domain.id if caller.domain is not None else "")
         found = self.readings.get(key)
@@ -80,7 +80,7 @@ class Engine:
         if len(self.readings) >= MAX_READINGS:
             self.readings.clear()
         bits = self.records.bits.get(view.model.name, {})
-        made = Reading(caller.view, view, self.dialect, bits, caller.domain)
+        made = RecordReader(caller.view, view, self.dialect, bits, caller.domain)
         self.readings[key] = (view, made)
         return made
 
@@ -118,7 +118,7 @@ class Run:
     made: Mapping[str, str] = field(default_factory=dict[str, str])
     stopping: asyncio.Event | None = None
     spoken_of: set[str] = field(default_factory=set[str])
-    earlier: tuple[Prepared, ...] = ()
+    earlier: tuple[PreparedCommand, ...] = ()
 
     @property
     def domain(self) -> Domain | None:

@@ -1,17 +1,244 @@
-"""The one SELECT: conditions, order, visibility, rules and totals become a single parameterised statement."""
+"""Stored records, the columns that a caller reads, and the SELECT statements of commands."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import msgspec
 
 from countersign.declare import Declared, Field
+from countersign.declare.fields.field import Stored
 from countersign.kernel import clock
-from countersign.kernel.database.port import Dialect, Value
-from countersign.records.access.view import Rows
-from countersign.records.commands import conditions
-from countersign.records.commands.query import Query
-from countersign.records.commands.reading import Kept, Reading
-from countersign.records.commands.sql import Parameters, all_of
+from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.records.access.people import folded
+from countersign.records.access.view import Domain, ModelView, Rows, View
+from countersign.records.commands import queries
+from countersign.records.commands.queries import Parameters, Query, Scope, all_of, column
+from countersign.records.schema.snapshot import ALIASED
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRecord:
+    """A record with every field as stored, and the value ids of its personal fields."""
+
+    id: str
+    revision: int
+    changed: int
+    values: Mapping[str, Stored]
+    value_ids: Mapping[str, int | None]
+
+
+def record_of(model: Declared, row: Row) -> StoredRecord:
+    """The record in a row of `select.existing`."""
+    names = tuple(model.fields)
+    personal = personal_fields(model)
+    values = dict(zip(names, row[3 : 3 + len(names)], strict=True))
+    return StoredRecord(
+        row[0], row[1], row[2], values, dict(zip(personal, row[3 + len(names) :], strict=True))
+    )
+
+
+@lru_cache(maxsize=512)
+def personal_fields(model: Declared) -> tuple[str, ...]:
+    """The names of the personal fields, in declared order."""
+    return tuple(name for name, field in model.fields.items() if field.personal)
+
+
+@lru_cache(maxsize=512)
+def insert_statement(model: Declared) -> str:
+    """INSERT of every column: id, fields, folded copies, value ids; revision 1, nothing changed yet."""
+    columns = ["id", *model.fields, *(f"{name}__folded" for name in _folded_fields(model))]
+    columns += [f"{name}__value" for name in personal_fields(model)]
+    names = ", ".join(f'"{name}"' for name in columns)
+    places = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+    return f'INSERT INTO "{model.name}" ({names}, revision, changed) VALUES ({places}, 1, 0)'
+
+
+def insert_values(
+    model: Declared, record_id: str, values: Mapping[str, Stored], value_ids: Mapping[str, int]
+) -> list[Value]:
+    """The values of `insertion`."""
+    return [
+        record_id,
+        *(values.get(name) for name in model.fields),
+        *(_folded(values.get(name)) for name in _folded_fields(model)),
+        *(value_ids.get(name) for name in personal_fields(model)),
+    ]
+
+
+def update_statement(
+    model: Declared, record_id: str, values: Mapping[str, Stored], value_ids: Mapping[str, int | None], mask: int
+) -> tuple[str, list[Value]]:
+    """UPDATE of some fields with their folded copies and value ids; counts the revision, notes what changed."""
+    columns: dict[str, Value] = dict(values)
+    columns |= {f"{name}__folded": _folded(values[name]) for name in _folded_fields(model) if name in values}
+    columns |= {f"{name}__value": value_id for name, value_id in value_ids.items()}
+    settings = ", ".join(f'"{name}" = ${number}' for number, name in enumerate(columns, 3))
+    text = (
+        f'UPDATE "{model.name}" SET {settings}, revision = revision + 1, changed = changed | $2 WHERE id = $1'
+    )
+    return text, [record_id, mask, *columns.values()]
+
+
+@lru_cache(maxsize=512)
+def _folded_fields(model: Declared) -> tuple[str, ...]:
+    return tuple(name for name, field in model.fields.items() if field.is_folded)
+
+
+def _folded(value: Stored) -> Stored:
+    return folded(value) if isinstance(value, str) else None
+
+
+Record: TypeAlias = msgspec.Struct
+"""One record as JSON shows it: a struct whose members are `id`, `revision` and the fields of the view."""
+
+
+LONG_KINDS = frozenset({"longtext", "structure"})
+
+
+class Masks(Protocol):
+    """What turns value ids into one caller's placeholder tokens, and back."""
+
+    def tokens(self, ids: Sequence[int]) -> list[int]:
+        """The numbers of the tokens of the value ids, in their order."""
+        ...
+
+    def value_id(self, number: int) -> int:
+        """The value id that a token's number (below 2^48) would be made from."""
+        ...
+
+
+class CachedStatement(NamedTuple):
+    """The statement that reads one record, as it is on one day (since 1970): its text, and its values but the id."""
+
+    day: int
+    text: str
+    values: list[Value]
+
+
+class RecordReader:
+    """How the records of one model are read for one view: made once per view and engine, used for every answer."""
+
+    def __init__(
+        self, view: View, model_view: ModelView, dialect: Dialect, bits: Mapping[str, int], domain: Domain | None
+    ) -> None:
+        model = model_view.model
+        self.view = model_view
+        self._whole = view
+        self._dialect: Dialect = dialect
+        self._domain = domain
+        self._bits = bits
+        self.names = ("id", "revision", *model_view.fields)
+        self.kept: CachedStatement | None = None
+        self.shape: Any = _shape(model.name, self.names)
+        places = [(place, model.fields[name]) for place, name in enumerate(model_view.fields, 2)]
+        self._masked = tuple((place, field) for place, field in places if model_view.fields[field.name] == "masked")
+        clear = [each for each in places if each not in self._masked]
+        self._shown = _shown(clear)
+        self.texts = tuple(place for place, field in clear if field.is_folded)
+        self.structures = tuple((place, field.name) for place, field in places if field.kind == "structure")
+        self.has_long_texts = _has_long_texts(model_view)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows are sent as the database gives them."""
+        return not (self._masked or self._shown or self.structures)
+
+    def columns(self, scope: Scope) -> list[str]:
+        """The expressions to select, in the order of `names`."""
+        return [f"{scope.alias}.id", self.revision(scope), *self._expressions(scope)]
+
+    def revision(self, scope: Scope) -> str:
+        """The record's revision, counting the changes the caller can see."""
+        alias = scope.alias
+        hidden = sum(1 << bit for name, bit in self._bits.items() if name not in self.view.fields)
+        if not hidden:
+            return f"{alias}.revision"
+        seen = sum(1 << bit for name, bit in self._bits.items() if name in self.view.fields)
+        # Most records never had a hidden change; the others' visible ones are counted.
+        return (
+            f"CASE WHEN {alias}.changed & {hidden} = 0 THEN {alias}.revision ELSE 1 + (SELECT count(*) "
+            f"FROM record_change AS change WHERE change.model = '{self.view.model.name}' "
+            f"AND change.record_id = {alias}.id AND change.fields & {seen} <> 0) END"
+        )
+
+    def _expressions(self, scope: Scope) -> Iterable[str]:
+        for name, sight in self.view.fields.items():
+            field = self.view.model.fields[name]
+            yield scope.value_of(field) if sight == "clear" else self._value_id(scope, field)
+
+    def _value_id(self, scope: Scope, field: Field) -> str:
+        canonical = column(scope.alias, f"{field.name}__value")
+        if self._domain is None or not field.linked:
+            return canonical
+        domain = scope.parameters.put(self._domain.id)
+        # Most records never had an alias, and say so in their own row: nothing has to be looked up for them.
+        return (
+            f"CASE WHEN {scope.alias}.changed < {ALIASED} THEN {canonical} ELSE "
+            f"coalesce((SELECT alias.value_id FROM pii_alias AS alias WHERE alias.model = '{self.view.model.name}' "
+            f"AND alias.record_id = {scope.alias}.id AND alias.field = '{field.name}' "
+            f"AND alias.domain_id = {domain}), {canonical}) END"
+        )
+
+    def scope(self, parameters: Parameters) -> Scope:
+        """The model's table in a statement for this view."""
+        return Scope(self._dialect, parameters, "t", self._whole)
+
+    def values(self, rows: Sequence[Row], masks: Masks | None) -> list[list[Any]]:
+        """The rows with every value as it is shown, placeholder tokens in place of masked ones."""
+        shown = [list(row) for row in rows]
+        for place, show in self._shown:
+            for values in shown:
+                if values[place] is not None:
+                    values[place] = show(values[place])
+        if self._masked:
+            if masks is None:
+                raise LookupError("masked fields need a token domain")
+            _mask(shown, self._masked, masks)
+        for place, _ in self.structures:
+            for values in shown:
+                if values[place] is not None:
+                    values[place] = msgspec.Raw(values[place].encode())
+        return shown
+
+    def records(self, rows: Sequence[Row], masks: Masks | None = None) -> list[Record]:
+        """The rows as records ready to be encoded."""
+        shape = self.shape
+        if self.is_plain:
+            return [shape(*row) for row in rows]
+        return [shape(*values) for values in self.values(rows, masks)]
+
+
+def _has_long_texts(view: ModelView) -> bool:
+    return any(view.model.fields[name].kind in LONG_KINDS for name in view.fields)
+
+
+def _shown(places: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Callable[[Stored], object]], ...]:
+    """Where in a row a stored value has to be turned into what JSON shows, and how."""
+    return tuple((place, field.show) for place, field in places if not field.shows_as_stored)
+
+
+def _mask(rows: list[list[Any]], masked: tuple[tuple[int, Field], ...], masks: Masks) -> None:
+    """Put tokens for value ids, all of a page in one go."""
+    filled = [(place, field.personal, [each for each in rows if each[place] is not None]) for place, field in masked]
+    numbers = iter(masks.tokens([each[place] for place, _, holders in filled for each in holders]))
+    for place, label, holders in filled:
+        for each, number in zip(holders, numbers, strict=False):
+            each[place] = f"{label}_{number}"
+
+
+@lru_cache(maxsize=4096)
+def _shape(name: str, members: tuple[str, ...]) -> type[msgspec.Struct]:
+    """A struct with these members; made once, since making one compiles code."""
+    return msgspec.defstruct(
+        name,
+        [(f"m{place}", object) for place in range(len(members))],
+        rename=dict((f"m{place}", member) for place, member in enumerate(members)),
+        frozen=True,
+        gc=False,
+    )
+
 
 MAX_INLINE = 200
 """Rows up to which a page that indexes answer is read on the event loop."""
@@ -34,11 +261,11 @@ class Statement:
         self.values = values
 
 
-Columns = Callable[[conditions.Scope], Sequence[str]]
+Columns = Callable[[queries.Scope], Sequence[str]]
 """Expressions to select beside those of a reading."""
 
 
-def page(reading: Reading, rows: Rows, query: Query, more: Columns | None = None) -> Statement:
+def page(reading: RecordReader, rows: Rows, query: Query, more: Columns | None = None) -> Statement:
     """The records of a query that the caller may see, in its order (API document, Filter semantics), with `more`
     columns after those of the reading.
 
@@ -50,12 +277,12 @@ def page(reading: Reading, rows: Rows, query: Query, more: Columns | None = None
 
 
 def _page(
-    reading: Reading, rows: Rows, query: Query, parameters: Parameters, more: Columns | None = None
+    reading: RecordReader, rows: Rows, query: Query, parameters: Parameters, more: Columns | None = None
 ) -> str:
     scope = reading.scope(parameters)
     columns = ", ".join([*reading.columns(scope), *(more(scope) if more is not None else ())])
-    where = matching(scope, reading, rows, query)
-    order = in_order(terms(scope, reading, query))
+    where = where_clause(scope, reading, rows, query)
+    order = order_clause(order_terms(scope, reading, query))
     text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE {where} ORDER BY {order}'
     if query.limit is not None:
         text += f" LIMIT {parameters.put(query.limit)}"
@@ -65,14 +292,14 @@ def _page(
     return f"{text} OFFSET {parameters.put(query.offset)}" if query.offset else text
 
 
-def page_with_total(reading: Reading, rows: Rows, query: Query) -> Statement:
+def page_with_total(reading: RecordReader, rows: Rows, query: Query) -> Statement:
     """The same page, each row beginning with how many records match before limit and offset.
 
     When the page is empty there is one row, whose other columns are empty.
     """
     parameters = Parameters()
     scope = reading.scope(parameters)
-    counted = f'SELECT count(*) AS total FROM "{reading.view.model.name}" AS t WHERE ' + matching(
+    counted = f'SELECT count(*) AS total FROM "{reading.view.model.name}" AS t WHERE ' + where_clause(
         scope, reading, rows, replace(query, scattered=frozenset())
     )
     # A single row on the left: whichever way the join is made, the page keeps its order.
@@ -83,7 +310,7 @@ def page_with_total(reading: Reading, rows: Rows, query: Query) -> Statement:
     return Statement(text, parameters.values)
 
 
-def one(reading: Reading, rows: Rows, record_id: str) -> Statement:
+def one(reading: RecordReader, rows: Rows, record_id: str) -> Statement:
     """The record of that id, if the caller may see it."""
     is_kept, day = rows is reading.view.visible, clock.now() // clock.DAY
     if is_kept and reading.kept is not None and reading.kept.day == day:
@@ -91,15 +318,15 @@ def one(reading: Reading, rows: Rows, record_id: str) -> Statement:
     parameters = Parameters(record_id)
     scope = reading.scope(parameters)
     columns = ", ".join(reading.columns(scope))
-    seen = conditions.any_of(scope, reading.view.model, rows)
+    seen = queries.any_of(scope, reading.view.model, rows)
     text = f'SELECT {columns} FROM "{reading.view.model.name}" AS t WHERE t.id = $1 AND {seen}'
     if is_kept:
         # From call to call nothing changes in it but the id, and at midnight what TODAY means in a rule.
-        reading.kept = Kept(day, text, parameters.values[1:])
+        reading.kept = CachedStatement(day, text, parameters.values[1:])
     return Statement(text, parameters.values)
 
 
-def existing(
+def lock_existing(
     model: Declared, rows: Rows, record_id: str, dialect: Dialect, *, locks: bool = True
 ) -> Statement:
     """The stored columns of a record among the rows; with `locks`, locked until the transaction ends where the engine
@@ -108,30 +335,30 @@ def existing(
     The columns are id, revision, changed, each field's, then the value id of each personal field.
     """
     parameters = Parameters(record_id)
-    scope = conditions.Scope(dialect, parameters, "t")
+    scope = queries.Scope(dialect, parameters, "t")
     columns = ["t.id", "t.revision", "t.changed", *(f't."{name}"' for name in model.fields)]
     columns += [f't."{name}__value"' for name, field in model.fields.items() if field.personal]
-    seen = conditions.any_of(scope, model, rows)
+    seen = queries.any_of(scope, model, rows)
     # A hidden record is not locked: nobody waits for what they may not see.
     lock = " FOR UPDATE" if locks and dialect == "postgres" else ""
     text = f'SELECT {", ".join(columns)} FROM "{model.name}" AS t WHERE t.id = $1 AND {seen}{lock}'
     return Statement(text, parameters.values)
 
 
-def matching(scope: conditions.Scope, reading: Reading, rows: Rows, query: Query) -> str:
+def where_clause(scope: queries.Scope, reading: RecordReader, rows: Rows, query: Query) -> str:
     """The condition that a record is one of the query's, and of those the caller may see.
 
     Raises:
         BadInput: a condition is refused.
     """
     scope.scattered = query.scattered
-    found = conditions.filtered(scope, reading.view, query.filter)
+    found = queries.filter_clauses(scope, reading.view, query.filter)
     if rows is not None:
-        found.append(conditions.any_of(scope, reading.view.model, rows))
+        found.append(queries.any_of(scope, reading.view.model, rows))
     return all_of(found)
 
 
-def terms(scope: conditions.Scope, reading: Reading, query: Query) -> list[Term]:
+def order_terms(scope: queries.Scope, reading: RecordReader, query: Query) -> list[Term]:
     """The keys of the query's order; the last one is the id, after which nothing is left to order.
 
     Raises:
@@ -142,7 +369,7 @@ def terms(scope: conditions.Scope, reading: Reading, query: Query) -> list[Term]
     # Where all rows have one value there is nothing to order by, and the index that finds them has them by id.
     fixed = {each.field for each in query.filter if each.operator == "eq"}
     for key in query.order:
-        field: Field = conditions.clear_field(reading.view, key.field)
+        field: Field = queries.clear_field(reading.view, key.field)
         if is_by_id or (key.field in fixed and key.field != "id"):
             continue
         is_by_id = key.field == "id"
@@ -151,7 +378,7 @@ def terms(scope: conditions.Scope, reading: Reading, query: Query) -> list[Term]
     return found if is_by_id else [*found, Term(f"{scope.alias}.id", False)]
 
 
-def in_order(found: Sequence[Term]) -> str:
+def order_clause(found: Sequence[Term]) -> str:
     """The terms as ORDER BY has them; the last one, the id, is never empty."""
     keys = [f"{each.expression} {'DESC' if each.is_descending else 'ASC'} NULLS LAST" for each in found[:-1]]
     return ", ".join([*keys, f"{found[-1].expression} {'DESC' if found[-1].is_descending else 'ASC'}"])

@@ -6,10 +6,10 @@ from typing import Any, TypeAlias
 from countersign.declare import Declared, Field
 from countersign.records.access.view import ModelView
 from countersign.records.commands.command import moves
-from countersign.records.commands.count_by import KINDS
-from countersign.records.commands.csv_text import DATE_ORDERS, DECIMAL_MARKS, SEPARATORS
+from countersign.records.commands.csv_format import DATE_ORDERS, DECIMAL_MARKS, SEPARATORS
 from countersign.records.commands.export import FORMATS, FORMS
-from countersign.records.commands.query import MAX_CONDITIONS, MAX_KEYS, MAX_ROWS, MAX_VALUES
+from countersign.records.commands.list_search import KINDS
+from countersign.records.commands.queries import MAX_CONDITIONS, MAX_KEYS, MAX_ROWS, MAX_VALUES
 
 Schema: TypeAlias = dict[str, Any]
 

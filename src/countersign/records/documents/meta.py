@@ -7,7 +7,7 @@ from countersign.declare import Ref, Select
 from countersign.declare.registry import Registry
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.commands import command
-from countersign.records.commands.descriptions import describe
+from countersign.records.commands.command import describe
 
 
 class Approvals:

@@ -6,7 +6,7 @@ from typing import Any
 from countersign import __version__
 from countersign.records.access.view import Caller, ModelView
 from countersign.records.commands import command
-from countersign.records.commands.descriptions import describe
+from countersign.records.commands.command import describe
 from countersign.records.documents import inputs
 from countersign.records.documents.meta import Approvals, Own
 

@@ -9,20 +9,19 @@ import hashlib
 from dataclasses import replace
 
 from countersign.records.access.view import ModelView
-from countersign.records.commands import conditions
-from countersign.records.commands.query import Condition, Query
+from countersign.records.commands import queries
+from countersign.records.commands.queries import Condition, Parameters, Query
 from countersign.records.commands.run import Run
-from countersign.records.commands.sql import Parameters
 
-MANY = 2_000
-CALLS = 200
+MANY_ROWS = 2_000
+CACHED_CALLS = 200
 """So many calls are not counted again once there were many: what is many seldom becomes few."""
 
 MAX_KNOWN = 10_000
 _BY_INDEX = frozenset({"eq", "in", "gt", "gte", "lt", "lte"})
 
 
-async def planned(run: Run, view: ModelView, asked: Query) -> Query:
+async def with_index_hints(run: Run, view: ModelView, asked: Query) -> Query:
     """The query, told which filters not to answer by their index."""
     if run.engine.dialect != "sqlite" or not _is_ordered_page(view, asked):
         return asked
@@ -48,9 +47,9 @@ def _is_by_index(view: ModelView, condition: Condition) -> bool:
 
 async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool:
     parameters = Parameters()
-    scope = conditions.Scope(run.engine.dialect, parameters, "t", run.caller.view)
-    (where,) = conditions.filtered(scope, view, [condition])
-    limit = parameters.put(MANY)
+    scope = queries.Scope(run.engine.dialect, parameters, "t", run.caller.view)
+    (where,) = queries.filter_clauses(scope, view, [condition])
+    limit = parameters.put(MANY_ROWS)
     text = f'SELECT count(*) FROM (SELECT 1 FROM "{view.model.name}" AS t WHERE {where} LIMIT {limit})'
     # A filter may be megabytes long, and there may be many of them.
     known, key = run.engine.many, hashlib.blake2b(repr((text, parameters.values)).encode(), digest_size=16).digest()
@@ -58,9 +57,9 @@ async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool
         known[key] -= 1
         return True
     row = await run.reader.fetch_one(text, *parameters.values)
-    are_many = row is not None and bool(row[0] >= MANY)
+    are_many = row is not None and bool(row[0] >= MANY_ROWS)
     if are_many:
         if len(known) >= MAX_KNOWN:
             known.clear()
-        known[key] = CALLS
+        known[key] = CACHED_CALLS
     return are_many

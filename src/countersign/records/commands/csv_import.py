@@ -1,20 +1,181 @@
-"""The command `import`: many new records from CSV text, all of them or none, with an error for each bad row."""
+"""The command `import`: records from CSV text, all or none, with errors by row; and restoring exported ones."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
-from countersign.declare import Ref
+from countersign.declare import Declared, Field, Ref
+from countersign.declare.fields.field import Stored
+from countersign.declare.fields.ref import is_record_id
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.database.port import ConstraintViolation
 from countersign.records.access.view import ModelView
-from countersign.records.commands import create, record_names, restore
-from countersign.records.commands.csv_columns import Column, Headers, read_cell, read_head
-from countersign.records.commands.csv_text import NOTATION, Notation, read_notation, table, unguarded
-from countersign.records.commands.prepared import Prepared
-from countersign.records.commands.refusals import BadInput, TryAgain, refuse_unknown_keys, unknown_field
+from countersign.records.base_models import RULING
+from countersign.records.commands import (
+    crud,
+    csv_format,
+    no_escalation,
+    prepared_command,
+    record_writer,
+    select,
+    unmask_input,
+)
+from countersign.records.commands.csv_format import (
+    NOTATION,
+    Column,
+    Headers,
+    Notation,
+    read_cell,
+    read_head,
+    read_notation,
+    table,
+    unguarded,
+)
+from countersign.records.commands.errors import BadInput, TryAgain, refuse_unknown_keys, unknown_field
+from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
 from countersign.records.commands.run import Body, Run
+from countersign.records.commands.select import StoredRecord, record_of
+
+_NUMBER = re.compile("(.+)-([0-9]{1,15})", re.ASCII | re.DOTALL)
+_CONTINUE = """
+INSERT INTO sequence (name, next) VALUES ($1, $2)
+ON CONFLICT (name) DO UPDATE
+SET next = CASE WHEN sequence.next < excluded.next THEN excluded.next ELSE sequence.next END
+"""
+
+
+async def check_restored(run: Run, view: ModelView, body: Body) -> PreparedCommand | None:
+    """The row read: values as they are in it, and defaults for fields without a column; None for a record that is there
+    already.
+
+    Raises:
+        BadInput: a field is unknown, misses its value or does not fit; or a record has the id, and other values.
+    """
+    model = view.model
+    record_id = _id(body.get("id"))
+    values = {name: value for name, value in body.items() if name != "id"}
+    given = await unmask_input.read_fields(run, view, values, inputs=frozenset(values))
+    if await _is_there(run, model, record_id, given):
+        return None
+    for name, field in model.fields.items():
+        if _lacks(model, name, given):
+            given |= _default(run, model, field)
+        if field.required and _is_empty(name, given):
+            raise BadInput(f"{model.name}.{name} is required")
+    return PreparedCommand(model.name, "import", record_id, given=given)
+
+
+def _is_empty(name: str, given: Mapping[str, FieldInput]) -> bool:
+    return name not in given or given[name].stored is None
+
+
+def _lacks(model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
+    """Whether the field gets its default: it has no column, or governs the workflow and is empty."""
+    if model.workflow is not None and model.workflow.field == name:
+        return _is_empty(name, given)
+    return name not in given
+
+
+def _default(run: Run, model: Declared, field: Field) -> dict[str, FieldInput]:
+    if model.workflow is not None and model.workflow.field == field.name:
+        return {field.name: FieldInput(crud.first_option(field), is_default=True)}
+    return {} if field.default is None else {field.name: FieldInput(crud.default(run, field), is_default=True)}
+
+
+def _id(value: object) -> str | None:
+    if value is None:
+        return None
+    text = str(value).strip()
+    if not is_record_id(text) or prepared_command.step_index(text) is not None:
+        raise BadInput("id must be 24 lower-case hexadecimal digits, as exports have it")
+    return text
+
+
+async def _is_there(run: Run, model: Declared, record_id: str | None, given: Mapping[str, FieldInput]) -> bool:
+    """Whether the record is there with these values.
+
+    Raises:
+        BadInput: a record has the id, and other values.
+    """
+    if record_id is not None:
+        found = await _record(run, model, record_id)
+        if found is not None and not _is_equal(found, given):
+            raise BadInput(f"the {model.name} record with this id has other values")
+        if found is not None:
+            return True
+    for name in given:
+        if model.fields[name].unique and await _is_known(run, model, name, given):
+            return True
+    return model.name in RULING and await _is_granted(run, model, given)
+
+
+async def _is_known(run: Run, model: Declared, name: str, given: Mapping[str, FieldInput]) -> bool:
+    """Whether the record that has the unique value is there with the other values too."""
+    row = await run.transaction.fetch_one(f'SELECT id FROM "{model.name}" WHERE "{name}" = $1', given[name].stored)
+    found = None if row is None else await _record(run, model, str(row[0]))
+    return found is not None and _is_equal(found, given)
+
+
+async def _is_granted(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> bool:
+    """Whether there is such a grant or role of a user: a second one with the same values would say nothing more."""
+    names = sorted(name for name, field in model.fields.items() if name in given and field.personal is None)
+    tests: list[str] = []
+    values: list[Stored] = []
+    for name in names:
+        value = given[name].stored
+        if value is not None:
+            values.append(value)
+        tests.append(f'"{name}" IS NULL' if value is None else f'"{name}" = ${len(values)}')
+    where = " AND ".join(tests) or "1 = 0"
+    return await run.transaction.fetch_one(f'SELECT 1 FROM "{model.name}" WHERE {where}', *values) is not None
+
+
+async def _record(run: Run, model: Declared, record_id: str) -> StoredRecord | None:
+    statement = select.lock_existing(model, None, record_id, run.engine.dialect)
+    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    return None if row is None else record_of(model, row)
+
+
+def _is_equal(found: StoredRecord, given: Mapping[str, FieldInput]) -> bool:
+    return all(found.values[name] == each.stored for name, each in given.items())
+
+
+async def apply_restored(run: Run, prepared: PreparedCommand) -> str:
+    """Make the record; its id.
+
+    Raises:
+        BadInput: a value that must be unique is taken, or it would give more rights than its writer has.
+    """
+    model = run.engine.registry.models[prepared.model]
+    values = {name: each.stored for name, each in prepared.given.items()}
+    await no_escalation.require_no_escalation(run, model, "", {}, values, prepared.id)
+    record_id = await record_writer.insert(
+        run, model, prepared.given, prepared.id, record_id=prepared.record_id, is_restored=True
+    )
+    await no_escalation.end_unsafe_links(run, model, record_id, values)
+    return record_id
+
+
+async def continue_numbers(run: Run, model: Declared, inserted: Iterable[PreparedCommand]) -> None:
+    """Have the series of numbers that a module's effects give go on after those that were restored: of a number
+    2026-000012 in a unique read-only text of `invoice`, the series invoice-2026 (see `Work.next_number`)."""
+    last: dict[str, int] = {}
+    for text in (text for each in inserted for text in _numbers(model, each)):
+        found = _NUMBER.fullmatch(text)
+        if found is not None:
+            series = f"{model.name}-{found[1]}"
+            last[series] = max(last.get(series, 0), int(found[2]))
+    for series, number in sorted(last.items()):
+        await run.transaction.run(_CONTINUE, series, number + 1)
+
+
+def _numbers(model: Declared, prepared: PreparedCommand) -> Iterator[str]:
+    for name, each in prepared.given.items():
+        if model.fields[name].unique and model.fields[name].readonly and isinstance(each.stored, str):
+            yield each.stored
+
 
 MAX_ROWS = 5_000
 MAX_LINES = 20 * MAX_ROWS
@@ -70,18 +231,18 @@ class ImportTable:
     is_restoring: bool
 
 
-async def import_(run: Run, model: str, body: Body) -> Imported:
+async def import_csv(run: Run, model: str, body: Body) -> Imported:
     """Make a record of each row, or with `dry_run` find out whether that could be done.
 
     Raises:
         BadInput: an unknown key; the text is no CSV with a head of known fields; there are too many rows.
     """
     view = run.view_of(model)
-    found = await read(run, view, body)
+    found = await read_table(run, view, body)
     done = _empty(found)
     try:
         async with run.writing() as inside:
-            done, _ = await check(inside, view, found, makes=True)
+            done, _ = await check_rows(inside, view, found, makes=True)
             if done.dry_run or done.errors:
                 raise _Undone
     except _Undone:
@@ -99,47 +260,47 @@ def _field_name(column: Column) -> str | None:
     return f"{column.name}:amount" if column.is_amount else column.name
 
 
-async def check(
+async def check_rows(
     run: Run, view: ModelView, found: ImportTable, *, makes: bool = False
-) -> tuple[Imported, list[Prepared]]:
+) -> tuple[Imported, list[PreparedCommand]]:
     """Every row read as an input of create, and with `makes` the record made; errors by row.
 
     Raises:
         TryAgain: a row conflicts with a concurrent change.
     """
-    done, prepared, inserted = _empty(found), list[Prepared](), list[Prepared]()
+    done, prepared, inserted = _empty(found), list[PreparedCommand](), list[PreparedCommand]()
     async for number, row in CooperativeIterator(enumerate(found.rows, 1)):
         try:
             body = _body(view, found, row)
             if found.is_restoring:
-                one = await restore.check(run, view, body)
+                one = await check_restored(run, view, body)
                 if one is None:
                     done.unchanged += 1
                     continue
             else:
-                one = await create.check(run, view, body)
+                one = await crud.check_create(run, view, body)
             prepared.append(one)
             if makes:
                 done.ids.append(await _made(run, one, is_restoring=found.is_restoring))
                 inserted.append(one)
                 done.created += 1
-        except create.OtherStart as refused:
+        except crud.WrongInitialState as refused:
             done.errors.append(RowError(number, f"{refused.detail}; {_RESTORE}"))
         except BadInput as refused:
             done.errors.append(RowError(number, refused.detail))
         except ConstraintViolation as error:
             raise TryAgain(f"row {number} conflicts with a concurrent change; try again") from error
     if found.is_restoring:
-        await restore.continue_numbers(run, view.model, inserted)
+        await continue_numbers(run, view.model, inserted)
     return done, prepared
 
 
-async def _made(run: Run, prepared: Prepared, *, is_restoring: bool) -> str:
+async def _made(run: Run, prepared: PreparedCommand, *, is_restoring: bool) -> str:
     async with run.transaction.savepoint():
-        return await (restore.apply(run, prepared) if is_restoring else create.apply(run, prepared))
+        return await (apply_restored(run, prepared) if is_restoring else crud.apply_create(run, prepared))
 
 
-async def read(run: Run, view: ModelView, body: Body) -> ImportTable:
+async def read_table(run: Run, view: ModelView, body: Body) -> ImportTable:
     """The input, its text read, and the records looked up that it names.
 
     Raises:
@@ -204,7 +365,7 @@ async def _named(
     for place, column in enumerate(columns):
         if isinstance(column.field, Ref):
             cells = {_stripped(row[place]) for row in rows if place < len(row)}
-            ids[column.field.name], ambiguous[column.field.name] = await record_names.ids_of(run, column.field, cells)
+            ids[column.field.name], ambiguous[column.field.name] = await csv_format.ids_of(run, column.field, cells)
     return ids, ambiguous
 
 
@@ -232,7 +393,7 @@ def _value(view: ModelView, found: ImportTable, column: Column, cell: str) -> ob
     name = str(column.name)
     try:
         if isinstance(column.field, Ref):
-            record_names.refuse_ambiguous(column.field, _stripped(cell), found.ambiguous[name])
+            csv_format.refuse_ambiguous(column.field, _stripped(cell), found.ambiguous[name])
         return read_cell(column, cell, found.notation, found.ids.get(name, {}))
     except BadInput as refused:
         raise BadInput(f"{view.model.name}.{name} {refused.detail}") from refused

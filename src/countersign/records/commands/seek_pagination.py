@@ -11,21 +11,19 @@ from typing import NamedTuple
 from countersign.declare.fields.field import Stored
 from countersign.kernel.database.port import Dialect
 from countersign.records.access.view import Rows
-from countersign.records.commands.query import Query
-from countersign.records.commands.reading import Reading
-from countersign.records.commands.select import Statement, Term, in_order, matching, terms
-from countersign.records.commands.sql import Parameters, all_of
+from countersign.records.commands.queries import Parameters, Query, all_of
+from countersign.records.commands.select import RecordReader, Statement, Term, order_clause, order_terms, where_clause
 
 STEP = 1_000
 """Rows from one remembered place to the next, to begin with."""
 
-MAX_PLACES = 2_000
+MAX_POSITIONS = 2_000
 """Remembered places of a list, beyond which every second is given up and the step doubled."""
 
 _VERSION = "SELECT sum(count) AS version FROM audit_lane"
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """A row of a list: how many come before it, and its values of the keys of the order, the id last.
 
     Without keys it is the beginning.
@@ -35,16 +33,16 @@ class Place(NamedTuple):
     keys: tuple[Stored, ...] = ()
 
 
-class Known:
+class KnownPositions:
     """The remembered places of one list at one version of the data, in order."""
 
     def __init__(self, step: int = STEP) -> None:
         self.version: int | None = None
         self.step = step
         self._offsets = [0]
-        self._places = [Place(0)]
+        self._places = [Position(0)]
 
-    def before(self, offset: int) -> Place:
+    def before(self, offset: int) -> Position:
         """The last place at the offset or before it."""
         return self._places[bisect_right(self._offsets, offset) - 1]
 
@@ -54,19 +52,19 @@ class Known:
             self.version = version
         return self.version == version
 
-    def add(self, place: Place) -> None:
+    def add(self, place: Position) -> None:
         """Remember a place."""
         at = bisect_right(self._offsets, place.offset)
         if self._offsets[at - 1] == place.offset:
             return
         self._offsets.insert(at, place.offset)
         self._places.insert(at, place)
-        if len(self._places) > MAX_PLACES:
+        if len(self._places) > MAX_POSITIONS:
             self.step *= 2
             self._offsets, self._places = self._offsets[::2], self._places[::2]
 
 
-class Piece(NamedTuple):
+class Range(NamedTuple):
     """A part of what comes at a place or after it: rows equal to it in the first `depth` keys, which come after it by
     the next one, because that is greater, or `is_empty`."""
 
@@ -74,19 +72,19 @@ class Piece(NamedTuple):
     is_empty: bool = False
 
 
-def pieces(place: Place) -> list[Piece]:
+def ranges(place: Position) -> list[Range]:
     """All of them, in order."""
-    found = [Piece(max(0, len(place.keys) - 1))]
+    found = [Range(max(0, len(place.keys) - 1))]
     for depth in range(len(place.keys) - 2, -1, -1):
         if place.keys[depth] is not None:
-            found += [Piece(depth), Piece(depth, is_empty=True)]
+            found += [Range(depth), Range(depth, is_empty=True)]
     return found
 
 
-class Listed:
+class ListQuery:
     """A list of one caller: its model, rows and query."""
 
-    def __init__(self, reading: Reading, rows: Rows, query: Query) -> None:
+    def __init__(self, reading: RecordReader, rows: Rows, query: Query) -> None:
         self._reading = reading
         self._rows = rows
         self._query = query
@@ -95,41 +93,41 @@ class Listed:
         """The same text for lists of the same rows in the same order, whichever of their columns are read."""
         parameters = Parameters()
         scope = self._reading.scope(parameters)
-        where = matching(scope, self._reading, self._rows, self._query)
-        order = in_order(terms(scope, self._reading, self._query))
+        where = where_clause(scope, self._reading, self._rows, self._query)
+        order = order_clause(order_terms(scope, self._reading, self._query))
         return repr((self._reading.view.model.name, where, order, parameters.values))
 
-    def keys(self, place: Place, piece: Piece, skip: int) -> Statement:
+    def keys(self, place: Position, piece: Range, skip: int) -> Statement:
         """The version of the data, and the keys of the row that so many of the piece come before; or empty ones."""
         parameters = Parameters()
         scope = self._reading.scope(parameters)
-        order = terms(scope, self._reading, self._query)
+        order = order_terms(scope, self._reading, self._query)
         columns = [each.expression for each in order]
         text = f"{self._rest(columns, place, piece, parameters)} LIMIT 1 OFFSET {parameters.put(skip)}"
         return _with_version(text, columns, parameters)
 
-    def page(self, place: Place, piece: Piece, limit: int) -> Statement:
+    def page(self, place: Position, piece: Range, limit: int) -> Statement:
         """The version of the data, and the first rows of the piece as they are read; or empty ones."""
         parameters = Parameters()
         columns = self._reading.columns(self._reading.scope(parameters))
         text = f"{self._rest(columns, place, piece, parameters)} LIMIT {parameters.put(limit)}"
         return _with_version(text, columns, parameters)
 
-    def size(self, place: Place, piece: Piece, most: int) -> Statement:
+    def size(self, place: Position, piece: Range, most: int) -> Statement:
         """The version of the data, and how many rows the piece has, counted so far."""
         parameters = Parameters()
         text = f"{self._rest(['t.id'], place, piece, parameters)} LIMIT {parameters.put(most)}"
         return Statement(f"SELECT ({_VERSION}), count(*) FROM ({text}) AS p", parameters.values)
 
-    def _rest(self, columns: Sequence[str], place: Place, piece: Piece, parameters: Parameters) -> str:
+    def _rest(self, columns: Sequence[str], place: Position, piece: Range, parameters: Parameters) -> str:
         scope = self._reading.scope(parameters)
-        where = matching(scope, self._reading, self._rows, self._query)
-        order = terms(scope, self._reading, self._query)
+        where = where_clause(scope, self._reading, self._rows, self._query)
+        order = order_terms(scope, self._reading, self._query)
         conditions, rest = _after(order, place.keys, piece, parameters, scope.dialect)
         names = ", ".join(f"{each} AS column__{number}" for number, each in enumerate(columns))
         return (
             f'SELECT {names} FROM "{self._reading.view.model.name}" AS t WHERE {all_of([where, *conditions])} '
-            f"ORDER BY {in_order(rest)}"
+            f"ORDER BY {order_clause(rest)}"
         )
 
 
@@ -141,7 +139,7 @@ def _with_version(text: str, columns: Sequence[str], parameters: Parameters) -> 
 
 
 def _after(
-    order: Sequence[Term], keys: tuple[Stored, ...], piece: Piece, parameters: Parameters, dialect: Dialect
+    order: Sequence[Term], keys: tuple[Stored, ...], piece: Range, parameters: Parameters, dialect: Dialect
 ) -> tuple[list[str], list[Term]]:
     """The conditions of a piece, and the order within it."""
     if not keys:

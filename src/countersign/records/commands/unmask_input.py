@@ -1,4 +1,4 @@
-"""From a caller's JSON to stored values: unknown and unwritable fields refused, placeholder tokens swapped back."""
+"""From the JSON of a caller to stored values: unknown and unwritable fields, placeholder tokens, lengths."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,15 +6,66 @@ from typing import cast
 
 from countersign.declare import BadValue, Field, LongText, Ref, Text
 from countersign.declare.fields.field import LITERAL, Stored
+from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH, MAX_TEXT_LENGTH
+from countersign.kernel import ids
 from countersign.records.access.view import ModelView
-from countersign.records.commands import conditions, lengths
-from countersign.records.commands.given import Given
-from countersign.records.commands.refusals import BadInput, unknown_field
+from countersign.records.commands import queries
+from countersign.records.commands.errors import BadInput, unknown_field
+from countersign.records.commands.prepared_command import FieldInput
+from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Run
-from countersign.records.commands.sql import Parameters
-from countersign.records.commands.stored import StoredRecord
+from countersign.records.commands.select import StoredRecord
 from countersign.records.masking import swap
 from countersign.records.masking.grammar import Token
+
+GROWN = 8 * MAX_LONGTEXT_LENGTH
+"""Up to so many characters a long text may become by being written on again and again; from twice as many on it is
+refused, and in between by chance: a certain limit would tell how long the text was to begin with."""
+
+
+def require_fitting(
+    field: Text, text: str, found: Sequence[Token], meanings: Mapping[str, str], long_labels: frozenset[str]
+) -> None:
+    """Insist that the text fits the field, before its tokens are replaced.
+
+    A token alone always fits: what it stands for was found to fit where it was written. In a longer text each counts
+    as the longest line. Of tokens that stand for long texts, a long text may hold one, uncounted, so that an agent can
+    add to notes: whatever it adds, how much there was is not told.
+
+    Raises:
+        BadValue: it does not.
+    """
+    is_alone = [token.text for token in found if token.label != LITERAL] == [text]
+    _require_labels(field, [token for token in found if token.label in long_labels])
+    if not is_alone:
+        _require_room(field, text, found, meanings, long_labels)
+
+
+def _require_labels(field: Text, long: Sequence[Token]) -> None:
+    if long and not isinstance(field, LongText):
+        raise BadValue(f"takes no placeholder token of a long text ({long[0].label})")
+    if len(long) > 1:
+        raise BadValue("may hold one placeholder token of a long text")
+
+
+def _require_room(
+    field: Text, text: str, found: Sequence[Token], meanings: Mapping[str, str], long_labels: frozenset[str]
+) -> None:
+    counted = len(text) + sum(_counted(token, meanings, long_labels) - len(token.text) for token in found)
+    if counted > field.longest:
+        raise BadValue(
+            f"must have {field.longest} characters at most, a placeholder token counting as {MAX_TEXT_LENGTH}"
+        )
+    whole = len(text) + sum(len(meanings[token.text]) for token in found)
+    if whole > GROWN and whole > GROWN + int.from_bytes(ids.random_bytes(8)) % GROWN:
+        raise BadValue("has grown too long: write it anew")
+
+
+def _counted(token: Token, meanings: Mapping[str, str], long_labels: frozenset[str]) -> int:
+    if token.label in long_labels:
+        return len(token.text)
+    return len(meanings[token.text]) if token.label == LITERAL else MAX_TEXT_LENGTH
+
 
 _VALUE = "SELECT id, label, domain_id FROM pii_value WHERE id = $1"
 _LITERAL = "SELECT text FROM literal WHERE value_id = $1"
@@ -29,9 +80,9 @@ WHERE v.value_id = $1 AND p.state = 'pending' AND p.person = $2 AND p.agent = $3
 """
 
 
-async def values(
+async def read_fields(
     run: Run, view: ModelView, body: Mapping[str, object], *, inputs: frozenset[str] = frozenset()
-) -> dict[str, Given]:
+) -> dict[str, FieldInput]:
     """The fields of an input, in declared order. An action's `inputs` may be given by whoever sees them.
 
     Raises:
@@ -52,14 +103,14 @@ def _require_writable(view: ModelView, name: str) -> None:
         raise BadInput(f"{view.model.name}.{name} is read-only")
 
 
-async def _value(run: Run, view: ModelView, field: Field, value: object) -> Given:
+async def _value(run: Run, view: ModelView, field: Field, value: object) -> FieldInput:
     name = f"{view.model.name}.{field.name}"
     if value is None or _is_blank(field, value):
         if field.required:
             raise BadInput(f"{name} is required")
-        return Given(None)
+        return FieldInput(None)
     is_masked = view.fields[field.name] == "masked"
-    given = Given(None)
+    given = FieldInput(None)
     if isinstance(value, str) and run.caller.view.is_masked:
         value, given = await _swapped(run, field, value, name, is_masked=is_masked)
     try:
@@ -68,7 +119,7 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Give
         raise BadInput(f"{name} {error}") from error
     if isinstance(field, Ref) and not await exists(run, field.target, cast(str, stored)):
         raise BadInput(f"{name} must be the id of a {field.target} record")
-    return Given(stored, given.value_id, _is_plain_text(run, field, given, is_masked=is_masked), given.origins)
+    return FieldInput(stored, given.value_id, _is_plain_text(run, field, given, is_masked=is_masked), given.origins)
 
 
 def _is_blank(field: Field, value: object) -> bool:
@@ -76,13 +127,13 @@ def _is_blank(field: Field, value: object) -> bool:
     return isinstance(field, Text) and field.format is not None and isinstance(value, str) and not value.strip()
 
 
-def _stored(field: Field, value: object, given: Given) -> Stored:
+def _stored(field: Field, value: object, given: FieldInput) -> Stored:
     """The value as it is stored. A text that tokens were replaced in was measured as it was written: its writer learns
     neither how long it is now nor whether it fits the field's format."""
     return field.of_any_length(value) if given.origins and isinstance(field, Text) else field.read(value)
 
 
-def _is_plain_text(run: Run, field: Field, given: Given, *, is_masked: bool) -> bool:
+def _is_plain_text(run: Run, field: Field, given: FieldInput, *, is_masked: bool) -> bool:
     """Also in a linked field that a masked caller reads in clear: what is made from it may be masked."""
     return given.value_id is None and (is_masked or (field.linked and run.caller.view.is_masked))
 
@@ -95,13 +146,13 @@ async def exists(run: Run, model: str, record_id: str) -> bool:
     if record_id in run.made:
         return run.made[record_id] == model
     parameters = Parameters(record_id)
-    scope = conditions.Scope(run.engine.dialect, parameters, "t")
-    seen = conditions.any_of(scope, view.model, view.visible)
+    scope = queries.Scope(run.engine.dialect, parameters, "t")
+    seen = queries.any_of(scope, view.model, view.visible)
     text = f'SELECT 1 FROM "{model}" AS t WHERE t.id = $1 AND {seen}'
     return await run.reader.fetch_one(text, *parameters.values) is not None
 
 
-async def as_seen(run: Run, view: ModelView, record: StoredRecord) -> StoredRecord:
+async def seen_record(run: Run, view: ModelView, record: StoredRecord) -> StoredRecord:
     """The record with its refs as the caller sees them: to what does not exist for it they are empty."""
     values = dict(record.values)
     for name in view.fields:
@@ -111,14 +162,14 @@ async def as_seen(run: Run, view: ModelView, record: StoredRecord) -> StoredReco
     return replace(record, values=values)
 
 
-def to_change(view: ModelView, seen: StoredRecord, given: Mapping[str, Given]) -> dict[str, Given]:
+def changed_fields(view: ModelView, seen: StoredRecord, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
     """What is given but for what the caller sees to stay as it is: refs that are empty to it and stay so (emptying one
     that it does not see would tell that there was one), and linked values that a masked caller reads in clear (any
     other that it writes in clear counts as new)."""
     return {name: each for name, each in given.items() if not _is_unchanged(view, seen, name, each)}
 
 
-def _is_unchanged(view: ModelView, seen: StoredRecord, name: str, given: Given) -> bool:
+def _is_unchanged(view: ModelView, seen: StoredRecord, name: str, given: FieldInput) -> bool:
     if given.stored != seen.values[name]:
         return False
     if isinstance(view.model.fields[name], Ref):
@@ -126,7 +177,7 @@ def _is_unchanged(view: ModelView, seen: StoredRecord, name: str, given: Given) 
     return given.is_plain_text and view.sees_in_clear(name)
 
 
-async def among(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
+async def visible_ids(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[str]:
     """Those of the records that exist for the caller."""
     view = run.caller.view.models.get(model)
     if view is None or not view.is_readable:
@@ -134,9 +185,9 @@ async def among(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[st
     if view.visible is None:
         return frozenset(record_ids)
     parameters = Parameters()
-    scope = conditions.Scope(run.engine.dialect, parameters, "t")
+    scope = queries.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(each) for each in record_ids)
-    seen = conditions.any_of(scope, view.model, view.visible)
+    seen = queries.any_of(scope, view.model, view.visible)
     text = f'SELECT t.id FROM "{model}" AS t WHERE t.id IN ({places}) AND {seen}'
     return frozenset(row[0] for row in await run.reader.fetch(text, *parameters.values))
 
@@ -144,18 +195,18 @@ async def among(run: Run, model: str, record_ids: Sequence[str]) -> frozenset[st
 async def revisions(run: Run, view: ModelView, record_ids: Sequence[str]) -> dict[str, int]:
     """The stored revisions of those of the records that exist for the caller, by id."""
     parameters = Parameters()
-    scope = conditions.Scope(run.engine.dialect, parameters, "t")
+    scope = queries.Scope(run.engine.dialect, parameters, "t")
     places = ", ".join(parameters.put(each) for each in record_ids)
-    seen = conditions.any_of(scope, view.model, view.visible)
+    seen = queries.any_of(scope, view.model, view.visible)
     text = f'SELECT t.id, t.revision FROM "{view.model.name}" AS t WHERE t.id IN ({places}) AND {seen}'
     return dict(await run.reader.fetch(text, *parameters.values))
 
 
-async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> tuple[str, Given]:
+async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: bool) -> tuple[str, FieldInput]:
     """The text with its tokens replaced by what they stand for, in one pass, never looked at again."""
     grammar = run.engine.grammar
     if not grammar.might_matter(text):
-        return text, Given(None)
+        return text, FieldInput(None)
     found = grammar.tokens(text)
     labels = {token.label for token in found}
     if not labels <= (_allowed(field, labels) if is_masked else {LITERAL}):
@@ -168,7 +219,7 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
     _require_fitting(run, field, text, found, meanings, name)
     swapped = swap.replaced(grammar, text, meanings)
     origins = tuple(known[token.text][0] for token in found if token.label != LITERAL)
-    return swapped, Given(None, _link(text, found, field, origins), False, origins)
+    return swapped, FieldInput(None, _link(text, found, field, origins), False, origins)
 
 
 def _require_alone(field: Field, text: str, found: Sequence[Token], name: str) -> None:
@@ -190,7 +241,7 @@ def _require_fitting(
 ) -> None:
     try:
         if isinstance(field, Text):
-            lengths.require_fitting(field, text, found, meanings, run.engine.registry.long_labels)
+            require_fitting(field, text, found, meanings, run.engine.registry.long_labels)
     except BadValue as error:
         raise BadInput(f"{name} {error}") from error
 
@@ -250,14 +301,14 @@ async def _text_of(run: Run, label: str, value_id: int) -> str | None:
             text = await text_in(run, model, field, "id", record_id)
             if text is not None:
                 return text
-    for model, field in holders(run, label):
+    for model, field in fields_labelled(run, label):
         text = await text_in(run, model, field, f"{field}__value", value_id)
         if text is not None:
             return text
     return await _planned(run, value_id)
 
 
-def holders(run: Run, label: str) -> list[tuple[str, str]]:
+def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
     """The models and fields of that label which the caller sees at all."""
     return [
         (view.model.name, name)
@@ -267,9 +318,9 @@ def holders(run: Run, label: str) -> list[tuple[str, str]]:
     ]
 
 
-async def held(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]:
+async def value_ids_in(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]:
     """Those of the values that stand in a record the caller sees: whether others hold them is not told."""
-    found = await _standing(run, value_ids, holders(run, label))
+    found = await _standing(run, value_ids, fields_labelled(run, label))
     if run.caller.domain is not None:
         parameters = Parameters(run.caller.domain.id)
         text = _ALIASES.format(places=", ".join(parameters.put(each) for each in value_ids))
@@ -279,9 +330,9 @@ async def held(run: Run, label: str, value_ids: Sequence[int]) -> frozenset[int]
     return frozenset(found)
 
 
-async def read(run: Run, label: str, value_ids: Sequence[int], *, in_clear: bool) -> frozenset[int]:
+async def readable_value_ids(run: Run, label: str, value_ids: Sequence[int], *, in_clear: bool) -> frozenset[int]:
     """Those of the values, of whichever domain, that stand in a field the caller sees, or reads in clear."""
-    seen = [each for each in holders(run, label) if not in_clear or run.view_of(each[0]).sees_in_clear(each[1])]
+    seen = [each for each in fields_labelled(run, label) if not in_clear or run.view_of(each[0]).sees_in_clear(each[1])]
     found = await _standing(run, value_ids, seen)
     parameters = Parameters()
     text = _ALIASES_OF_ALL.format(places=", ".join(parameters.put(each) for each in value_ids))
@@ -296,10 +347,10 @@ async def _standing(run: Run, value_ids: Sequence[int], among_fields: Sequence[t
     found: set[int] = set()
     for model, field in among_fields:
         parameters = Parameters()
-        scope = conditions.Scope(run.engine.dialect, parameters, "t")
+        scope = queries.Scope(run.engine.dialect, parameters, "t")
         places = ", ".join(parameters.put(each) for each in value_ids)
         view = run.view_of(model)
-        seen = conditions.any_of(scope, view.model, view.visible)
+        seen = queries.any_of(scope, view.model, view.visible)
         column, shown = f't."{field}__value"', _shows_own(run, view, field, parameters)
         text = f'SELECT DISTINCT {column} FROM "{model}" AS t WHERE {column} IN ({places}) AND {seen}{shown}'
         found |= {row[0] for row in await run.reader.fetch(text, *parameters.values)}
@@ -325,15 +376,15 @@ async def text_in(run: Run, model: str, field: str, by: str, value: str | int) -
     if view is None or field not in view.fields:
         return None
     parameters = Parameters(value)
-    scope = conditions.Scope(run.engine.dialect, parameters, "t")
-    seen = conditions.any_of(scope, view.model, view.visible)
+    scope = queries.Scope(run.engine.dialect, parameters, "t")
+    seen = queries.any_of(scope, view.model, view.visible)
     shown = "" if by == "id" else _shows_own(run, view, field, parameters)
     text = f'SELECT t."{field}" FROM "{model}" AS t WHERE t."{by}" = $1 AND {seen}{shown} LIMIT 1'
     row = await run.reader.fetch_one(text, *parameters.values)
     return None if row is None else cast("str | None", row[0])
 
 
-async def holds(run: Run, model: str, field: str, record_id: str | None, value_id: int) -> bool:
+async def contains_value(run: Run, model: str, field: str, record_id: str | None, value_id: int) -> bool:
     """Whether the field of that record holds the value."""
     text = f'SELECT 1 FROM "{model}" WHERE id = $1 AND "{field}__value" = $2'
     return record_id is not None and await run.reader.fetch_one(text, record_id, value_id) is not None
@@ -359,5 +410,3 @@ def refuse_tokens(run: Run, text: str, place: str) -> None:
     grammar = run.engine.grammar
     if run.caller.view.is_masked and grammar.might_hold_token(text) and grammar.tokens(text):
         raise BadInput(f"token not allowed in {place}")
-
-

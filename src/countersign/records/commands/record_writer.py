@@ -17,18 +17,18 @@ from countersign.records.access.people import folded
 from countersign.records.access.view import Rows
 from countersign.records.audit.chain import Entry
 from countersign.records.base_models import RULING
-from countersign.records.commands import aliases, conditions, record_rules, select
-from countersign.records.commands.given import Given
-from countersign.records.commands.refusals import BadInput, no_such_record
+from countersign.records.commands import preconditions, queries, select, value_aliases
+from countersign.records.commands.errors import BadInput, no_such_record
+from countersign.records.commands.prepared_command import FieldInput
+from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Run
-from countersign.records.commands.sql import Parameters
-from countersign.records.commands.stored import (
+from countersign.records.commands.select import (
     StoredRecord,
-    insertion,
-    insertion_values,
+    insert_statement,
+    insert_values,
     personal_fields,
     record_of,
-    updating,
+    update_statement,
 )
 from countersign.records.masking.vault import Held, Wanted
 from countersign.records.schema.sums import summed, sums
@@ -52,7 +52,7 @@ async def find(
     """
     if not isinstance(record_id, str):
         raise BadInput("id must be a string")
-    statement = select.existing(model, rows, record_id, run.engine.dialect, locks=locks)
+    statement = select.lock_existing(model, rows, record_id, run.engine.dialect, locks=locks)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     if row is None:
         raise no_such_record()
@@ -62,7 +62,7 @@ async def find(
 async def insert(
     run: Run,
     model: Declared,
-    given: Mapping[str, Given],
+    given: Mapping[str, FieldInput],
     command: str,
     *,
     record_id: str | None = None,
@@ -82,26 +82,26 @@ async def insert(
     require_in_range(run, model, values)
     _check(run, model, values)
     if not is_restored:
-        await record_rules.require(run, model, values, list(model.fields), given, command)
+        await preconditions.require_rules(run, model, values, list(model.fields), given, command)
     await _require_unique(run, model, values, values, None, is_restored=is_restored)
-    held = await _hold(run, model, values, {})
-    bound = insertion_values(model, record_id, values, {name: each.id for name, each in held.items()})
-    await run.transaction.run(insertion(model), *bound)
-    await aliases.link(run, model, record_id, await aliases.take(run, model, given))
-    await aliases.link_computed(run, model, record_id, given, values, {})
-    shown = await aliases.of_record(run, model, record_id, held if run.domain else ())
+    held = await _take_value_ids(run, model, values, {})
+    bound = insert_values(model, record_id, values, {name: each.id for name, each in held.items()})
+    await run.transaction.run(insert_statement(model), *bound)
+    await value_aliases.link(run, model, record_id, await value_aliases.take(run, model, given))
+    await value_aliases.link_computed(run, model, record_id, given, values, {})
+    shown = await value_aliases.of_record(run, model, record_id, held if run.domain else ())
     await _after_write(run, model, record_id, values, {})
     changes = {
-        name: [None, copy(run, value, held.get(name), shown.get(name))]
+        name: [None, audit_copy(run, value, held.get(name), shown.get(name))]
         for name, value in values.items()
         if value is not None
     }
-    await note(run, command, model, record_id, changes)
+    await record_audit(run, command, model, record_id, changes)
     return record_id
 
 
 async def update(
-    run: Run, model: Declared, record: StoredRecord, given: Mapping[str, Given], command: str
+    run: Run, model: Declared, record: StoredRecord, given: Mapping[str, FieldInput], command: str
 ) -> bool:
     """Set these fields of a locked record; whether anything changed.
 
@@ -115,28 +115,28 @@ async def update(
     require_in_range(run, model, values)
     after = {**record.values, **values}
     _check(run, model, after)
-    await record_rules.require(run, model, after, values, given, command)
+    await preconditions.require_rules(run, model, after, values, given, command)
     await _require_unique(run, model, values, after, record.id)
     await _require_unshared(run, model, record.id, values, command)
-    before = await _held_before(run, record, values)
-    held = await _hold(run, model, values, before)
+    before = await _value_ids_before(run, record, values)
+    held = await _take_value_ids(run, model, values, before)
     personal = [name for name in personal_fields(model) if name in values]
     await _write(run, model, record, values, {name: held[name].id if name in held else None for name in personal})
-    shown_before = await aliases.of_record(run, model, record.id, before)
-    taken = await aliases.take(run, model, changed)
-    await aliases.unlink(run, model, record.id, before)
-    await aliases.link(run, model, record.id, taken)
-    await aliases.link_computed(run, model, record.id, changed, values, shown_before)
-    shown_now = await aliases.of_record(run, model, record.id, held)
+    shown_before = await value_aliases.of_record(run, model, record.id, before)
+    taken = await value_aliases.take(run, model, changed)
+    await value_aliases.unlink(run, model, record.id, before)
+    await value_aliases.link(run, model, record.id, taken)
+    await value_aliases.link_computed(run, model, record.id, changed, values, shown_before)
+    shown_now = await value_aliases.of_record(run, model, record.id, held)
     changes = {
         name: [
-            copy(run, record.values[name], before.get(name), shown_before.get(name)),
-            copy(run, value, held.get(name), shown_now.get(name)),
+            audit_copy(run, record.values[name], before.get(name), shown_before.get(name)),
+            audit_copy(run, value, held.get(name), shown_now.get(name)),
         ]
         for name, value in values.items()
     }
     await _after_write(run, model, record.id, {**record.values, **values}, record.values)
-    await note(run, command, model, record.id, changes)
+    await record_audit(run, command, model, record.id, changes)
     return True
 
 
@@ -152,7 +152,7 @@ def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict
     }
 
 
-async def _held_before(run: Run, record: StoredRecord, names: Iterable[str]) -> dict[str, Held]:
+async def _value_ids_before(run: Run, record: StoredRecord, names: Iterable[str]) -> dict[str, Held]:
     """What the vault holds for those fields of the record, with the keys of their sealed copies."""
     old = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
     keys = await run.engine.vault.keys(run.transaction, list(old.values()))
@@ -164,21 +164,21 @@ async def delete(
 ) -> None:
     """Remove a locked record that no other one refers to. Records of `gone` (model and id) are removed in the same
     transaction: their totals need no update."""
-    before = await _held_before(run, record, record.value_ids)
-    shown = await aliases.of_record(run, model, record.id, before)
+    before = await _value_ids_before(run, record, record.value_ids)
+    shown = await value_aliases.of_record(run, model, record.id, before)
     changes = {
-        name: [copy(run, value, before.get(name), shown.get(name)), None]
+        name: [audit_copy(run, value, before.get(name), shown.get(name)), None]
         for name, value in record.values.items()
         if value is not None
     }
     await run.transaction.run(f'DELETE FROM "{model.name}" WHERE id = $1', record.id)
     await run.transaction.run(_FORGET_CHANGES, model.name, record.id)
-    await aliases.unlink(run, model, record.id, before)
+    await value_aliases.unlink(run, model, record.id, before)
     await _after_write(run, model, record.id, {}, record.values, gone)
-    await note(run, command, model, record.id, changes)
+    await record_audit(run, command, model, record.id, changes)
 
 
-async def note(
+async def record_audit(
     run: Run, command: str, model: Declared | None, record_id: str | None, changes: dict[str, Any]
 ) -> None:
     """Write down in the audit what was done, in the same transaction."""
@@ -199,7 +199,7 @@ async def note(
     await run.engine.chain.append(run.transaction, entry)
 
 
-def copy(run: Run, value: Stored, held: Held | None, by_domain: Mapping[str, int] | None = None) -> object:
+def audit_copy(run: Run, value: Stored, held: Held | None, by_domain: Mapping[str, int] | None = None) -> object:
     """A value as audit and plans keep it: a personal one sealed under its vault key, so that it can be erased.
 
     `by_domain` are the value ids that single domains have for it: whoever wrote it in clear is shown its own token.
@@ -211,7 +211,7 @@ def copy(run: Run, value: Stored, held: Held | None, by_domain: Mapping[str, int
     return {**kept, "aliases": by_domain} if by_domain else kept
 
 
-async def copies(run: Run, model: str, record: StoredRecord, names: Collection[str]) -> dict[str, Any]:
+async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collection[str]) -> dict[str, Any]:
     """Fields of a record as audit, plans and stored answers keep them: see `copy`."""
     held_by = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
     keys = await run.engine.vault.keys(run.transaction, list(held_by.values()))
@@ -220,11 +220,11 @@ async def copies(run: Run, model: str, record: StoredRecord, names: Collection[s
     for name in names:
         value_id = held_by.get(name)
         held = Held(value_id, keys[value_id]) if value_id is not None and value_id in keys else None
-        found[name] = copy(run, record.values[name], held, by_domain.get(name))
+        found[name] = audit_copy(run, record.values[name], held, by_domain.get(name))
     return found
 
 
-async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: Given) -> bool:
+async def is_change(run: Run, model: Declared, record: StoredRecord, name: str, given: FieldInput) -> bool:
     """Whether the value is another. What a masked caller wrote in clear always is, and a token is compared with the
     token it was shown: it must not learn whether its guess was right. The token of the value in place, and nothing
     else, is no change."""
@@ -247,12 +247,12 @@ async def _write(
 ) -> None:
     bits = run.engine.records.bits[model.name]
     mask = sum(1 << bits[name] for name in values)
-    text, bound = updating(model, record.id, values, value_ids, mask)
+    text, bound = update_statement(model, record.id, values, value_ids, mask)
     await run.transaction.run(text, *bound)
     await run.transaction.run(_NOTE_CHANGE, model.name, record.id, record.revision + 1, mask)
 
 
-async def _hold(
+async def _take_value_ids(
     run: Run, model: Declared, values: Mapping[str, Stored], before: Mapping[str, Held]
 ) -> dict[str, Held]:
     """Value ids for the personal ones among the values, in place of those before."""
@@ -260,12 +260,14 @@ async def _hold(
     wanted = [
         Wanted(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
     ]
-    await _keep_literals(run, [value for name, value in values.items() if isinstance(value, str) and name not in names])
+    await _store_literals(
+        run, [value for name, value in values.items() if isinstance(value, str) and name not in names]
+    )
     releasing = [each.id for each in before.values()]
     return dict(zip(names, await run.engine.vault.hold(run.transaction, wanted, releasing), strict=True))
 
 
-async def _keep_literals(run: Run, texts: Sequence[str]) -> None:
+async def _store_literals(run: Run, texts: Sequence[str]) -> None:
     """Make sure that token-like text, which no vault holds, can be sent as LITERAL tokens."""
     grammar = run.engine.grammar
     found = {token.text for text in texts if grammar.might_hold_token(text) for token in grammar.tokens(text)}
@@ -311,7 +313,7 @@ async def _require_unique(
             continue
         text = f'SELECT id FROM "{model.name}" WHERE "{name}" = $1 AND id <> $2 LIMIT 1'
         if await run.transaction.fetch_one(text, value, own_id or "") is not None:
-            raise taken(model, name)
+            raise not_unique(model, name)
     await _require_unique_with(run, model, values, after, own_id, is_restored=is_restored)
 
 
@@ -333,7 +335,7 @@ async def _require_unique_with(
         same = _same(field, value, parameters, is_exact=is_restored)
         text = f'SELECT id FROM "{model.name}" WHERE "{field.unique_with}" = $1 AND id <> $2 AND {same} LIMIT 1'
         if await run.transaction.fetch_one(text, *parameters.values) is not None:
-            raise taken(model, name)
+            raise not_unique(model, name)
         if field.shared_by and not is_restored:
             await _require_shared(run, model, field, str(parent_id), value, own_id)
 
@@ -399,7 +401,7 @@ def _sees_referring(run: Run, child: Declared, *names: str) -> bool:
 async def _lock(run: Run, model: Declared, ref: str, record_id: str) -> None:
     """Lock the record that a ref leads to: two callers at once that add records to it wait for each other."""
     target = run.engine.registry.models[cast("Ref", model.fields[ref]).target]
-    statement = select.existing(target, None, record_id, run.engine.dialect)
+    statement = select.lock_existing(target, None, record_id, run.engine.dialect)
     _ = await run.transaction.fetch_one(statement.text, *statement.values)
 
 
@@ -409,17 +411,17 @@ async def is_referred_to(run: Run, model: str, ref: str, record_id: str) -> bool
     return await run.transaction.fetch_one(text, record_id) is not None
 
 
-async def is_there(run: Run, model: Declared, rows: Rows, values: Mapping[str, Stored], but_id: str) -> bool:
+async def exists_with_values(run: Run, model: Declared, rows: Rows, values: Mapping[str, Stored], but_id: str) -> bool:
     """Whether a record among the rows, other than the one of that id, has these values."""
     parameters = Parameters(but_id)
-    seen = conditions.any_of(conditions.Scope(run.engine.dialect, parameters, "t"), model, rows)
+    seen = queries.any_of(queries.Scope(run.engine.dialect, parameters, "t"), model, rows)
     compared = (_compared(model.fields[name], value) for name, value in values.items())
     equal = " AND ".join(f't."{column}" = {parameters.put(known)}' for column, known in compared)
     text = f'SELECT 1 FROM "{model.name}" AS t WHERE t.id <> $1 AND {equal} AND {seen} LIMIT 1'
     return await run.transaction.fetch_one(text, *parameters.values) is not None
 
 
-def taken(model: Declared, name: str) -> BadInput:
+def not_unique(model: Declared, name: str) -> BadInput:
     """The answer where a value that must be unique is another record's."""
     ref = model.fields[name].unique_with
     among = f" among the records with the same {ref}" if ref else ""
@@ -455,7 +457,7 @@ def _parents(total: Total, now: Mapping[str, Stored], before: Mapping[str, Store
 
 async def _recount(run: Run, total: Total, parent_id: str) -> None:
     parent = total.parent
-    statement = select.existing(parent, None, parent_id, run.engine.dialect)
+    statement = select.lock_existing(parent, None, parent_id, run.engine.dialect)
     row = await run.transaction.fetch_one(statement.text, *statement.values)
     if row is None:
         return

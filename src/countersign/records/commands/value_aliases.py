@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Set
 from countersign.declare import Declared, Field
 from countersign.declare.computing import made_from
 from countersign.declare.fields.field import Stored
-from countersign.records.commands.given import Given
+from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
 from countersign.records.masking.vault import Held
 from countersign.records.schema.snapshot import ALIASED
@@ -36,7 +36,7 @@ async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mappin
     }
 
 
-async def take(run: Run, model: Declared, given: Mapping[str, Given]) -> dict[str, Held]:
+async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> dict[str, Held]:
     """By field, the value id that only the writer's domain is to have for a linked value which it wrote in clear, or
     copied from such; a reference to each is taken.
 
@@ -52,7 +52,7 @@ async def take(run: Run, model: Declared, given: Mapping[str, Given]) -> dict[st
     return found
 
 
-async def _alias_of(run: Run, field: Field, given: Given, domain_id: str) -> Held | None:
+async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -> Held | None:
     """None where the field's own value id serves."""
     if given.stored is None or not field.personal or not field.linked:
         return None
@@ -76,7 +76,7 @@ async def link_computed(
     run: Run,
     model: Declared,
     record_id: str,
-    given: Mapping[str, Given],
+    given: Mapping[str, FieldInput],
     values: Mapping[str, Stored],
     before: Aliases,
 ) -> None:
@@ -101,7 +101,7 @@ async def link_computed(
 
 
 def _domains_of(
-    run: Run, model: Declared, name: str, given: Mapping[str, Given], before: Aliases, now: Aliases
+    run: Run, model: Declared, name: str, given: Mapping[str, FieldInput], before: Aliases, now: Aliases
 ) -> Set[str]:
     sources = made_from(model, name)
     found = set(before.get(name, {}))

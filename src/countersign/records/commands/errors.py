@@ -1,4 +1,4 @@
-"""What a command answers when it does not do what it was asked."""
+"""The errors of commands: input that is refused, conflicts, and too many unknown tokens."""
 
 from collections.abc import Collection, Iterable
 

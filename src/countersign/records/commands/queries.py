@@ -1,21 +1,207 @@
-"""Conditions as SQL: a caller's filters, the rows a role sees, guards and locks, all in the same words."""
+"""Filters and orders: reading a query, its conditions in SQL, and conditions in words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import msgspec
 
-from countersign.declare import CALLER, TODAY, BadValue, Declared, Field, Moment, Ref, Select, Text
+from countersign.declare import CALLER, TODAY, BadValue, Declared, Field, FieldOf, Moment, Ref, Select, Text
 from countersign.declare.fields.field import Stored
-from countersign.declare.where import Operator, Where
+from countersign.declare.where import OPERATORS, Operator, Where
 from countersign.kernel import clock
-from countersign.kernel.database.port import Dialect
+from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access import view as seen
 from countersign.records.access.people import folded
 from countersign.records.access.view import ModelView, Rows, View
-from countersign.records.commands.query import MAX_VALUES, Condition
-from countersign.records.commands.refusals import BadInput, unknown_field
-from countersign.records.commands.sql import Parameters, all_of, column
+from countersign.records.commands.errors import BadInput, refuse_unknown_keys, unknown_field
+
+
+class Parameters:
+    """The values of a statement under construction."""
+
+    def __init__(self, *values: Value) -> None:
+        self.values: list[Value] = list(values)
+
+    def put(self, value: Value) -> str:
+        """The placeholder that stands for the value."""
+        self.values.append(value)
+        return f"${len(self.values)}"
+
+
+class Borrowed(Parameters):
+    """Parameters of a statement that is being made elsewhere."""
+
+    def __init__(self, put: Callable[[Value], str]) -> None:
+        super().__init__()
+        self._put = put
+
+    def put(self, value: Value) -> str:
+        """The placeholder for the value in that statement."""
+        return self._put(value)
+
+
+def column(table: str, name: str) -> str:
+    """A column of a table's alias; the name comes from a declaration, which checks it."""
+    return f'{table}."{name}"'
+
+
+def all_of(conditions: list[str]) -> str:
+    """The conditions joined by AND; true when there is none."""
+    return " AND ".join(conditions) if conditions else "1 = 1"
+
+
+MAX_CONDITIONS = 50
+MAX_KEYS = 5
+MAX_ROWS = 5_000
+MAX_VALUES = 1_000
+LARGEST_OFFSET = 2**53 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition as the caller sent it: its value is still JSON."""
+
+    field: str
+    operator: Operator
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key of the order."""
+
+    field: str
+    is_descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to list: conditions joined by AND, keys of the order, how many rows from which on (None: all).
+
+    `scattered` are fields whose filters match so many records that the order's index serves better than theirs.
+    """
+
+    filter: tuple[Condition, ...] = ()
+    order: tuple[Key, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    scattered: frozenset[str] = frozenset()
+
+
+NO_QUERY = Query()
+
+
+def read(body: Mapping[str, object], command: str) -> Query:
+    """The query object (API document, Query object and Limits).
+
+    Raises:
+        BadInput: a key or an operator is unknown, a value malformed, or a limit exceeded; it is named.
+    """
+    if not body:
+        return NO_QUERY
+    refuse_unknown_keys(body, ("filter", "order", "limit", "offset"), command)
+    return Query(
+        filter=tuple(_condition(each) for each in _array(body, "filter", MAX_CONDITIONS, "conditions")),
+        order=tuple(_key(each) for each in _array(body, "order", MAX_KEYS, "keys")),
+        limit=_whole(body, "limit", least=1, most=MAX_ROWS) if "limit" in body else None,
+        offset=_whole(body, "offset", least=0, most=LARGEST_OFFSET) if "offset" in body else 0,
+    )
+
+
+def _array(body: Mapping[str, object], name: str, most: int, what: str) -> Sequence[object]:
+    value = body.get(name, ())
+    if not isinstance(value, list | tuple):
+        raise BadInput(f"{name} must be an array")
+    items = cast("Sequence[object]", value)
+    if len(items) > most:
+        raise BadInput(f"{name} may hold {most} {what} at most")
+    return items
+
+
+def _whole(body: Mapping[str, object], name: str, *, least: int, most: int) -> int:
+    value = body[name]
+    if type(value) is not int or not least <= value <= most:
+        raise BadInput(f"{name} must be an integer from {least} to {most}")
+    return value
+
+
+def _members(value: object, what: str, known: tuple[str, ...]) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise BadInput(f"{what} must be an object with {', '.join(known)}")
+    members = cast("Mapping[str, object]", value)
+    refuse_unknown_keys(members, known, what)
+    return members
+
+
+def _condition(value: object) -> Condition:
+    members = _members(value, "a filter condition", ("field", "op", "value"))
+    field, operator = members.get("field"), members.get("op")
+    if not isinstance(field, str):
+        raise BadInput("a filter condition needs field, a string")
+    found: Operator | None = next((each for each in OPERATORS if each == operator), None)
+    if found is None:
+        raise BadInput(f"a filter condition needs op, one of {', '.join(OPERATORS)}")
+    if "value" not in members:
+        raise BadInput("a filter condition needs value")
+    return Condition(field, found, members["value"])
+
+
+def _key(value: object) -> Key:
+    members = _members(value, "an order key", ("field", "dir"))
+    field, direction = members.get("field"), members.get("dir", "asc")
+    if not isinstance(field, str):
+        raise BadInput("an order key needs field, a string")
+    if direction not in ("asc", "desc"):
+        raise BadInput("dir must be asc or desc")
+    return Key(field, direction == "desc")
+
+
+_RELATIONS: Mapping[str, str] = {
+    "eq": "is",
+    "ne": "is not",
+    "contains": "contains",
+    "gt": "is greater than",
+    "gte": "is at least",
+    "lt": "is less than",
+    "lte": "is at most",
+}
+
+
+def clause(condition: Where) -> str:
+    """One condition, for example "party is set" or "stage is new or qualified"."""
+    field, value = condition.field, condition.value
+    if condition.operator == "is_null":
+        return f"{field} is {'empty' if value else 'set'}"
+    if condition.operator == "in":
+        return f"{field} is {joined([_text(each) for each in cast('Sequence[object]', value)], 'or')}"
+    return f"{field} {_RELATIONS[condition.operator]} {_text(value)}"
+
+
+def refusal(condition: Where) -> str:
+    """What a refusal says of a condition that is not met: what it requires, and the remedy where one is declared."""
+    return f": it requires that {clause(condition)}" + (f"; {condition.remedy}" if condition.remedy else "")
+
+
+def clauses(conditions: Sequence[Where]) -> str:
+    """Several conditions, of which all must be met."""
+    return joined([clause(each) for each in conditions], "and")
+
+
+def joined(words: Sequence[str], conjunction: str) -> str:
+    """A list in a sentence: "a, b or c"."""
+    return f" {conjunction} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _text(value: object) -> str:
+    if value is TODAY:
+        return "today"
+    if value is CALLER:
+        return "the caller"
+    if isinstance(value, FieldOf):
+        return value.name
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
 
 MAX_SINGLY = 100
 """Values of one `in` up to which each is a parameter."""
@@ -85,15 +271,15 @@ def _ruled(scope: Scope, model: Declared, rule: Where | seen.Condition) -> str:
     value = today() if rule.value is TODAY else rule.value
     if value is CALLER:
         raise LookupError(f"{model.name}: who CALLER is must be filled in before a rule becomes SQL")
-    return compared(scope, model.name, named(model, rule.field), rule.operator, value)
+    return compared(scope, model.name, field_named(model, rule.field), rule.operator, value)
 
 
-def named(model: Declared, name: str) -> Field:
+def field_named(model: Declared, name: str) -> Field:
     """The field of a condition, which may speak of `id` too."""
     return ID if name == "id" else model.field(name)
 
 
-def filtered(scope: Scope, view: ModelView, conditions: Sequence[Condition]) -> list[str]:
+def filter_clauses(scope: Scope, view: ModelView, conditions: Sequence[Condition]) -> list[str]:
     """A caller's conditions. Only `id` and fields it reads in clear may be named (API document, Filter 7).
 
     Raises:

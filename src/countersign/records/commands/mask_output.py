@@ -7,28 +7,28 @@ from typing import Any
 from countersign.declare.fields.field import LITERAL
 from countersign.kernel.database import port
 from countersign.kernel.database.port import Row
-from countersign.records.commands.reading import Reading, Record
 from countersign.records.commands.run import Run
+from countersign.records.commands.select import Record, RecordReader
 from countersign.records.masking import swap
 
 _LITERALS = "SELECT text, value_id FROM literal WHERE text IN ({places})"
 _LITERALS_AT_ONCE = 1_000
 
 
-async def records(run: Run, reading: Reading, rows: Sequence[Row]) -> list[Record]:
+async def masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -> list[Record]:
     """The rows as the caller sees them: masked fields as placeholder tokens, and token-like text as LITERAL tokens,
     so that whatever has the shape of a token in an answer is one. Of long texts others have their turn in between."""
     if not reading.has_long_texts:
-        return await _records(run, reading, rows)
+        return await _masked_records(run, reading, rows)
     found: list[Record] = []
     for batch in port.split(rows):
         if found:
             await asyncio.sleep(0)
-        found += await _records(run, reading, batch)
+        found += await _masked_records(run, reading, batch)
     return found
 
 
-async def _records(run: Run, reading: Reading, rows: Sequence[Row]) -> list[Record]:
+async def _masked_records(run: Run, reading: RecordReader, rows: Sequence[Row]) -> list[Record]:
     if not run.caller.view.is_masked and not reading.structures:
         return reading.records(rows)
     values = reading.values(rows, run.masks)
@@ -39,7 +39,7 @@ async def _records(run: Run, reading: Reading, rows: Sequence[Row]) -> list[Reco
     return [reading.shape(*each) for each in values]
 
 
-async def _literals(run: Run, reading: Reading, values: list[list[Any]]) -> None:
+async def _literals(run: Run, reading: RecordReader, values: list[list[Any]]) -> None:
     places = [(each, place) for place in reading.texts for each in values if each[place] is not None]
     tokens = await literals(run, [each[place] for each, place in places])
     if tokens:

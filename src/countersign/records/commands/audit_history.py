@@ -1,0 +1,136 @@
+"""The command `history`, and which audit entries a caller sees."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.database.port import Dialect, Row, Value
+from countersign.records.access.view import Caller, ModelView, Rows, View
+from countersign.records.commands import crud, mask_output, unmask_input
+from countersign.records.commands.errors import refuse_unknown_keys
+from countersign.records.commands.queries import Borrowed, Scope, any_of
+from countersign.records.commands.run import Body, Run
+from countersign.records.masking import swap
+
+_POSITION = ("lane", "number")
+
+
+@dataclass(frozen=True, eq=False)
+class AuditVisibility:
+    """That an entry is about a record the caller sees now, and about a field of it that the caller sees."""
+
+    view: View
+    dialect: Dialect
+
+    def sql(self, alias: str, put: Callable[[Value], str]) -> str:
+        """Entries of records that are gone are told to those who see every record of their model."""
+        told = [self._told(alias, name, view, put) for name, view in self.view.models.items()]
+        return f"({' OR '.join(told)})"
+
+    def _told(self, alias: str, name: str, view: ModelView, put: Callable[[Value], str]) -> str:
+        tests = [f"{alias}.model = {put(name)}"]
+        if view.visible is not None:
+            reached = any_of(Scope(self.dialect, Borrowed(put), "told"), view.model, view.visible)
+            tests.append(f'EXISTS (SELECT 1 FROM "{name}" AS told WHERE told.id = {alias}.record_id AND {reached})')
+        if view.denied:
+            # Names of fields hold neither % nor a sign of LIKE but the underscore, which stands for itself too.
+            former = (name for each in view.fields if (name := view.model.fields[each].former_name))
+            named = (*view.fields, *former)
+            seen = [f"',' || {alias}.fields || ',' LIKE {put(f'%,{each},%')}" for each in named]
+            tests.append(f"({' OR '.join([f'{alias}.fields = {put(str())}', *seen])})")
+        return f"({' AND '.join(tests)})"
+
+
+def _without_positions(view: ModelView) -> ModelView:
+    """For all but administrators, who are told every entry: where an entry stands in its chain would say how many are
+    hidden before it, and the stored names of its fields which of them are."""
+    fields = {name: sight for name, sight in view.fields.items() if name not in _POSITION}
+    denied = tuple(sorted({*view.denied, *(f"{view.model.name}.{name}" for name in _POSITION)}))
+    return replace(view, fields=fields, denied=denied, rewritten=frozenset({"fields"}))
+
+
+def with_audit(caller: Caller, dialect: Dialect) -> Caller:
+    """The caller, its view of the audit narrowed to the entries that exist for it."""
+    view = caller.view.models.get("audit_entry")
+    if view is None:
+        return caller
+    condition = AuditVisibility(caller.view, dialect)
+
+    def narrowed(rows: Rows) -> Rows:
+        return ((condition,),) if rows is None else tuple((*each, condition) for each in rows)
+
+    audit = replace(view, rows={command: narrowed(rows) for command, rows in view.rows.items()})
+    if not caller.is_administrator:
+        audit = _without_positions(audit)
+    return replace(caller, view=replace(caller.view, models={**caller.view.models, "audit_entry": audit}))
+
+
+MAX_ENTRIES = 1_000
+
+_ENTRIES = """
+SELECT e.at, e.command, u.username, e.agent, e.changes, e.user_id
+FROM audit_entry AS e
+LEFT JOIN "user" AS u ON u.id = e.user_id
+WHERE e.record_id = $1 AND e.model = $2
+ORDER BY e.at DESC, e.number DESC
+"""
+
+ChangeRenderer: TypeAlias = Callable[
+    [Run, ModelView | None, Mapping[str, list[object]]], Awaitable[dict[str, list[object]]]
+]
+"""Shows before and after of the fields a viewer sees."""
+
+
+class HistoryEntry(msgspec.Struct):
+    """One thing that was done to the record; `by` whom, if the caller sees that user."""
+
+    at: str
+    command: str
+    by: str | None
+    agent: str | None
+    changes: dict[str, list[object]]
+
+
+async def history(run: Run, model: str, body: Body, changed: ChangeRenderer) -> list[HistoryEntry]:
+    """The newest changes first. What touched nothing the caller sees is left out, as if it had not happened.
+
+    Raises:
+        BadInput: an unknown key, or no such record for the caller.
+    """
+    refuse_unknown_keys(body, ("id",), f"{model}.history")
+    await crud.read_record(run, model, body.get("id"))
+    view = run.view_of(model)
+    rows = await run.reader.fetch(_ENTRIES, str(body["id"]), model)
+    names = await _names(run, rows)
+    found: list[HistoryEntry] = []
+    for at, command, username, agent, changes, user_id in rows:
+        seen = await changed(run, view, msgspec.json.decode(changes))
+        # Counted after what is hidden was left out, or else hidden changes would push seen ones away.
+        if seen and len(found) < MAX_ENTRIES:
+            found.append(HistoryEntry(clock.rfc3339(at), command, names(user_id, username), names(None, agent), seen))
+    return found
+
+
+async def _names(run: Run, rows: Sequence[Row]) -> Callable[[str | None, str | None], str | None]:
+    """How people (by id) and agents are named to the caller: the former only if it sees them."""
+    people = await _seen_people(run, {row[5] for row in rows if row[5]})
+    literals = await mask_output.literals(run, [text for row in rows for text in (row[2], row[3]) if text])
+
+    def name(user_id: str | None, text: str | None) -> str | None:
+        if text is None or (user_id is not None and user_id not in people):
+            return None
+        return swap.replaced(run.engine.grammar, text, literals)
+
+    return name
+
+
+async def _seen_people(run: Run, user_ids: Collection[str]) -> Collection[str]:
+    """Those of the people whose names the caller may know: its own person's, and of the others those it sees."""
+    view = run.caller.view.models.get("user")
+    own = {run.caller.user_id}
+    if view is None or not view.sees_in_clear("username") or not user_ids:
+        return own
+    return own | await unmask_input.visible_ids(run, "user", sorted(user_ids))

@@ -1,0 +1,255 @@
+"""The commands `get`, `create` and `delete`; `update` is in `workflow`, since it may run an action."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from countersign.declare import CALLER, TODAY, BadValue, Declared, Field, Ref, Select
+from countersign.declare.fields.field import Stored
+from countersign.records.access.view import ModelView
+from countersign.records.commands import (
+    dependents,
+    mask_output,
+    no_escalation,
+    preconditions,
+    proposal_checks,
+    record_writer,
+    select,
+    unmask_input,
+)
+from countersign.records.commands.dependents import Dependents, Key
+from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
+from countersign.records.commands.preconditions import require_revision
+from countersign.records.commands.prepared_command import FieldInput, PreparedCommand, step_index
+from countersign.records.commands.queries import today
+from countersign.records.commands.run import Body, Run
+from countersign.records.commands.select import Record, StoredRecord
+
+
+async def get(run: Run, model: str, body: Body) -> Record:
+    """The record of `id`.
+
+    Raises:
+        BadInput: an unknown key; or no such record, which is also said of those the caller may not see.
+    """
+    refuse_unknown_keys(body, ("id",), f"{model}.get")
+    return await read_record(run, model, body.get("id"))
+
+
+async def read_record(run: Run, model: str, record_id: object) -> Record:
+    """The record as the caller may see it.
+
+    Raises:
+        BadInput: the id is no string, or there is no such record for the caller.
+    """
+    if not isinstance(record_id, str):
+        raise BadInput("id must be a string")
+    view = run.view_of(model)
+    reading = run.engine.reading(run.caller, view)
+    statement = select.one(reading, view.visible, record_id)
+    row = await run.reader.fetch_one(statement.text, *statement.values)
+    if row is None:
+        raise no_such_record()
+    return (await mask_output.masked_records(run, reading, [row]))[0]
+
+
+class WrongInitialState(BadInput):
+    """A new record is given another state than the first one of its workflow."""
+
+
+async def check_create(run: Run, view: ModelView, body: Body) -> PreparedCommand:
+    """The input read, with defaults for what is not given.
+
+    Raises:
+        BadInput: a field is unknown, misses its value or does not fit; or the governed field is given another value
+            than its first option; or the record would be none of those the caller may create.
+    """
+    given = await unmask_input.read_fields(run, view, body)
+    workflow = view.model.workflow
+    if workflow is not None:
+        field = view.model.fields[workflow.field]
+        first = FieldInput(first_option(field), is_default=True)
+        if workflow.field in given and given[workflow.field].stored not in (None, first.stored):
+            raise WrongInitialState(
+                f"{view.model.name}.{workflow.field} starts at {first.stored}: leave it out on create"
+            )
+        given[workflow.field] = first
+    given |= await _filled(run, view, given)
+    for name, field in view.model.fields.items():
+        if name not in given and field.default is not None:
+            given[name] = FieldInput(default(run, field), is_default=True)
+        if field.required and (name not in given or given[name].stored is None):
+            raise _missing(view, name)
+    _require_within(view, given)
+    await proposal_checks.require_creatable(run, view, given, f"{view.model.name}.create")
+    return PreparedCommand(view.model.name, "create", given=given)
+
+
+async def _filled(run: Run, view: ModelView, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
+    """The fields left out that refs of the record fill, as far as the caller reads them there in clear."""
+    found: dict[str, FieldInput] = {}
+    for ref in (each for each in view.model.fields.values() if isinstance(each, Ref) and each.name in given):
+        missing = {name: source for name, source in ref.fills.items() if name not in given}
+        if missing:
+            found |= await _copies(run, view, ref, given[ref.name].stored, missing)
+    return found
+
+
+async def _copies(
+    run: Run, view: ModelView, ref: Ref, record_id: Stored, missing: Mapping[str, str]
+) -> dict[str, FieldInput]:
+    above = run.caller.view.models.get(ref.target)
+    if above is None or record_id is None or step_index(record_id) is not None:
+        return {}
+    record = await record_writer.find(run, above.model, None, record_id, locks=False)
+    shown = {
+        name: above.model.fields[source].show(stored)
+        for name, source in missing.items()
+        if above.sees_in_clear(source) and (stored := record.values[source]) is not None
+    }
+    return {name: FieldInput(_copied(view, ref, name, value), is_default=True) for name, value in shown.items()}
+
+
+def _copied(view: ModelView, ref: Ref, name: str, value: object) -> Stored:
+    try:
+        return view.model.fields[name].read(value)
+    except BadValue as error:
+        said = f"the value copied from {ref.name} does not fit ({error}); set {name} explicitly"
+        raise BadInput(f"{view.model.name}.{name}: {said}") from error
+
+
+def _require_within(view: ModelView | None, given: Mapping[str, FieldInput]) -> None:
+    """Whoever may only import makes records too, bound by the rows of that."""
+    command = "create" if view is None or "create" in view.commands else "import"
+    preconditions.require_within_rows(view, command, {name: each.stored for name, each in given.items()})
+
+
+def first_option(field: Field) -> Stored:
+    """Where a workflow starts: the first option of its select field."""
+    if not isinstance(field, Select):
+        raise LookupError(f"{field.name} governs a workflow and is no select; the declaration's check should say so")
+    return field.options[0]
+
+
+def default(run: Run, field: Field) -> Stored:
+    """The value a new record gets where none is given."""
+    if field.default is CALLER:
+        return run.caller.user_id
+    try:
+        return field.read(today() if field.default is TODAY else field.default)
+    except BadValue as error:
+        raise LookupError(f"the default of {field.name} does not fit; the declaration's check should say so") from error
+
+
+def _missing(view: ModelView, name: str) -> BadInput:
+    if name in view.fields:
+        return BadInput(f"{view.model.name}.{name} is required")
+    # A hidden field is never named.
+    return BadInput(f"{view.model.name}.create needs rights that you may not give; ask a person with wider rights")
+
+
+async def apply_create(run: Run, prepared: PreparedCommand) -> str:
+    """Make the record; its id.
+
+    Raises:
+        BadInput: a value that must be unique is taken, or the record it would belong to is locked.
+    """
+    model = run.engine.registry.models[prepared.model]
+    values = {name: each.stored for name, each in prepared.given.items()}
+    await preconditions.require_unlocked(run, model, values, prepared.id)
+    _require_within(run.caller.view.models.get(prepared.model), prepared.given)
+    await no_escalation.require_no_escalation(run, model, "", {}, values, prepared.id)
+    record_id = await record_writer.insert(run, model, prepared.given, prepared.id)
+    await no_escalation.end_unsafe_links(run, model, record_id, values)
+    return record_id
+
+
+async def check_delete(run: Run, view: ModelView, body: Body) -> PreparedCommand:
+    """The input read. Of the records that refer to this one, only those that an agent sees count here: the others are
+    looked at when the deletion is done.
+
+    Raises:
+        BadInput: an unknown key, no such record, it has changed since `revision`, or an agent sees a record that
+            prevents the deletion.
+    """
+    name = view.model.name
+    refuse_unknown_keys(body, ("id", "revision", "cascade"), f"{name}.delete")
+    cascade = body.get("cascade", False)
+    if not isinstance(cascade, bool):
+        raise BadInput("cascade must be true or false")
+    record = await record_writer.find(run, view.model, view.reach("delete"), body.get("id"))
+    await require_revision(run, view, record, body)
+    prepared = PreparedCommand(name, "delete", record.id, record.revision, cascade=cascade)
+    if run.caller.is_agent and await dependents.is_blocked_as_seen(run, prepared):
+        raise BadInput(dependents.REFUSAL)
+    await proposal_checks.require_deletable(run, view, record, prepared)
+    return prepared
+
+
+async def apply_delete(run: Run, prepared: PreparedCommand) -> str:
+    """Delete the record, and with `cascade` what its references declare; its id.
+
+    Raises:
+        BadInput: it is gone or locked; a record that stays refers to it, or to one that goes along; one of those that
+            go along or change is locked; or there are too many of them.
+    """
+    model = run.engine.registry.models[prepared.model]
+    record = await record_writer.find(run, model, None, prepared.record_id)
+    await preconditions.require_unlocked(run, model, record.values, prepared.id)
+    limit = dependents.MAX_RECORDS if prepared.cascade else 0
+    found = await dependents.find(run, model.name, record.id, cascade=prepared.cascade, locks=True, limit=limit)
+    if found.blocking:
+        raise BadInput(dependents.REFUSAL)
+    if not found.complete:
+        more = f"more than {limit} other records"
+        raise BadInput(f"{prepared.id} is refused: it would delete or change {more}; delete some of them first")
+    await _clear(run, found, prepared.id)
+    await _remove(run, found, record, prepared.id)
+    return record.id
+
+
+async def _clear(run: Run, found: Dependents, command: str) -> None:
+    """Empty the refs of records that stay, several refs of a record in one change."""
+    fields: dict[Key, dict[str, FieldInput]] = {}
+    for link in found.cleared:
+        fields.setdefault(link.source, {})[link.field] = FieldInput(None, is_default=True)
+    for key, given in fields.items():
+        model, record = await _open(run, key, command)
+        await record_writer.update(run, model, record, given, command)
+
+
+async def _remove(run: Run, found: Dependents, root: StoredRecord, command: str) -> None:
+    """Delete the records, those that refer to others before these."""
+    order, exists = found.leaves_first()
+    emptied = {} if exists else await _untie(run, found)
+    gone = frozenset(found.deleted)
+    for key in order:
+        model, record = run.engine.registry.models[key[0]], root
+        if key != found.deleted[0]:
+            model, record = await _open(run, key, command)
+            record = replace(record, values={**record.values, **emptied.get(key, {})})
+        await record_writer.delete(run, model, record, command, gone)
+
+
+async def _open(run: Run, key: Key, command: str) -> tuple[Declared, StoredRecord]:
+    """A record that is deleted or changed along.
+
+    Raises:
+        BadInput: it is locked.
+    """
+    model = run.engine.registry.models[key[0]]
+    record = await record_writer.find(run, model, None, key[1])
+    await preconditions.require_unlocked(run, model, record.values, command)
+    return model, record
+
+
+async def _untie(run: Run, found: Dependents) -> dict[Key, dict[str, Stored]]:
+    """Empty the refs among deleted records that refer to each other in a circle, since the database checks each
+    deletion by itself; the refs that they had."""
+    gone = frozenset(found.deleted)
+    had: dict[Key, dict[str, Stored]] = {}
+    for link in found.links:
+        if link.source in gone and link.target in gone:
+            name, record_id = link.source
+            had.setdefault(link.source, {})[link.field] = link.target[1]
+            await run.transaction.run(f'UPDATE "{name}" SET "{link.field}" = NULL WHERE id = $1', record_id)
+    return had

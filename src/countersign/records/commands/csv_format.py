@@ -1,0 +1,415 @@
+"""CSV: separators and decimal marks, columns and cells, and records named in place of their ids."""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeVar, cast
+
+from countersign.declare import Field, Ref, Select
+from countersign.declare.fields.ref import is_record_id
+from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
+from countersign.kernel.normalization import normalized
+from countersign.records.access.people import folded
+from countersign.records.access.view import ModelView
+from countersign.records.commands import queries
+from countersign.records.commands.errors import BadInput, unknown_field
+from countersign.records.commands.queries import Parameters
+from countersign.records.commands.run import Run
+
+Separator: TypeAlias = Literal[",", ";", "\t"]
+DecimalMark: TypeAlias = Literal[".", ","]
+DateOrder: TypeAlias = Literal["ymd", "dmy", "mdy"]
+
+SEPARATORS: tuple[Separator, ...] = (",", ";", "\t")
+DECIMAL_MARKS: tuple[DecimalMark, ...] = (".", ",")
+DATE_ORDERS: tuple[DateOrder, ...] = ("ymd", "dmy", "mdy")
+NOTATION = ("separator", "decimal", "date_order")
+"""The members of an input that say how a file is written."""
+
+MAX_FIELD_LENGTH = MAX_LONGTEXT_LENGTH + 1
+"""A text of the greatest length, with the apostrophe of the guard."""
+# Of the whole process; the fields of the models have limits of their own.
+csv.field_size_limit(MAX_FIELD_LENGTH)
+
+# A spreadsheet runs a cell that begins with one of these as a formula (CWE-1236). An empty text has the guard too, so
+# that it differs from an empty cell, which is no value.
+_NEEDS_GUARD = re.compile("'*(?:[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]|$)")
+_SEPARATOR_LINE = re.compile("sep=([,;\t])\n", re.IGNORECASE)
+
+_T = TypeVar("_T", bound=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How a file is written: what separates its cells (None: whatever separates the names in its first row), the mark
+    before the decimals of amounts, and the order of day, month and year."""
+
+    separator: Separator | None = None
+    decimal: DecimalMark = "."
+    date_order: DateOrder = "ymd"
+
+
+def read_notation(body: Mapping[str, object]) -> Notation:
+    """The members of an input that say how the file is written.
+
+    Raises:
+        BadInput: one of them has no value that it can have.
+    """
+    separator = _one_of(body, "separator", SEPARATORS) if body.get("separator") is not None else None
+    return Notation(separator, _one_of(body, "decimal", DECIMAL_MARKS), _one_of(body, "date_order", DATE_ORDERS))
+
+
+def _one_of(body: Mapping[str, object], name: str, known: Sequence[_T]) -> _T:
+    wanted = body.get(name, known[0])
+    found = next((each for each in known if each == wanted), None)
+    if found is None:
+        raise BadInput(f"{name} must be {' or '.join('a tab' if each == chr(9) else each for each in known)}")
+    return found
+
+
+def guarded(text: str) -> str:
+    """The text as a cell that no spreadsheet runs as a formula; `unguarded` gives it back."""
+    return f"'{text}" if _NEEDS_GUARD.match(text) else text
+
+
+def unguarded(cell: str) -> str:
+    """The text of a cell, without the apostrophe that `guarded` put before it."""
+    return cell[1:] if cell[:1] == "'" and _NEEDS_GUARD.match(cell) else cell
+
+
+def written(rows: Iterable[Sequence[str]], separator: Separator = ",") -> str:
+    """The rows as RFC 4180 writes them, with this separator."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator, lineterminator="\r\n").writerows(rows)
+    return text.getvalue()
+
+
+def table(text: str, separator: Separator | None, *, max_rows: int, max_lines: int) -> list[list[str]]:
+    """The rows that are not empty, the first with the names; no more are read than it takes to see that there are too
+    many. A byte order mark, a line `sep=;` and line ends of any kind are understood.
+
+    Raises:
+        BadInput: it cannot be read, or has too many lines.
+    """
+    found: list[list[str]] = []
+    lines = 0
+    reader = _reader(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"), separator)
+    try:
+        for lines, row in enumerate(reader):
+            if row:
+                found.append(row)
+            if len(found) > max_rows + 1 or lines > max_lines:
+                break
+    except csv.Error as error:
+        reason = (
+            f"csv cannot be read after row {len(found)}: it must be RFC 4180, with every quoted field closed, a "
+            f"separator or a line break after it, and at most {MAX_LONGTEXT_LENGTH:,} characters in a field"
+        )
+        raise BadInput(reason) from error
+    if len(found) <= max_rows and lines > max_lines:
+        raise BadInput(f"csv may have {max_lines} lines at most, empty ones included")
+    return found
+
+
+def _reader(text: str, separator: Separator | None) -> Iterator[list[str]]:
+    named = _SEPARATOR_LINE.match(text)
+    if named is not None:
+        text = text[named.end() :]
+        separator = separator or next(each for each in SEPARATORS if each == named[1])
+    return csv.reader(io.StringIO(text), delimiter=separator or _separator_of(text), strict=True)
+
+
+def _separator_of(text: str) -> Separator:
+    """What separates the names in the first line: the separator that is most often outside of quotes there."""
+    start = len(text) - len(text.lstrip("\n"))
+    end = text.find("\n", start)
+    line = text[start : end if end >= 0 else len(text)]
+    bare = "".join(line.split('"')[::2])
+    return max(SEPARATORS, key=bare.count)
+
+
+AMOUNT = ":amount"
+"""After the name of a money field: its column has amounts (12.34), not minor units (1234)."""
+
+_OWN = ("id", "revision")
+_WHOLE = re.compile("-?[0-9]{1,18}")
+_PARTS = re.compile(r"([0-9]{1,4})[-./ ]{1,2}([0-9]{1,2})[-./ ]{1,2}([0-9]{1,4})", re.ASCII)
+_MAX_AMOUNT = 40
+_BOOLS = {
+    **dict.fromkeys(("true", "yes", "y", "1", "on", "ja", "j", "wahr"), True),
+    **dict.fromkeys(("false", "no", "n", "0", "off", "nein", "falsch"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name in the first row, the field that it means (None: left out; `id` and `revision` have none), and
+    whether money is an amount there rather than minor units."""
+
+    header: str
+    name: str | None
+    field: Field | None = None
+    is_amount: bool = False
+
+
+class Headers:
+    """The names and labels that a column of a model may have, for one caller: in any case, and without regard to
+    spaces and punctuation."""
+
+    def __init__(self, view: ModelView) -> None:
+        self._model = view.model.name
+        self._fields = {name: view.model.fields[name] for name in view.fields}
+        self._names = {_plain(name): name for name in (*self._fields, *_OWN)}
+        labels: dict[str, list[str]] = {}
+        for name, field in self._fields.items():
+            for label in {_plain(field.label), _plain(name.removesuffix("_minor"))}:
+                labels.setdefault(label, []).append(name)
+        self._labels = {label: names[0] for label, names in labels.items() if len(names) == 1}
+
+    def column(self, header: str) -> Column | None:
+        """The column that this name in the first row means; None where it means none. Money is an amount under its
+        label, and minor units under its name."""
+        exact = header.strip()
+        plain = _plain(exact.removesuffix(AMOUNT))
+        name = exact if exact in self._fields else self._names.get(plain)
+        is_label = name is None
+        if name is None:
+            name = self._labels.get(plain)
+        if name is None:
+            return None
+        field = self._fields.get(name)
+        is_money = field is not None and field.kind == "money"
+        if exact.endswith(AMOUNT) and not is_money:
+            return None
+        return Column(header, name, field, is_money and (is_label or exact.endswith(AMOUNT)))
+
+    def found(self, header: str) -> Column | None:
+        """As `column`; one without a name is left out."""
+        return self.column(header) if header.strip() else Column("", None)
+
+    def shown(self, name: str) -> Column:
+        """The column of a field under its label, or under its name where the label would mean another one."""
+        field = self._fields.get(name)
+        found = None if field is None else self.column(field.label)
+        return found if found is not None and found.name == name else Column(name, name, field)
+
+    def raw(self, name: str) -> Column:
+        """The column of a field under its name.
+
+        Raises:
+            BadInput: the caller sees no such field.
+        """
+        if name not in self._fields and name not in _OWN:
+            raise unknown_field(self._model, name)
+        return Column(name, name, self._fields.get(name))
+
+    def chosen(self, header: str, wanted: object) -> Column:
+        """The column that the caller says the header means; None leaves it out.
+
+        Raises:
+            BadInput: it is no field that the caller sees.
+        """
+        if wanted is None:
+            return Column(header, None)
+        name = wanted if isinstance(wanted, str) else ""
+        field = self._fields.get(name.removesuffix(AMOUNT))
+        if name.endswith(AMOUNT) and field is not None and field.kind == "money":
+            return Column(header, field.name, field, is_amount=True)
+        column = self.raw(name)
+        return Column(header, column.name, column.field)
+
+
+def _plain(text: str) -> str:
+    return "".join(each for each in normalized("NFKC", text).casefold() if each.isalnum())
+
+
+def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str, str]) -> object:
+    """The JSON value that a cell means, None for an empty one; what does not fit is left as text for the field to
+    refuse. `names` are the ids of the records that the cells of a reference name.
+
+    Raises:
+        BadInput: an amount cannot be read.
+    """
+    text, field = unguarded(cell), column.field
+    if field is None or field.kind in ("text", "longtext"):
+        return text if cell else None
+    text = text.strip()
+    if not text:
+        return None
+    if column.is_amount:
+        return _amount(text, notation)
+    if field.kind == "date":
+        return _date(text, notation)
+    if field.kind == "ref":
+        return names.get(text, text)
+    return _plain_value(field, text)
+
+
+def _plain_value(field: Field, text: str) -> object:
+    if field.kind == "bool":
+        return _BOOLS.get(text.casefold(), text)
+    if field.kind in ("number", "money"):
+        return int(text) if _WHOLE.fullmatch(text) else text
+    return _option(field, text) if isinstance(field, Select) else text
+
+
+def _option(field: Select, text: str) -> str:
+    if text in field.options:
+        return text
+    return next((each for each in field.options if _plain(each) == _plain(text)), text)
+
+
+def _amount(text: str, notation: Notation) -> int:
+    """Minor units of an amount, in groups of three digits or in none."""
+    decimal, group = ("\\.", ",") if notation.decimal == "." else (",", "\\.")
+    bare = re.sub("[\\s\u00a0\u202f'\u2019]", "", text[: _MAX_AMOUNT + 1]).replace("\u2212", "-")
+    pattern = f"(-?)([0-9]{{1,16}}|[0-9]{{1,3}}(?:{group}[0-9]{{3}}){{1,5}})(?:{decimal}([0-9]{{0,2}}))?"
+    found = re.fullmatch(pattern, bare, re.ASCII)
+    if found is None or len(text) > _MAX_AMOUNT:
+        raise BadInput(f"must be an amount such as 1234{notation.decimal}50")
+    digits = re.sub("[.,]", "", found[2]) + (found[3] or "").ljust(2, "0")
+    return int(found[1] + digits)
+
+
+def _date(text: str, notation: Notation) -> str:
+    """YYYY-MM-DD; a text in another order than the notation's is left as it is."""
+    found = _PARTS.fullmatch(text)
+    if found is None or re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        return text
+    parts = dict(zip(notation.date_order, found.groups(), strict=True))
+    if len(parts["y"]) != 4 or max(len(parts["m"]), len(parts["d"])) > 2:
+        return text
+    return f"{parts['y']}-{parts['m']:>02}-{parts['d']:>02}"
+
+
+def shown_cell(column: Column, value: object, notation: Notation) -> str | None:
+    """What people read for a value of this column; None where that is the value itself."""
+    kind = "" if column.field is None else column.field.kind
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if column.is_amount and isinstance(value, int):
+        digits = str(abs(value)).rjust(3, "0")
+        return f"{'-' if value < 0 else ''}{digits[:-2]}{notation.decimal}{digits[-2:]}"
+    if kind == "date" and notation.date_order != "ymd":
+        year, month, day = str(value).split("-")
+        return f"{day}.{month}.{year}" if notation.date_order == "dmy" else f"{month}/{day}/{year}"
+    return None
+
+
+def read_head(headers: Headers, head: Sequence[str], chosen: object) -> tuple[list[Column], list[str]]:
+    """The columns of a table, and the names in its first row that mean no field; `chosen` are the fields that the
+    caller says they mean.
+
+    Raises:
+        BadInput: `chosen` is no list of fields of the model, one for each column; or a field has two columns.
+    """
+    head = list(map(unguarded, head))
+    unknown: list[str] = []
+    columns: list[Column] = []
+    wanted = None if chosen is None else _chosen(chosen, len(head))
+    for place, header in enumerate(head):
+        column = headers.found(header) if wanted is None else headers.chosen(header, wanted[place])
+        columns.append(column or Column(header, None))
+        if column is None:
+            unknown.append(header)
+    names = Counter(each.name for each in columns)
+    if any(count > 1 for name, count in names.items() if name is not None):
+        raise BadInput("csv names a field twice in its first row")
+    return columns, unknown
+
+
+def _chosen(chosen: object, count: int) -> list[object]:
+    wanted = cast("list[object]", chosen) if isinstance(chosen, list) else []
+    if len(wanted) != count:
+        raise BadInput(f"columns must be an array with a field or null for each of the {count} columns")
+    return wanted
+
+
+_AT_ONCE = 1_000
+
+
+def named_by(run: Run, ref: Ref) -> ModelView | None:
+    """The caller's view of the model that the reference is to, where it reads in clear what its records are called."""
+    view = run.caller.view.models.get(ref.target)
+    if view is None or not view.is_readable or view.model.shown_as not in view.fields:
+        return None
+    shown = view.model.fields[view.model.shown_as]
+    return view if shown.is_folded and view.sees_in_clear(shown.name) else None
+
+
+def name_column(run: Run, scope: queries.Scope, ref: Ref) -> str:
+    """The SQL expression of what the record is called that a reference is to; NULL where the caller may not see it, or
+    does not read in clear what it is called."""
+    view = named_by(run, ref)
+    if view is None:
+        return "NULL"
+    inner = queries.Scope(scope.dialect, scope.parameters, f"{scope.alias}_{ref.name}_name")
+    seen = queries.any_of(inner, view.model, view.visible)
+    return (
+        f'(SELECT {inner.alias}."{view.model.shown_as}" FROM "{ref.target}" AS {inner.alias} '
+        f'WHERE {inner.alias}.id = {scope.alias}."{ref.name}" AND {seen})'
+    )
+
+
+async def ids_of(run: Run, ref: Ref, cells: Iterable[str]) -> tuple[dict[str, str], dict[str, int]]:
+    """By cell, the id of the one record that the caller may see and that is called so; and of the cells that several
+    records are called by, how many there are. A name in another case counts where none is written exactly so."""
+    view = named_by(run, ref)
+    wanted = {each for each in cells if not is_record_id(each) and not _has_token(run, each)}
+    if view is None or not wanted:
+        return {}, {}
+    matches = await _matches(run, view, wanted)
+    return (
+        {cell: record_id for cell, (record_id, count) in matches.items() if count == 1},
+        {cell: count for cell, (_, count) in matches.items() if count > 1},
+    )
+
+
+def _has_token(run: Run, cell: str) -> bool:
+    """A token is refused here as it is in every reference; nothing is looked up by it."""
+    grammar = run.engine.grammar
+    return run.caller.view.is_masked and grammar.might_hold_token(cell) and bool(grammar.tokens(cell))
+
+
+async def _matches(run: Run, view: ModelView, wanted: Collection[str]) -> dict[str, tuple[str, int]]:
+    """By cell, a record that is called so, and how many are."""
+    exact, loose = dict[str, tuple[str, int]](), dict[str, tuple[str, int]]()
+    for some in _batches(sorted({folded(each) for each in wanted})):
+        for name, key, record_id, count in await _called(run, view, some):
+            exact[name] = (record_id, count)
+            loose[key] = (record_id, count + loose.get(key, ("", 0))[1])
+    found = {each: exact.get(each) or loose.get(folded(each)) for each in wanted}
+    return {cell: match for cell, match in found.items() if match is not None}
+
+
+async def _called(run: Run, view: ModelView, names: Sequence[str]) -> Sequence[tuple[str, str, str, int]]:
+    """By spelling, the records called by one of the folded names: the name, its folded form, an id, and how many."""
+    name, parameters = view.model.shown_as, Parameters()
+    scope = queries.Scope(run.engine.dialect, parameters, "t")
+    places = ", ".join(parameters.put(each) for each in names)
+    seen = queries.any_of(scope, view.model, view.visible)
+    text = (
+        f'SELECT t."{name}", t."{name}__folded", min(t.id), count(*) FROM "{view.model.name}" AS t '
+        f'WHERE t."{name}__folded" IN ({places}) AND {seen} GROUP BY t."{name}", t."{name}__folded"'
+    )
+    scan = run.engine.records.database.scan if run.open_transaction is None else run.reader.fetch
+    rows = await scan(text, *parameters.values)
+    return [(str(row[0]), str(row[1]), str(row[2]), int(row[3])) for row in rows]
+
+
+def refuse_ambiguous(ref: Ref, cell: str, counts: Mapping[str, int]) -> None:
+    """Insist that a cell names one record.
+
+    Raises:
+        BadInput: several records are called so.
+    """
+    if cell in counts:
+        raise BadInput(f"names {counts[cell]} {ref.target} records: give the id of one")
+
+
+def _batches(items: Sequence[str]) -> Iterable[Sequence[str]]:
+    for start in range(0, len(items), _AT_ONCE):
+        yield items[start : start + _AT_ONCE]

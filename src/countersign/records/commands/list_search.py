@@ -1,0 +1,283 @@
+"""The commands `list`, `search` and `count_by`: pages of records, and seeking to pages far down a list."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import cast
+
+import msgspec
+
+from countersign.declare.rules.whole import BASE
+from countersign.declare.where import Operator
+from countersign.kernel import clock
+from countersign.kernel.database import port
+from countersign.kernel.database.port import Row
+from countersign.records.access.view import Rows
+from countersign.records.commands import mask_output, queries, select, sqlite_index_hints, unmask_input
+from countersign.records.commands.errors import BadInput, refuse_unknown_keys
+from countersign.records.commands.queries import Parameters, Query, all_of
+from countersign.records.commands.run import Body, Run
+from countersign.records.commands.seek_pagination import KnownPositions, ListQuery, Position, ranges
+from countersign.records.commands.select import Record, RecordReader, Statement
+
+MIN_OFFSET = 1_000
+"""Rows that are walked past as fast as a place is looked up."""
+
+MAX_LISTS = 32
+_AUDIT = "audit_entry"
+
+
+def is_deep(run: Run, model: str, asked: Query) -> bool:
+    """Whether the query is of a page so far down that it is worth remembering the way.
+
+    Not of the engine's own models, some of whose columns change without an entry, but of the audit itself.
+    """
+    is_own = run.engine.registry.module_of[model].name == BASE and model != _AUDIT
+    return asked.offset >= MIN_OFFSET and not is_own
+
+
+class DataChanged(Exception):
+    """The data are no longer those that the remembered places are of."""
+
+
+async def seek_page(run: Run, listed: ListQuery, offset: int, limit: int) -> list[Row] | None:
+    """The rows of a page; None when the data change on the way, so that it has to be read in one statement.
+
+    Raises:
+        Unavailable: a read took too long; the way so far is remembered for the next try.
+    """
+    lists = run.engine.places
+    key = hashlib.blake2b(listed.identity().encode(), digest_size=16).digest()
+    # Of many lists, the one that was not asked for longest is forgotten.
+    known = lists.pop(key, None) or KnownPositions()
+    if len(lists) >= MAX_LISTS:
+        del lists[next(iter(lists))]
+    lists[key] = known
+    try:
+        return await PageSeeker(run, listed, known).page(offset, limit)
+    except DataChanged:
+        if lists.get(key) is known:
+            del lists[key]
+        return None
+
+
+class PageSeeker:
+    """The way down one list, from the places that are known of it; each of its methods may raise `Changed`."""
+
+    def __init__(self, run: Run, listed: ListQuery, known: KnownPositions) -> None:
+        self._database = run.engine.records.database
+        self._until_s = clock.monotonic_s() + run.engine.records.settings.read_deadline_s / 2
+        self._listed = listed
+        self._known = known
+
+    async def page(self, offset: int, limit: int) -> list[Row]:
+        """The rows from the offset on."""
+        place = self._known.before(offset)
+        while place.offset < offset:
+            left = offset - place.offset
+            # Late, the rest is gone in one: the deadline of a read is for that, and the way so far stays known.
+            is_late = clock.monotonic_s() >= self._until_s
+            following = await self._after(place, left if is_late else min(self._known.step, left))
+            if following is None:
+                return []
+            if following.offset - place.offset == self._known.step:
+                self._known.add(following)
+            place = following
+            # On SQLite a quick read never waits: others have their turn in between.
+            await asyncio.sleep(0)
+        return await self._rows(place, limit)
+
+    async def _after(self, place: Position, skip: int) -> Position | None:
+        """So many rows further; None where the list has no more."""
+        left = skip
+        for piece in ranges(place):
+            ((*keys,),) = await self._read(self._listed.keys(place, piece, left))
+            if keys[-1] is not None:
+                return Position(place.offset + skip, tuple(keys))
+            ((count,),) = await self._read(self._listed.size(place, piece, left))
+            left -= count
+        return None
+
+    async def _rows(self, place: Position, limit: int) -> list[Row]:
+        found: list[Row] = []
+        for piece in ranges(place):
+            rows = await self._read(self._listed.page(place, piece, limit - len(found)))
+            found += [row for row in rows if row[0] is not None]
+            if len(found) >= limit:
+                break
+        return found
+
+    async def _read(self, made: Statement) -> list[Row]:
+        rows = await self._database.scan(made.text, *made.values)
+        if not self._known.holds(int(rows[0][0])):
+            raise DataChanged
+        return [row[1:] for row in rows]
+
+
+SHORT_PAGE = 100
+"""So many records are read in one go; more are read piece by piece, and no further than they may be long."""
+MAX_PAGE_BYTES = 16 << 20
+"""Bytes of text in the records of a page; a list without limit is streamed, and may be of any length."""
+
+
+class SearchResult(msgspec.Struct):
+    """A page of a search and how many records match before limit and offset."""
+
+    rows: list[Record]
+    total: int
+
+
+def read_query(run: Run, model: str, command: str, body: Body) -> Query:
+    """The query of an input, checked as far as it can be without the database.
+
+    Raises:
+        BadInput: it is malformed, or a placeholder token stands in it.
+    """
+    asked = queries.read(body, f"{model}.{command}")
+    for condition in asked.filter:
+        refuse_tokens(run, model, condition.field, condition.operator, condition.value)
+    return asked
+
+
+def refuse_tokens(run: Run, model: str, field: str, operator: Operator, value: object) -> None:
+    """Filters are on fields read in clear: a token there would be an oracle, or a mistake.
+
+    Raises:
+        BadInput: one stands there.
+    """
+    values: list[object] = cast("list[object]", value) if isinstance(value, list) else [value]
+    for each in values:
+        if isinstance(each, str):
+            unmask_input.refuse_tokens(run, each, f"a filter on {model}.{field}")
+
+
+def statement(run: Run, model: str, asked: Query, command: str = "list") -> select.Statement:
+    """The statement of a query.
+
+    Raises:
+        BadInput: a condition or a key is refused.
+    """
+    view = run.view_of(model)
+    return select.page(run.engine.reading(run.caller, view), view.reach(command), asked)
+
+
+async def records(run: Run, model: str, body: Body, command: str = "list") -> list[Record]:
+    """The records of a query with a limit.
+
+    Raises:
+        BadInput: the query is refused.
+    """
+    view = run.view_of(model)
+    asked = await sqlite_index_hints.with_index_hints(run, view, read_query(run, model, command, body))
+    reading = run.engine.reading(run.caller, view)
+    rows = None
+    if asked.limit is not None and is_deep(run, model, asked):
+        listed = ListQuery(reading, view.reach(command), asked)
+        rows = await seek_page(run, listed, asked.offset, asked.limit)
+    if rows is None:
+        rows = await _rows(run, reading, asked, statement(run, model, asked, command))
+    return await mask_output.masked_records(run, reading, rows)
+
+
+async def _rows(run: Run, reading: RecordReader, asked: Query, made: select.Statement) -> list[Row]:
+    """The rows of a page, which are all in memory at once.
+
+    Raises:
+        BadInput: their texts are too long together.
+    """
+    database = run.engine.records.database
+    if not reading.has_long_texts:
+        return await database.scan(made.text, *made.values)
+    if asked.limit is not None and asked.limit <= SHORT_PAGE:
+        rows = await database.scan(made.text, *made.values)
+        _require_short(sum(map(port.length, rows)))
+        return rows
+    found: list[Row] = []
+    size = 0
+    async with aclosing(database.stream(made.text, *made.values)) as pieces:
+        async for rows in pieces:
+            found += rows
+            size += sum(map(port.length, rows))
+            _require_short(size)
+    return found
+
+
+def _require_short(size: int) -> None:
+    if size > MAX_PAGE_BYTES:
+        raise BadInput(f"the records are longer than {MAX_PAGE_BYTES >> 20} MiB together: give a smaller limit")
+
+
+async def stream(run: Run, model: str, asked: Query, command: str = "list") -> AsyncGenerator[list[Record]]:
+    """All records of a query in batches, in constant memory; to be left early only inside `contextlib.aclosing`."""
+    made = statement(run, model, asked, command)
+    reading = run.engine.reading(run.caller, run.view_of(model))
+    async with aclosing(run.engine.records.database.stream(made.text, *made.values)) as found:
+        async for rows in found:
+            yield await mask_output.masked_records(run, reading, rows)
+
+
+async def search(run: Run, model: str, body: Body) -> SearchResult:
+    """The records of a query, and their total.
+
+    Raises:
+        BadInput: the query is refused.
+    """
+    view = run.view_of(model)
+    asked = await sqlite_index_hints.with_index_hints(run, view, read_query(run, model, "search", body))
+    reading = run.engine.reading(run.caller, view)
+    made = select.page_with_total(reading, view.reach("search"), asked)
+    rows = await _rows(run, reading, asked, made)
+    total = int(rows[0][0])
+    found = [row[1:] for row in rows if row[1] is not None]
+    return SearchResult(await mask_output.masked_records(run, reading, found), total)
+
+
+KINDS = ("select", "ref", "bool", "date")
+MAX_GROUPS = 10_000
+
+
+class Group(msgspec.Struct):
+    """One value (null for empty) and how many records have it."""
+
+    value: object
+    count: int
+
+
+async def count_by(run: Run, model: str, body: Body) -> list[Group]:
+    """The groups in the field's order, the empty value last.
+
+    Raises:
+        BadInput: the field is none the caller reads in clear, or of another kind; or the filter is refused.
+    """
+    view = run.view_of(model)
+    rest: Mapping[str, object] = {name: value for name, value in body.items() if name != "field"}
+    refuse_unknown_keys(body, ("field", "filter"), f"{model}.count_by")
+    name = body.get("field")
+    if not isinstance(name, str):
+        raise BadInput(f"{model}.count_by needs field, a string")
+    field = queries.clear_field(view, name)
+    if field.kind not in KINDS:
+        raise BadInput(f"{model}.{name} cannot be counted by: its kind must be one of {', '.join(KINDS)}")
+    asked = read_query(run, model, "count_by", rest)
+    reading = run.engine.reading(run.caller, view)
+    statement = _statement(reading, view.reach("count_by"), name, asked)
+    rows = await run.engine.records.database.scan(statement.text, *statement.values)
+    if len(rows) > MAX_GROUPS:
+        raise BadInput(f"{model}.{name} has more than {MAX_GROUPS} different values")
+    return [Group(None if value is None else field.show(value), count) for value, count in rows]
+
+
+def _statement(reading: RecordReader, rows: Rows, name: str, asked: queries.Query) -> select.Statement:
+    parameters = Parameters()
+    scope = reading.scope(parameters)
+    field = reading.view.model.fields[name]
+    value = scope.value_of(field)
+    found = [*queries.filter_clauses(scope, reading.view, asked.filter)]
+    found.append(queries.any_of(scope, reading.view.model, rows))
+    text = (
+        f'SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count FROM "{reading.view.model.name}" '
+        f"AS t WHERE {all_of(found)} GROUP BY 1) AS g ORDER BY {field.ordered('g.value')} NULLS LAST "
+        f"LIMIT {MAX_GROUPS + 1}"
+    )
+    return select.Statement(text, parameters.values)

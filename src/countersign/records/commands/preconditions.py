@@ -1,0 +1,369 @@
+"""What a record must meet before a command writes it: guards, row scope, locks, revision, rules."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from countersign.declare import TODAY, Declared, Field, FieldOf, Ref, Select, Where
+from countersign.declare.computing import computed
+from countersign.declare.fields.field import Stored
+from countersign.records.access.people import folded
+from countersign.records.access.view import Condition, ModelView
+from countersign.records.commands import prepared_command, queries, select, unmask_input
+from countersign.records.commands.errors import BadInput, no_such_record
+from countersign.records.commands.prepared_command import FieldInput
+from countersign.records.commands.queries import field_named, today
+from countersign.records.commands.run import Body, Run
+from countersign.records.commands.select import StoredRecord, record_of
+
+_RANGES: Mapping[str, Callable[[int], bool]] = {
+    "gt": lambda order: order > 0,
+    "gte": lambda order: order >= 0,
+    "lt": lambda order: order < 0,
+    "lte": lambda order: order <= 0,
+}
+
+
+def is_met(model: Declared, values: Mapping[str, Stored], condition: Where) -> bool:
+    """Whether the condition holds for stored values; the same meaning as in a filter."""
+    field, stored = field_named(model, condition.field), values.get(condition.field)
+    if condition.operator == "is_null":
+        return (stored is None) == condition.value
+    if condition.operator == "ne":
+        return stored is None or stored != _operand(field, condition.value)
+    if stored is None:
+        return False
+    if condition.operator == "in":
+        return stored in [_operand(field, each) for each in cast("Sequence[object]", condition.value)]
+    operand = _operand(field, condition.value)
+    if condition.operator == "eq":
+        return stored == operand
+    if condition.operator == "contains":
+        return folded(str(operand)) in folded(str(stored))
+    return _RANGES[condition.operator](_compared(field, stored, operand))
+
+
+def _operand(field: Field, value: object) -> Stored:
+    return field.operand(today() if value is TODAY else value)
+
+
+def _compared(field: Field, left: Stored, right: Stored) -> int:
+    if isinstance(field, Select):
+        left, right = field.rank(left), field.rank(right)
+    if isinstance(left, int) and isinstance(right, int):
+        return (left > right) - (left < right)
+    return (str(left) > str(right)) - (str(left) < str(right))
+
+
+def are_guards_readable(view: ModelView | None, conditions: Sequence[Where]) -> bool:
+    """Whether the caller can tell by itself if the conditions hold: it knows every field they speak of."""
+    return view is not None and all(view.knows(each.field) for each in conditions)
+
+
+def require_guards(
+    model: Declared, view: ModelView | None, conditions: Sequence[Where], values: Mapping[str, Stored], command: str
+) -> None:
+    """Insist that all conditions hold for a record; `view` is the caller's view of the model, if it has one.
+
+    Raises:
+        BadInput: one does not. A readable one is named; of the others the caller learns only that the command is
+            not allowed in this state.
+    """
+    for readable in (True, False):
+        for each in conditions:
+            is_seen = view is not None and view.knows(each.field)
+            if is_seen is readable and not is_met(model, values, each):
+                said = queries.refusal(each) if readable else ""
+                raise BadInput(f"{command} is not allowed in this state{said}")
+
+
+def is_locked(model: Declared, values: Mapping[str, Stored]) -> bool:
+    """Whether the record can be changed by its actions alone."""
+    return are_met(model, values, model.locked)
+
+
+def are_met(model: Declared, values: Mapping[str, Stored], conditions: Sequence[Where]) -> bool:
+    """Whether there are conditions, all of which the values meet."""
+    return bool(conditions) and all(is_met(model, values, each) for each in conditions)
+
+
+def require_within_rows(
+    view: ModelView | None, command: str, values: Mapping[str, Stored], record_id: str | None = None
+) -> None:
+    """Insist that a record with these values is one that the caller's command reaches; or its rows would only bind what
+    is there, and not what it makes.
+
+    Raises:
+        BadInput: it is not, as if there were no such record.
+    """
+    rows = () if view is None else view.rows.get(command, ())
+    if rows is None or view is None:
+        return
+    empty: dict[str, Stored] = {name: 0 if each.sum_of else None for name, each in view.model.fields.items()}
+    known = {**empty, **values, "id": record_id}
+    known |= computed(view.model, known)
+    if not any(all(_is_within(view, known, each) for each in alternative) for alternative in rows):
+        raise no_such_record()
+
+
+def _is_within(view: ModelView, values: Mapping[str, Stored], condition: Where | Condition) -> bool:
+    """What no field's value can say, no input can promise."""
+    return isinstance(condition, Where) and is_met(view.model, values, condition)
+
+
+async def require_unlocked(run: Run, model: Declared, values: Mapping[str, Stored], command: str) -> None:
+    """Insist that a record, and the one it is locked with, can be changed.
+
+    Raises:
+        BadInput: it is locked. Which state locks it is said only to those who read that state.
+    """
+    if is_locked(model, values):
+        raise _refusal(run, model, command)
+    parent = parent_of(run, model)
+    parent_id = values.get(model.locked_with) if model.locked_with else None
+    if parent is None or not isinstance(parent_id, str):
+        return
+    # Locked in the database too, so that it is not posted while this is written.
+    statement = select.lock_existing(parent, None, parent_id, run.engine.dialect)
+    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    if row is not None and are_met(parent, record_of(parent, row).values, locks_of(model, parent)):
+        raise _refusal(run, parent, command) if not model.locked_while else _refusal_with(run, model, parent, command)
+
+
+async def require_unlocked_as_seen(run: Run, model: Declared, values: Mapping[str, Stored], command: str) -> None:
+    """As `require_open`, where the caller sees by itself what locks the record, before the command is proposed.
+
+    Raises:
+        BadInput: it is locked.
+    """
+    views = run.caller.view.models
+    if are_guards_readable(views.get(model.name), model.locked) and is_locked(model, values):
+        raise _refusal(run, model, command)
+    parent = parent_of(run, model)
+    parent_id = values.get(model.locked_with) if model.locked_with else None
+    if parent is None or not isinstance(parent_id, str) or not await unmask_input.exists(run, parent.name, parent_id):
+        return
+    if not run.is_touched(parent_id) and are_guards_readable(views.get(parent.name), locks_of(model, parent)):
+        await require_unlocked(run, replace(model, locked=()), values, command)
+
+
+def locks_of(model: Declared, parent: Declared) -> tuple[Where, ...]:
+    """The conditions on the record of `locked_with` under which a record of the model is locked."""
+    return model.locked_while or parent.locked
+
+
+def parent_of(run: Run, model: Declared) -> Declared | None:
+    """The model whose records lock those of this one."""
+    ref = model.fields.get(model.locked_with) if model.locked_with else None
+    return run.engine.registry.models[ref.target] if isinstance(ref, Ref) else None
+
+
+def are_locks_readable(run: Run, model: Declared) -> bool:
+    """Whether the caller can see by itself if a record of the model is locked."""
+    parent = parent_of(run, model)
+    views = run.caller.view.models
+    if not are_guards_readable(views.get(model.name), model.locked):
+        return False
+    if parent is None:
+        return True
+    above = views.get(parent.name)
+    # Which record it is, the ref says; whether it may be read at all is another matter.
+    is_read = above is not None and above.reads_any_by("get", "list", "search", "export")
+    return is_read and are_guards_readable(above, locks_of(model, parent))
+
+
+def _refusal_with(run: Run, model: Declared, parent: Declared, command: str) -> BadInput:
+    """The refusal where the record of `locked_with` locks those of this model alone."""
+    if not are_guards_readable(run.caller.view.models.get(parent.name), model.locked_while):
+        return BadInput(f"{command} is not allowed in this state")
+    words = queries.clauses([replace(each, field=f"{parent.name}.{each.field}") for each in model.locked_while])
+    return BadInput(f"{command} is not allowed in this state: {model.name} is locked while {words}")
+
+
+def _refusal(run: Run, model: Declared, command: str) -> BadInput:
+    if are_guards_readable(run.caller.view.models.get(model.name), model.locked):
+        words = queries.clauses(model.locked)
+        return BadInput(f"{command} is not allowed in this state: {model.name} is locked while {words}")
+    return BadInput(f"{command} is not allowed in this state")
+
+
+async def require_revision(run: Run, view: ModelView, record: StoredRecord, body: Body) -> None:
+    """Insist that the record is still as the caller read it, if it says which revision it read.
+
+    Raises:
+        BadInput: it has changed, as far as the caller can see, or `revision` is no integer.
+    """
+    if "revision" not in body:
+        return
+    if type(body["revision"]) is not int:
+        raise BadInput("revision must be an integer")
+    reading = run.engine.reading(run.caller, view)
+    statement = select.one(reading, None, record.id)
+    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    if row is None or row[1] != body["revision"]:
+        raise BadInput("record has changed")
+
+
+READING = ("get", "list", "search", "export")
+
+
+async def require_rules(
+    run: Run,
+    model: Declared,
+    values: Mapping[str, Stored],
+    written: Collection[str],
+    given: Mapping[str, FieldInput],
+    command: str,
+) -> None:
+    """Insist that the record, of which these fields are written, meets the rules that name one of them.
+
+    Raises:
+        BadInput: it does not. The rule is named to those who read its fields, or sent them.
+    """
+    await _require(run, model, values, rules_naming(model, written), _with_sent_refs(given), command)
+
+
+async def require_all_rules(
+    run: Run,
+    model: Declared,
+    values: Mapping[str, Stored],
+    rules: Collection[Where],
+    given: Mapping[str, FieldInput],
+    command: str,
+) -> None:
+    """Insist that the record, of which these fields are given, meets the rules of an action.
+
+    Raises:
+        BadInput: it does not. The rule is named to those who read its fields, or sent them.
+    """
+    await _require(run, model, values, rules, _with_sent_refs(given), command)
+
+
+def _with_sent_refs(given: Mapping[str, FieldInput]) -> list[str]:
+    """The fields that the caller knows of: what a default, an effect or another command sets is not spoken of."""
+    return [name for name, each in given.items() if not each.is_default]
+
+
+async def require_rules_as_seen(
+    run: Run,
+    view: ModelView,
+    values: Mapping[str, Stored],
+    given: Collection[str],
+    command: str,
+    more: Collection[Where] = (),
+) -> None:
+    """As `require`, for those rules alone, and those of an action (`more`), of which the caller sees every field,
+    before the command is proposed.
+
+    Raises:
+        BadInput: the record would not meet one.
+    """
+    named = (*rules_naming(view.model, given), *more)
+    rules = [each for each in named if is_rule_readable(run, view, each, given)]
+    await _require(run, view.model, values, rules, given, command)
+
+
+def rules_naming(model: Declared, written: Collection[str]) -> list[Where]:
+    """The rules that name one of the fields."""
+    return [each for each in model.rules if _fields(each) & set(written)]
+
+
+def is_rule_readable(run: Run, view: ModelView, rule: Where, given: Collection[str]) -> bool:
+    """Whether a caller who gives these fields can see by itself if the rule is met."""
+    return all(_knows(run, view, path, given) for path in _paths(rule))
+
+
+def _knows(run: Run, view: ModelView, path: str, given: Collection[str]) -> bool:
+    name, dot, rest = path.partition(".")
+    is_known = name in given or view.knows(name)
+    if not dot or not is_known:
+        return is_known
+    ref = view.model.fields[name]
+    above = run.caller.view.models.get(ref.target) if isinstance(ref, Ref) else None
+    # A ref that is given leads to a record that exists for the caller: another one would be refused.
+    return above is not None and above.knows(rest) and (name in given or above.reads_any_by(*READING))
+
+
+async def _require(
+    run: Run,
+    model: Declared,
+    values: Mapping[str, Stored],
+    rules: Collection[Where],
+    known: Collection[str],
+    command: str,
+) -> None:
+    """`known` are the fields that the caller knows of, beside those that it reads."""
+    view = run.caller.view.models.get(model.name)
+    parents: dict[str, tuple[Declared, Mapping[str, Stored]] | None] = {}
+    for rule in rules:
+        for ref in refs_of(rule):
+            if ref not in parents:
+                parents[ref] = await _parent(run, model, ref, values.get(ref))
+        if not _is_met(model, values, rule, parents):
+            is_seen = view is not None and is_rule_readable(run, view, rule, known)
+            said = queries.refusal(rule) if is_seen else ""
+            raise BadInput(f"{command} is refused{said}")
+
+
+async def _parent(
+    run: Run, model: Declared, name: str, record_id: Stored
+) -> tuple[Declared, Mapping[str, Stored]] | None:
+    """The record that the ref leads to; None where it is empty, or an earlier step of a plan is going to make it."""
+    ref = model.fields[name]
+    if not isinstance(ref, Ref) or not isinstance(record_id, str) or prepared_command.step_index(record_id) is not None:
+        return None
+    parent = run.engine.registry.models[ref.target]
+    # Locked in the database too, so that it still meets the rule when this is written.
+    statement = select.lock_existing(parent, None, record_id, run.engine.dialect)
+    row = await run.transaction.fetch_one(statement.text, *statement.values)
+    return None if row is None else (parent, record_of(parent, row).values)
+
+
+def _is_met(
+    model: Declared,
+    values: Mapping[str, Stored],
+    rule: Where,
+    parents: Mapping[str, tuple[Declared, Mapping[str, Stored]] | None],
+) -> bool:
+    found = _owner(model, values, rule.field, parents)
+    if found is None:
+        return True
+    owner, known, name = found
+    condition = replace(rule, field=name)
+    if isinstance(rule.value, FieldOf):
+        other = _owner(model, values, rule.value.name, parents)
+        value = None if other is None else other[1].get(other[2])
+        if other is None or value is None or known.get(name) is None:
+            return True
+        condition = replace(condition, value=other[0].fields[other[2]].show(value))
+    return is_met(owner, known, condition)
+
+
+def _owner(
+    model: Declared,
+    values: Mapping[str, Stored],
+    path: str,
+    parents: Mapping[str, tuple[Declared, Mapping[str, Stored]] | None],
+) -> tuple[Declared, Mapping[str, Stored], str] | None:
+    """The model, the values and the name there of a field that a rule names; None where there is no such record."""
+    name, dot, rest = path.partition(".")
+    if not dot:
+        return model, values, name
+    parent = parents.get(name)
+    return None if parent is None else (*parent, rest)
+
+
+def _paths(rule: Where) -> Iterator[str]:
+    yield rule.field
+    if isinstance(rule.value, FieldOf):
+        yield rule.value.name
+
+
+def _fields(rule: Where) -> set[str]:
+    """The model's own fields in the rule, refs included."""
+    return {path.partition(".")[0] for path in _paths(rule)}
+
+
+def refs_of(rule: Where) -> set[str]:
+    """The refs to other records whose fields the rule names."""
+    return {path.partition(".")[0] for path in _paths(rule) if "." in path}

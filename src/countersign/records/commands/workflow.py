@@ -1,0 +1,481 @@
+"""Workflow actions with guards, inputs and effects, and the command `update`, which may run one."""
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+from countersign.declare import TODAY, BadValue, Declared, Field, Move, Text
+from countersign.declare.fields.field import Stored
+from countersign.declare.rules.computed import refs_to
+from countersign.records.access.view import ModelView
+from countersign.records.commands import (
+    crud,
+    no_escalation,
+    preconditions,
+    proposal_checks,
+    record_writer,
+    select,
+    unmask_input,
+    value_aliases,
+)
+from countersign.records.commands.errors import BadInput, unknown_field
+from countersign.records.commands.preconditions import require_revision
+from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
+from countersign.records.commands.queries import today
+from countersign.records.commands.run import Body, Run
+from countersign.records.commands.select import StoredRecord, record_of
+
+_NEXT = """
+INSERT INTO sequence (name, next) VALUES ($1, 2)
+ON CONFLICT (name) DO UPDATE SET next = sequence.next + 1
+RETURNING next - 1
+"""
+_SETTING = "SELECT value FROM setting WHERE title = $1"
+
+
+class LinkedText(str):
+    """A linked value of the record, as an effect gets it: where it is written again, as it is, its token stays."""
+
+    __slots__ = ("label", "value_id")
+
+    label: str | None
+    value_id: int
+
+    @classmethod
+    def of(cls, text: str, label: str | None, value_id: int) -> "LinkedText":
+        """The text, with the label and the value id that its token is made from."""
+        made = cls(text)
+        made.label, made.value_id = label, value_id
+        return made
+
+
+async def linked_value_ids(
+    run: Run, model: Declared, record: StoredRecord, inputs: Mapping[str, FieldInput]
+) -> dict[str, int]:
+    """By field of a record with an action's inputs, the value ids whose tokens whoever acts knows the values by."""
+    kept = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
+    given = {name: each.value_id for name, each in inputs.items() if each.value_id is not None}
+    return await value_aliases.displayed(run, model, record.id, kept) | given
+
+
+class EffectContext:
+    """The `Work` of one effect; what it changes on its own record is collected and written by the action."""
+
+    def __init__(
+        self,
+        run: Run,
+        model: Declared,
+        record_id: str,
+        values: Mapping[str, Stored],
+        command: str,
+        value_ids: Mapping[str, int] | None = None,
+    ) -> None:
+        """Takes the record's values, and of `linked` the value ids of those that keep their tokens."""
+        self._run = run
+        self._model = model
+        self._command = command
+        known = value_ids or {}
+        shown = {
+            name: None if value is None else _shown(model.fields[name], value, known.get(name))
+            for name, value in values.items()
+        }
+        self._record: Mapping[str, object] = {"id": record_id, **shown}
+        self.changes: dict[str, FieldInput] = {}
+
+    @property
+    def record(self) -> Mapping[str, object]:
+        """The record before the action with the action's inputs, every field in clear."""
+        return self._record
+
+    @property
+    def today(self) -> str:
+        """The present day in UTC."""
+        return today()
+
+    async def change(self, **values: object) -> None:
+        """Set fields of the record.
+
+        Raises:
+            BadInput: a value does not fit.
+        """
+        self.changes |= _read(self._run, self._model, values)
+
+    async def create(self, model: str, /, **values: object) -> str:
+        """Make a record of another model; its id.
+
+        Raises:
+            BadInput: a value does not fit, is missing, or must be unique and is taken.
+        """
+        declared = self._run.engine.registry.models[model]
+        given = _read(self._run, declared, values)
+        for name, field in declared.fields.items():
+            if name not in given and field.default is not None:
+                given[name] = FieldInput(crud.default(self._run, field), is_default=True)
+            if field.required and (name not in given or given[name].stored is None):
+                raise BadInput(f"{self._command} cannot be done: {model}.{name} is required")
+        if declared.workflow is not None and declared.workflow.field not in given:
+            first = crud.first_option(declared.fields[declared.workflow.field])
+            given[declared.workflow.field] = FieldInput(first, is_default=True)
+        stored = {name: each.stored for name, each in given.items()}
+        await preconditions.require_unlocked(self._run, declared, stored, self._command)
+        return await record_writer.insert(self._run, declared, given, f"{model}.create")
+
+    async def find(self, model: str, /, **values: object) -> str | None:
+        """The id of the first record with exactly these values, or None."""
+        text, bound = self._matching("id", model, values)
+        row = await self._run.transaction.fetch_one(f"{text} ORDER BY id LIMIT 1", *bound)
+        return None if row is None else str(row[0])
+
+    async def read(self, model: str, record_id: str, /, *, locks: bool = True) -> Mapping[str, object] | None:
+        """The record of that id, every field in clear; None if it does not exist."""
+        declared = self._run.engine.registry.models[model]
+        statement = select.lock_existing(declared, None, record_id, self._run.engine.dialect, locks=locks)
+        row = await self._run.transaction.fetch_one(statement.text, *statement.values)
+        if row is None:
+            return None
+        record = record_of(declared, row)
+        value_ids = await linked_value_ids(self._run, declared, record, {})
+        shown = {
+            name: None if value is None else _shown(declared.fields[name], value, value_ids.get(name))
+            for name, value in record.values.items()
+        }
+        return {"id": record_id, **shown}
+
+    async def setting(self, name: str, /) -> str:
+        """The value of a setting that a module declares.
+
+        Raises:
+            LookupError: no module declares it.
+        """
+        declared = self._run.engine.registry.settings[name]
+        row = await self._run.transaction.fetch_one(_SETTING, name)
+        found = None if row is None else row[0].strip().strip('"')
+        return found if found in declared.options else declared.options[0]
+
+    async def count(self, model: str, /, **values: object) -> int:
+        """How many records have exactly these values."""
+        text, bound = self._matching("count(*)", model, values)
+        row = await self._run.transaction.fetch_one(text, *bound)
+        return 0 if row is None else int(row[0])
+
+    def _matching(self, what: str, model: str, values: Mapping[str, object]) -> tuple[str, list[Stored]]:
+        given = _read(self._run, self._run.engine.registry.models[model], values)
+        tests = [f'"{name}" = ${number}' for number, name in enumerate(given, 1)]
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        return f'SELECT {what} FROM "{model}"{where}', [each.stored for each in given.values()]
+
+    async def next_number(self, sequence: str) -> int:
+        """The next number, from 1; given back when the action fails, so that there is no gap."""
+        row = await self._run.transaction.fetch_one(_NEXT, sequence)
+        if row is None:
+            raise LookupError(f"the sequence {sequence} gave no number")
+        return int(row[0])
+
+    def refuse(self, reason: str) -> NoReturn:
+        """End the action with this reason.
+
+        Raises:
+            BadInput: always.
+        """
+        raise BadInput(reason)
+
+
+def _shown(field: Field, value: Stored, value_id: int | None) -> object:
+    if isinstance(value, str) and value_id is not None:
+        return LinkedText.of(value, field.personal, value_id)
+    return field.show(value)
+
+
+def _read(run: Run, model: Declared, values: Mapping[str, object]) -> dict[str, FieldInput]:
+    found: dict[str, FieldInput] = {}
+    for name, value in values.items():
+        field = model.field(name)
+        try:
+            found[name] = _given(run, field, value)
+        except BadValue as error:
+            raise BadInput(f"{model.name}.{name} {error}") from error
+    return found
+
+
+def _given(run: Run, field: Field, value: object) -> FieldInput:
+    """A value as if whoever acts had written it: by token what it has a token for, else in clear. What an effect makes
+    of a guess must not be joined with what is there, any more than the guess itself."""
+    if value is None:
+        return FieldInput(None, is_default=True)
+    if isinstance(value, LinkedText):
+        # A value that is there already is copied as it is: it may be older than the field's format.
+        stored = field.of_any_length(str(value)) if isinstance(field, Text) else field.read(str(value))
+        if field.linked and field.personal == value.label:
+            return FieldInput(stored, value.value_id, is_default=True)
+    else:
+        stored = field.read(value)
+    is_plain_text = run.domain is not None and field.personal is not None
+    return FieldInput(stored, is_plain_text=is_plain_text, is_default=True)
+
+
+def move_of(model: Declared, command: str) -> Move:
+    """The declared action of a command.
+
+    Raises:
+        LookupError: the model has no such action.
+    """
+    if model.workflow is None:
+        raise LookupError(f"{model.name} has no workflow")
+    return model.workflow.moves[command]
+
+
+async def check_action(run: Run, view: ModelView, command: str, body: Body) -> PreparedCommand:
+    """The input read and compared with the record.
+
+    Raises:
+        BadInput: no such record; it has changed since `revision`; it is in another state; an input is missing,
+            unknown or does not fit; a guard the caller may know of does not hold.
+    """
+    record = await record_writer.find(run, view.model, view.reach(command), body.get("id"))
+    await require_revision(run, view, record, body)
+    return await check_move(run, view, record, move_of(view.model, command), body, allowed=frozenset())
+
+
+async def check_move(
+    run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body, *, allowed: frozenset[str]
+) -> PreparedCommand:
+    """As `check`, for a record that is at hand; fields of `allowed` may be given beside the action's inputs."""
+    fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
+    _require_known(view, move, fields, allowed)
+    seen = await unmask_input.seen_record(run, view, record)
+    read = await unmask_input.read_fields(run, view, fields, inputs=frozenset(move.accepted_fields))
+    given = unmask_input.changed_fields(view, seen, read)
+    values = {**seen.values, **{name: each.stored for name, each in given.items()}}
+    if not run.is_touched(record.id):
+        await _require_allowed(run, view, record, move, values, given)
+    if run.caller.is_agent and sets_more(move, given):
+        await proposal_checks.require_changeable(run, view, record, given, f"{view.model.name}.update")
+    return PreparedCommand(view.model.name, move.name, record.id, record.revision, given)
+
+
+async def _require_allowed(
+    run: Run,
+    view: ModelView,
+    record: StoredRecord,
+    move: Move,
+    values: Mapping[str, Stored],
+    given: Mapping[str, FieldInput],
+) -> None:
+    """Insist on what must be known of the record before the action is done or proposed."""
+    if run.caller.is_agent:
+        await _require_as_seen(run, view, record, move, values, given)
+    else:
+        _require_state(view.model, view, record, move)
+        _require_inputs(view.model, view, move, values)
+    readable = [each for each in move.guards if view.sees_in_clear(each.field)]
+    preconditions.require_guards(view.model, view, readable, values, f"{view.model.name}.{move.name}")
+
+
+async def _require_as_seen(
+    run: Run,
+    view: ModelView,
+    record: StoredRecord,
+    move: Move,
+    values: Mapping[str, Stored],
+    given: Mapping[str, FieldInput],
+) -> None:
+    """Insist on what the caller sees by itself of the state, the inputs, the records that the action needs and its
+    rules: it is offered no plan that can only fail."""
+    if view.model.workflow is not None and view.sees_in_clear(view.model.workflow.field):
+        _require_state(view.model, view, record, move)
+    if all(name in view.fields for name in move.inputs):
+        _require_inputs(view.model, view, move, values)
+    if _sees_records(run, view, move):
+        await _require_records(run, view.model, record, move)
+    left = {**values, **{name: each.stored for name, each in _left_out(view.model, move, given).items()}}
+    known = [*given, *(name for name in move.optional if name in view.fields)]
+    await preconditions.require_rules_as_seen(run, view, left, known, f"{view.model.name}.{move.name}", move.rules)
+
+
+def _left_out(model: Declared, move: Move, given: Mapping[str, FieldInput]) -> dict[str, FieldInput]:
+    """The values of the optional fields that are not given, or given as null."""
+    found: dict[str, FieldInput] = {}
+    for name, value in move.optional.items():
+        if name not in given or given[name].stored is None:
+            stored = None if value is None else model.fields[name].read(today() if value is TODAY else value)
+            found[name] = FieldInput(stored, is_default=True)
+    return found
+
+
+def _require_known(view: ModelView, move: Move, fields: Mapping[str, object], allowed: frozenset[str]) -> None:
+    for name in fields:
+        if name not in move.accepted_fields and name not in allowed:
+            if name in view.fields:
+                raise BadInput(f"unknown key {name} in {view.model.name}.{move.name}")
+            raise unknown_field(view.model.name, name)
+
+
+def is_action_readable(run: Run, view: ModelView, move: Move) -> bool:
+    """Whether the caller can see by itself if the action is allowed: the state, the fields of guards and rules, which
+    of its inputs are there already, and the records that it needs."""
+    workflow = view.model.workflow
+    sees_state = workflow is not None and view.sees_in_clear(workflow.field)
+    sees_inputs = all(name in view.fields for name in move.inputs)
+    rules = (*move.rules, *preconditions.rules_naming(view.model, move.optional))
+    sees_inputs = sees_inputs and all(preconditions.is_rule_readable(run, view, each, ()) for each in rules)
+    return (
+        sees_state
+        and sees_inputs
+        and preconditions.are_guards_readable(view, move.guards)
+        and _sees_records(run, view, move)
+    )
+
+
+def _sees_records(run: Run, view: ModelView, move: Move) -> bool:
+    """Whether the caller can see by itself if the records are there that the action needs."""
+    for name in move.needs_records:
+        child = run.caller.view.models.get(name)
+        if child is None or not child.reads_any_by("list", "search", "export"):
+            return False
+        if any(each not in child.fields for each in refs_to(child.model, view.model)):
+            return False
+    return True
+
+
+async def _require_records(run: Run, model: Declared, record: StoredRecord, move: Move) -> None:
+    for name in move.needs_records:
+        (ref,) = refs_to(run.engine.registry.models[name], model)
+        if not await record_writer.is_referred_to(run, name, ref, record.id):
+            command, view = f"{model.name}.{move.name}", run.caller.view.models.get(model.name)
+            is_seen = view is not None and _sees_records(run, view, move)
+            said = f": it needs at least one {name}; create one first" if is_seen else ""
+            raise BadInput(f"{command} is not allowed in this state{said}")
+
+
+def _require_state(model: Declared, view: ModelView | None, record: StoredRecord, move: Move) -> None:
+    governed = "" if model.workflow is None else model.workflow.field
+    now = record.values[governed]
+    if now not in move.sources:
+        said = f": {governed} is {now}" if view is not None and view.sees_in_clear(governed) else ""
+        raise BadInput(f"{model.name}.{move.name} is not allowed in this state{said}")
+
+
+def _require_inputs(model: Declared, view: ModelView | None, move: Move, values: Mapping[str, Stored]) -> None:
+    for name in move.inputs:
+        if values[name] is None:
+            if view is not None and name in view.fields:
+                raise BadInput(f"{model.name}.{name} is required")
+            raise BadInput(f"{model.name}.{move.name} is not allowed in this state")
+
+
+async def apply_action(run: Run, prepared: PreparedCommand) -> str:
+    """Run the action; the record's id.
+
+    Raises:
+        BadInput: the record is gone or in another state, a guard does not hold, or the effect refuses; or more fields
+            are set than the inputs, and the record is locked.
+    """
+    model = run.engine.registry.models[prepared.model]
+    record = await record_writer.find(run, model, None, prepared.record_id)
+    move = move_of(model, prepared.command)
+    if sets_more(move, prepared.given):
+        await _require_changeable(run, model, record, prepared)
+    values = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
+    _require_inputs(model, run.caller.view.models.get(model.name), move, values)
+    await perform(run, model, record, move, prepared.given)
+    return record.id
+
+
+def sets_more(move: Move, given: Mapping[str, object]) -> bool:
+    """Whether fields are set beside the action's inputs, as an update that moves the record may."""
+    return not given.keys() <= set(move.accepted_fields)
+
+
+async def _require_changeable(run: Run, model: Declared, record: StoredRecord, prepared: PreparedCommand) -> None:
+    """What is set beside the inputs is updated like any field: not while locked, and not out of the caller's rows."""
+    await preconditions.require_unlocked(run, model, record.values, f"{model.name}.update")
+    left = {**record.values, **{name: each.stored for name, each in prepared.given.items()}}
+    preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", left, record.id)
+
+
+async def perform(
+    run: Run, model: Declared, record: StoredRecord, move: Move, inputs: Mapping[str, FieldInput]
+) -> None:
+    """Move a locked record, with the action's effect.
+
+    Raises:
+        BadInput: as `apply`.
+    """
+    command = f"{model.name}.{move.name}"
+    view = run.caller.view.models.get(model.name)
+    _require_state(model, view, record, move)
+    values = {**record.values, **{name: each.stored for name, each in inputs.items()}}
+    preconditions.require_guards(model, view, move.guards, values, command)
+    await _require_records(run, model, record, move)
+    given = dict(inputs) | _left_out(model, move, inputs)
+    values |= {name: each.stored for name, each in given.items()}
+    await preconditions.require_all_rules(run, model, values, move.rules, given, command)
+    given |= {name: FieldInput(None, is_default=True) for name in move.clears}
+    if model.workflow is not None and move.to is not None:
+        given[model.workflow.field] = FieldInput(move.to, is_default=True)
+    if move.effect is not None:
+        value_ids = await linked_value_ids(run, model, record, inputs)
+        work = EffectContext(run, model, record.id, values, command, value_ids)
+        await move.effect(work)
+        given |= work.changes
+        # The effect may have written records that count into this one.
+        record = await record_writer.find(run, model, None, record.id)
+    await record_writer.update(run, model, record, given, command)
+
+
+async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand:
+    """The input read and compared with the record. The result may be an action instead of an update.
+
+    Raises:
+        BadInput: no such record; it has changed since `revision`; it is locked; a field is unknown or does not fit;
+            no action leads to the governed field's new value, or that action is not allowed; or the record would no
+            longer be one the caller may update.
+    """
+    record = await record_writer.find(run, view.model, view.reach("update"), body.get("id"))
+    await require_revision(run, view, record, body)
+    fields = {name: value for name, value in body.items() if name not in ("id", "revision")}
+    seen = await unmask_input.seen_record(run, view, record)
+    given = unmask_input.changed_fields(view, seen, await unmask_input.read_fields(run, view, fields))
+    workflow = view.model.workflow
+    if workflow is not None and workflow.field in given:
+        now, wanted = record.values[workflow.field], given.pop(workflow.field).stored
+        if now != wanted:
+            move = workflow.between(str(now), str(wanted))
+            if move is None or move.name not in view.commands:
+                raise BadInput(f"no action leads {view.model.name}.{workflow.field} from {now} to {wanted}")
+            return await _moved(run, view, record, move, body)
+    preconditions.require_within_rows(view, "update", _left(record, given), record.id)
+    await proposal_checks.require_changeable(run, view, record, given, f"{view.model.name}.update")
+    return PreparedCommand(view.model.name, "update", record.id, record.revision, given)
+
+
+async def _moved(run: Run, view: ModelView, record: StoredRecord, move: Move, body: Body) -> PreparedCommand:
+    governed = "" if view.model.workflow is None else view.model.workflow.field
+    rest = {name: value for name, value in body.items() if name != governed}
+    prepared = await check_move(run, view, record, move, rest, allowed=frozenset(view.writable))
+    if sets_more(move, prepared.given):
+        preconditions.require_within_rows(view, "update", _left(record, prepared.given), record.id)
+    return prepared
+
+
+async def apply_update(run: Run, prepared: PreparedCommand) -> str:
+    """Change the record; its id.
+
+    Raises:
+        BadInput: it is gone or locked, or a value that must be unique is taken.
+    """
+    model = run.engine.registry.models[prepared.model]
+    record = await record_writer.find(run, model, None, prepared.record_id)
+    await preconditions.require_unlocked(run, model, record.values, prepared.id)
+    if model.locked_with and model.locked_with in prepared.given:
+        moved = {model.locked_with: prepared.given[model.locked_with].stored}
+        await preconditions.require_unlocked(run, model, {**record.values, **moved}, prepared.id)
+    left = _left(record, prepared.given)
+    preconditions.require_within_rows(run.caller.view.models.get(model.name), "update", left, record.id)
+    await no_escalation.require_no_escalation(run, model, record.id, record.values, left, prepared.id)
+    await record_writer.update(run, model, record, prepared.given, prepared.id)
+    await no_escalation.end_unsafe_links(run, model, record.id, left)
+    return record.id
+
+
+def _left(record: StoredRecord, given: Mapping[str, FieldInput]) -> dict[str, Stored]:
+    return {**record.values, **{name: each.stored for name, each in given.items()}}
