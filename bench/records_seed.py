@@ -13,7 +13,7 @@ from processes import Cluster
 from countersign.kernel import ids
 from countersign.kernel.database.port import Database, Value
 from countersign.kernel.security import passwords
-from countersign.records import app, people
+from countersign.records import app, user_creation
 from countersign.records.access import agent_tokens, sessions
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller, View
@@ -67,8 +67,8 @@ async def _filled(url: str, data: Path, leads: int) -> Seeded:
         nobody = Caller("person", "", "", "", View({}))
         async with service.records.database.transaction() as transaction:
             run = Run(service.engine, nobody, transaction, Actor("0" * 24), transaction)
-            manager = await people.add(run, "manager", "Mia", None, ["sales_manager"], hashed)
-            clerk = await people.add(run, "clerk", "Cy", None, [], hashed)
+            manager = await user_creation.add(run, "manager", "Mia", None, ["sales_manager"], hashed)
+            clerk = await user_creation.add(run, "clerk", "Cy", None, [], hashed)
             hands = workflow.EffectContext(run, service.records.registry.models["role"], "", {}, "seed")
             role = await hands.create("role", title="restricted")
             await hands.create("user_role", user=clerk, role=role)

@@ -156,7 +156,7 @@ async def filled(stack: AsyncExitStack, settings: Settings) -> Both:
         await people.set_role(transaction, org.id, person.email, "owner")
     await signing.current(made.store, org.id)
     await _add_receiver(store_events.outbox_of(made.store), org.id)
-    await _add_receiver(record_events.plan_outbox(made.service.records), record_events.OWNER)
+    await _add_receiver(record_events.outbox_of(made.service.records), record_events.OWNER)
     return made
 
 
@@ -247,7 +247,7 @@ async def _another_organisation(store: Store) -> str:
 
 
 async def test_a_value_that_somebody_changes_meanwhile_stays_theirs(both: Both) -> None:
-    box = record_events.plan_outbox(both.service.records)
+    box = record_events.outbox_of(both.service.records)
     column = receivers.SEALED
     ((before, webhook_id),) = await box.database.fetch(column.page, 1, *column.first_key)
 
@@ -262,7 +262,7 @@ async def test_a_value_that_somebody_changes_meanwhile_stays_theirs(both: Both) 
 
 
 async def test_values_of_many_pages_are_all_found_once(both: Both) -> None:
-    box = record_events.plan_outbox(both.service.records)
+    box = record_events.outbox_of(both.service.records)
     for number in range(2 * reencryption.BATCH_SIZE):
         await _add_receiver(box, f"owner {number}")
     master = parse_master_key(BOTH, "test")

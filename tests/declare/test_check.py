@@ -23,7 +23,7 @@ from countersign.declare.access import ADMINISTRATOR
 from countersign.declare.check import STAGES
 from countersign.declare.registry import Registry
 from countersign.declare.rules import grants, names
-from countersign.records import migrations, own
+from countersign.records import builtin_commands, migrations
 from countersign.records import modules as switched_on
 from countersign.records.access.visibility import RIGHTS
 from tests.declare.broken import behaviour, fields, modules
@@ -109,7 +109,7 @@ def test_a_module_alone_is_refused_while_what_it_needs_is_switched_off() -> None
 
 def test_the_engines_own_commands_and_rights_can_be_granted() -> None:
     assert {name: set(each) for name, each in grants.OWN.items()} == {
-        name: set(each) for name, each in own.SENTENCES.items()
+        name: set(each) for name, each in builtin_commands.SENTENCES.items()
     }
     assert set(grants.RIGHTS) == RIGHTS
 

@@ -15,7 +15,7 @@ from countersign.kernel.database.versions import Versions
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import load_master_key
-from countersign.records import app, base_models, key, own, people
+from countersign.records import app, base_models, builtin_commands, key, user_creation
 from countersign.records.access import agent_tokens, grants, visibility
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller, Domain
@@ -80,7 +80,7 @@ class Inside:
         async with records.database.transaction() as transaction:
             await grants.seed_roles(transaction, records.registry)
             run = self.run(self.administrator()).within(transaction)
-            user_id = await people.add(run, "ada", "Ada", None, [ADMINISTRATOR], None)
+            user_id = await user_creation.add(run, "ada", "Ada", None, [ADMINISTRATOR], None)
         return self.administrator(user_id)
 
     async def person(self, *grants: Grant, user_id: str = "b" * 24) -> Caller:
@@ -116,7 +116,7 @@ class Inside:
         return found
 
     def _caller(self, standing: Rights, cut: ScopeLimit | None, agent: str | None, domain: Domain | None) -> Caller:
-        names = command.names_of(self.service.records.registry, own.SENTENCES)
+        names = command.names_of(self.service.records.registry, builtin_commands.SENTENCES)
         view = visibility.view_of(self.service.records.registry, names, standing, cut)
         return Caller(
             kind="person" if cut is None else "agent",

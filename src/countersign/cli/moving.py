@@ -29,7 +29,7 @@ from countersign.kernel.errors import NotEmpty
 from countersign.kernel.security import masterkey
 from countersign.records import app, key, modules
 from countersign.records.schema import install
-from countersign.records.schema import moving as tables
+from countersign.records.schema import postgres_move as tables
 from countersign.settings import Settings, explain
 from countersign.store import lifespan
 from countersign.store.releases import blobs, uploads

@@ -6,8 +6,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from countersign.cli.place import Place
 from countersign.cli.starting import Service
 from countersign.kernel.http.server import ASGIApp
-from countersign.records import app, demo, watching
-from countersign.records.access import invitations
+from countersign.records import app, demo
+from countersign.records import health_checks as watching
+from countersign.records.access import invitations as setup
 from countersign.settings import BadSetting, Settings
 from countersign.web import work as pages
 from countersign.web.assets import Assets
@@ -52,7 +53,7 @@ async def prepare(service: app.Service, is_demo: bool) -> str:
             "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
             "127.0.0.1, or take an empty data directory"
         )
-    link = await invitations.first_link(records)
+    link = await setup.first_link(records)
     if link is not None:
         return f"  Nobody is here yet. Make the first administrator, once, within a day:\n    {link}"
     if not is_demo:

@@ -26,7 +26,7 @@ from countersign.kernel.security import masterkey
 from countersign.kernel.security.age import AgeDecryptor, Damaged, WrongPassphrase
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.kernel.webhooks import outbox
-from countersign.records.access import sessions
+from countersign.records.access import sessions as revoke
 from countersign.settings import Settings
 from countersign.store import after_restore, lifespan
 
@@ -201,7 +201,7 @@ def _endings(master: MasterKey, into: Into, own: str) -> dict[str, Ending]:
         await installation_id.replace(transaction, own)
         await hold(transaction)
         if not into.keeps_sessions:
-            await sessions.end_everything(transaction)
+            await revoke.end_every(transaction)
 
     async def hold(transaction: Transaction) -> None:
         if not into.keeps_sending:

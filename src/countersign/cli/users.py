@@ -5,8 +5,9 @@ import click
 from countersign.cli import output, record_store
 from countersign.cli.administration import data_option
 from countersign.declare.registry import Registry
-from countersign.records import app, people
-from countersign.records.access import invitations
+from countersign.records import app
+from countersign.records import user_creation as people
+from countersign.records.access import invitations as setup
 from countersign.records.access.view import Caller, View
 from countersign.records.commands.run import Actor, Run
 
@@ -36,9 +37,9 @@ def create_user(
             nobody = Caller("person", "", "", "", View({}))
             run = Run(service.engine, nobody, transaction, Actor("", request_id="command line"), transaction)
             user_id = await people.add(run, username, name, email, roles, None)
-            secret = await invitations.invite(transaction, user_id)
+            secret = await setup.invite(transaction, user_id)
         is_guessed = record_store.known_url(service.records.settings) is None
-        return user_id, invitations.address(service.records, secret), service.records.root_url if is_guessed else ""
+        return user_id, setup.address(service.records, secret), service.records.root_url if is_guessed else ""
 
     user_id, link, guessed = record_store.run(data, f"cannot create the person {username}", work, new=new)
     output.answer({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)

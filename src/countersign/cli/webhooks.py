@@ -57,7 +57,7 @@ def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> 
         return await work(Mine(store_events.outbox_of(opened), found.id, get_args(store_events.EventType)))
 
     async def of_records(service: app.Service) -> ResultT:
-        box = record_events.plan_outbox(service.records)
+        box = record_events.outbox_of(service.records)
         try:
             return await work(Mine(box, record_events.OWNER, record_events.TYPES))
         except WebhookNotFound as missing:

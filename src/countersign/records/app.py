@@ -20,7 +20,7 @@ from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
 from countersign.kernel.mail.transports import open_mail
 from countersign.kernel.security.masterkey import master_key
 from countersign.kernel.webhooks import outbox, sender
-from countersign.records import edge, key, modules, own, rendering, tools, welcome
+from countersign.records import builtin_commands, http, invitation_page, key, modules, redaction, tools
 from countersign.records.access import grants, invitations, sessions
 from countersign.records.access.callers import Callers
 from countersign.records.access.view import Caller
@@ -33,12 +33,11 @@ from countersign.records.commands.command import Answering
 from countersign.records.commands.run import Body, Engine, Run
 from countersign.records.context import Records
 from countersign.records.dispatch import Dispatch
-from countersign.records.guessing import Guessing
 from countersign.records.handlers import Handlers
-from countersign.records.masking.grammar import Grammar
-from countersign.records.masking.masks import MaskStore
+from countersign.records.masking.placeholder_tokens import Grammar, MaskStore
 from countersign.records.masking.vault import Vault
 from countersign.records.schema import install
+from countersign.records.token_guess_limit import TokenGuessLimit
 from countersign.settings import Settings
 
 SCHEMA = install.SCHEMA
@@ -146,15 +145,15 @@ async def open_tables(settings: Settings) -> Database:
 
 def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
     """The service over an open context."""
-    names = command.names_of(records.registry, own.SENTENCES)
+    names = command.names_of(records.registry, builtin_commands.SENTENCES)
     engine = Engine(
         records=records,
         vault=Vault(records.secret, records.database.dialect),
         chain=Chain(records.database.dialect, records.secret),
         grammar=Grammar(records.registry.labels),
         masks_of=MaskStore(),
-        render=rendering.render,
-        unknown_tokens=Guessing(counters).count,
+        render=redaction.render,
+        unknown_tokens=TokenGuessLimit(counters).count,
         readings={},
         checks={
             "grant": partial(grants.check_grant, records.registry, names),
@@ -164,7 +163,7 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
         commands=names,
     )
     callers = Callers(records, names, partial(_narrowed, dialect=records.database.dialect))
-    return Service(records, engine, callers, Dispatch(engine, READING, own.commands()))
+    return Service(records, engine, callers, Dispatch(engine, READING, builtin_commands.commands()))
 
 
 def _narrowed(caller: Caller, dialect: Dialect) -> Caller:
@@ -173,7 +172,7 @@ def _narrowed(caller: Caller, dialect: Dialect) -> Caller:
 
 
 async def _history(run: Run, model: str, body: Body) -> object:
-    return await audit_history.history(run, model, body, rendering.changed)
+    return await audit_history.history(run, model, body, redaction.changed)
 
 
 READING: Mapping[str, Answering] = {
@@ -184,26 +183,26 @@ READING: Mapping[str, Answering] = {
 }
 
 
-def create(service: Service, *, sign_in: str = "") -> edge.Edge[Caller]:
+def create(service: Service, *, sign_in: str = "") -> http.HttpApp[Caller]:
     """The HTTP application: the documented addresses, and the page behind a set-up link, which leads on to the page at
     `sign_in` where one is served."""
-    handlers = Handlers(service.dispatch, service.callers, own.SENTENCES)
-    page = welcome.Welcome(service.engine, sign_in)
+    handlers = Handlers(service.dispatch, service.callers, builtin_commands.SENTENCES)
+    page = invitation_page.InvitationPage(service.engine, sign_in)
     endpoints = (
-        edge.Endpoint("POST", "/api/auth/login", handlers.login, needs_token=False),
-        edge.Endpoint("POST", "/api/auth/agent-token", handlers.agent_token),
-        edge.Endpoint("GET", "/api/commands", handlers.commands),
-        edge.Endpoint("GET", "/api/meta", handlers.meta),
-        edge.Endpoint("GET", "/api/openapi.json", handlers.openapi),
-        edge.Endpoint("POST", "/api/approve/{plan_id}", handlers.approve, may_be_empty=True),
-        edge.Endpoint("POST", "/api/{model}/{command}", handlers.run),
-        tools.endpoint(tools.RecordTools(service.dispatch, own.SENTENCES), __version__),
-        edge.Endpoint("GET", "/healthz", handlers.liveness, needs_token=False),
-        edge.Endpoint("GET", "/setup", page.show, needs_token=False),
-        edge.Endpoint("POST", "/setup", page.send, needs_token=False, media_type=FORM),
+        http.Endpoint("POST", "/api/auth/login", handlers.login, needs_token=False),
+        http.Endpoint("POST", "/api/auth/agent-token", handlers.agent_token),
+        http.Endpoint("GET", "/api/commands", handlers.commands),
+        http.Endpoint("GET", "/api/meta", handlers.meta),
+        http.Endpoint("GET", "/api/openapi.json", handlers.openapi),
+        http.Endpoint("POST", "/api/approve/{plan_id}", handlers.approve, may_be_empty=True),
+        http.Endpoint("POST", "/api/{model}/{command}", handlers.run),
+        tools.endpoint(tools.RecordTools(service.dispatch, builtin_commands.SENTENCES), __version__),
+        http.Endpoint("GET", "/healthz", handlers.liveness, needs_token=False),
+        http.Endpoint("GET", "/setup", page.show, needs_token=False),
+        http.Endpoint("POST", "/setup", page.send, needs_token=False, media_type=FORM),
     )
     settings = service.records.settings
-    return edge.Edge(
+    return http.HttpApp(
         endpoints,
         service.callers.caller_of,
         trusted_proxies=exchange.configured_proxies(settings),
@@ -218,7 +217,7 @@ async def tended(service: Service) -> AsyncGenerator[None]:
     async with (
         periodic(lambda: tend(service), every_s=TEND_EVERY_S),
         periodic(lambda: emails.send_due(engine, callers, service.records.mail), every_s=LETTERS_EVERY_S),
-        sender.send_deliveries(changes.plan_outbox(service.records)),
+        sender.send_deliveries(changes.outbox_of(service.records)),
     ):
         yield
 

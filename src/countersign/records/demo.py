@@ -1,4 +1,4 @@
-"""The demonstration: four people with well-known passwords, and records to work with; the same every time."""
+"""The demonstration: four people with well-known passwords, and the same records every time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,11 +7,60 @@ from typing import TypeVar
 from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.security import passwords
-from countersign.records import demo_texts as texts
-from countersign.records import people
+from countersign.records import user_creation
 from countersign.records.access.view import Caller, View
 from countersign.records.commands import record_writer, workflow
 from countersign.records.commands.run import Actor, Engine, Run
+
+FIRST_NAMES = (
+    "Amara", "Björn", "Chloé", "Dmitri", "Eilidh", "Farid", "Giulia", "Hannah", "Ines", "Jørgen", "Keiko", "Lukáš",
+    "Maëlys", "Noor", "Oksana", "Priya", "Quentin", "Rosa", "Søren", "Tomás", "Ulla", "Vikram", "Wanjiru", "Xenia",
+    "Yusuf", "Zofia",
+)  # fmt: skip
+LAST_NAMES = (
+    "Adeyemi", "Bergström", "Castellanos", "Dvořák", "Eriksen", "Fontaine", "Grünwald", "Haddad", "Iyer", "Jankowski",
+    "Kovačević", "Lindqvist", "Moretti", "Nakamura", "O'Sullivan", "Petrenko", "Quispe", "Rahman", "Şahin", "Tanaka",
+    "Ueda", "Virtanen", "Wójcik", "Ximénez", "Yılmaz", "Zhao",
+)  # fmt: skip
+WHOLE_NAMES = (
+    "山田 花子", "李 小龍", "Анна Каренина", "Мария Шевченко", "محمد الفاسي",
+    "ليلى حداد", "רות לוי", "अनीता शर्मा", "김 민준", "Ελένη Παπαδοπούλου",
+)  # fmt: skip
+COMPANIES = (
+    "Aurora Textiles", "Baltic Timber", "Cedar & Sons", "Delta Pumps", "Elbe Logistik", "Fjord Foods", "Garonne Vins",
+    "Harbour Tools", "Iberia Solar", "Juniper Labs", "Kestrel Optics", "Loire Papier", "Mistral Energie", "Nordlys AS",
+    "Olive Grove", "Pampas Leather", "Quartz Audio", "Ribe Ceramics", "Summit Rope", "Tatra Ski",
+    "東京文具株式会社", "Волга Мебель",
+)  # fmt: skip
+CITIES = (
+    ("Lyon", "69002", "FR"), ("Gdańsk", "80-001", "PL"), ("大阪", "530-0001", "JP"), ("Porto", "4000-123", "PT"),
+    ("Київ", "01001", "UA"), ("Århus", "8000", "DK"), ("Nairobi", "00100", "KE"), ("Ōtautahi", "8011", "NZ"),
+)  # fmt: skip
+STREETS = ("Quai des Brumes", "Rope Lane", "Lindenallee", "Calle Mayor", "中央通り", "Harbour Road", "ulica Długa")
+LEAD_TITLES = (
+    "New tills for {company}", "Spare parts, {company}", "Framework agreement with {company}", "Trial at {company}",
+    "{company}: second site", "Renewal {company}", "{company} asks for a quote", "Training days, {company}",
+)  # fmt: skip
+NOTES = (
+    "Met at the fair in Utrecht; wants an offer before the end of the quarter.",
+    "Prefers to be called after four. Speaks French and Italian.",
+    "前回の注文に満足。次回は色見本を持参する。",
+    "Просит прислать договор на двух языках.",
+    "يفضل التواصل عبر البريد الإلكتروني",
+    "Budget approved by the board 🎉; the order goes through purchasing.",
+    "Has a dog called Pixel – allergic colleague should not visit.",
+    "Asked twice whether VAT is included. It is not.",
+)
+SUBJECTS = (
+    "Printer jams after the update", "Invoice shows the wrong address", "Cannot sign in since Monday",
+    "Delivery arrived damaged", "How do I export my data?", "Wrong colour delivered", "Battery drains over night",
+)  # fmt: skip
+PRODUCTS = (
+    ("TILL-1", "Counter till", 89900), ("SCAN-2", "Hand scanner", 14950), ("ROLL-50", "Paper rolls, 50", 3990),
+    ("SUPP-Y", "Support, a year", 120000), ("TRAIN-D", "Training day", 98000), ("CASE-L", "Carrying case, large", 5990),
+)  # fmt: skip
+LOST_REASONS = ("price", "went with another", "no budget this year", "no answer")
+
 
 PASSWORD = "countersign-demo"
 PEOPLE = (
@@ -78,7 +127,7 @@ class _Seeding:
     async def everything(self, hashed: str) -> None:
         """People first: the records are theirs."""
         for username, name, roles in PEOPLE:
-            person = await people.add(self._run, username, name, f"{username}@example.com", roles, hashed)
+            person = await user_creation.add(self._run, username, name, f"{username}@example.com", roles, hashed)
             self._people[username] = person
         self._run = replace(self._run, actor=replace(self._run.actor, user_id=self._people["root"]))
         for number in range(PARTIES):
@@ -87,7 +136,7 @@ class _Seeding:
             await self._lead(number)
         products = [
             await self._create("product", {"sku": sku, "name": name, "unit_price_minor": price})
-            for sku, name, price in texts.PRODUCTS
+            for sku, name, price in PRODUCTS
         ]
         for number in range(INVOICES):
             await self._invoice(number, products)
@@ -107,8 +156,8 @@ class _Seeding:
 
     def _person(self) -> str:
         if _between(1, 100) <= 8:
-            return _choice(texts.WHOLE_NAMES)
-        return f"{_choice(texts.FIRST_NAMES)} {_choice(texts.LAST_NAMES)}"
+            return _choice(WHOLE_NAMES)
+        return f"{_choice(FIRST_NAMES)} {_choice(LAST_NAMES)}"
 
     def _phone(self) -> str:
         return f"+{_between(30, 89)} {_between(100, 999)} {_between(100_000, 999_999)}"
@@ -118,7 +167,7 @@ class _Seeding:
 
     async def _party(self, number: int) -> None:
         is_company = _between(0, 1) == 0
-        company = f"{_choice(texts.COMPANIES)} {number}"
+        company = f"{_choice(COMPANIES)} {number}"
         name = company if is_company else self._person()
         email = f"contact{number}@{'company' if is_company else 'mail'}.example"
         party = await self._create(
@@ -129,21 +178,21 @@ class _Seeding:
                 "email": email,
                 "phone": self._phone(),
                 "tax_id": f"EU{_between(10**8, 10**9 - 1)}{number:03d}" if is_company else None,
-                "notes": _choice(texts.NOTES) if number % 3 == 0 else None,
+                "notes": _choice(NOTES) if number % 3 == 0 else None,
                 "customer_since": self._day(-2000, -1),
             },
         )
         self._parties.append((party, name, email))
-        city, postcode, country = _choice(texts.CITIES)
-        street = f"{_choice(texts.STREETS)} {_between(1, 180)}"
+        city, postcode, country = _choice(CITIES)
+        street = f"{_choice(STREETS)} {_between(1, 180)}"
         address = {"party": party, "street": street, "postcode": postcode, "city": city, "country": country}
         await self._create("address", address)
 
     async def _lead(self, number: int) -> None:
         known = self._contact(number)
-        title = _choice(texts.LEADS).format(company=_choice(texts.COMPANIES))
+        title = _choice(LEAD_TITLES).format(company=_choice(COMPANIES))
         source = _choice(("web", "fair", "phone", "referral", "other")) if number % 3 else None
-        ended = {"lost_reason": _choice(texts.LOST_REASONS)} if number % 5 == 4 else {}
+        ended = {"lost_reason": _choice(LOST_REASONS)} if number % 5 == 4 else {}
         lead = await self._create(
             "lead",
             {
@@ -155,7 +204,7 @@ class _Seeding:
                 "contact_phone": self._phone() if number % 2 else None,
                 "owner": self._people["alice" if number % 3 else "bob"],
                 "expected_close": self._day(1, 200) if number % 6 else None,
-                "notes": _choice(texts.NOTES) if number % 5 == 0 else None,
+                "notes": _choice(NOTES) if number % 5 == 0 else None,
                 "stage": ("new", "qualified", "proposed", "won", "lost")[number % 5],
             },
         )
@@ -177,7 +226,7 @@ class _Seeding:
         invoice = await self._create("invoice", {"party": party, "due": due if number % 4 else None})
         for _ in range(_between(1, 3)):
             place = _between(0, len(products) - 1)
-            _, name, price = texts.PRODUCTS[place]
+            _, name, price = PRODUCTS[place]
             line = {
                 "invoice": invoice,
                 "product": products[place],
@@ -194,11 +243,11 @@ class _Seeding:
         await self._create(
             "ticket",
             {
-                "subject": _choice(texts.SUBJECTS),
+                "subject": _choice(SUBJECTS),
                 "party": party,
                 "requester_name": name,
                 "requester_email": email,
                 "priority": _choice(("low", "normal", "high", "urgent")),
-                "description": _choice(texts.NOTES) if number % 2 else None,
+                "description": _choice(NOTES) if number % 2 else None,
             },
         )

@@ -8,12 +8,12 @@ from countersign.kernel import telemetry
 from countersign.kernel.database.port import ConstraintViolation
 from countersign.kernel.errors import NotFound
 from countersign.records.access.view import Caller, ModelView
+from countersign.records.api_document import Approvals
 from countersign.records.approvals import policy, proposals
 from countersign.records.commands import command, csv_import, record_writer
 from countersign.records.commands.command import Answering
 from countersign.records.commands.errors import BadInput, TooManyUnknownTokens, TryAgain
 from countersign.records.commands.run import Body, Engine, Run, actor_of
-from countersign.records.documents.meta import Approvals
 from countersign.records.idempotency import KeyedCall, KeyedCalls
 
 _SETTINGS = "SELECT title, value FROM setting WHERE title >= 'approval:' AND title < 'approval;'"

@@ -17,7 +17,7 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.http import idempotency
 from countersign.kernel.http.idempotency import InProgress, Key, KeyReused
 from countersign.kernel.http.response import Response, encode
-from countersign.records import rendering
+from countersign.records import redaction
 from countersign.records.access.view import Caller, Condition, ModelView
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import crud, record_writer, select, unmask_input
@@ -281,6 +281,6 @@ async def _record_again(run: Run, call: KeyedCall, outcome: RecordOutcome) -> ob
         return {"id": outcome.id}
     if outcome.fields is None or outcome.sight != _sight(run, view):
         return await crud.read_record(run, view.model.name, outcome.id)
-    shown = await rendering.record(run, view, outcome.fields)
+    shown = await redaction.record(run, view, outcome.fields)
     reading = run.engine.reading(run.caller, view)
     return reading.shape(outcome.id, outcome.revision, *(shown[name] for name in view.fields))

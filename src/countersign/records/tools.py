@@ -17,17 +17,16 @@ from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
 from countersign.kernel.mcp.server import Implementation, Server
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
-from countersign.records import edge
+from countersign.records import api_document, http
 from countersign.records.access.view import Caller, ModelView, View
+from countersign.records.api_document import Approvals, BuiltinCommands
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import command
 from countersign.records.commands.command import describe
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, Done, view_of
-from countersign.records.documents import inputs
-from countersign.records.documents.meta import Approvals, Own
-from countersign.records.envelope import is_whole_list, whole_list
+from countersign.records.http import is_whole_list, whole_list
 from countersign.records.idempotency import META, REPLAYED_META
 
 NAME = "countersign-records"
@@ -90,11 +89,11 @@ class RecordTools:
     """
 
     dispatch: Dispatch
-    own: Own
+    own: BuiltinCommands
     _lists: dict[_Sight, ToolList] = field(default_factory=dict[_Sight, ToolList])
     _sights: dict[int, tuple[View, _Sight]] = field(default_factory=dict[int, tuple[View, _Sight]])
 
-    async def listed(self, context: edge.Call[Caller]) -> ToolList:
+    async def listed(self, context: http.Request[Caller]) -> ToolList:
         """The tools that there are for the caller."""
         caller = context.caller
         # Only to agents it matters what a person must approve.
@@ -121,7 +120,7 @@ class RecordTools:
         return made
 
     async def call(
-        self, context: edge.Call[Caller], name: str, arguments: bytes, meta: Mapping[str, object]
+        self, context: http.Request[Caller], name: str, arguments: bytes, meta: Mapping[str, object]
     ) -> Outcome:
         """Run the command `model.command` for the tool `model__command`.
 
@@ -132,7 +131,7 @@ class RecordTools:
         try:
             model, _, command_name = name.partition("__")
             view = view_of(context.caller, model, command_name)
-            body = edge.decode_object(arguments)
+            body = http.decode_object(arguments)
             if is_whole_list(command_name, body):
                 return await self._whole(context, model, body)
             # null is a key that was sent, and not a UUID.
@@ -151,7 +150,7 @@ class RecordTools:
             telemetry.logger("records").error("tool failed", request_id=context.request_id, tool=name, exc_info=error)
             raise Fault(INTERNAL_ERROR, "the service failed; the fault was logged") from error
 
-    async def _whole(self, context: edge.Call[Caller], model: str, body: Body) -> Outcome:
+    async def _whole(self, context: http.Request[Caller], model: str, body: Body) -> Outcome:
         """Every visible record: the value that REST streams. Here it is one message, so that it has to end.
 
         Raises:
@@ -181,17 +180,17 @@ def _marked(outcome: Outcome, *, is_replayed: bool) -> Outcome:
     return msgspec.structs.replace(outcome, meta={REPLAYED_META: True}) if is_replayed else outcome
 
 
-def endpoint(tools: RecordTools, version: str) -> edge.Endpoint[Caller]:
+def endpoint(tools: RecordTools, version: str) -> http.Endpoint[Caller]:
     """POST /mcp over the tools."""
     settings, root_url = tools.dispatch.engine.records.settings, tools.dispatch.engine.records.root_url
     server = Server(Implementation(NAME, TITLE, version, INSTRUCTIONS), tools, with_2026=settings.mcp_2026)
 
-    async def answer(call: edge.Call[Caller]) -> Response:
+    async def answer(call: http.Request[Caller]) -> Response:
         """One message, or a batch of them."""
         reply = await server.answer(call, call.headers, call.body)
         return Response(reply.status, reply.body, reply.media_type)
 
-    return edge.Endpoint("POST", "/mcp", answer, guard=guard_of(root_url))
+    return http.Endpoint("POST", "/mcp", answer, guard=guard_of(root_url))
 
 
 def guard_of(root_url: str) -> Callable[[Headers], None]:
@@ -204,18 +203,18 @@ def guard_of(root_url: str) -> Callable[[Headers], None]:
     return guard
 
 
-def _tools(view: View, approvals: Approvals | None, own: Own) -> list[Tool]:
+def _tools(view: View, approvals: Approvals | None, own: BuiltinCommands) -> list[Tool]:
     return [_tool(each, name, own, approvals) for each in view.models.values() for name in each.commands]
 
 
-def _tool(view: ModelView, name: str, own: Own, approvals: Approvals | None) -> Tool:
+def _tool(view: ModelView, name: str, own: BuiltinCommands, approvals: Approvals | None) -> Tool:
     model = view.model
     needs_approval = approvals is not None and approvals.ask_for(f"{model.name}.{name}")
     proposed = () if approvals is None else approvals.fields(view)
     words = describe(view, name, own.get(model.name, {}), needs_approval=needs_approval, proposed=proposed)
     move = None if model.workflow is None else model.workflow.moves.get(name)
     title = f"{model.label}: {name.replace('_', ' ') if move is None else move.label}"
-    schema = _compact(inputs.input_schema(view, name), may_empty=name != "create")
+    schema = _compact(api_document.input_schema(view, name), may_empty=name != "create")
     return Tool(f"{model.name}__{name}", title, words, schema, HINTS.get(name, Hints()))
 
 

@@ -21,7 +21,7 @@ from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import Fault
 from countersign.kernel.mcp.server import Implementation, Server
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
-from countersign.records import app, edge, tools
+from countersign.records import app, http, tools
 from tests.records.office import settings
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -67,14 +67,16 @@ MISSING_CAPABILITY = -32021
 class FixtureTools:
     """The tools that the suite calls by name."""
 
-    async def listed(self, context: edge.Call[str]) -> ToolList:
+    async def listed(self, context: http.Request[str]) -> ToolList:
         """All of them."""
         return ToolList(
             Tool(name, name, f"Answers with {name}.", OF_2020_12 if name.startswith("json") else EMPTY, Hints())
             for name in (*CONTENT, FAILING, DEMANDING)
         )
 
-    async def call(self, context: edge.Call[str], name: str, arguments: bytes, meta: Mapping[str, object]) -> Outcome:
+    async def call(
+        self, context: http.Request[str], name: str, arguments: bytes, meta: Mapping[str, object]
+    ) -> Outcome:
         """What the suite wants to see of each."""
         if name == FAILING:
             return mcp.refused("This tool intentionally returns an error for testing")
@@ -101,15 +103,15 @@ async def serve_tools(port: int) -> None:
     """The protocol alone, behind the edge of the records service."""
     server = Server(Implementation("fixtures", "Fixtures", "1", "Call them."), FixtureTools(), with_2026=True)
 
-    async def answer(call: edge.Call[Anybody]) -> Response:
+    async def answer(call: http.Request[Anybody]) -> Response:
         reply = await server.answer(call, call.headers, call.body)
         return Response(reply.status, reply.body, reply.media_type)
 
     async def anybody(_: Headers) -> Anybody:
         return Anybody()
 
-    endpoint = edge.Endpoint("POST", "/mcp", answer, guard=tools.guard_of(f"http://127.0.0.1:{port}"))
-    await serve(edge.Edge((endpoint,), anybody), port)
+    endpoint = http.Endpoint("POST", "/mcp", answer, guard=tools.guard_of(f"http://127.0.0.1:{port}"))
+    await serve(http.HttpApp((endpoint,), anybody), port)
 
 
 async def serve_records(port: int, data: str, token: str) -> None:

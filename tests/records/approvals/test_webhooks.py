@@ -19,7 +19,7 @@ async def receiver(office: Office) -> AsyncIterator[Receiver]:
     """A receiver that is told of all."""
     async with receiving() as made:
         records = office.service.records
-        box = replace(changes.plan_outbox(records), is_private=True)
+        box = replace(changes.outbox_of(records), is_private=True)
         async with records.database.transaction() as transaction:
             await receivers.add(transaction, box, changes.OWNER, made.url, [])
         yield made
@@ -28,7 +28,7 @@ async def receiver(office: Office) -> AsyncIterator[Receiver]:
 async def told(office: Office, receiver: Receiver) -> list[tuple[str, str]]:
     """Type and subject of all that arrives now."""
     before = len(receiver.messages)
-    lanes = Sender(replace(changes.plan_outbox(office.service.records), is_private=True))
+    lanes = Sender(replace(changes.outbox_of(office.service.records), is_private=True))
     await lanes.open()
     await lanes.drain()
     return [(each.event["type"], each.event["subject"]) for each in receiver.messages[before:]]

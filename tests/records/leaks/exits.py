@@ -9,13 +9,12 @@ import pytest
 
 from countersign.kernel import telemetry
 from countersign.kernel.database import versions
-from countersign.records import dispatch, handlers, rendering
+from countersign.records import api_document, dispatch, handlers, redaction
 from countersign.records.access import visibility
 from countersign.records.access.view import Domain
 from countersign.records.commands import export, record_writer
 from countersign.records.commands.run import Engine
-from countersign.records.documents import inputs, openapi
-from countersign.records.masking.masks import DomainMasks, MaskStore
+from countersign.records.masking.placeholder_tokens import DomainMasks, MaskStore
 from countersign.records.masking.vault import Wanted
 from tests.records.leaks.channel import channel, dan, put, same
 from tests.records.office import Office
@@ -96,7 +95,7 @@ def _showing_history_as_it_was(patch: pytest.MonkeyPatch) -> None:
     async def changed(run: Any, view: Any, changes: Any) -> Any:
         return changes
 
-    put(patch, rendering, "changed", changed)
+    put(patch, redaction, "changed", changed)
 
 
 @channel(31, _showing_history_as_it_was)
@@ -155,8 +154,8 @@ async def _exported(office: Office) -> str:
 
 
 def _describing_everything(patch: pytest.MonkeyPatch) -> None:
-    real = inputs._object
-    put(patch, inputs, "_object", lambda properties, required: {**real(properties, required), "not": "tax_id"})
+    real = api_document._object
+    put(patch, api_document, "_object", lambda properties, required: {**real(properties, required), "not": "tax_id"})
 
 
 @channel(34, _describing_everything)
@@ -259,8 +258,8 @@ def _counting(real: Any) -> Any:
 
 
 def _documenting_everything(patch: pytest.MonkeyPatch) -> None:
-    real = openapi.document
-    put(patch, openapi, "document", lambda *given: {**real(*given), "x-models": ["invoice_line"]})
+    real = api_document.openapi_document
+    put(patch, api_document, "document", lambda *given: {**real(*given), "x-models": ["invoice_line"]})
 
 
 @channel(43, _documenting_everything)

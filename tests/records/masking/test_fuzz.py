@@ -11,8 +11,7 @@ import pytest
 from countersign.records.access.view import Caller
 from countersign.records.commands import unmask_input
 from countersign.records.commands.errors import BadInput, TooManyUnknownTokens
-from countersign.records.masking.grammar import Grammar
-from countersign.records.masking.permutation import SIZE, Permutation
+from countersign.records.masking.placeholder_tokens import SIZE, Grammar, Permutation
 from tests.figures import Figures
 from tests.records.inside import Inside
 

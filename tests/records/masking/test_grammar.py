@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.records.masking import swap
-from countersign.records.masking.grammar import Grammar
+from countersign.records.masking import placeholder_tokens
+from countersign.records.masking.placeholder_tokens import Grammar
 
 LABELS = ("EMAIL", "PHONE", "LITERAL", "TAX", "TAX_ID", "NOTES")
 GRAMMAR = Grammar(LABELS)
@@ -104,22 +104,30 @@ def test_digits_of_other_scripts_are_no_digits() -> None:
 def test_a_token_that_begins_another_one_is_replaced_on_its_own() -> None:
     meanings = {"EMAIL_1": "one", "EMAIL_10": "ten", "EMAIL_100": "hundred"}
 
-    assert swap.replaced(GRAMMAR, "EMAIL_1 EMAIL_10,EMAIL_100;EMAIL_1", meanings) == "one ten,hundred;one"
-    assert swap.replaced(GRAMMAR, "EMAIL_1 EMAIL_10", {"EMAIL_1": "one"}) == "one EMAIL_10"
-    assert swap.replaced(GRAMMAR, "EMAIL_10", {"EMAIL_1": "one"}) == "EMAIL_10"
+    assert (
+        placeholder_tokens.replace_tokens(GRAMMAR, "EMAIL_1 EMAIL_10,EMAIL_100;EMAIL_1", meanings)
+        == "one ten,hundred;one"
+    )
+    assert placeholder_tokens.replace_tokens(GRAMMAR, "EMAIL_1 EMAIL_10", {"EMAIL_1": "one"}) == "one EMAIL_10"
+    assert placeholder_tokens.replace_tokens(GRAMMAR, "EMAIL_10", {"EMAIL_1": "one"}) == "EMAIL_10"
 
 
 def test_five_hundred_tokens_in_one_note_are_replaced_in_one_pass() -> None:
     meanings = {f"EMAIL_{number}": f"person {number}" for number in range(500)}
     note = "".join(f"{number}: EMAIL_{number};\n" for number in range(500))
 
-    assert swap.replaced(GRAMMAR, note, meanings) == "".join(f"{number}: person {number};\n" for number in range(500))
+    assert placeholder_tokens.replace_tokens(GRAMMAR, note, meanings) == "".join(
+        f"{number}: person {number};\n" for number in range(500)
+    )
 
 
 def test_what_was_put_in_is_not_looked_at_again() -> None:
     meanings = {"EMAIL_1": "EMAIL_2", "EMAIL_2": "EMAIL_1", "PHONE_3": "PHONE_3 EMAIL_1"}
 
-    assert swap.replaced(GRAMMAR, "EMAIL_1, EMAIL_2, PHONE_3", meanings) == "EMAIL_2, EMAIL_1, PHONE_3 EMAIL_1"
+    assert (
+        placeholder_tokens.replace_tokens(GRAMMAR, "EMAIL_1, EMAIL_2, PHONE_3", meanings)
+        == "EMAIL_2, EMAIL_1, PHONE_3 EMAIL_1"
+    )
 
 
 @given(TEXTS)
@@ -127,11 +135,18 @@ def test_every_text_is_the_same_after_its_tokens_went_out_and_came_back(text: st
     """What a caller reads in a clear field, LITERAL tokens in place of token-like text, and sends back unchanged."""
     numbers = {each: number * 7_919 for number, each in enumerate(dict.fromkeys(found(text)))}
 
-    shown = swap.replaced(GRAMMAR, text, {each: f"LITERAL_{number}" for each, number in numbers.items()})
+    shown = placeholder_tokens.replace_tokens(
+        GRAMMAR, text, {each: f"LITERAL_{number}" for each, number in numbers.items()}
+    )
 
     # Every token-like string that is shown is one of those that were put in: nothing joins with its neighbours.
     assert set(found(shown)) == {f"LITERAL_{number}" for number in numbers.values()}
-    assert swap.replaced(GRAMMAR, shown, {f"LITERAL_{number}": each for each, number in numbers.items()}) == text
+    assert (
+        placeholder_tokens.replace_tokens(
+            GRAMMAR, shown, {f"LITERAL_{number}": each for each, number in numbers.items()}
+        )
+        == text
+    )
 
 
 @given(TEXTS)

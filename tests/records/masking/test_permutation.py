@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.records.access.view import Domain
-from countersign.records.masking.masks import MAX_KNOWN, DomainMasks
-from countersign.records.masking.permutation import MAX_TOGETHER, ROUNDS, SIZE, Permutation
+from countersign.records.masking.placeholder_tokens import (
+    MAX_KNOWN,
+    MAX_TOGETHER,
+    ROUNDS,
+    SIZE,
+    DomainMasks,
+    Permutation,
+)
 
 KEYS = st.binary(min_size=32, max_size=32)
 NUMBERS = st.lists(st.integers(0, SIZE - 1) | st.sampled_from([0, 1, (1 << 24) - 1, 1 << 24, SIZE - 1]), max_size=40)

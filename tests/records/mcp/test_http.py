@@ -5,7 +5,7 @@ import json
 import pytest
 
 from countersign.kernel import clock
-from countersign.records import edge
+from countersign.records import http
 from tests.records.mcp.desk import BOTH, MODERN, NEW, REVISIONS, Desk, initialize, request, tool
 from tests.records.office import ROOT_URL
 
@@ -182,7 +182,7 @@ async def test_h14_an_expired_or_revoked_token_is_refused_and_none_is_read_from_
 
 
 async def test_h15_a_body_over_the_limit_is_refused(desk: Desk) -> None:
-    answer = await desk.send(b" " * (edge.BODY_LIMIT + 1))
+    answer = await desk.send(b" " * (http.BODY_LIMIT + 1))
 
     assert answer.status_code == 413
 

@@ -8,7 +8,7 @@ import pytest
 
 from countersign.kernel import telemetry
 from countersign.kernel.errors import Unavailable
-from countersign.records import guessing, tools
+from countersign.records import token_guess_limit, tools
 from countersign.records.dispatch import Dispatch
 from tests.records.mcp.desk import REVISIONS, Desk, initialize, request, tool
 
@@ -196,7 +196,7 @@ async def test_o19_a_call_is_limited_and_audited_as_over_rest(both: Desk) -> Non
     assert (entry["command"], entry["record_id"], entry["agent"]) == ("lead.qualify", lead["id"], "mailbot")
     assert entry["request_id"]
 
-    for _ in range(guessing.MAX_UNKNOWN_TOKENS):
+    for _ in range(token_guess_limit.MAX_UNKNOWN_TOKENS):
         await both.refused(agent, "lead__update", id=lead["id"], contact_email="EMAIL_1")
     rest = await both.office.call(agent, "lead.update", {"id": lead["id"], "contact_email": "EMAIL_1"})
     assert rest.status_code == 429

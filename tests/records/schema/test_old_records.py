@@ -6,7 +6,7 @@ from countersign.kernel.database.port import Database
 from countersign.records import key
 from countersign.records.masking.vault import Vault, Wanted
 from countersign.records.schema.rows import BATCH, RowWork
-from countersign.records.schema.steps import Work
+from countersign.records.schema.snapshot import Work
 from tests.records.schema.conftest import MASTER, all_of, column_of, model, put, put_many, registry, upgrade
 
 MANY = 2 * BATCH + 3

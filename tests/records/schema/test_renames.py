@@ -80,7 +80,7 @@ async def _turn_back(office: Office, token_id: str) -> None:
         )
         for ending in ("", "__folded"):
             await transaction.run(f'ALTER TABLE "agent_token" RENAME COLUMN "label{ending}" TO "title{ending}"')
-        await install.note(transaction, install.ALL, install.Snapshot(tables, before.versions))
+        await install.record_snapshot(transaction, install.ALL, install.Snapshot(tables, before.versions))
 
 
 async def test_an_installation_whose_agent_tokens_have_a_title_is_upgraded(rooms: Rooms) -> None:

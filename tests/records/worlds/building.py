@@ -11,7 +11,7 @@ from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import versions
 from countersign.kernel.security import passwords
-from countersign.records import app, people
+from countersign.records import app, user_creation
 from countersign.records.access.view import Caller, View
 from countersign.records.commands import record_writer, workflow
 from countersign.records.commands.run import Actor, Run
@@ -309,7 +309,9 @@ class _Building:
         with ids.seeded("people"):
             for name, roles in ROLES.items():
                 words = f"{name} {'Beta' if self._is_b and name != self._audience else 'Alpha'}"
-                self._people[name] = await people.add(self._run, name, words, f"{name}@example.com", roles, hashed)
+                self._people[name] = await user_creation.add(
+                    self._run, name, words, f"{name}@example.com", roles, hashed
+                )
         for name in LIFTED:
             await self._make("setting", name, title=f"approval:{name}", value='{"n": 0}')
         role = await self._make("role", "dan", title="role of dan")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from countersign.declare import Field
-from countersign.records import app, rendering
+from countersign.records import app, redaction
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import policy, staleness
 from countersign.records.commands import (
@@ -133,12 +133,12 @@ def guards_look_at_hidden_fields(patch: pytest.MonkeyPatch) -> None:
 
 def history_shows_that_something_happened(patch: pytest.MonkeyPatch) -> None:
     """Hidden changes leave an empty entry."""
-    real = rendering.changed
+    real = redaction.changed
 
     async def changed(run: Run, view: ModelView | None, changes: Mapping[str, list[object]]) -> dict[str, list[object]]:
         return await real(run, view, changes) or {"hidden": [None, None]}
 
-    patch.setattr(rendering, "changed", changed)
+    patch.setattr(redaction, "changed", changed)
 
 
 def revisions_count_hidden_changes(patch: pytest.MonkeyPatch) -> None:
@@ -227,12 +227,12 @@ def plans_show_hidden_values(patch: pytest.MonkeyPatch) -> None:
     async def stored(run: object, copies: object, diff: Sequence[Any]) -> list[Any]:
         return list(diff)
 
-    patch.setattr(rendering, "_diff", stored)
+    patch.setattr(redaction, "_diff", stored)
 
 
 def plans_show_their_digest(patch: pytest.MonkeyPatch) -> None:
     """The digest is made from hidden values too."""
-    patch.setattr(rendering, "_keep_from_agent", lambda values, places: None)
+    patch.setattr(redaction, "_keep_from_agent", lambda values, places: None)
 
 
 def order_follows_hidden_edits(patch: pytest.MonkeyPatch) -> None:

@@ -8,14 +8,13 @@ import pytest
 
 from countersign.declare import Field
 from countersign.kernel.http.response import Response
-from countersign.records import app, handlers
+from countersign.records import api_document, app, handlers
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import proposals
 from countersign.records.commands import export, queries, record_writer, select, unmask_input
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Run
-from countersign.records.documents import meta
-from countersign.records.masking.masks import DomainMasks
+from countersign.records.masking.placeholder_tokens import DomainMasks
 
 
 def masked_fields_are_filtered(patch: pytest.MonkeyPatch) -> None:
@@ -114,12 +113,12 @@ def openapi_names_every_model(patch: pytest.MonkeyPatch) -> None:
 
 def meta_names_every_module(patch: pytest.MonkeyPatch) -> None:
     """The description lists modules the caller sees nothing of."""
-    real = meta.meta
+    real = api_document.meta
 
     def described(caller: Any, registry: Any, approvals: Any) -> dict[str, Any]:
         return {**real(caller, registry, approvals), "modules": [module.name for module in registry.modules]}
 
-    patch.setattr(meta, "meta", described)
+    patch.setattr(api_document, "meta", described)
 
 
 def plans_of_others_are_listed(patch: pytest.MonkeyPatch) -> None:

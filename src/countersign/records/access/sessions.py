@@ -69,7 +69,7 @@ async def end_all_of_user(
     return tuple(ended)
 
 
-async def end_everything(transaction: Transaction) -> None:
+async def end_every(transaction: Transaction) -> None:
     """End every session, agent token and set-up link of everybody, for a database that was put back to an earlier
     moment: what was ended since would be alive again. Not in the audit, which goes on from that moment."""
     now = clock.now()

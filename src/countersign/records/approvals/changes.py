@@ -16,7 +16,7 @@ OWNER = ""
 """The service has one set of receivers."""
 
 
-def plan_outbox(records: Records) -> Outbox:
+def outbox_of(records: Records) -> Outbox:
     """The service's outbox."""
     settings = records.settings
     source = records.root_url + PREFIX

@@ -13,7 +13,7 @@ from countersign.records.commands import crud, mask_output, unmask_input
 from countersign.records.commands.errors import refuse_unknown_keys
 from countersign.records.commands.queries import Borrowed, Scope, any_of
 from countersign.records.commands.run import Body, Run
-from countersign.records.masking import swap
+from countersign.records.masking import placeholder_tokens
 
 _POSITION = ("lane", "number")
 
@@ -122,7 +122,7 @@ async def _names(run: Run, rows: Sequence[Row]) -> Callable[[str | None, str | N
     def name(user_id: str | None, text: str | None) -> str | None:
         if text is None or (user_id is not None and user_id not in people):
             return None
-        return swap.replaced(run.engine.grammar, text, literals)
+        return placeholder_tokens.replace_tokens(run.engine.grammar, text, literals)
 
     return name
 

@@ -23,7 +23,7 @@ from countersign.records.commands.errors import BadInput
 from countersign.records.commands.queries import Query
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import Record, RecordReader
-from countersign.records.masking import swap
+from countersign.records.masking import placeholder_tokens
 
 Format: TypeAlias = Literal["text/csv", "application/x-ndjson"]
 FORMATS: tuple[Format, ...] = ("text/csv", "application/x-ndjson")
@@ -178,7 +178,9 @@ async def _names(run: Run, refs: Sequence[Ref], rows: Sequence[Sequence[Any]]) -
     if not tokens:
         return found
     grammar = run.engine.grammar
-    return [{ref: swap.replaced(grammar, name, tokens) for ref, name in each.items()} for each in found]
+    return [
+        {ref: placeholder_tokens.replace_tokens(grammar, name, tokens) for ref, name in each.items()} for each in found
+    ]
 
 
 def _cells(asked: ExportRequest, values: Sequence[object], names: Mapping[str, str]) -> list[str]:

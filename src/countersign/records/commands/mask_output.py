@@ -9,7 +9,7 @@ from countersign.kernel.database import port
 from countersign.kernel.database.port import Row
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import Record, RecordReader
-from countersign.records.masking import swap
+from countersign.records.masking import placeholder_tokens
 
 _LITERALS = "SELECT text, value_id FROM literal WHERE text IN ({places})"
 _LITERALS_AT_ONCE = 1_000
@@ -44,7 +44,7 @@ async def _literals(run: Run, reading: RecordReader, values: list[list[Any]]) ->
     tokens = await literals(run, [each[place] for each, place in places])
     if tokens:
         for each, place in places:
-            each[place] = swap.replaced(run.engine.grammar, each[place], tokens)
+            each[place] = placeholder_tokens.replace_tokens(run.engine.grammar, each[place], tokens)
 
 
 async def literals(run: Run, texts: Sequence[str]) -> Mapping[str, str]:

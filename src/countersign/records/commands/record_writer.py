@@ -31,7 +31,7 @@ from countersign.records.commands.select import (
     update_statement,
 )
 from countersign.records.masking.vault import Held, Wanted
-from countersign.records.schema.sums import summed, sums
+from countersign.records.schema.checks import sum_columns, total_of
 
 _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
 _FORGET_CHANGES = "DELETE FROM record_change WHERE model = $1 AND record_id = $2"
@@ -462,10 +462,10 @@ async def _recount(run: Run, total: Total, parent_id: str) -> None:
     if row is None:
         return
     record = record_of(parent, row)
-    halves = ", ".join(sums(f'"{total.of}"'))
+    halves = ", ".join(sum_columns(f'"{total.of}"'))
     text = f'SELECT {halves} FROM "{total.child.name}" WHERE "{total.by}" = $1'
     row = await run.transaction.fetch_one(text, parent_id)
-    values: dict[str, Stored] = {total.field: 0 if row is None else summed(*row)}
+    values: dict[str, Stored] = {total.field: 0 if row is None else total_of(*row)}
     made = computed(parent, {**record.values, **values})
     values = {name: each for name, each in (values | made).items() if each != record.values.get(name)}
     if values:

@@ -16,7 +16,7 @@ from countersign.records.commands.prepared_command import PreparedCommand
 from countersign.records.commands.seek_pagination import KnownPositions
 from countersign.records.commands.select import Masks, RecordReader
 from countersign.records.context import Records
-from countersign.records.masking.grammar import Grammar
+from countersign.records.masking.placeholder_tokens import Grammar
 from countersign.records.masking.vault import Vault
 
 

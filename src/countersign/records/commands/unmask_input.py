@@ -15,8 +15,8 @@ from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import StoredRecord
-from countersign.records.masking import swap
-from countersign.records.masking.grammar import Token
+from countersign.records.masking import placeholder_tokens
+from countersign.records.masking.placeholder_tokens import Token
 
 GROWN = 8 * MAX_LONGTEXT_LENGTH
 """Up to so many characters a long text may become by being written on again and again; from twice as many on it is
@@ -217,7 +217,7 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
     known = await _resolved(run, found)
     meanings = {each: meaning[1] for each, meaning in known.items()}
     _require_fitting(run, field, text, found, meanings, name)
-    swapped = swap.replaced(grammar, text, meanings)
+    swapped = placeholder_tokens.replace_tokens(grammar, text, meanings)
     origins = tuple(known[token.text][0] for token in found if token.label != LITERAL)
     return swapped, FieldInput(None, _link(text, found, field, origins), False, origins)
 

@@ -1,13 +1,27 @@
-"""What the rows that are there have to say to a step: whether it loses something, and whether it can be done at all."""
+"""Checks of stored rows before an upgrade, and sums that do not overflow on either database."""
 
 from dataclasses import replace
+from decimal import Decimal
 
 from countersign.declare import CALLER, TODAY, BadValue, Field, Ref, Select
 from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.kernel import clock
 from countersign.kernel.database.port import Reader
-from countersign.records.schema.steps import Step, Unique, Work
+from countersign.records.schema.snapshot import Step, Unique, Work
+
+_LOW_HALF = 1 << 32
+
+
+def sum_columns(expression: str) -> tuple[str, str]:
+    """The two columns that `summed` makes the total from."""
+    return f"coalesce(sum({expression} / {_LOW_HALF}), 0)", f"coalesce(sum({expression} % {_LOW_HALF}), 0)"
+
+
+def total_of(high: int | Decimal, low: int | Decimal) -> int:
+    """The total; PostgreSQL gives sums as decimals."""
+    return int(high) * _LOW_HALF + int(low)
+
 
 _SHOWN = 3
 
@@ -31,7 +45,7 @@ def _default(field: Field) -> Stored:
         raise LookupError(f"the default of {field.name} does not fit; the declaration's check should say so") from error
 
 
-async def examined(reader: Reader, step: Step) -> Step:
+async def examine(reader: Reader, step: Step) -> Step:
     """The step, destructive only if it is so for the rows there are."""
     work = step.work
     if work is None or work.kind != "options" or await _holding(reader, work):

@@ -1,6 +1,6 @@
-"""From one snapshot to the next: the steps in the order in which they can be taken. Nothing here asks a database."""
+"""The steps from the installed schema to the declared one, and in which order old rows are filled."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
 
@@ -8,9 +8,76 @@ import msgspec
 
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Dialect
-from countersign.records.schema.filling import next_to_fill, with_unfilled
-from countersign.records.schema.snapshot import FOLDED, VALUE, Column, Index, Snapshot, Table, table
-from countersign.records.schema.steps import Step, Unique, Work
+from countersign.records.schema.snapshot import FOLDED, VALUE, Column, Index, Snapshot, Step, Table, Unique, Work, table
+
+
+def with_unfilled(snapshot: Snapshot, table: str, column: str, *, itself: bool = False) -> Snapshot:
+    """The snapshot with everything unfilled that is made from the column; with the column too, where `itself`."""
+    places = [*_made_from(snapshot, table, column), *([(table, column)] if itself else [])]
+    tables = dict(snapshot.tables)
+    for name, each in places:
+        known = tables[name]
+        if each not in known.unfilled:
+            tables[name] = msgspec.structs.replace(known, unfilled=(*known.unfilled, each))
+    return Snapshot(tables, snapshot.versions)
+
+
+def _made_from(snapshot: Snapshot, table: str, column: str) -> Iterator[tuple[str, str]]:
+    place = f"{table}.{column}"
+    for name, each in snapshot.tables.items():
+        for other in each.columns:
+            is_copy = name == table and other.name in (column + FOLDED, column + VALUE)
+            if is_copy or place in other.made_from:
+                yield name, other.name
+
+
+def next_to_fill(now: Snapshot, after: Snapshot) -> tuple[str, Column, str, Work] | None:
+    """The next column to fill, none of whose sources is still to be filled: its table, the column as it is wanted,
+    the sentence and the work; None when all are filled."""
+    waiting = {
+        (name, column.name): column
+        for name, each in after.tables.items()
+        for column in each.columns
+        if _is_unfilled(now, name, column)
+    }
+    for (name, _), column in waiting.items():
+        if not any((name_of, source) in waiting for name_of, source in _sources(name, column)):
+            return (name, column, *_filling(name, column))
+    return None
+
+
+def _is_unfilled(now: Snapshot, table: str, asked: Column) -> bool:
+    installed = now.tables[table]
+    present = installed.column(asked.name)
+    if present is None:
+        return False
+    if asked.name in installed.unfilled:
+        return True
+    if asked.made_from:
+        return asked.made_from != present.made_from
+    return asked.is_required and not present.is_required
+
+
+def _sources(table: str, column: Column) -> Iterator[tuple[str, str]]:
+    for ending in (FOLDED, VALUE):
+        if column.name.endswith(ending):
+            yield table, column.name.removesuffix(ending)
+    for place in column.made_from:
+        model, _, field = place.partition(".")
+        yield model, field
+
+
+def _filling(table: str, column: Column) -> tuple[str, Work]:
+    if column.name.endswith(FOLDED):
+        field = column.name.removesuffix(FOLDED)
+        return f"fold {table}.{field} for searching", Work("folded", table, field)
+    if column.name.endswith(VALUE):
+        field = column.name.removesuffix(VALUE)
+        return f"give the values of {table}.{field} ids in the vault", Work("value", table, field)
+    if column.made_from:
+        return f"compute {table}.{column.name}", Work("made", table, column.name)
+    return f"fill {table}.{column.name} where it is empty", Work("default", table, column.name)
+
 
 # Kinds whose values are values of the other kind, too.
 _WIDER = frozenset(
@@ -22,7 +89,7 @@ _WIDER = frozenset(
 _NAME = attrgetter("name")
 
 
-def wanted(registry: Registry, before: Snapshot, dialect: Dialect) -> Snapshot:
+def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> Snapshot:
     """What the declarations ask to be installed.
 
     Raises:
@@ -42,7 +109,7 @@ def wanted(registry: Registry, before: Snapshot, dialect: Dialect) -> Snapshot:
     return Snapshot(tables, {module.name: module.version for module in registry.modules})
 
 
-def between(before: Snapshot, after: Snapshot) -> list[Step]:
+def steps_between(before: Snapshot, after: Snapshot) -> list[Step]:
     """The steps that lead from what is installed to what is wanted.
 
     They begin anew from wherever an interrupted upgrade has come to: each leaves a snapshot behind.

@@ -12,11 +12,10 @@ from countersign.kernel.database.port import Database, Dialect, Reader, Transact
 from countersign.kernel.security.masterkey import MasterKey
 from countersign.records import key
 from countersign.records.masking.vault import Vault
-from countersign.records.schema.checks import examined, obstacle
-from countersign.records.schema.difference import between, wanted
+from countersign.records.schema.checks import examine, obstacle
+from countersign.records.schema.difference import desired_snapshot, steps_between
 from countersign.records.schema.rows import RowWork
-from countersign.records.schema.snapshot import EMPTY, Snapshot
-from countersign.records.schema.steps import Step
+from countersign.records.schema.snapshot import EMPTY, Snapshot, Step
 
 MIGRATIONS = "countersign.records.migrations"
 SCHEMA = "records"
@@ -89,15 +88,15 @@ async def plan(database: Database, registry: Registry) -> Plan:
     # In a transaction, since looking through all rows may take longer than a read is given.
     async with database.transaction() as transaction:
         before = await installed(transaction)
-        steps = between(before, wanted(registry, before, database.dialect))
-        seen = tuple([await examined(transaction, step) for step in steps])
+        steps = steps_between(before, desired_snapshot(registry, before, database.dialect))
+        seen = tuple([await examine(transaction, step) for step in steps])
         found = [await obstacle(transaction, registry, step, is_planned=True) for step in steps]
     return Plan(seen, tuple(text for text in found if text))
 
 
 def from_empty(registry: Registry, dialect: Dialect) -> Plan:
     """What an upgrade of an empty database would do."""
-    return Plan(tuple(between(EMPTY, wanted(registry, EMPTY, dialect))), ())
+    return Plan(tuple(steps_between(EMPTY, desired_snapshot(registry, EMPTY, dialect))), ())
 
 
 async def require_applied(database: Database, registry: Registry) -> None:
@@ -109,8 +108,8 @@ async def require_applied(database: Database, registry: Registry) -> None:
     """
     await migrate.require_applied(database, MIGRATIONS, SCHEMA)
     before = await installed(database)
-    after = wanted(registry, before, database.dialect)
-    steps = between(before, after)
+    after = desired_snapshot(registry, before, database.dialect)
+    steps = steps_between(before, after)
     if not steps:
         return
     # None are noted where a first installation was cut off.
@@ -186,7 +185,7 @@ class _Upgrading:
             self._start = self._steps.pop(0).after
         elif before != self._start:
             self._start = before
-            self._steps = between(before, wanted(self._registry, before, self._dialect))
+            self._steps = steps_between(before, desired_snapshot(self._registry, before, self._dialect))
         return self._steps[0] if self._steps else None
 
     async def go_on(self, transaction: Transaction, step: Step, *, destroy: bool) -> bool:
@@ -198,21 +197,21 @@ class _Upgrading:
             progress = Progress(step.sentence, "")
         last = None if step.work is None else await self._rows.batch(transaction, step.work, progress.last)
         if last is not None:
-            await note(transaction, _UNDER_WAY, Progress(step.sentence, last))
+            await record_snapshot(transaction, _UNDER_WAY, Progress(step.sentence, last))
             return False
         for statement in step.statements:
             await transaction.run(in_dialect(statement, self._dialect))
-        await note(transaction, ALL, step.after)
+        await record_snapshot(transaction, ALL, step.after)
         await transaction.run(_FORGET, _UNDER_WAY)
         return True
 
     async def _require(self, transaction: Transaction, step: Step, *, destroy: bool) -> None:
         """Look again: somebody may have written since the upgrade was planned."""
         found = await obstacle(transaction, self._registry, step, is_planned=False)
-        Plan((await examined(transaction, step),), (found,) if found else ()).require(destroy=destroy)
+        Plan((await examine(transaction, step),), (found,) if found else ()).require(destroy=destroy)
 
 
-async def note(transaction: Transaction, name: str, state: msgspec.Struct) -> None:
+async def record_snapshot(transaction: Transaction, name: str, state: msgspec.Struct) -> None:
     """Write down what is installed, or how far it has come."""
     await transaction.run(_NOTE, name, msgspec.json.encode(state).decode())
 

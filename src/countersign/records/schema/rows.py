@@ -11,10 +11,8 @@ from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Row, Transaction, Value
 from countersign.records.access.people import folded
 from countersign.records.masking.vault import Vault, Wanted
-from countersign.records.schema.checks import substitute
-from countersign.records.schema.snapshot import FOLDED, VALUE
-from countersign.records.schema.steps import Work
-from countersign.records.schema.sums import summed, sums
+from countersign.records.schema.checks import substitute, sum_columns, total_of
+from countersign.records.schema.snapshot import FOLDED, VALUE, Work
 
 BATCH = 2_000
 
@@ -117,10 +115,10 @@ async def _add_up(transaction: Transaction, total: Total, last: str) -> str | No
     parent = total.parent.name
     child, by = total.child.name, f'child."{total.by}" = "{parent}".id'
     columns = "".join(
-        f', (SELECT {each} FROM "{child}" AS child WHERE {by})' for each in sums(f'child."{total.of}"')
+        f', (SELECT {each} FROM "{child}" AS child WHERE {by})' for each in sum_columns(f'child."{total.of}"')
     )
     rows = await _rows(transaction, parent, columns, "", last)
-    totals: list[tuple[str, int]] = [(record_id, summed(high, low)) for record_id, high, low in rows]
+    totals: list[tuple[str, int]] = [(record_id, total_of(high, low)) for record_id, high, low in rows]
     for record_id, value in totals:
         _require_in_range(total.parent, record_id, {total.field: value})
     return await _write(transaction, parent, total.field, totals)

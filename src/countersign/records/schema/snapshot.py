@@ -1,8 +1,10 @@
-"""What is installed of the modules, written down: tables, columns, indexes, and which bit stands for which field."""
+"""The schema that is installed for the modules: tables, columns, indexes and bits, and the steps of an upgrade."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -196,3 +198,50 @@ def _field_indexes(table_name: str, field: Field, dialect: Dialect) -> Iterable[
 def _index(table_name: str, terms: str, *, is_unique: bool = False, holding: str = "") -> Index:
     digest = hashlib.sha256(f"{is_unique} {terms} {holding}".encode()).hexdigest()[:10]
     return Index(f"ix_{table_name}_{digest}", terms, is_unique, holding)
+
+
+Kind: TypeAlias = Literal["default", "made", "folded", "value", "options", "release"]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is done to the rows of a table, in batches, each a transaction.
+
+    default  gives the field its default where it is empty
+    made     computes a computed field or a total
+    folded   makes the folded copies of a text
+    value    gives each value of a personal field its id in the vault
+    options  takes `options`, which there are no longer, out of a select: its default comes in their place
+    release  gives up the value ids of a personal field
+
+    `is_there` tells whether the field's column was there when the upgrade was planned.
+    """
+
+    kind: Kind
+    table: str
+    field: str
+    options: tuple[str, ...] = ()
+    is_there: bool = True
+
+
+class Unique(NamedTuple):
+    """A column that is to be unique: no two rows may have the same value. `is_there` as for `Work`."""
+
+    table: str
+    column: str
+    is_there: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One change: first its work, then its statements in one transaction with writing down what is installed after it.
+
+    A step that takes options out of a select is destructive only when rows hold one (`checks`).
+    """
+
+    sentence: str
+    statements: tuple[str, ...]
+    after: Snapshot
+    is_destructive: bool = False
+    work: Work | None = None
+    unique: Unique | None = None

@@ -6,7 +6,7 @@ from countersign.kernel.database.migrate import SchemaMismatch, in_dialect
 from countersign.kernel.database.port import Dialect, Reader, Transaction
 from countersign.records.audit.chain import Chain
 from countersign.records.schema import install
-from countersign.records.schema.difference import between, wanted
+from countersign.records.schema.difference import desired_snapshot, steps_between
 from countersign.records.schema.snapshot import EMPTY, Snapshot
 
 TARGET: Dialect = "postgres"
@@ -15,7 +15,7 @@ TARGET: Dialect = "postgres"
 def target(registry: Registry, installed: Snapshot) -> Snapshot:
     """What is to be installed on PostgreSQL where this is installed on SQLite: fields keep the bits that stand for
     them in records' masks."""
-    return wanted(registry, installed, TARGET)
+    return desired_snapshot(registry, installed, TARGET)
 
 
 async def require_same(reader: Reader, installed: Snapshot) -> None:
@@ -35,7 +35,7 @@ async def make(transaction: Transaction, installed: Snapshot) -> None:
         NotEmpty: somebody else has just made them.
     """
     await migrate.create_within(transaction, install.MIGRATIONS, TARGET)
-    for step in between(EMPTY, installed):
+    for step in steps_between(EMPTY, installed):
         for statement in step.statements:
             await transaction.run(in_dialect(statement, TARGET))
 
@@ -43,5 +43,5 @@ async def make(transaction: Transaction, installed: Snapshot) -> None:
 async def settle(transaction: Transaction, installed: Snapshot, secret: bytes) -> None:
     """Once the rows are there: write down what is installed, and give the audit the lanes that only PostgreSQL has
     (`secret` is the database's)."""
-    await install.note(transaction, install.ALL, installed)
+    await install.record_snapshot(transaction, install.ALL, installed)
     await Chain(TARGET, secret).widen(transaction)

@@ -22,7 +22,7 @@ def require(registry: Registry, username: str, name: str | None, email: str | No
     Raises:
         BadInput: as `add`.
     """
-    _given(registry, username, name, email)
+    _field_inputs(registry, username, name, email)
     if not people.is_plain(username):
         raise BadInput(f"user.username {people.RULE}")
     known = sorted({ADMINISTRATOR, *registry.roles})
@@ -40,7 +40,7 @@ async def add(
         BadInput: a value is taken or does not fit, or there is no such role.
     """
     models = run.engine.registry.models
-    given = {**_given(run.engine.registry, username, name, email), "is_active": FieldInput(1)}
+    given = {**_field_inputs(run.engine.registry, username, name, email), "is_active": FieldInput(1)}
     await no_escalation.require_username(run, "", {}, {"username": username})
     user_id = await record_writer.insert(run, models["user"], given, "user.create")
     for role in roles:
@@ -54,17 +54,17 @@ async def add(
     return user_id
 
 
-def _given(registry: Registry, username: str, name: str | None, email: str | None) -> dict[str, FieldInput]:
+def _field_inputs(registry: Registry, username: str, name: str | None, email: str | None) -> dict[str, FieldInput]:
     fields = registry.models["user"].fields
     values = {"username": username, "name": name, "email": email}
-    return {each: FieldInput(_read(fields[each], value)) for each, value in values.items()}
+    return {each: FieldInput(_read_field(fields[each], value)) for each, value in values.items()}
 
 
 def _no_role(role: str, known: Sequence[str]) -> BadInput:
     return BadInput(f"there is no role {role}, only {', '.join(known)}")
 
 
-def _read(field: Field, value: str | None) -> Stored:
+def _read_field(field: Field, value: str | None) -> Stored:
     try:
         return None if value is None else field.read(value)
     except BadValue as error:

@@ -14,7 +14,7 @@ from countersign.records.approvals import rights, staleness, steps
 from countersign.records.commands import mask_output, prepared_command, unmask_input
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import RecordReader
-from countersign.records.masking import swap
+from countersign.records.masking import placeholder_tokens
 
 ERASED = "[erased]"
 """What is shown for a personal value that no record the viewer sees holds any more."""
@@ -89,10 +89,10 @@ async def _changed(run: Run, entries: Sequence[tuple[ModelView | None, _Changes]
     seen = [(view, _within(view, changes)) for view, changes in entries]
     copies = _Copies(run)
     await copies.find(list(_values(seen)))
-    return [{} if view is None else _told(run, copies, view, changes) for view, changes in seen]
+    return [{} if view is None else _visible_entries(run, copies, view, changes) for view, changes in seen]
 
 
-def _told(run: Run, copies: "_Copies", view: ModelView, changes: _Changes) -> dict[str, list[object]]:
+def _visible_entries(run: Run, copies: "_Copies", view: ModelView, changes: _Changes) -> dict[str, list[object]]:
     shown = {name: [copies.shown(view, name, each) for each in pair] for name, pair in changes.items()}
     if run.caller.is_agent and view.model.name == "plan" and "error" in shown:
         is_stale = "stale" in shown.get("state", ())
@@ -167,7 +167,7 @@ class _Copies:
         empty, as in the record itself, and what looks like a token is a LITERAL one."""
         plain = self._plain(view, name, value)
         if isinstance(plain, str) and view.sees_in_clear(name):
-            return swap.replaced(self._run.engine.grammar, plain, self._literals)
+            return placeholder_tokens.replace_tokens(self._run.engine.grammar, plain, self._literals)
         return plain
 
     def _plain(self, view: ModelView, name: str, value: object) -> object:
@@ -233,7 +233,7 @@ async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     if "effects" in places:
         values[places["effects"]] = await staleness.describe_effects(run, values[places["effects"]])
     await _mask_names(run, values, places)
-    _keep_back(run, values, places)
+    _withhold(run, values, places)
     await _mark_overtaken(run, values, places, kept)
 
 
@@ -253,7 +253,7 @@ async def _mark_overtaken(
         values[places["error"]] = "stale"
 
 
-def _keep_back(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
+def _withhold(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     if run.caller.is_agent:
         _keep_from_agent(values, places)
     elif "decided_by" not in places or values[places["decided_by"]] != run.caller.user_id:
@@ -269,7 +269,7 @@ async def _spoken(run: Run, said: object) -> object:
             return {name: shown(each) for name, each in cast("dict[str, object]", part).items()}
         if isinstance(part, list):
             return [shown(each) for each in cast("list[object]", part)]
-        return swap.replaced(run.engine.grammar, part, literals) if isinstance(part, str) else part
+        return placeholder_tokens.replace_tokens(run.engine.grammar, part, literals) if isinstance(part, str) else part
 
     return shown(said)
 

@@ -8,7 +8,7 @@ MAX_UNKNOWN_TOKENS = 20
 WINDOW_S = 600
 
 
-class Guessing:
+class TokenGuessLimit:
     """The unknown tokens of each caller, over all workers of the node."""
 
     def __init__(self, counters: SharedMemoryCounters) -> None:

@@ -1,15 +1,80 @@
-"""The engine's own commands on its own models: ending sessions and tokens, inviting people, plans, the audit."""
+"""The commands of the models of the engine that are not generated, such as `session.revoke` and `user.invite`."""
 
+import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
 from countersign.records.access import invitations, sessions
-from countersign.records.approvals import plan_commands
 from countersign.records.approvals import plan_commands as plans
-from countersign.records.checking import AuditCheck
+from countersign.records.audit import verify
+from countersign.records.audit.verify import Report, What
 from countersign.records.commands import crud, no_escalation, record_writer
 from countersign.records.commands.command import Answering
 from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run
+
+
+class AuditFault(msgspec.Struct):
+    """The first fault of a lane, as `countersign audit verify --json` names it."""
+
+    lane: int | None
+    number: int | None
+    id: str | None
+    what: What
+
+
+class AuditReport(msgspec.Struct):
+    """What reading the whole audit, begun at `checked_at`, came to.
+
+    How many entries there are, and which one is wrong, is told to administrators alone: to everybody else it would
+    say how much is hidden from them.
+    """
+
+    is_intact: bool
+    checked_at: str
+    entries: int | None
+    faults: list[AuditFault] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _RunningCheck:
+    begun: Instant
+    report: asyncio.Task[Report]
+
+
+class AuditCheck:
+    """One reading of the audit at a time in this process: who asks while it goes on is told what it finds."""
+
+    def __init__(self) -> None:
+        self._reading: _RunningCheck | None = None
+
+    async def verify(self, run: Run, model: str, body: Body) -> object:
+        """Read the audit from its first entry to its last.
+
+        Raises:
+            BadInput: it was given an input.
+            Unavailable: the database cannot be reached.
+        """
+        refuse_unknown_keys(body, (), "audit_entry.verify")
+        reading = self._reading
+        if reading is None or reading.report.done():
+            records = run.engine.records
+            report = asyncio.create_task(verify.verify(records.database, records.secret))
+            self._reading = reading = _RunningCheck(clock.now(), report)
+        # Whoever began it may leave before it ends; the others still wait for it.
+        report = await asyncio.shield(reading.report)
+        is_told = run.caller.is_administrator
+        return AuditReport(
+            report.is_intact,
+            clock.rfc3339(reading.begun),
+            report.entries if is_told else None,
+            [AuditFault(each.lane, each.number, each.id, each.what) for each in report.faults] if is_told else None,
+        )
+
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "plan": plans.OWN,
@@ -31,7 +96,7 @@ def commands() -> Mapping[str, Mapping[str, Answering]]:
             "reject": plans.reject,
             "withdraw": plans.withdraw,
             "propose": plans.propose_steps,
-            "watch": plan_commands.watch,
+            "watch": plans.watch,
         },
         "session": {"revoke": _revoke_session},
         "agent_token": {"revoke": _revoke_agent_token},
@@ -51,7 +116,7 @@ def _only_id(body: Body, command: str) -> str | None:
 async def _revoke_session(run: Run, model: str, body: Body) -> object:
     """End a session; without id the caller's own."""
     wanted = _only_id(body, "session.revoke")
-    return await _end(run, "session", wanted or run.caller.credential_id)
+    return await _end_credential(run, "session", wanted or run.caller.credential_id)
 
 
 async def _revoke_agent_token(run: Run, model: str, body: Body) -> object:
@@ -62,10 +127,10 @@ async def _revoke_agent_token(run: Run, model: str, body: Body) -> object:
     if run.caller.is_agent and wanted != run.caller.credential_id:
         # Ending others is for people; an agent may put itself out.
         raise no_such_record()
-    return await _end(run, "agent_token", wanted)
+    return await _end_credential(run, "agent_token", wanted)
 
 
-async def _end(run: Run, model: str, record_id: str) -> object:
+async def _end_credential(run: Run, model: str, record_id: str) -> object:
     """The record as it is once it has ended; one that ended before stays as it is."""
     view = run.view_of(model)
     async with run.writing() as inside:

@@ -1,9 +1,12 @@
-"""The HTTP edge of the records service: its order of checks, its bodies, and its errors as bytes."""
+"""The HTTP layer of records: endpoints, bearer tokens, JSON bodies, errors and the envelope of answers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, cast
+
+import msgspec
 
 from countersign.kernel import json_reader, telemetry
 from countersign.kernel.errors import NotFound, Refused
@@ -13,6 +16,8 @@ from countersign.kernel.http.instrumentation import RequestInstrumentation
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed
 from countersign.kernel.http.request import ClientGone, Headers, Receive, Send
 from countersign.kernel.http.response import Response, encode
+from countersign.records.commands import list_search
+from countersign.records.commands.run import Body, Run
 
 BODY_LIMIT = 8 << 20
 MAX_KNOWN = 512
@@ -21,7 +26,7 @@ MAX_KNOWN = 512
 MAX_KNOWN_LENGTH = 200
 
 
-class Known(Protocol):
+class KnownCallers(Protocol):
     """Whoever calls, as far as the edge needs to know them."""
 
     @property
@@ -30,7 +35,7 @@ class Known(Protocol):
         ...
 
 
-CallerT = TypeVar("CallerT", bound=Known)
+CallerT = TypeVar("CallerT", bound=KnownCallers)
 
 
 class Malformed(Refused):
@@ -50,7 +55,7 @@ class Unauthenticated(Refused):
 
 
 @dataclass(slots=True)
-class Call(Generic[CallerT]):
+class Request(Generic[CallerT]):
     """One request, its body still as bytes. `caller` is only there where the endpoint needs a token; `stopping` is set
     when the server stops, and whoever waits has to answer."""
 
@@ -78,14 +83,14 @@ class Endpoint(Generic[CallerT]):
 
     method: str
     path: str
-    handler: Callable[[Call[CallerT]], Awaitable[Response]]
+    handler: Callable[[Request[CallerT]], Awaitable[Response]]
     needs_token: bool = True
     may_be_empty: bool = False
     media_type: str = "application/json"
     guard: Callable[[Headers], None] | None = None
 
 
-class Edge(Generic[CallerT]):
+class HttpApp(Generic[CallerT]):
     """An ASGI application of endpoints. Checks come in the documented order: method, size, content type, token; then
     the handler decides on visibility and input."""
 
@@ -152,7 +157,7 @@ class Edge(Generic[CallerT]):
                 raise Unauthenticated("the bearer token is missing, unknown, expired or revoked")
             exchange.principal = caller.principal
         headers, address, request_id = exchange.headers, exchange.address, exchange.request_id
-        call = Call(path, exchange.query_string, body, headers, address, request_id, caller, exchange.stopping)
+        call = Request(path, exchange.query_string, body, headers, address, request_id, caller, exchange.stopping)
         return await endpoint.handler(call)
 
     def _match(self, exchange: Exchange) -> tuple[Endpoint[CallerT], Mapping[str, str]]:
@@ -252,3 +257,37 @@ def decode_object(raw: bytes) -> dict[str, object]:
     if not isinstance(value, dict):
         raise Malformed("the body must be one JSON object in UTF-8")
     return cast("dict[str, object]", value)
+
+
+class Envelope(msgspec.Struct):
+    """The answer of a command that was carried out (API document, Command envelope)."""
+
+    denied: tuple[str, ...]
+    value: object
+
+
+def is_whole_list(command: str, body: Body) -> bool:
+    """Whether a list of every visible record is asked for, which may be longer than memory."""
+    return command == "list" and "limit" not in body
+
+
+def whole_list(run: Run, model: str, body: Body) -> AsyncGenerator[bytes]:
+    """The envelope of every visible record, from one snapshot, in constant memory.
+
+    Raises:
+        BadInput: the query is refused; raised by the call, before the first piece is made.
+    """
+    asked = list_search.read_query(run, model, "list", body)
+    list_search.statement(run, model, asked)
+    denied = run.view_of(model).denied
+
+    async def pieces() -> AsyncGenerator[bytes]:
+        yield b'{"denied":%b,"value":[' % encode(denied)
+        separator = b""
+        async with aclosing(list_search.stream(run, model, asked)) as found:
+            async for records in found:
+                yield separator + encode(records)[1:-1]
+                separator = b","
+        yield b"]}"
+
+    return pieces()

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.http import html
 from countersign.kernel.http.response import Response
-from countersign.records import edge
+from countersign.records import http
 from countersign.records.access import invitations
 from countersign.records.access.view import Caller
 from countersign.records.audit import chain
@@ -15,14 +15,14 @@ from countersign.records.commands.run import Engine
 MAX_FIELDS = 10
 
 
-class Welcome:
+class InvitationPage:
     """The page, for one engine; `sign_in` is the address of the page to go on to, empty where none is served."""
 
     def __init__(self, engine: Engine, sign_in: str) -> None:
         self._engine = engine
         self._sign_in = sign_in
 
-    async def show(self, call: edge.Call[Caller]) -> Response:
+    async def show(self, call: http.Request[Caller]) -> Response:
         """The form; of a spent link, what to do about it."""
         token = _members(call.query).get("token", "")
         try:
@@ -31,7 +31,7 @@ class Welcome:
             return await self._spent(refused)
         return _form(token, link)
 
-    async def send(self, call: edge.Call[Caller]) -> Response:
+    async def send(self, call: http.Request[Caller]) -> Response:
         """Set the password. A refusal shows the form again with its reason; the link still holds."""
         given = _members(call.body)
         token, records = given.get("token", ""), self._engine.records

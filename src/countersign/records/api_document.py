@@ -1,0 +1,442 @@
+"""The API as one caller sees it: commands and models, the schemas of inputs and records, and OpenAPI."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from countersign import __version__
+from countersign.declare import Declared, Field, Ref, Select
+from countersign.declare.registry import Registry
+from countersign.records.access.view import Caller, ModelView
+from countersign.records.commands import command
+from countersign.records.commands.command import describe, moves
+from countersign.records.commands.csv_format import DATE_ORDERS, DECIMAL_MARKS, SEPARATORS
+from countersign.records.commands.export import FORMATS, FORMS
+from countersign.records.commands.list_search import KINDS
+from countersign.records.commands.queries import MAX_CONDITIONS, MAX_KEYS, MAX_ROWS, MAX_VALUES
+
+
+class Approvals:
+    """Which commands an agent can only propose, as far as that is known before an input is."""
+
+    def __init__(
+        self, declared: frozenset[str], settings: frozenset[str], lifted: frozenset[str] = frozenset()
+    ) -> None:
+        self.ids = declared | settings
+        self.lifted = lifted
+
+    def ask_for(self, command_id: str) -> bool:
+        """Whether an agent's call of the command becomes a plan."""
+        return command_id in self.ids
+
+    def fields(self, view: ModelView) -> tuple[str, ...]:
+        """Of a model whose `update` an agent may call, the fields that it can only propose to change."""
+        update = f"{view.model.name}.update"
+        if update in self.ids or update in self.lifted:
+            return ()
+        return tuple(name for name in view.fields if view.model.fields[name].needs_approval and name in view.writable)
+
+
+BuiltinCommands = Mapping[str, Mapping[str, str]]
+"""The engine's own commands: by model and name, their sentence."""
+
+
+def command_list(caller: Caller, approvals: Approvals, own: BuiltinCommands) -> list[dict[str, Any]]:
+    """The command descriptors (API document), sorted by id."""
+    found = [
+        {
+            "id": f"{name}.{each}",
+            "description": describe(
+                view, each, own.get(name, {}), needs_approval=needs_approval, proposed=approvals.fields(view)
+            ),
+            "needs_approval": needs_approval,
+        }
+        for name, view in caller.view.models.items()
+        for each in view.commands
+        for needs_approval in (approvals.ask_for(f"{name}.{each}"),)
+    ]
+    return sorted(found, key=lambda each: each["id"])
+
+
+def meta(caller: Caller, registry: Registry, approvals: Approvals) -> dict[str, Any]:
+    """Modules, models, readable fields and actions visible to this caller."""
+    views = caller.view.models
+    modules = [
+        {"name": module.name, "version": module.version, "label": module.label}
+        for module in registry.modules
+        if any(model.declared.name in views for model in module.models)
+    ]
+    models = [_model_meta(views[name], registry, approvals) for name in sorted(views)]
+    caller_shown = {
+        "kind": caller.kind,
+        "name": caller.agent if caller.is_agent else caller.username,
+        "scopes": list(caller.scopes),
+    }
+    return {"modules": modules, "models": models, "caller": caller_shown}
+
+
+def _model_meta(view: ModelView, registry: Registry, approvals: Approvals) -> dict[str, Any]:
+    model = view.model
+    return {
+        "name": model.name,
+        "label": model.label,
+        "plural": model.plural,
+        "module": registry.module_of[model.name].name,
+        "help": model.summary,
+        "shown_as": model.shown_as if model.shown_as in view.fields else "id",
+        "fields": [_field_meta(view, name, registry, approvals) for name in view.fields],
+        "commands": sorted(f"{model.name}.{each}" for each in view.commands),
+        "actions": [_action_meta(view, name, approvals) for name in command.moves(model) if name in view.commands],
+    }
+
+
+def _field_meta(view: ModelView, name: str, registry: Registry, approvals: Approvals) -> dict[str, Any]:
+    field, filled_from = view.model.fields[name], view.model.filling_ref(name)
+    return {
+        "name": name,
+        "kind": field.kind,
+        "label": field.label,
+        "help": field.help,
+        "required": field.required,
+        "filled_from": filled_from if filled_from in view.fields else None,
+        "readonly": field.readonly or name not in view.writable,
+        "options": list(field.options) if isinstance(field, Select) else None,
+        "ref": field.target if isinstance(field, Ref) else None,
+        "on_delete": field.on_delete if isinstance(field, Ref) else None,
+        "is_part": isinstance(field, Ref) and registry.is_part(view.model, field),
+        "may_hide": name in view.partly,
+        "masked": view.fields[name] == "masked",
+        "needs_approval": name in approvals.fields(view),
+    }
+
+
+def _action_meta(view: ModelView, name: str, approvals: Approvals) -> dict[str, Any]:
+    if view.model.workflow is None:
+        raise LookupError(f"{view.model.name} has no workflow")
+    move = view.model.workflow.moves[name]
+    shows_states = view.sees_in_clear(view.model.workflow.field)
+    return {
+        "id": f"{view.model.name}.{name}",
+        "label": move.label,
+        "inputs": [each for each in move.inputs if each in view.fields],
+        "optional_inputs": [each for each in move.optional if each in view.fields],
+        "from": list(move.sources) if shows_states else [],
+        "to": move.to if shows_states else None,
+        "needs_approval": approvals.ask_for(f"{view.model.name}.{name}"),
+    }
+
+
+Schema: TypeAlias = dict[str, Any]
+
+_ID: Schema = {"type": "string", "description": "id of the record"}
+_PLAIN: list[Schema] = [{"type": "string"}, {"type": "integer"}, {"type": "boolean"}]
+_VALUES: Schema = {"type": "array", "items": {"anyOf": _PLAIN}, "minItems": 1, "maxItems": MAX_VALUES}
+_VALUE: Schema = {"anyOf": [*_PLAIN, _VALUES], "description": "of the field's kind; array for in, bool for is_null"}
+_REVISION: Schema = {"type": "integer", "description": "refuse when the record has changed since this revision"}
+
+_CASCADE: Schema = {
+    "type": "boolean",
+    "default": False,
+    "description": "delete and empty what refers to the record as on_delete of each reference says (GET /api/meta); "
+    "without it, the deletion is refused while another record refers to this one",
+}
+
+_NOTATION: Mapping[str, Schema] = {
+    "separator": {"type": "string", "enum": list(SEPARATORS), "description": "between the cells of CSV"},
+    "decimal": {"type": "string", "enum": list(DECIMAL_MARKS), "default": ".", "description": "the mark in amounts"},
+    "date_order": {
+        "type": "string",
+        "enum": list(DATE_ORDERS),
+        "default": "ymd",
+        "description": "of day, month and year in dates; YYYY-MM-DD is read in any case",
+    },
+}
+
+IMPORT: Mapping[str, Schema] = {
+    "csv": {"type": "string", "description": "the text of the file; its first row has names or labels of fields"},
+    "dry_run": {"type": "boolean", "default": False, "description": "check every row and write nothing"},
+    "columns": {
+        "type": "array",
+        "items": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "description": "for each column of the file its field (null: left out; <field>:amount: money in decimals), "
+        "in place of what the first row says",
+    },
+    "restore": {
+        "type": "boolean",
+        "default": False,
+        "description": "keep ids, states and read-only values as the file has them; for administrators",
+    },
+    **_NOTATION,
+}
+
+BUILTIN_INPUTS: Mapping[str, Schema] = {
+    "plan.reject": {"id": _ID, "reason": {"type": "string"}},
+    "plan.withdraw": {"id": _ID, "reason": {"type": "string"}},
+    "plan.propose": {
+        "steps": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "properties": {"command": {"type": "string"}, "input": {"type": "object"}},
+                "required": ["command"],
+                "additionalProperties": False,
+            },
+        },
+        "why": {"type": "string"},
+    },
+    "plan.watch": {
+        "since": {"type": "integer", "minimum": 0},
+        "wait_s": {"type": "integer", "minimum": 0, "maximum": 25},
+    },
+    "session.revoke": {"id": {"type": "string", "description": "id of the session; left out: your own"}},
+    "agent_token.revoke": {"id": _ID},
+    "user.invite": {"id": _ID},
+    "audit_entry.verify": {},
+}
+_REQUIRED: Mapping[str, list[str]] = {
+    "plan.reject": ["id", "reason"],
+    "plan.withdraw": ["id"],
+    "plan.propose": ["steps"],
+    "agent_token.revoke": ["id"],
+    "user.invite": ["id"],
+}
+
+
+def field_schema(view: ModelView, field: Field, *, is_input: bool) -> Schema:
+    """One field's value: a placeholder token where it is masked for this caller; null where it may be empty."""
+    schema: Schema = dict(field.schema())
+    if view.fields[field.name] == "masked":
+        note = f"a placeholder token {field.personal}_<n>" + (", or new text in clear" if is_input else "")
+        schema = {"type": "string", "description": note}
+    if "type" in schema and (not field.required or (field.name in view.partly and not is_input)):
+        schema["type"] = [schema["type"], "null"]
+        if "enum" in schema:
+            schema["enum"] = [*schema["enum"], None]
+    schema.setdefault("title", field.label)
+    if field.help and "description" not in schema:
+        schema["description"] = field.help
+    return schema
+
+
+def record_schema(view: ModelView) -> Schema:
+    """A record as this caller reads it."""
+    properties: Schema = {"id": {"type": "string"}, "revision": {"type": "integer"}}
+    properties |= {
+        name: field_schema(view, view.model.fields[name], is_input=False) for name in view.fields
+    }
+    return _object(properties, ["id", "revision", *view.fields])
+
+
+def input_schema(view: ModelView, name: str) -> Schema:
+    """The input of one command; what it does not name is refused."""
+    special = BUILTIN_INPUTS.get(f"{view.model.name}.{name}")
+    if special is not None:
+        return _object(dict(special), _REQUIRED.get(f"{view.model.name}.{name}", []))
+    if name in ("get", "history"):
+        return _object({"id": _ID}, ["id"])
+    if name in ("list", "search"):
+        return _object(query_properties(view), [])
+    if name == "export":
+        return _object({**query_properties(view), **_exporting(view)}, [])
+    if name == "import":
+        return _object(dict(IMPORT), ["csv"])
+    if name == "count_by":
+        by = {"type": "string", "enum": _grouped(view)}
+        return _object({"field": by, "filter": query_properties(view)["filter"]}, ["field"])
+    if name == "delete":
+        return _object({"id": _ID, "revision": _REVISION, "cascade": _CASCADE}, ["id"])
+    return _writing(view, name)
+
+
+def _exporting(view: ModelView) -> Schema:
+    names = {"type": "string", "enum": ["id", "revision", *view.fields]}
+    return {
+        "content_type": {"type": "string", "enum": list(FORMATS), "default": FORMATS[0]},
+        "form": {
+            "type": "string",
+            "enum": list(FORMS),
+            "default": "raw",
+            "description": "raw: names of fields, ids, minor units; shown: labels, names of records, decimals",
+        },
+        "fields": {"type": "array", "items": names, "minItems": 1, "description": "the columns, in their order"},
+        **_NOTATION,
+    }
+
+
+def _grouped(view: ModelView) -> list[str]:
+    return [name for name in view.fields if view.sees_in_clear(name) and view.model.fields[name].kind in KINDS]
+
+
+def _writing(view: ModelView, name: str) -> Schema:
+    workflow = view.model.workflow
+    written = [each for each in view.fields if each in view.writable]
+    if name == "create":
+        return _creating(view, written)
+    if workflow is not None and name in workflow.moves:
+        written = [each for each in workflow.moves[name].accepted_fields if each in view.fields]
+    return _object({"id": _ID, "revision": _REVISION, **_field_schemas(view, written)}, ["id"])
+
+
+def _creating(view: ModelView, written: list[str]) -> Schema:
+    """A governed field starts at its first option, so it is not asked for."""
+    governed = None if view.model.workflow is None else view.model.workflow.field
+    given = [each for each in written if each != governed]
+    return _object(_field_schemas(view, given), [each for each in given if _is_required_input(view.model, each)])
+
+
+def _is_required_input(model: Declared, name: str) -> bool:
+    field = model.fields[name]
+    return field.required and field.default is None and model.filling_ref(name) is None
+
+
+def _field_schemas(view: ModelView, names: list[str]) -> Schema:
+    return {name: field_schema(view, view.model.fields[name], is_input=True) for name in names}
+
+
+def clear_fields(view: ModelView) -> list[str]:
+    """The fields that may be filtered and ordered on, `id` first."""
+    return ["id", *(name for name in view.fields if view.sees_in_clear(name) and view.model.fields[name].operators)]
+
+
+def query_properties(view: ModelView) -> Schema:
+    """The query object (API document, Query object and Limits)."""
+    names = clear_fields(view)
+    operators = sorted({"eq", "ne", "in", "is_null", "contains", "gt", "gte", "lt", "lte"})
+    condition = _object(
+        {
+            "field": {"type": "string", "enum": names},
+            "op": {"type": "string", "enum": operators},
+            "value": _VALUE,
+        },
+        ["field", "op", "value"],
+    )
+    direction = {"type": "string", "enum": ["asc", "desc"]}
+    key = _object({"field": {"type": "string", "enum": names}, "dir": direction}, ["field"])
+    return {
+        "filter": {"type": "array", "maxItems": MAX_CONDITIONS, "items": condition, "description": "joined by AND"},
+        "order": {"type": "array", "maxItems": MAX_KEYS, "items": key},
+        "limit": {"type": "integer", "minimum": 1, "maximum": MAX_ROWS},
+        "offset": {"type": "integer", "minimum": 0},
+    }
+
+
+def value_schema(view: ModelView, name: str) -> Schema:
+    """What the command's `value` holds."""
+    record = record_schema(view)
+    if name == "list":
+        return {"type": "array", "items": record}
+    if name == "search":
+        return _object({"rows": {"type": "array", "items": record}, "total": {"type": "integer"}}, ["rows", "total"])
+    if name == "delete":
+        return _object({"id": {"type": "string"}}, ["id"])
+    if name in ("get", "create", "update") or name in moves(view.model):
+        return record
+    return {}
+
+
+def _object(properties: Schema, required: list[str]) -> Schema:
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**schema, "required": required} if required else schema
+
+
+_ERROR = {
+    "type": "object",
+    "properties": {"error": {"type": "string"}},
+    "required": ["error"],
+}
+_PROPOSAL = {
+    "type": "object",
+    "properties": {
+        "approval_required": {"const": True},
+        "plan_id": {"type": "string"},
+        "expires_at": {"type": "string", "format": "date-time"},
+    },
+    "required": ["approval_required", "plan_id", "expires_at"],
+}
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "schema": {"type": "string", "format": "uuid"},
+    "description": "A UUID of your choice. A repeat with the same key and input within 24 hours has no second effect, "
+    "and is answered as the first call was.",
+}
+_REPLAYED = {
+    "Idempotency-Replayed": {
+        "schema": {"const": "true"},
+        "description": "An earlier call with the same Idempotency-Key has run the command.",
+    }
+}
+
+
+def openapi_document(
+    caller: Caller, root_url: str, approvals: Approvals, own: BuiltinCommands, mcp_revisions: Sequence[str]
+) -> dict[str, Any]:
+    """The document; names of models, fields and commands the caller may not see do not occur in it."""
+    paths: dict[str, Any] = {}
+    for name, view in sorted(caller.view.models.items()):
+        for each in sorted(view.commands):
+            needs_approval = approvals.ask_for(f"{name}.{each}")
+            words = describe(
+                view, each, own.get(name, {}), needs_approval=needs_approval, proposed=approvals.fields(view)
+            )
+            asks = caller.is_agent and (needs_approval or (each == "update" and bool(approvals.fields(view))))
+            paths[f"/api/{name}/{each}"] = {"post": _operation(view, each, words, asks=asks)}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Countersign records", "version": __version__},
+        "servers": [{"url": root_url}],
+        "security": [{"bearer": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Error": _ERROR, "Proposal": _PROPOSAL},
+            "parameters": {"IdempotencyKey": _IDEMPOTENCY_KEY},
+            "responses": {
+                "Refused": _json_content(
+                    "The input is refused; error says why.", {"$ref": "#/components/schemas/Error"}
+                ),
+                "Unauthenticated": _json_content("No valid token.", {"$ref": "#/components/schemas/Error"}),
+                "NotFound": _json_content("No such command for this caller.", {"$ref": "#/components/schemas/Error"}),
+            },
+        },
+        "x-mcp": {
+            "url": f"{root_url}/mcp",
+            "transport": "streamable-http",
+            "protocol_versions": list(mcp_revisions),
+            "auth": "bearer",
+        },
+    }
+
+
+def _operation(view: ModelView, name: str, words: str, *, asks: bool) -> dict[str, Any]:
+    envelope = {
+        "type": "object",
+        "properties": {
+            "denied": {"type": "array", "items": {"type": "string"}},
+            "value": value_schema(view, name),
+        },
+        "required": ["denied", "value"],
+    }
+    answers: dict[str, Any] = {"200": _json_content("Done.", envelope)}
+    if asks:
+        answers["202"] = _json_content("A person must approve.", {"$ref": "#/components/schemas/Proposal"})
+    is_keyed = command.writes(view.model, name)
+    if is_keyed:
+        answers = {status: {**each, "headers": _REPLAYED} for status, each in answers.items()}
+    for status, response in (("400", "Refused"), ("401", "Unauthenticated"), ("404", "NotFound")):
+        answers[status] = {"$ref": f"#/components/responses/{response}"}
+    return {
+        "operationId": f"{view.model.name}__{name}",
+        "summary": words,
+        "tags": [view.model.name],
+        **({"parameters": [{"$ref": "#/components/parameters/IdempotencyKey"}]} if is_keyed else {}),
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": input_schema(view, name)}},
+        },
+        "responses": answers,
+    }
+
+
+def _json_content(words: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": words, "content": {"application/json": {"schema": schema}}}

@@ -1,0 +1,199 @@
+"""Placeholder tokens: their grammar in text, and the keyed permutation between value ids and token numbers.
+
+The permutation is a balanced Feistel network of 8 rounds over two halves of 24 bits (as FF1, NIST SP 800-38G; 4 rounds
+suffice for a strong pseudorandom permutation, Luby and Rackoff 1988). Its round function is AES-256 of half and round.
+All numbers of a batch are encrypted together, in 128-bit lanes of one long integer.
+"""
+
+import re
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import ECB
+
+from countersign.records.access.view import Caller, Domain
+
+
+class Token(NamedTuple):
+    """A token as it stands in a text: EMAIL_208471930562114, from `start` to `end`."""
+
+    label: str
+    number: int
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """The token itself."""
+        return f"{self.label}_{self.number}"
+
+
+# An underscore with a digit behind it: the cheapest sign of a token.
+_SIGN = re.compile(r"_[0-9]")
+
+
+class Grammar:
+    """Finds tokens of the registered labels in texts."""
+
+    def __init__(self, labels: Iterable[str]) -> None:
+        """Takes the labels that tokens may have, LITERAL included."""
+        # The longest first, so that of two labels one of which begins the other the right one is found.
+        words = "|".join(sorted(map(re.escape, labels), key=lambda word: (-len(word), word)))
+        self._token = re.compile(rf"(?<![A-Za-z0-9_])({words})_(0|[1-9][0-9]{{0,14}})(?![A-Za-z0-9_])")
+        # Another case, other joints, leading zeros, too many digits; or a label in brackets without a number.
+        self._near = re.compile(
+            rf"(?<![A-Za-z0-9_])(?:(?:{words})[_-]{{1,2}}[0-9]+|[<\[{{(](?:{words})[>\]}})])(?![A-Za-z0-9_])",
+            re.IGNORECASE,
+        )
+        self._word = re.compile(words, re.IGNORECASE)
+
+    def might_hold_token(self, text: str) -> bool:
+        """Whether the text may hold a token; a no is certain."""
+        return _SIGN.search(text) is not None
+
+    def might_matter(self, text: str) -> bool:
+        """Whether the text may hold a token or a near miss; a no is certain."""
+        return self._word.search(text) is not None
+
+    def tokens(self, text: str) -> list[Token]:
+        """The tokens in the text, from left to right, as they are written."""
+        return [Token(found[1], int(found[2]), found.start(), found.end()) for found in self._token.finditer(text)]
+
+    def near_miss(self, text: str) -> str | None:
+        """The first part of the text that looks like a token and is not one."""
+        tokens = iter(self.tokens(text))
+        token = next(tokens, None)
+        for found in self._near.finditer(text):
+            # Both come from left to right: each token is passed once.
+            while token is not None and token.end < found.end():
+                token = next(tokens, None)
+            if token is None or found.start() < token.start:
+                return found[0]
+        return None
+
+
+def replace_tokens(grammar: Grammar, text: str, meanings: Mapping[str, str]) -> str:
+    """The text with what each token stands for in its place; a token without a meaning stays."""
+    pieces: list[str] = []
+    place = 0
+    for token in grammar.tokens(text):
+        if token.text in meanings:
+            pieces += (text[place : token.start], meanings[token.text])
+            place = token.end
+    return "".join((*pieces, text[place:]))
+
+
+SIZE = 1 << 48
+"""Numbers run from 0 to this, exclusive."""
+
+ROUNDS = 8
+MAX_TOGETHER = 1_024
+
+_HALF = 24
+_LANE = 128
+_MASK = (1 << _HALF) - 1
+
+
+class Permutation:
+    """The permutation of one key (32 bytes)."""
+
+    def __init__(self, key: bytes) -> None:
+        # One encryptor for all: ECB keeps nothing from block to block, and no block is ever left unfinished.
+        self._encrypt = Cipher(AES(key), ECB()).encryptor().update
+
+    def encode(self, ids: Sequence[int]) -> list[int]:
+        """The numbers that stand for the ids, in their order. Each id is below 2^48."""
+        return self._through(ids, range(ROUNDS), swapped=False)
+
+    def decode(self, numbers: Sequence[int]) -> list[int]:
+        """The ids that the numbers stand for, in their order. Each number is below 2^48."""
+        return self._through(numbers, range(ROUNDS - 1, -1, -1), swapped=True)
+
+    def _through(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
+        found: list[int] = []
+        for start in range(0, len(numbers), MAX_TOGETHER):
+            found += self._batch(numbers[start : start + MAX_TOGETHER], rounds, swapped=swapped)
+        return found
+
+    def _batch(self, numbers: Sequence[int], rounds: range, *, swapped: bool) -> list[int]:
+        count = len(numbers)
+        size = count * _LANE // 8
+        ones = _ones(count)
+        lanes = int.from_bytes(struct.pack(f">{2 * count}Q", *_padded(numbers)))
+        mask = ones * _MASK
+        left, right = lanes >> _HALF & mask, lanes & mask
+        if swapped:
+            left, right = right, left
+        for number in rounds:
+            block = (right | (ones * (number + 1) << 64)).to_bytes(size)
+            left, right = right, left ^ (int.from_bytes(self._encrypt(block)) & mask)
+        if swapped:
+            left, right = right, left
+        return list(struct.unpack(f">{2 * count}Q", (left << _HALF | right).to_bytes(size))[1::2])
+
+
+def _padded(numbers: Sequence[int]) -> list[int]:
+    padded = [0] * (2 * len(numbers))
+    padded[1::2] = numbers
+    return padded
+
+
+@lru_cache(maxsize=2 * MAX_TOGETHER)
+def _ones(count: int) -> int:
+    """The number that has a 1 in each of so many lanes."""
+    return sum(1 << _LANE * lane for lane in range(count))
+
+
+MAX_KNOWN = 16_384
+"""Token numbers kept of a domain, about 2 MB: those of what an agent is working on."""
+
+MAX_DOMAINS = 128
+
+
+class DomainMasks:
+    """The tokens of one domain."""
+
+    def __init__(self, domain: Domain) -> None:
+        self._permutation = Permutation(domain.key)
+        self._known: dict[int, int] = {}
+
+    def tokens(self, ids: Sequence[int]) -> list[int]:
+        """The numbers of the tokens of the value ids, in their order."""
+        if len(ids) > MAX_TOGETHER:
+            # Whoever reads so much at once would only push out what is read again and again.
+            return self._permutation.encode(ids)
+        known = self._known
+        new = [each for each in ids if each not in known]
+        if new:
+            if len(known) >= MAX_KNOWN:
+                known.clear()
+                new = list(ids)
+            known.update(zip(new, self._permutation.encode(new), strict=True))
+        return [known[each] for each in ids]
+
+    def value_id(self, number: int) -> int:
+        """The value id that a token's number (below 2^48) would be made from."""
+        return self._permutation.decode([number])[0]
+
+
+class MaskStore:
+    """The masks of the callers of this process, made once per domain."""
+
+    def __init__(self) -> None:
+        self._known: dict[Domain, DomainMasks] = {}
+
+    def __call__(self, caller: Caller) -> DomainMasks | None:
+        """The masks of the caller's domain; None for a caller without one."""
+        if caller.domain is None:
+            return None
+        # By its key too: a domain that is opened again has another one.
+        found = self._known.get(caller.domain)
+        if found is None:
+            if len(self._known) >= MAX_DOMAINS:
+                self._known.clear()
+            found = self._known[caller.domain] = DomainMasks(caller.domain)
+        return found
