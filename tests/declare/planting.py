@@ -5,7 +5,7 @@ from typing import NamedTuple, cast
 
 from countersign.declare import Field, Model, Module, Role, Setting, Text, Workflow
 from countersign.declare.registry import Registry
-from countersign.declare.rules.whole import Rule
+from countersign.declare.rules.declarations import Rule
 
 
 class User(Model):

@@ -19,17 +19,17 @@ from countersign.declare import (
     Workflow,
     where,
 )
-from countersign.declare.access import ADMINISTRATOR
-from countersign.declare.check import STAGES
-from countersign.declare.registry import Registry
-from countersign.declare.rules import grants, names
+from countersign.declare.module import ADMINISTRATOR
+from countersign.declare.registry import STAGES, Registry
+from countersign.declare.rules import grants, modules
 from countersign.records import builtin_commands, migrations
 from countersign.records import modules as switched_on
 from countersign.records.access.visibility import RIGHTS
-from tests.declare.broken import behaviour, fields, modules
+from tests.declare.broken import behaviour, fields
+from tests.declare.broken import modules as broken_modules
 from tests.declare.planting import BASE, Case, model, nursery, registry
 
-CASES = [*modules.CASES, *fields.CASES, *behaviour.CASES]
+CASES = [*broken_modules.CASES, *fields.CASES, *behaviour.CASES]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{each.rule.__name__}-{number}" for number, each in enumerate(CASES)])
@@ -48,7 +48,7 @@ def test_every_rule_is_shown_able_to_fail(rule: object) -> None:
 
 
 def test_all_complaints_of_a_stage_are_told_at_once() -> None:
-    plant = model("Plant", {"title": Text(personal="email"), "height": Text(longest=0)})
+    plant = model("Plant", {"title": Text(personal="email"), "height": Text(max_length=0)})
 
     with pytest.raises(DeclarationError) as caught:
         registry(plant)
@@ -117,7 +117,7 @@ def test_the_engines_own_commands_and_rights_can_be_granted() -> None:
 def test_no_model_can_take_the_place_of_an_engines_table() -> None:
     written = "".join(file.read_text() for file in Path(migrations.__path__[0]).glob("*.sql"))
 
-    assert {*re.findall(r"CREATE TABLE (\w+)", written), "schema_migration"} == names.TABLES
+    assert {*re.findall(r"CREATE TABLE (\w+)", written), "schema_migration"} == modules.TABLES
 
 
 def test_an_empty_module_is_a_module() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from countersign.declare import Number, Text
-from countersign.declare.computing import computed
+from countersign.declare.model import computed
 from tests.declare.planting import model
 
 

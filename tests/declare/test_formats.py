@@ -111,12 +111,12 @@ def test_the_countries_are_those_of_the_standard() -> None:
 )
 def test_a_country_that_is_named_is_refused_with_its_code(written: str, code: str) -> None:
     with pytest.raises(BadValue, match=f"two-letter code as in ISO 3166-1: write {code}$"):
-        Text(format="country", longest=2).read(written)
+        Text(format="country", max_length=2).read(written)
 
 
 def test_another_text_for_a_country_is_refused_with_an_example_and_where_to_look() -> None:
     with pytest.raises(BadValue, match=r"FR, JP; the list is at https://www\.iso\.org/obp/ui$"):
-        Text(format="country", longest=2).read("Atlantis")
+        Text(format="country", max_length=2).read("Atlantis")
 
 
 def test_every_named_country_has_one_code_that_there_is() -> None:
@@ -126,8 +126,8 @@ def test_every_named_country_has_one_code_that_there_is() -> None:
 
 
 def test_a_text_is_measured_in_its_format() -> None:
-    assert Text(format="country", longest=2).read(" fr ") == "FR"
+    assert Text(format="country", max_length=2).read(" fr ") == "FR"
     with pytest.raises(BadValue, match="at most"):
-        Text(format="reference", longest=5).read("RF 123")
+        Text(format="reference", max_length=5).read("RF 123")
     with pytest.raises(BadValue, match="at most"):
-        Text(format="reference", longest=5).read(" " * 1_001)
+        Text(format="reference", max_length=5).read(" " * 1_001)

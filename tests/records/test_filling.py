@@ -21,7 +21,7 @@ class Sample(Model):
 
     title = Text()
     ware = Ref("ware", fills={"price": "price"})
-    price = Number(most=9)
+    price = Number(max_value=9)
 
 
 async def test_a_value_that_does_not_fit_is_refused_with_where_it_is_from(database_url: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ class Equipment(Model, plural="Equipment"):
     """A thing we own and lend."""
 
     title = Text(required=True, index=True)
-    serial = Text(unique=True, longest=40, label="Serial number")
+    serial = Text(unique=True, max_length=40, label="Serial number")
     state = Select("in_stock", "lent", "scrapped", index=True)
     borrower = Ref("party", on_delete="clear")
     contact = Text(personal="PERSON", help="Who has it in hand")

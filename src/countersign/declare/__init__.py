@@ -1,21 +1,13 @@
 """The words a module is written in: everything a module author imports, and nothing else."""
 
-from countersign.declare.access import ADMINISTRATOR, Grant, Role
 from countersign.declare.errors import BadValue, DeclarationError
-from countersign.declare.fields.bool import Bool
-from countersign.declare.fields.date import Date
 from countersign.declare.fields.field import Field
-from countersign.declare.fields.moment import Moment
-from countersign.declare.fields.number import Money, Number
-from countersign.declare.fields.ref import Ref
-from countersign.declare.fields.select import Select
-from countersign.declare.fields.structure import Structure
+from countersign.declare.fields.kinds import Bool, Date, Moment, Money, Number, Ref, Select, Structure
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared, Model
-from countersign.declare.module import Module, Setting
+from countersign.declare.module import ADMINISTRATOR, Grant, Module, Role, Setting
 from countersign.declare.where import CALLER, TODAY, FieldOf, Where, where
-from countersign.declare.work import Work
-from countersign.declare.workflow import Move, Workflow
+from countersign.declare.workflow import Move, Work, Workflow
 
 __all__ = [
     "ADMINISTRATOR",

@@ -9,7 +9,7 @@ RULING = frozenset({"user", "role", "user_role", "grant", "session", "agent_toke
 class User(Model, shown_as="username"):
     """A person who signs in."""
 
-    username = Text(required=True, unique=True, longest=100)
+    username = Text(required=True, unique=True, max_length=100)
     name = Text(personal="PERSON", help="What others read")
     email = Text(personal="EMAIL", format="email")
     language = Select("en", "de", help="Of letters")
@@ -20,7 +20,7 @@ class User(Model, shown_as="username"):
 class RoleRecord(Model, name="role"):
     """A role: what its members may do is the sum of its grants."""
 
-    title = Text(required=True, unique=True, longest=100, help="The name modules and grants know it by")
+    title = Text(required=True, unique=True, max_length=100, help="The name modules and grants know it by")
     description = Text()
     rights = Text(help="Beyond models, comma separated: base.unmask")
 
@@ -36,7 +36,7 @@ class GrantRecord(Model, name="grant"):
     """What a role may do with one model. Lists are comma separated; * means all."""
 
     role = Ref("role", required=True, on_delete="cascade")
-    model = Text(required=True, longest=100, index=True)
+    model = Text(required=True, max_length=100, index=True)
     commands = Text(required=True)
     clear = LongText(help="Fields read in clear")
     masked = LongText(help="Personal fields seen as placeholder tokens")
@@ -68,7 +68,7 @@ class AgentToken(Model, commands=("get", "list", "search")):
 class Setting(Model):
     """A setting of the engine, such as who must approve a command."""
 
-    title = Text(required=True, unique=True, label="Name", longest=200)
+    title = Text(required=True, unique=True, label="Name", max_length=200)
     value = LongText(required=True, help="JSON")
 
 

@@ -20,7 +20,7 @@ from countersign.declare import (
     Workflow,
     where,
 )
-from countersign.declare.access import Names
+from countersign.declare.module import Names
 from countersign.declare.rules import conditions, grants, models, workflows
 from countersign.declare.rules import modules as module_rules
 from tests.declare.planting import Case, broken, model, nursery

@@ -20,8 +20,8 @@ from countersign.declare import (
     Structure,
     Text,
 )
-from countersign.declare.fields.ref import OnDelete
-from countersign.declare.rules import computed, fields, personal, refs
+from countersign.declare.fields.kinds import OnDelete
+from countersign.declare.rules import computed, fields
 from tests.declare.planting import Case, broken, field, model, nursery
 
 
@@ -75,10 +75,10 @@ CASES: list[Case] = [
     field(fields.kinds_fit_module, "use Date", Structure()),
     field(fields.unique_values_are_exact, "use unique_with", Text(unique=True, format="reference")),
     field(fields.money_named, "call it price_minor", Money(), name="price"),
-    field(fields.ranges_open, "correct them", Number(least=2, most=1)),
-    field(fields.ranges_open, "correct them", Number(most=2**53)),
-    field(fields.ranges_open, "or use LongText", Text(longest=1001)),
-    field(fields.ranges_open, "correct it", LongText(longest=0)),
+    field(fields.ranges_open, "correct them", Number(min_value=2, max_value=1)),
+    field(fields.ranges_open, "correct them", Number(max_value=2**53)),
+    field(fields.ranges_open, "or use LongText", Text(max_length=1001)),
+    field(fields.ranges_open, "correct it", LongText(max_length=0)),
     field(fields.options_plain, "name them", Select()),
     field(fields.options_plain, "take one out", Select("tall", "small", "tall")),
     field(fields.options_plain, "rename it", Select("tall", "")),
@@ -101,31 +101,31 @@ CASES: list[Case] = [
     field(fields.defaults_fit, "take it out", Text(computed=doubled, default="a")),
     field(fields.required_can_be_met, "give it a default", Date(required=True, readonly=True)),
     field(fields.required_can_be_met, "take required out", Text(required=True, computed=doubled)),
-    field(personal.personal_labelled, "write it like EMAIL", Text(personal="email")),
-    field(personal.personal_labelled, "write it like EMAIL", Text(personal="E_MAIL")),
-    field(personal.personal_labelled, "write it like EMAIL", Text(personal="")),
-    field(personal.personal_labelled, "choose another", Text(personal="LITERAL")),
-    field(personal.personal_labelled, "restrict it to roles", Date(personal="BIRTHDAY")),
-    field(personal.linked_is_personal, "give it a label", Text(linked=True)),
-    field(personal.linked_is_personal, "linked=False", LongText(personal="PERSON")),
-    field(personal.restricted_to_roles, "or declare it", Text(restricted=("gardner",)), roles=GARDENER),
-    field(refs.refs_lead_somewhere, "switch on the module", Ref("bed")),
+    field(fields.personal_labelled, "write it like EMAIL", Text(personal="email")),
+    field(fields.personal_labelled, "write it like EMAIL", Text(personal="E_MAIL")),
+    field(fields.personal_labelled, "write it like EMAIL", Text(personal="")),
+    field(fields.personal_labelled, "choose another", Text(personal="LITERAL")),
+    field(fields.personal_labelled, "restrict it to roles", Date(personal="BIRTHDAY")),
+    field(fields.linked_is_personal, "give it a label", Text(linked=True)),
+    field(fields.linked_is_personal, "linked=False", LongText(personal="PERSON")),
+    field(fields.restricted_to_roles, "or declare it", Text(restricted=("gardner",)), roles=GARDENER),
+    field(fields.refs_lead_somewhere, "switch on the module", Ref("bed")),
     Case(
-        refs.refs_lead_somewhere,
+        fields.refs_lead_somewhere,
         (nursery(model("Plant", {"bed": Ref("bed")})), SOIL),
         "plant.bed",
         "add 'soil' to needs",
     ),
-    field(refs.refs_let_go, "refuse or cascade", Ref("user", required=True, on_delete="clear")),
-    field(refs.refs_fill_fields, "name a field of plant and one of user", Ref("user", fills={"title": "size"})),
+    field(fields.refs_let_go, "refuse or cascade", Ref("user", required=True, on_delete="clear")),
+    field(fields.refs_fill_fields, "name a field of plant and one of user", Ref("user", fills={"title": "size"})),
     broken(
-        refs.refs_fill_fields,
+        fields.refs_fill_fields,
         "plant.gardener",
         "two fields of one kind",
         model("Plant", {"height": Number(), "gardener": Ref("user", fills={"height": "username"})}),
     ),
     Case(
-        refs.refs_fill_fields,
+        fields.refs_fill_fields,
         (
             nursery(
                 model("Bed", {"title": Text(), "owner": Text(personal="PERSON")}),
@@ -135,7 +135,7 @@ CASES: list[Case] = [
         "plant.bed",
         "has other readers",
     ),
-    field(refs.refs_let_go, "correct it", Ref("user", on_delete=cast("OnDelete", "forget"))),
+    field(fields.refs_let_go, "correct it", Ref("user", on_delete=cast("OnDelete", "forget"))),
     field(computed.sources_are_fields, "name parameters after fields", Text(computed=first)),
     field(computed.sources_are_fields, "name the fields", Text(computed=nothing)),
     field(computed.sources_are_fields, "plain parameter", Text(computed=by_keyword)),

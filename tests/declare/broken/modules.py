@@ -1,7 +1,7 @@
 """Modules and names that break a rule, one case for each way."""
 
 from countersign.declare import Model, Module, Move, Select, Text, Workflow
-from countersign.declare.rules import fields, modules, names, workflows
+from countersign.declare.rules import fields, modules, workflows
 from tests.declare.planting import Case, broken, model, nursery
 
 SHARED = Text()
@@ -32,9 +32,7 @@ def acting(**moves: Move) -> type[Model]:
 
 CASES: list[Case] = [
     Case(modules.modules_named, (Module("Nursery", version="1"),), "module Nursery", "rename it"),
-    Case(
-        modules.modules_named, (nursery(), Module("nursery", version="2")), "module nursery", "rename one"
-    ),
+    Case(modules.modules_named, (nursery(), Module("nursery", version="2")), "module nursery", "rename one"),
     Case(modules.modules_named, (Module("nursery", version=" "),), "module nursery", 'version="1.0.0"'),
     Case(modules.needs_are_there, (nursery(needs=("soil",)),), "module nursery", "add soil to COUNTERSIGN_MODULES"),
     Case(
@@ -43,38 +41,41 @@ CASES: list[Case] = [
         "module nursery",
         "move what both use",
     ),
-    broken(names.models_named, "Plant", "rename the class", model("P", {TITLE: Text()}, name="Plant")),
-    broken(names.models_named, "plant__bed", "rename the class", model("P", {TITLE: Text()}, name="plant__bed")),
-    broken(names.models_named, "p" * 41, "40 at most", model("P", {TITLE: Text()}, name="p" * 41)),
-    broken(names.models_named, "auth", "rename it", titled("Auth")),
-    broken(names.models_named, "password", "rename it", titled("Password")),
-    broken(names.models_named, "sqlite_plant", "rename it", titled("SqlitePlant")),
-    broken(names.fields_named, "plant.Height", "rename it", model("Plant", {"Height": Text()})),
-    broken(names.fields_named, "plant.height__folded", "rename it", model("Plant", {"height__folded": Text()})),
-    broken(names.fields_named, "plant.größe", "rename it", model("Plant", {"größe": Text()})),
-    broken(names.fields_named, "plant.id", "rename it", model("Plant", {"id": Text()})),
-    broken(names.fields_named, "plant.revision", "rename it", model("Plant", {"revision": Text()})),
-    broken(names.fields_named, "plant.changed", "rename it", model("Plant", {"changed": Text()})),
-    broken(names.fields_named, "plant.xmin", "rename it", model("Plant", {"xmin": Text()})),
+    broken(modules.models_named, "Plant", "rename the class", model("P", {TITLE: Text()}, name="Plant")),
+    broken(modules.models_named, "plant__bed", "rename the class", model("P", {TITLE: Text()}, name="plant__bed")),
+    broken(modules.models_named, "p" * 41, "40 at most", model("P", {TITLE: Text()}, name="p" * 41)),
+    broken(modules.models_named, "auth", "rename it", titled("Auth")),
+    broken(modules.models_named, "password", "rename it", titled("Password")),
+    broken(modules.models_named, "sqlite_plant", "rename it", titled("SqlitePlant")),
+    broken(modules.fields_named, "plant.Height", "rename it", model("Plant", {"Height": Text()})),
+    broken(modules.fields_named, "plant.height__folded", "rename it", model("Plant", {"height__folded": Text()})),
+    broken(modules.fields_named, "plant.größe", "rename it", model("Plant", {"größe": Text()})),
+    broken(modules.fields_named, "plant.id", "rename it", model("Plant", {"id": Text()})),
+    broken(modules.fields_named, "plant.revision", "rename it", model("Plant", {"revision": Text()})),
+    broken(modules.fields_named, "plant.changed", "rename it", model("Plant", {"changed": Text()})),
+    broken(modules.fields_named, "plant.xmin", "rename it", model("Plant", {"xmin": Text()})),
     broken(
-        names.fields_named, "plant.height", "by a call of its own", model("Plant", {"height": SHARED, "width": SHARED})
+        modules.fields_named,
+        "plant.height",
+        "by a call of its own",
+        model("Plant", {"height": SHARED, "width": SHARED}),
     ),
     broken(
-        names.former_names_free,
+        modules.former_names_free,
         "plant.height",
         "leave it out",
         model("Plant", {"height": Text(former_name="size"), "size": Text()}),
     ),
     broken(
-        names.former_names_free,
+        modules.former_names_free,
         "plant.height",
         "leave it out",
         model("Plant", {"height": Text(former_name="size"), "width": Text(former_name="size")}),
     ),
-    broken(names.actions_named, "plant.update", "rename the action", acting(update=Move("seed", to="grown"))),
-    broken(names.actions_named, "plant.Grow", "rename it", acting(Grow=Move("seed", to="grown"))),
+    broken(modules.actions_named, "plant.update", "rename the action", acting(update=Move("seed", to="grown"))),
+    broken(modules.actions_named, "plant.Grow", "rename it", acting(Grow=Move("seed", to="grown"))),
     broken(
-        names.actions_named,
+        modules.actions_named,
         f"{'p' * 40}.{'g' * 30}",
         "shorten it",
         model(

@@ -29,7 +29,7 @@ def test_only_an_integer_is_a_number(value: object) -> None:
 
 
 def test_a_field_narrows_what_is_written_and_not_what_is_asked_for() -> None:
-    field = Number(least=0, most=10)
+    field = Number(min_value=0, max_value=10)
 
     assert [field.read(0), field.read(10)] == [0, 10]
     for number in (-1, 11):
@@ -39,7 +39,7 @@ def test_a_field_narrows_what_is_written_and_not_what_is_asked_for() -> None:
 
 
 def test_the_schema_says_the_range() -> None:
-    assert Number(least=0).schema() == {"type": "integer", "minimum": 0, "maximum": LARGEST}
+    assert Number(min_value=0).schema() == {"type": "integer", "minimum": 0, "maximum": LARGEST}
 
 
 def test_money_is_shown_without_its_unit_in_the_label() -> None:

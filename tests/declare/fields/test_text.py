@@ -2,7 +2,7 @@
 
 import pytest
 
-from countersign.declare import BadValue, LongText, Text
+from countersign.declare import BadValue, LongText, Number, Text
 
 
 @pytest.mark.parametrize("text", ["", " ", "a", "x" * 1000, "\u00fc" * 1000, "\U0001f33b" * 1000, "a\nb\t", "\ufffd"])
@@ -16,7 +16,7 @@ def test_only_a_string_is_a_text(value: object) -> None:
         Text().read(value)
 
 
-@pytest.mark.parametrize(("field", "most"), [(Text(), 1_000), (LongText(), 1_000_000), (Text(longest=20), 20)])
+@pytest.mark.parametrize(("field", "most"), [(Text(), 1_000), (LongText(), 1_000_000), (Text(max_length=20), 20)])
 def test_a_text_is_as_long_as_its_kind_or_the_field_allows(field: Text, most: int) -> None:
     assert field.read("\U0001f33b" * most) == "\U0001f33b" * most
     with pytest.raises(BadValue, match=f"must have {most} characters at most"):
@@ -37,7 +37,7 @@ def test_a_control_character_is_refused_by_its_number(text: str, code: int) -> N
 def test_line_ends_are_kept_as_newlines(text: str, kept: str) -> None:
     assert LongText().read(text) == kept
     assert LongText().operand(text) == kept
-    assert len(Text(longest=3).read("a\r\nb")) == 3
+    assert len(Text(max_length=3).read("a\r\nb")) == 3
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\udc00\ud800", "\ud83c x \udf3b"])
@@ -53,8 +53,8 @@ def test_a_required_text_is_not_blank(text: str) -> None:
 
 
 def test_a_filter_may_ask_for_longer_text_than_the_field_has_but_for_no_invalid_one() -> None:
-    assert Text(longest=1, required=True).operand("") == ""
-    assert Text(longest=1).operand("ab") == "ab"
+    assert Text(max_length=1, required=True).operand("") == ""
+    assert Text(max_length=1).operand("ab") == "ab"
     for wrong in ("\0", "\ud800", 5):
         with pytest.raises(BadValue):
             Text().operand(wrong)
@@ -62,11 +62,20 @@ def test_a_filter_may_ask_for_longer_text_than_the_field_has_but_for_no_invalid_
 
 def test_a_refusal_does_not_repeat_the_value() -> None:
     with pytest.raises(BadValue) as caught:
-        Text(longest=3).read("secret")
+        Text(max_length=3).read("secret")
 
     assert "secret" not in str(caught.value)
 
 
 def test_the_schema_says_the_length() -> None:
-    assert Text(longest=20, required=True).schema() == {"type": "string", "maxLength": 20, "minLength": 1}
+    assert Text(max_length=20, required=True).schema() == {"type": "string", "maxLength": 20, "minLength": 1}
     assert LongText().schema() == {"type": "string", "maxLength": 1_000_000}
+
+
+def test_the_former_names_of_options_work_with_a_deprecation_warning() -> None:
+    with pytest.warns(DeprecationWarning, match="the option longest is called max_length"):
+        assert Text(longest=3).max_length == 3
+    with pytest.warns(DeprecationWarning, match="the option least is called min_value"):
+        assert Number(least=0).schema()["minimum"] == 0
+    with pytest.warns(DeprecationWarning, match="the option most is called max_value"):
+        assert Number(most=9).schema()["maximum"] == 9

@@ -20,10 +20,10 @@ class Contact(Model):
     """Somebody one can write to."""
 
     name = Text(personal="PERSON")
-    nickname = Text(personal="PERSON", longest=20)
+    nickname = Text(personal="PERSON", max_length=20)
     notes = LongText(personal="NOTES")
     summary = Text(personal="NOTES")
-    remark = LongText(personal="REMARK", longest=3000)
+    remark = LongText(personal="REMARK", max_length=3000)
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ async def _value(office: Office, model: Declared, name: str) -> object:
         return True
     if isinstance(field, Date):
         return "2026-01-02"
-    return f"AT{next(_numbers)}"[-field.longest :] if isinstance(field, Text) else None
+    return f"AT{next(_numbers)}"[-field.max_length :] if isinstance(field, Text) else None
 
 
 async def pair(office: Office, target: Declared, referrer: Referrer) -> tuple[str, str]:

@@ -1,8 +1,9 @@
 """What every kind of field has in common, and the protocol the engine works it by."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 from countersign.declare.where import Where
 
@@ -35,6 +36,18 @@ class FieldOptions(TypedDict, total=False):
     sum_of: str
     declassify: bool
     former_name: str
+
+
+_Option = TypeVar("_Option")
+
+
+def renamed_option(former: str, value: _Option | None, name: str, current: _Option) -> _Option:
+    """The value of an option that a declaration may still give by its former name, with a deprecation warning."""
+    if value is None:
+        return current
+    # Past this function, the constructor of the field and nothing else: the line of the declaration.
+    warnings.warn(f"the option {former} is called {name}: rename it", DeprecationWarning, stacklevel=3)
+    return value
 
 
 class Field(ABC):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
 from countersign.declare.errors import BadValue
-from countersign.declare.fields.field import EQUALITY, RANGES, Field, FieldOptions, Stored
+from countersign.declare.fields.field import EQUALITY, RANGES, Field, FieldOptions, Stored, renamed_option
 from countersign.declare.fields.formats import CASELESS, FORMATS, SCHEMA_FORMATS, Format
 
 MAX_TEXT_LENGTH = 1_000
@@ -35,7 +35,7 @@ def plain(text: str) -> str:
 
 
 class Text(Field):
-    """A line of text of at most `longest` (up to 1,000) characters.
+    """A line of text of at most `max_length` (up to 1,000) characters.
 
     With a `format`, what is written is checked and stored in one form: see `formats`. Values that were stored before
     the field had its format stay as they are.
@@ -44,13 +44,20 @@ class Text(Field):
     kind: ClassVar[str] = "text"
     operators: ClassVar[frozenset[str]] = EQUALITY | RANGES | {"contains"}
     is_folded: ClassVar[bool] = True
-    most: ClassVar[int] = MAX_TEXT_LENGTH
+    length_limit: ClassVar[int] = MAX_TEXT_LENGTH
 
     def __init__(
-        self, *, longest: int | None = None, format: Format | None = None, **options: Unpack[FieldOptions]
+        self,
+        *,
+        max_length: int | None = None,
+        format: Format | None = None,
+        longest: int | None = None,
+        **options: Unpack[FieldOptions],
     ) -> None:
+        """Takes the length and format; `longest` is the deprecated name of `max_length`."""
         super().__init__(**options)
-        self.longest = self.most if longest is None else longest
+        allowed = self.length_limit if max_length is None else max_length
+        self.max_length = renamed_option("longest", longest, "max_length", allowed)
         self.format: Format | None = format
 
     @property
@@ -66,11 +73,11 @@ class Text(Field):
                 pair, is blank though the field is required, or does not fit the field's format.
         """
         text = self.of_any_length(value)
-        if len(text) <= max(self.longest, MAX_TEXT_LENGTH if self.format else 0):
+        if len(text) <= max(self.max_length, MAX_TEXT_LENGTH if self.format else 0):
             # A format says more of a text that is too long, and may make it shorter.
             text = self.formatted(text)
-        if len(text) > self.longest:
-            raise BadValue(f"must have {self.longest} characters at most")
+        if len(text) > self.max_length:
+            raise BadValue(f"must have {self.max_length} characters at most")
         return text
 
     def formatted(self, text: str) -> str:
@@ -107,11 +114,11 @@ class Text(Field):
         least = {"minLength": 1} if self.required else {}
         known = None if self.format is None else SCHEMA_FORMATS.get(self.format)
         named = {} if known is None else {"format": known}
-        return {"type": "string", "maxLength": self.longest, **least, **named}
+        return {"type": "string", "maxLength": self.max_length, **least, **named}
 
 
 class LongText(Text):
     """Text of several lines, of at most 1,000,000 characters."""
 
     kind: ClassVar[str] = "longtext"
-    most: ClassVar[int] = MAX_LONGTEXT_LENGTH
+    length_limit: ClassVar[int] = MAX_LONGTEXT_LENGTH

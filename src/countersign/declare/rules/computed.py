@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from countersign.declare.fields.field import Field
-from countersign.declare.fields.number import Number
-from countersign.declare.fields.ref import Ref
+from countersign.declare.fields.kinds import Number, Ref
 from countersign.declare.model import Declared
-from countersign.declare.rules.whole import Whole, of_field
+from countersign.declare.rules.declarations import Declarations, of_field
 
 Place: TypeAlias = tuple[str, str]
 """A field by the names of its model and itself."""
@@ -16,7 +15,7 @@ Place: TypeAlias = tuple[str, str]
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def sources_are_fields(whole: Whole) -> Iterator[str]:
+def sources_are_fields(whole: Declarations) -> Iterator[str]:
     """The parameters of a computing function name fields of its model."""
     for model, field in whole.fields():
         for text in _wrong_parameters(model, field):
@@ -56,7 +55,7 @@ def refs_to(child: Declared, parent: Declared) -> list[str]:
     return [name for name, each in child.fields.items() if isinstance(each, Ref) and each.target == parent.name]
 
 
-def totals_add_up(whole: Whole) -> Iterator[str]:
+def totals_add_up(whole: Declarations) -> Iterator[str]:
     """A total is of a number of a model that refers to the total's model once."""
     for model, field in whole.fields():
         text = None if field.sum_of is None else wrong_total(whole.models, model, field)
@@ -64,7 +63,7 @@ def totals_add_up(whole: Whole) -> Iterator[str]:
             yield of_field(model, field.name, text)
 
 
-def computed_one_way(whole: Whole) -> Iterator[str]:
+def computed_one_way(whole: Declarations) -> Iterator[str]:
     """No field is made from itself, directly or by way of others."""
     for model, field in whole.fields():
         if (model.name, field.name) in _reached(whole, model, field):
@@ -72,7 +71,7 @@ def computed_one_way(whole: Whole) -> Iterator[str]:
             yield of_field(model, field.name, text)
 
 
-def _reached(whole: Whole, model: Declared, field: Field) -> set[Place]:
+def _reached(whole: Declarations, model: Declared, field: Field) -> set[Place]:
     found: set[Place] = set()
     left = _sources(model, field)
     while left:
@@ -90,7 +89,7 @@ def _sources(model: Declared, field: Field) -> list[Place]:
     return [*((model.name, name) for name in own), *([(child, of)] if field.sum_of else [])]
 
 
-def totals_make_plain_fields(whole: Whole) -> Iterator[str]:
+def totals_make_plain_fields(whole: Declarations) -> Iterator[str]:
     """What a total goes into is neither personal nor unique: it changes by itself, and nobody could be refused."""
     for model, field in whole.fields():
         is_special = field.personal or field.unique
@@ -99,11 +98,11 @@ def totals_make_plain_fields(whole: Whole) -> Iterator[str]:
             yield of_field(model, field.name, text)
 
 
-def _field(whole: Whole, place: Place) -> Field:
+def _field(whole: Declarations, place: Place) -> Field:
     return whole.models[place[0]].fields[place[1]]
 
 
-def declassified_is_made(whole: Whole) -> Iterator[str]:
+def declassified_is_made(whole: Declarations) -> Iterator[str]:
     """Only what is made from other fields can be declassified."""
     for model, field in whole.fields():
         if field.declassify and field.computed is None and field.sum_of is None:
@@ -111,7 +110,7 @@ def declassified_is_made(whole: Whole) -> Iterator[str]:
             yield of_field(model, field.name, text)
 
 
-def made_as_secret_as_sources(whole: Whole) -> Iterator[str]:
+def made_as_secret_as_sources(whole: Declarations) -> Iterator[str]:
     """What is made from a personal or restricted field is personal or restricted too (leaks, L23)."""
     for model, field in whole.fields():
         for place in () if field.declassify else _sources(model, field):

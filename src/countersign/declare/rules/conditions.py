@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import cast
 
 from countersign.declare.errors import BadValue
-from countersign.declare.fields.date import Date
 from countersign.declare.fields.field import Field
-from countersign.declare.fields.ref import Ref
+from countersign.declare.fields.kinds import Date, Ref
 from countersign.declare.fields.text import Text
 from countersign.declare.model import Declared
-from countersign.declare.rules.whole import Whole, of_field
+from countersign.declare.rules.declarations import Declarations, of_field
 from countersign.declare.where import CALLER, TODAY, FieldOf, Where
 
 MAX_VALUES = 1000
@@ -64,7 +63,7 @@ def _holds_person(field: Field | None) -> bool:
     return field is None or isinstance(field, Text) or (isinstance(field, Ref) and field.target == "user")
 
 
-def locks_fit(whole: Whole) -> Iterator[str]:
+def locks_fit(whole: Declarations) -> Iterator[str]:
     """What locks a record is a condition on it, or on the record that it is locked with."""
     for model in whole.models.values():
         for condition in model.locked:
@@ -83,7 +82,7 @@ def locks_fit(whole: Whole) -> Iterator[str]:
                 yield of_field(model, "locked_while", text)
 
 
-def approvals_fit(whole: Whole) -> Iterator[str]:
+def approvals_fit(whole: Declarations) -> Iterator[str]:
     """A condition under which agents only propose to change a field is one on its record."""
     for model in whole.models.values():
         for field in model.fields.values():
@@ -93,7 +92,7 @@ def approvals_fit(whole: Whole) -> Iterator[str]:
                 yield of_field(model, field.name, text)
 
 
-def rules_fit(whole: Whole) -> Iterator[str]:
+def rules_fit(whole: Declarations) -> Iterator[str]:
     """A rule of a model compares a field of it, or of a record that a ref leads to, with a value or such a field."""
     for model in whole.models.values():
         for rule in model.rules:
@@ -102,7 +101,7 @@ def rules_fit(whole: Whole) -> Iterator[str]:
                 yield of_field(model, "rules", text)
 
 
-def misfit_of_rule(whole: Whole, model: Declared, rule: Where) -> str | None:
+def misfit_of_rule(whole: Declarations, model: Declared, rule: Where) -> str | None:
     """What is wrong with a rule, which may speak of a record that a ref leads to; None for nothing."""
     owner, name = _owner(whole, model, rule.field)
     if owner is None or name not in owner.fields:
@@ -118,7 +117,7 @@ def misfit_of_rule(whole: Whole, model: Declared, rule: Where) -> str | None:
     return None
 
 
-def _owner(whole: Whole, model: Declared, path: str) -> tuple[Declared | None, str]:
+def _owner(whole: Declarations, model: Declared, path: str) -> tuple[Declared | None, str]:
     """The model of the field that a rule names, and the field's name there."""
     first, dot, rest = path.partition(".")
     if not dot:
@@ -127,7 +126,7 @@ def _owner(whole: Whole, model: Declared, path: str) -> tuple[Declared | None, s
     return (whole.models[ref.target] if isinstance(ref, Ref) else None), rest
 
 
-def unique_with_a_ref(whole: Whole) -> Iterator[str]:
+def unique_with_a_ref(whole: Declarations) -> Iterator[str]:
     """A value is unique among the records that refer to the same one."""
     for model, field in whole.fields():
         ref = model.fields.get(field.unique_with)

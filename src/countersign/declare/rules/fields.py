@@ -1,26 +1,22 @@
-"""Rules about what is said of one field: its kind, default, options, ranges."""
+"""Rules about fields: names, options, defaults, personal data, restrictions and refs."""
 
 import re
 from collections.abc import Iterator
+from typing import get_args
 
 from countersign.declare.errors import BadValue
-from countersign.declare.fields.date import Date
-from countersign.declare.fields.field import Field, FieldOptions
-from countersign.declare.fields.moment import Moment
-from countersign.declare.fields.number import LARGEST, Money, Number
-from countersign.declare.fields.ref import Ref
-from countersign.declare.fields.select import Select
-from countersign.declare.fields.structure import Structure
+from countersign.declare.fields.field import LITERAL, Field, FieldOptions
+from countersign.declare.fields.kinds import LARGEST, Date, Moment, Money, Number, OnDelete, Ref, Select, Structure
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared
-from countersign.declare.rules.whole import BASE, Whole, of_field, of_model
+from countersign.declare.rules.declarations import BASE, Declarations, of_field, of_model
 from countersign.declare.where import CALLER, TODAY
 
 _OPTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", re.ASCII)
 _TOKEN = re.compile(r"([A-Za-z][A-Za-z0-9]*)[_-]{1,2}[0-9]+", re.ASCII)
 
 
-def fields_present(whole: Whole) -> Iterator[str]:
+def fields_present(whole: Declarations) -> Iterator[str]:
     """A model has fields, all of them its own."""
     for module in whole.modules:
         for each in module.models:
@@ -37,7 +33,7 @@ def _is_field(value: object) -> bool:
     return isinstance(value, Field)
 
 
-def options_are_known(whole: Whole) -> Iterator[str]:
+def options_are_known(whole: Declarations) -> Iterator[str]:
     """What is said of a field means something: a misspelt `personal` would hide nothing."""
     for model, field in whole.fields():
         for name in field.misspelt:
@@ -45,14 +41,14 @@ def options_are_known(whole: Whole) -> Iterator[str]:
             yield of_field(model, field.name, f"{name} means nothing: correct it to one of {known}")
 
 
-def kinds_fit_module(whole: Whole) -> Iterator[str]:
+def kinds_fit_module(whole: Declarations) -> Iterator[str]:
     """Kinds that only the engine writes are for its own models."""
     for model, field in whole.fields():
         if isinstance(field, Moment | Structure) and whole.module_of[model.name].name != BASE:
             yield of_field(model, field.name, f"the kind {field.kind} is the engine's own: use Date, Text or LongText")
 
 
-def unique_values_are_exact(whole: Whole) -> Iterator[str]:
+def unique_values_are_exact(whole: Declarations) -> Iterator[str]:
     """The database keeps the values of a unique field apart as they are written, and not those that a format takes for
     the same."""
     for model, field in whole.fields():
@@ -61,7 +57,7 @@ def unique_values_are_exact(whole: Whole) -> Iterator[str]:
             yield of_field(model, field.name, text)
 
 
-def money_named(whole: Whole) -> Iterator[str]:
+def money_named(whole: Declarations) -> Iterator[str]:
     """The name of an amount says its unit."""
     for model, field in whole.fields():
         if isinstance(field, Money) and not field.name.endswith("_minor"):
@@ -69,18 +65,18 @@ def money_named(whole: Whole) -> Iterator[str]:
             yield of_field(model, field.name, text)
 
 
-def ranges_open(whole: Whole) -> Iterator[str]:
+def ranges_open(whole: Declarations) -> Iterator[str]:
     """A range holds values, all of which the kind can hold."""
     for model, field in whole.fields():
-        if isinstance(field, Number) and not -LARGEST <= field.least <= field.most <= LARGEST:
-            text = f"least and most must be in order and lie between {-LARGEST} and {LARGEST}: correct them"
+        if isinstance(field, Number) and not -LARGEST <= field.min_value <= field.max_value <= LARGEST:
+            text = f"min_value and max_value must be in order and lie between {-LARGEST} and {LARGEST}: correct them"
             yield of_field(model, field.name, text)
-        if isinstance(field, Text) and not 1 <= field.longest <= field.most:
-            text = f"longest must lie between 1 and {field.most} for a {field.kind}: correct it"
+        if isinstance(field, Text) and not 1 <= field.max_length <= field.length_limit:
+            text = f"max_length must lie between 1 and {field.length_limit} for a {field.kind}: correct it"
             yield of_field(model, field.name, text + ("" if isinstance(field, LongText) else ", or use LongText"))
 
 
-def options_plain(whole: Whole) -> Iterator[str]:
+def options_plain(whole: Declarations) -> Iterator[str]:
     """A select has options, each once, all plain words; none of them looks like a placeholder token."""
     for model, field in whole.fields():
         if isinstance(field, Select):
@@ -100,14 +96,14 @@ def _wrong_options(field: Select, labels: frozenset[str]) -> Iterator[str]:
             yield f"the option {option!r} looks like a placeholder token of {token[1].upper()}: rename it"
 
 
-def long_text_not_indexed(whole: Whole) -> Iterator[str]:
+def long_text_not_indexed(whole: Declarations) -> Iterator[str]:
     """Long text is neither unique nor indexed: it may be longer than an entry of an index."""
     for model, field in whole.fields():
         if isinstance(field, LongText) and field.index:
             yield of_field(model, field.name, "long text cannot be unique or indexed: use Text, or take it out")
 
 
-def defaults_fit(whole: Whole) -> Iterator[str]:
+def defaults_fit(whole: Declarations) -> Iterator[str]:
     """A default is a value of its field."""
     for model, field in whole.fields():
         text = None if field.default is None else _wrong_default(field)
@@ -132,7 +128,7 @@ def _wrong_default(field: Field) -> str | None:
     return None
 
 
-def required_can_be_met(whole: Whole) -> Iterator[str]:
+def required_can_be_met(whole: Declarations) -> Iterator[str]:
     """What a record cannot be without, somebody can give it."""
     for model, field in whole.fields():
         if not field.required:
@@ -151,3 +147,90 @@ def _is_made_by_callers(model: Declared) -> bool:
 
 def _is_governed(model: Declared, field: Field) -> bool:
     return model.workflow is not None and model.workflow.field == field.name
+
+
+_LABEL = re.compile(r"[A-Z][A-Z0-9]{0,19}", re.ASCII)
+
+
+def personal_labelled(whole: Declarations) -> Iterator[str]:
+    """A personal field is text, and its label can stand before a token's number."""
+    for model, field in whole.fields():
+        if field.personal is not None:
+            yield from (of_field(model, field.name, text) for text in _wrong_label(field, field.personal))
+
+
+def _wrong_label(field: Field, label: str) -> Iterator[str]:
+    if not _LABEL.fullmatch(label):
+        yield f"the label {label!r} must be capitals and digits, a capital first, 20 at most: write it like EMAIL"
+    if label == LITERAL:
+        yield f"the label {LITERAL} stands for text that only looks like a token: choose another"
+    if not isinstance(field, Text):
+        yield f"placeholder tokens stand for text, and this is a {field.kind}: use Text, or restrict it to roles"
+
+
+def linked_is_personal(whole: Declarations) -> Iterator[str]:
+    """Only tokens can be linked, and those of free text are not."""
+    for model, field in whole.fields():
+        if field.linked and not field.personal:
+            yield of_field(model, field.name, "only personal fields are linked: give it a label, or take linked out")
+        if field.linked and isinstance(field, LongText):
+            text = f"free text is never linked: take another label than {field.personal}, or say linked=False"
+            yield of_field(model, field.name, text)
+
+
+def restricted_to_roles(whole: Declarations) -> Iterator[str]:
+    """The roles that a field is restricted to exist."""
+    for model, field in whole.fields():
+        for role in field.restricted:
+            if role not in whole.roles:
+                text = f"it is restricted to the role {role!r}, which no module declares: correct it, or declare it"
+                yield of_field(model, field.name, text)
+
+
+def refs_lead_somewhere(whole: Declarations) -> Iterator[str]:
+    """A ref's target exists, in a module that is surely there."""
+    for model, field in whole.fields():
+        if not isinstance(field, Ref):
+            continue
+        module = whole.module_of[model.name]
+        if field.target not in whole.models:
+            text = f"there is no model {field.target!r}: correct it, or switch on the module that has it"
+            yield of_field(model, field.name, text)
+        elif not whole.may_speak_of(module, field.target):
+            need = whole.module_of[field.target].name
+            text = f"{field.target} is of the module {need}, which {module.name} does not need: add {need!r} to needs"
+            yield of_field(model, field.name, text)
+
+
+def refs_fill_fields(whole: Declarations) -> Iterator[str]:
+    """What a ref fills are fields that callers may set, from fields of the other record that fit them."""
+    for model, field in whole.fields():
+        if isinstance(field, Ref):
+            for name, source in field.fills.items():
+                text = _wrong_filling(model, whole.models[field.target], name, source)
+                if text:
+                    yield of_field(model, field.name, f"it fills {name!r} from {source!r}: {text}")
+
+
+def _wrong_filling(model: Declared, target: Declared, name: str, source: str) -> str | None:
+    filled, other = model.fields.get(name), target.fields.get(source)
+    if filled is None or other is None:
+        return f"name a field of {model.name} and one of {target.name}"
+    if filled.readonly or filled.kind != other.kind or isinstance(filled, Ref):
+        return "name two fields of one kind, of which this is not readonly"
+    if other.personal or other.restricted:
+        return "a copy of what is personal or restricted has other readers"
+    return None
+
+
+def refs_let_go(whole: Declarations) -> Iterator[str]:
+    """What deleting the target does to a record can be done."""
+    for model, field in whole.fields():
+        if not isinstance(field, Ref):
+            continue
+        if field.on_delete not in get_args(OnDelete):
+            known = ", ".join(get_args(OnDelete))
+            yield of_field(model, field.name, f"on_delete must be one of {known}: correct it")
+        if field.on_delete == "clear" and field.required:
+            text = "a required ref cannot become empty: say on_delete refuse or cascade, or take required out"
+            yield of_field(model, field.name, text)

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from countersign.declare.access import Grant, Names, Role
 from countersign.declare.model import Declared
-from countersign.declare.module import Module
+from countersign.declare.module import Grant, Module, Names, Role
 from countersign.declare.rules.conditions import misfit
-from countersign.declare.rules.whole import Whole, of_module
+from countersign.declare.rules.declarations import Declarations, of_module
 
 OWN: Mapping[str, tuple[str, ...]] = {
     "plan": ("reject", "withdraw", "propose", "watch"),
@@ -24,7 +23,7 @@ MAX_CONDITIONS = 50
 _ROLE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 
 
-def roles_named(whole: Whole) -> Iterator[str]:
+def roles_named(whole: Declarations) -> Iterator[str]:
     """A role has a name in snake_case, and rights that there are."""
     for module in whole.modules:
         for role in module.roles:
@@ -36,7 +35,7 @@ def roles_named(whole: Whole) -> Iterator[str]:
                     yield _of_role(module, role, f"there is no right {right!r}: name some of {', '.join(RIGHTS)}")
 
 
-def grants_speak_of_models(whole: Whole) -> Iterator[str]:
+def grants_speak_of_models(whole: Declarations) -> Iterator[str]:
     """What is granted is a model that is surely there."""
     for module in whole.modules:
         for role in module.roles:
@@ -46,7 +45,7 @@ def grants_speak_of_models(whole: Whole) -> Iterator[str]:
                     yield _of_role(module, role, text)
 
 
-def _wrong_model(whole: Whole, module: Module, grant: Grant) -> str | None:
+def _wrong_model(whole: Declarations, module: Module, grant: Grant) -> str | None:
     if grant.model not in whole.models:
         return f"it grants the model {grant.model!r}, which there is not: correct the name"
     if not whole.may_speak_of(module, grant.model):
@@ -55,7 +54,7 @@ def _wrong_model(whole: Whole, module: Module, grant: Grant) -> str | None:
     return None
 
 
-def grants_fit(whole: Whole) -> Iterator[str]:
+def grants_fit(whole: Declarations) -> Iterator[str]:
     """Commands, fields and rows of a grant are those of its model."""
     for module in whole.modules:
         for role in module.roles:

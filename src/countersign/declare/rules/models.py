@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from countersign.declare.fields.ref import Ref
+from countersign.declare.fields.kinds import Ref
 from countersign.declare.model import EXTRA, GENERATED, ModelOptions
-from countersign.declare.rules.whole import Whole, of_field
+from countersign.declare.rules.declarations import Declarations, of_field
 
 
-def options_are_known(whole: Whole) -> Iterator[str]:
+def options_are_known(whole: Declarations) -> Iterator[str]:
     """What the class statement says means something."""
     for model in whole.models.values():
         for name in model.misspelt:
@@ -15,7 +15,7 @@ def options_are_known(whole: Whole) -> Iterator[str]:
             yield of_field(model, name, f"the class statement's {name} means nothing: correct it to one of {known}")
 
 
-def commands_are_known(whole: Whole) -> Iterator[str]:
+def commands_are_known(whole: Declarations) -> Iterator[str]:
     """The commands a model keeps are generated ones, each once."""
     for model in whole.models.values():
         for name in dict.fromkeys(model.commands):
@@ -26,7 +26,7 @@ def commands_are_known(whole: Whole) -> Iterator[str]:
                 yield of_field(model, "commands", f"{name} is there twice: take one out")
 
 
-def shown_as_a_field(whole: Whole) -> Iterator[str]:
+def shown_as_a_field(whole: Declarations) -> Iterator[str]:
     """What stands for a record is one of its fields."""
     for model in whole.models.values():
         if model.shown_as not in (*model.fields, "id"):
@@ -34,7 +34,7 @@ def shown_as_a_field(whole: Whole) -> Iterator[str]:
             yield of_field(model, "shown_as", text)
 
 
-def locked_with_a_ref(whole: Whole) -> Iterator[str]:
+def locked_with_a_ref(whole: Declarations) -> Iterator[str]:
     """A record is locked with the one that a ref of it leads to."""
     for model in whole.models.values():
         if model.locked_with is not None and not isinstance(model.fields.get(model.locked_with), Ref):
@@ -42,7 +42,7 @@ def locked_with_a_ref(whole: Whole) -> Iterator[str]:
             yield of_field(model, "locked_with", text)
 
 
-def approvals_are_of_commands(whole: Whole) -> Iterator[str]:
+def approvals_are_of_commands(whole: Declarations) -> Iterator[str]:
     """What agents only propose by default are generated commands that write a record."""
     for model in whole.models.values():
         for name in model.needs_approval:

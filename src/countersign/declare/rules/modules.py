@@ -1,15 +1,17 @@
-"""Rules about modules as such: their names, and which others they need."""
+"""Rules about modules and names: versions, needs, settings, and the names of models, fields and actions."""
 
 import re
 from collections.abc import Iterator, Mapping
 
+from countersign.declare.fields.field import Field
+from countersign.declare.model import EXTRA, GENERATED, Declared
 from countersign.declare.module import Module
-from countersign.declare.rules.whole import BASE, Whole, of_module
+from countersign.declare.rules.declarations import BASE, Declarations, of_field, of_model, of_module
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
 
 
-def modules_named(whole: Whole) -> Iterator[str]:
+def modules_named(whole: Declarations) -> Iterator[str]:
     """A module has a name in snake_case that no other has, and a version."""
     seen: set[str] = set()
     for module in whole.modules:
@@ -22,7 +24,7 @@ def modules_named(whole: Whole) -> Iterator[str]:
         seen.add(module.name)
 
 
-def settings_named(whole: Whole) -> Iterator[str]:
+def settings_named(whole: Declarations) -> Iterator[str]:
     """A setting has its module's name before its own, and options, each once."""
     for module in whole.modules:
         for name in [each.name for each in module.settings]:
@@ -34,7 +36,7 @@ def settings_named(whole: Whole) -> Iterator[str]:
                 yield of_module(module, f"the setting {each.name!r} needs options, each named once: correct them")
 
 
-def needs_are_there(whole: Whole) -> Iterator[str]:
+def needs_are_there(whole: Declarations) -> Iterator[str]:
     """Every module that a module needs is switched on."""
     names = {module.name for module in whole.modules}
     for module in whole.modules:
@@ -47,7 +49,7 @@ def needs_are_there(whole: Whole) -> Iterator[str]:
                 )
 
 
-def needs_run_one_way(whole: Whole) -> Iterator[str]:
+def needs_run_one_way(whole: Declarations) -> Iterator[str]:
     """No module needs itself, directly or by way of others."""
     needs: Mapping[str, tuple[str, ...]] = {module.name: module.needs for module in whole.modules}
     for module in whole.modules:
@@ -66,3 +68,93 @@ def _reached(needs: Mapping[str, tuple[str, ...]], module: Module) -> set[str]:
             found.add(name)
             left += needs.get(name, ())
     return found
+
+
+MAX_LENGTH = 40
+"""Characters of a model's or field's name: with what is put before and behind, within PostgreSQL's 63."""
+
+MAX_TOOL_NAME_LENGTH = 64
+"""Characters of a tool's name, `model__command`: what clients of MCP take."""
+
+ADDRESSES = frozenset({"auth", "approve", "commands", "meta", "platform", "openapi"})
+"""What stands in the API's addresses where models do."""
+
+TABLES = frozenset(
+    {
+        *("version", "service_key", "module_state", "credential", "password", "sign_in_failure", "token_domain"),
+        *("pii_value", "pii_value_new", "pii_alias", "literal", "record_change", "audit_lane", "sequence"),
+        "seeded_grant",
+        *("plan_step", "plan_value", "plan_key", "plan_approval", "plan_change", "plan_notice", "plan_letter"),
+        *("webhook", "webhook_event", "webhook_delivery", "delivery_hold", "idempotency", "installation"),
+        "schema_migration",
+    }
+)
+"""The engine's own tables."""
+
+INPUTS = frozenset({"id", "revision", "changed"})
+"""What every record has, and commands take, beside its fields."""
+
+SYSTEM_COLUMNS = frozenset({"oid", "rowid", "tableoid", "xmin", "xmax", "cmin", "cmax", "ctid"})
+"""Columns that a database adds to every table by itself."""
+
+_FIELD_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
+_SHAPE = f"lower-case letters, digits and single underscores, {MAX_LENGTH} at most"
+
+
+def models_named(whole: Declarations) -> Iterator[str]:
+    """A model's name is snake_case, and free: no address of the API, no table of the engine."""
+    for model in whole.models.values():
+        if not is_name(model.name):
+            yield of_model(model, f'the name must be {_SHAPE}: rename the class, or say name="…" in its statement')
+        if model.name in ADDRESSES:
+            yield of_model(model, f"{model.name!r} is an address of the API: rename it")
+        if model.name in TABLES or model.name.startswith(("sqlite_", "pg_")):
+            yield of_model(model, f"{model.name!r} is a table of the engine: rename it")
+
+
+def fields_named(whole: Declarations) -> Iterator[str]:
+    """A field's name is snake_case, and no other's: not that of an input, nor of a column of the database."""
+    for model in whole.models.values():
+        for name, field in model.fields.items():
+            yield from (of_field(model, name, text) for text in _wrong_name(name, field))
+
+
+def former_names_free(whole: Declarations) -> Iterator[str]:
+    """A former name is no present field's, and one field's alone."""
+    for model in whole.models.values():
+        former = [field.former_name for field in model.fields.values() if field.former_name]
+        for name, field in model.fields.items():
+            if field.former_name in model.fields or former.count(field.former_name) > 1:
+                yield of_field(model, name, f"former_name {field.former_name!r} is another field's: leave it out")
+
+
+def is_name(text: str) -> bool:
+    """Whether the text may be the name of a model or field."""
+    return _FIELD_NAME.fullmatch(text) is not None and len(text) <= MAX_LENGTH
+
+
+def _wrong_name(name: str, field: Field) -> Iterator[str]:
+    if not is_name(name):
+        yield f"the name must be {_SHAPE}: rename it"
+    if name in INPUTS:
+        yield f"every record has {', '.join(sorted(INPUTS))} by itself: rename it"
+    if name in SYSTEM_COLUMNS:
+        yield "databases have a column of this name in every table: rename it"
+    if field.name != name:
+        yield f"the same field object is also {field.name}: declare each field by a call of its own"
+
+
+def actions_named(whole: Declarations) -> Iterator[str]:
+    """An action's name is snake_case, no generated command's, and short enough for a tool's name."""
+    for model in whole.models.values():
+        for name in () if model.workflow is None else model.workflow.moves:
+            yield from (of_field(model, name, text) for text in _wrong_action(model, name))
+
+
+def _wrong_action(model: Declared, name: str) -> Iterator[str]:
+    if not is_name(name):
+        yield f"an action's name must be {_SHAPE}: rename it"
+    if name in GENERATED + EXTRA:
+        yield "a generated command has this name: rename the action"
+    if len(f"{model.name}__{name}") > MAX_TOOL_NAME_LENGTH:
+        yield f"{model.name}__{name} is longer than the {MAX_TOOL_NAME_LENGTH} characters of a tool's name: shorten it"

@@ -3,19 +3,17 @@
 from collections.abc import Iterator
 
 from countersign.declare.errors import BadValue
-from countersign.declare.fields.date import Date
 from countersign.declare.fields.field import Field
-from countersign.declare.fields.ref import Ref
-from countersign.declare.fields.select import Select
+from countersign.declare.fields.kinds import Date, Ref, Select
 from countersign.declare.model import Declared
 from countersign.declare.rules.computed import refs_to
 from countersign.declare.rules.conditions import misfit, misfit_of_rule
-from countersign.declare.rules.whole import Whole, of_field, of_model
+from countersign.declare.rules.declarations import Declarations, of_field, of_model
 from countersign.declare.where import TODAY
 from countersign.declare.workflow import Move, Workflow
 
 
-def one_workflow(whole: Whole) -> Iterator[str]:
+def one_workflow(whole: Declarations) -> Iterator[str]:
     """A model has one workflow at most."""
     for module in whole.modules:
         for each in module.models:
@@ -23,7 +21,7 @@ def one_workflow(whole: Whole) -> Iterator[str]:
                 yield of_model(each.declared, "it has two workflows: make them one, over one select field")
 
 
-def governed_is_a_select(whole: Whole) -> Iterator[str]:
+def governed_is_a_select(whole: Declarations) -> Iterator[str]:
     """A workflow governs a select field, which starts at its first option."""
     for model in whole.models.values():
         if model.workflow is None:
@@ -37,7 +35,7 @@ def governed_is_a_select(whole: Whole) -> Iterator[str]:
             yield of_field(model, field.name, text)
 
 
-def moves_between_options(whole: Whole) -> Iterator[str]:
+def moves_between_options(whole: Declarations) -> Iterator[str]:
     """Every action leads from states there are to one there is."""
     for model, field, move in _moves(whole):
         if not move.sources:
@@ -49,7 +47,7 @@ def moves_between_options(whole: Whole) -> Iterator[str]:
                 yield of_field(model, move.name, f"{state!r} is no option of {field.name}: use one of {known}")
 
 
-def inputs_can_be_given(whole: Whole) -> Iterator[str]:
+def inputs_can_be_given(whole: Declarations) -> Iterator[str]:
     """What an action takes are fields that callers may set."""
     for model, field, move in _moves(whole):
         for name in move.accepted_fields:
@@ -69,7 +67,7 @@ def _wrong_input(model: Declared, governed: Select, name: str, *, may_be_readonl
     return None
 
 
-def guards_fit(whole: Whole) -> Iterator[str]:
+def guards_fit(whole: Declarations) -> Iterator[str]:
     """What must hold for an action is a condition on its record."""
     for model, _, move in _moves(whole):
         for condition in move.guards:
@@ -78,7 +76,7 @@ def guards_fit(whole: Whole) -> Iterator[str]:
                 yield of_field(model, move.name, text)
 
 
-def consequences_fit(whole: Whole) -> Iterator[str]:
+def consequences_fit(whole: Declarations) -> Iterator[str]:
     """What an action empties can be empty, and the records that it needs refer to its own."""
     for model, field, move in _moves(whole):
         for name in move.clears:
@@ -101,7 +99,7 @@ def _wrong_default(field: Field, value: object) -> str | None:
     return None
 
 
-def rules_of_moves_fit(whole: Whole) -> Iterator[str]:
+def rules_of_moves_fit(whole: Declarations) -> Iterator[str]:
     """The rules of an action are conditions like those of its model."""
     for model, _, move in _moves(whole):
         for rule in move.rules:
@@ -110,7 +108,7 @@ def rules_of_moves_fit(whole: Whole) -> Iterator[str]:
                 yield of_field(model, move.name, text)
 
 
-def reads_fit(whole: Whole) -> Iterator[str]:
+def reads_fit(whole: Declarations) -> Iterator[str]:
     """Commands read records that refs of their record lead to, and records that refer to these."""
     declared = [(model, "reads", model.reads) for model in whole.models.values()]
     declared += [(model, move.name, move.reads) for model, _, move in _moves(whole)]
@@ -121,7 +119,7 @@ def reads_fit(whole: Whole) -> Iterator[str]:
                 yield of_field(model, place, text)
 
 
-def _is_read(whole: Whole, model: Declared, name: str, reads: tuple[str, ...]) -> bool:
+def _is_read(whole: Declarations, model: Declared, name: str, reads: tuple[str, ...]) -> bool:
     targets = {each.target for each in model.fields.values() if isinstance(each, Ref)} & set(reads)
     refers = name in whole.models and any(refs_to(whole.models[name], whole.models[each]) for each in targets)
     return name in targets or refers
@@ -131,7 +129,7 @@ def _may_be_empty(field: Field | None) -> bool:
     return field is not None and not (field.required or field.computed or field.sum_of)
 
 
-def _moves(whole: Whole) -> Iterator[tuple[Declared, Select, Move]]:
+def _moves(whole: Declarations) -> Iterator[tuple[Declared, Select, Move]]:
     """Every action, with the field it moves; workflows without such a field have their own complaint."""
     for model in whole.models.values():
         if model.workflow is None:

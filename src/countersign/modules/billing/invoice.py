@@ -105,7 +105,7 @@ class Invoice(
 ):
     """What a party owes us, line by line."""
 
-    number = Text(readonly=True, unique=True, longest=20)
+    number = Text(readonly=True, unique=True, max_length=20)
     party = Ref("party", required=True, needs_approval=True)
     party_name = Text(readonly=True, personal="PERSON", linked=False, help="As it was when the invoice was posted")
     party_address = LongText(readonly=True, personal="ADDRESS", help="As it was when the invoice was posted")
@@ -181,8 +181,8 @@ class InvoiceLine(Model, shown_as="description", locked_with="invoice"):
         help="Fills description, unit price and tax where these are left out",
     )
     description = Text(required=True)
-    quantity = Number(required=True, default=1, least=-1_000_000, most=1_000_000)
-    unit_price_minor = Money(required=True, least=-1_000_000_000, most=1_000_000_000)
-    tax_bp = Number(required=True, default=1900, least=0, most=10_000, label="Tax, in hundredths of a percent")
+    quantity = Number(required=True, default=1, min_value=-1_000_000, max_value=1_000_000)
+    unit_price_minor = Money(required=True, min_value=-1_000_000_000, max_value=1_000_000_000)
+    tax_bp = Number(required=True, default=1900, min_value=0, max_value=10_000, label="Tax, in hundredths of a percent")
     net_minor = Money(computed=net_of)
     tax_minor = Money(computed=tax_of)

@@ -35,7 +35,7 @@ class Lead(Model):
 
     title = Text(required=True, index=True)
     stage = Select("new", "qualified", "proposed", "won", "lost", index=True)
-    expected_revenue_minor = Money(least=0, index=True, needs_approval=WON)
+    expected_revenue_minor = Money(min_value=0, index=True, needs_approval=WON)
     contact_name = Text(personal="PERSON")
     contact_email = Text(personal="EMAIL", format="email")
     contact_phone = Text(personal="PHONE", format="phone")

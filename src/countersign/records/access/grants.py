@@ -6,8 +6,8 @@ from typing import cast
 import msgspec
 
 from countersign.declare import ADMINISTRATOR, CALLER, TODAY, Declared, Grant, Role, Where
-from countersign.declare.access import Names
 from countersign.declare.fields.field import Stored
+from countersign.declare.module import Names
 from countersign.declare.registry import Registry
 from countersign.declare.rules.conditions import misfit
 from countersign.declare.where import OPERATORS, Operator, Stand

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias, cast
 
 from countersign.declare import ADMINISTRATOR, CALLER, Declared, Field, Grant, Ref, Where, where
-from countersign.declare.access import Names
+from countersign.declare.module import Names
 from countersign.declare.registry import Registry
 from countersign.records.access.view import READING, ModelView, Rows, View, Visibility
 

@@ -7,8 +7,8 @@ from typing import Protocol, cast
 import msgspec
 
 from countersign.declare import BadValue, Declared, Field, Setting, Where
-from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
+from countersign.declare.model import computed
 from countersign.declare.registry import Registry
 from countersign.declare.where import OPERATORS, Operator
 from countersign.kernel.validation_messages import sentence

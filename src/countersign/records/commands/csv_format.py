@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar, cast
 
 from countersign.declare import Field, Ref, Select
-from countersign.declare.fields.ref import is_record_id
+from countersign.declare.fields.kinds import is_record_id
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
 from countersign.kernel.normalization import normalized
 from countersign.records.access.people import folded

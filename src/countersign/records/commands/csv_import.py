@@ -8,7 +8,7 @@ import msgspec
 
 from countersign.declare import Declared, Field, Ref
 from countersign.declare.fields.field import Stored
-from countersign.declare.fields.ref import is_record_id
+from countersign.declare.fields.kinds import is_record_id
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.database.port import ConstraintViolation
 from countersign.records.access.view import ModelView

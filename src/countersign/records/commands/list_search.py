@@ -8,7 +8,7 @@ from typing import cast
 
 import msgspec
 
-from countersign.declare.rules.whole import BASE
+from countersign.declare.rules.declarations import BASE
 from countersign.declare.where import Operator
 from countersign.kernel import clock
 from countersign.kernel.database import port

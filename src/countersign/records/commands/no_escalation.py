@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from countersign.declare import ADMINISTRATOR, Declared, Grant, Where
-from countersign.declare.access import Names
 from countersign.declare.fields.field import Stored
+from countersign.declare.module import Names
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Reader
 from countersign.records.access import grants, invitations, people

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import cast
 
 from countersign.declare import TODAY, Declared, Field, FieldOf, Ref, Select, Where
-from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
+from countersign.declare.model import computed
 from countersign.records.access.people import folded
 from countersign.records.access.view import Condition, ModelView
 from countersign.records.commands import prepared_command, queries, select, unmask_input

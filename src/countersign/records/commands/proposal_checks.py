@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
-from countersign.declare.computing import computed
 from countersign.declare.fields.field import Stored
+from countersign.declare.model import computed
 from countersign.declare.registry import Total
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.records.access.view import ModelView

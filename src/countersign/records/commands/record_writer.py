@@ -6,9 +6,9 @@ from typing import Any, cast
 import msgspec
 
 from countersign.declare import Declared, Field, Ref, Text
-from countersign.declare.computing import computed, made_from, out_of_range
 from countersign.declare.fields.field import Stored
-from countersign.declare.fields.number import LARGEST
+from countersign.declare.fields.kinds import LARGEST
+from countersign.declare.model import computed, made_from, out_of_range
 from countersign.declare.registry import Total
 from countersign.kernel import clock, ids
 from countersign.kernel.database import versions

@@ -52,9 +52,9 @@ def _require_room(
     field: Text, text: str, found: Sequence[Token], meanings: Mapping[str, str], long_labels: frozenset[str]
 ) -> None:
     counted = len(text) + sum(_counted(token, meanings, long_labels) - len(token.text) for token in found)
-    if counted > field.longest:
+    if counted > field.max_length:
         raise BadValue(
-            f"must have {field.longest} characters at most, a placeholder token counting as {MAX_TEXT_LENGTH}"
+            f"must have {field.max_length} characters at most, a placeholder token counting as {MAX_TEXT_LENGTH}"
         )
     whole = len(text) + sum(len(meanings[token.text]) for token in found)
     if whole > GROWN and whole > GROWN + int.from_bytes(ids.random_bytes(8)) % GROWN:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Set
 
 from countersign.declare import Declared, Field
-from countersign.declare.computing import made_from
 from countersign.declare.fields.field import Stored
+from countersign.declare.model import made_from
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
 from countersign.records.masking.vault import Held

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from countersign.declare import Declared
-from countersign.declare.computing import computed, out_of_range
 from countersign.declare.fields.field import Stored
-from countersign.declare.fields.number import LARGEST
+from countersign.declare.fields.kinds import LARGEST
+from countersign.declare.model import computed, out_of_range
 from countersign.declare.registry import Registry, Total
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Row, Transaction, Value

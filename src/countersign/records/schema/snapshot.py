@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from countersign.declare import DeclarationError, Declared, Field, Ref, Select, Text
-from countersign.declare.computing import sources
+from countersign.declare.model import sources
 from countersign.declare.registry import Total
 from countersign.kernel.database.port import Dialect
 

@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from countersign.declare.access import ADMINISTRATOR
 from countersign.declare.fields.field import Field
 from countersign.declare.model import Declared
-from countersign.declare.module import Module
+from countersign.declare.module import ADMINISTRATOR, Module
 
 BASE = "base"
 """The engine's own module: always there, so that nobody lists it in `needs`."""
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class Declarations:
     """All modules together; of each model name one model, of each module name at least one module."""
 
     modules: tuple[Module, ...]
@@ -46,7 +45,7 @@ class Whole:
         return owner is module or owner.name in (BASE, *module.needs)
 
 
-Rule: TypeAlias = Callable[[Whole], Iterator[str]]
+Rule: TypeAlias = Callable[[Declarations], Iterator[str]]
 """Yields a complaint for each place that breaks it."""
 
 

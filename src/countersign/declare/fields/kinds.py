@@ -1,0 +1,259 @@
+"""The kinds of fields beside text: bool, date, moment, number, money, select, structure and ref."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, ClassVar, Literal, TypeAlias, Unpack
+
+from countersign.declare.errors import BadValue
+from countersign.declare.fields.field import EQUALITY, ColumnType, Field, FieldOptions, Stored, renamed_option
+
+
+class Bool(Field):
+    """True or false; stored as 1 and 0."""
+
+    kind: ClassVar[str] = "bool"
+    column: ClassVar[ColumnType] = "BIGINT"
+    operators: ClassVar[frozenset[str]] = EQUALITY
+
+    def read(self, value: object) -> Stored:
+        """1 or 0.
+
+        Raises:
+            BadValue: it is neither true nor false.
+        """
+        if value is True:
+            return 1
+        if value is False:
+            return 0
+        raise BadValue("must be true or false")
+
+    def show(self, stored: Stored) -> object:
+        """True or false."""
+        return bool(stored)
+
+    def schema(self) -> Mapping[str, Any]:
+        """A boolean."""
+        return {"type": "boolean"}
+
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+
+
+class Date(Field):
+    """A day, as text YYYY-MM-DD; stored so, it sorts by calendar."""
+
+    kind: ClassVar[str] = "date"
+
+    def read(self, value: object) -> Stored:
+        """The day.
+
+        Raises:
+            BadValue: it is no string YYYY-MM-DD that names a real day of the years 0001 to 9999.
+        """
+        if isinstance(value, str) and _DATE.fullmatch(value):
+            try:
+                date.fromisoformat(value)
+            except ValueError as error:
+                raise BadValue("must be a real calendar date, YYYY-MM-DD") from error
+            return value
+        raise BadValue("must be a real calendar date, YYYY-MM-DD")
+
+    def schema(self) -> Mapping[str, Any]:
+        """A string of format date."""
+        return {"type": "string", "format": "date"}
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]{2})", re.ASCII)
+
+
+class Moment(Field):
+    """An instant in UTC, RFC 3339 with milliseconds in JSON, microseconds since 1970 in the database."""
+
+    kind: ClassVar[str] = "moment"
+    column: ClassVar[ColumnType] = "BIGINT"
+
+    def read(self, value: object) -> Stored:
+        """The instant.
+
+        Raises:
+            BadValue: it is no RFC 3339 text with a time zone.
+        """
+        if isinstance(value, str) and _INSTANT.fullmatch(value):
+            try:
+                return (datetime.fromisoformat(value).astimezone(UTC) - _EPOCH) // timedelta(microseconds=1)
+            except (ValueError, OverflowError) as error:
+                raise BadValue("must be an RFC 3339 instant such as 2026-11-20T22:13:00.000Z") from error
+        raise BadValue("must be an RFC 3339 instant such as 2026-11-20T22:13:00.000Z")
+
+    def show(self, stored: Stored) -> object:
+        """RFC 3339 text in UTC with milliseconds."""
+        moment = _EPOCH + timedelta(microseconds=int(stored or 0))
+        return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+    def schema(self) -> Mapping[str, Any]:
+        """A string of format date-time."""
+        return {"type": "string", "format": "date-time"}
+
+
+LARGEST = 2**53 - 1
+
+
+class Number(Field):
+    """A whole number from `min_value` to `max_value`, at the widest ±(2^53 - 1)."""
+
+    kind: ClassVar[str] = "number"
+    column: ClassVar[ColumnType] = "BIGINT"
+
+    def __init__(
+        self,
+        *,
+        min_value: int = -LARGEST,
+        max_value: int = LARGEST,
+        least: int | None = None,
+        most: int | None = None,
+        **options: Unpack[FieldOptions],
+    ) -> None:
+        """Takes the bounds; `least` and `most` are the deprecated names of these."""
+        super().__init__(**options)
+        self.min_value = renamed_option("least", least, "min_value", min_value)
+        self.max_value = renamed_option("most", most, "max_value", max_value)
+
+    def read(self, value: object) -> Stored:
+        """The number.
+
+        Raises:
+            BadValue: it is no integer (a float, a numeric string or a bool is none), or out of range.
+        """
+        number = self.operand(value)
+        if not self.min_value <= number <= self.max_value:
+            raise BadValue(f"must lie between {self.min_value} and {self.max_value}")
+        return number
+
+    def operand(self, value: object) -> int:
+        """Any whole number within ±(2^53 - 1).
+
+        Raises:
+            BadValue: it is none.
+        """
+        if type(value) is not int:
+            raise BadValue("must be an integer")
+        if not -LARGEST <= value <= LARGEST:
+            raise BadValue(f"must lie between {-LARGEST} and {LARGEST}")
+        return value
+
+    def schema(self) -> Mapping[str, Any]:
+        """An integer in the field's range."""
+        return {"type": "integer", "minimum": self.min_value, "maximum": self.max_value}
+
+
+class Money(Number):
+    """An amount in minor units of the currency (12.34 is 1234); its name ends in `_minor`."""
+
+    kind: ClassVar[str] = "money"
+
+
+class Select(Field):
+    """One of the options."""
+
+    kind: ClassVar[str] = "select"
+
+    def __init__(self, *choices: str, **options: Unpack[FieldOptions]) -> None:
+        super().__init__(**options)
+        self.options = choices
+
+    def read(self, value: object) -> Stored:
+        """The option.
+
+        Raises:
+            BadValue: it is none of them.
+        """
+        if isinstance(value, str) and value in self.options:
+            return value
+        raise BadValue(f"must be one of {', '.join(self.options)}")
+
+    def ordered(self, column: str) -> str:
+        """The option's position. Written as a constant text, so that an index can be built on it."""
+        # Options are checked to be plain words, so that they can stand in a statement.
+        places = " ".join(f"WHEN '{option}' THEN {place}" for place, option in enumerate(self.options))
+        return f"CASE {column} {places} END"
+
+    def rank(self, stored: Stored) -> int:
+        """The position of an option, for range filters."""
+        return self.options.index(str(stored))
+
+    def schema(self) -> Mapping[str, Any]:
+        """A string, one of the options."""
+        return {"type": "string", "enum": list(self.options)}
+
+
+class Structure(Field):
+    """A JSON value, written by the engine alone, neither filtered nor ordered."""
+
+    kind: ClassVar[str] = "structure"
+    operators: ClassVar[frozenset[str]] = frozenset()
+
+    def read(self, value: object) -> Stored:
+        """Never given by a caller.
+
+        Raises:
+            BadValue: always.
+        """
+        raise BadValue("is written by the service alone")
+
+    def schema(self) -> Mapping[str, Any]:
+        """Any JSON value."""
+        return {}
+
+
+OnDelete: TypeAlias = Literal["refuse", "clear", "cascade"]
+
+_ID = re.compile(r"[0-9a-f]{24}", re.ASCII)
+
+
+def is_record_id(text: str) -> bool:
+    """Whether the text has the shape of a record's id: 24 lower-case hexadecimal digits."""
+    return _ID.fullmatch(text) is not None
+
+
+class Ref(Field):
+    """The id of a record of `target`; `on_delete` says what deleting that record does to this one: it is refused,
+    the ref becomes empty, or this record is deleted with it.
+
+    `fills` names, by field of this model, the field of the other record that it is copied from when a record is made
+    and the field is left out: {"unit_price_minor": "unit_price_minor"}. Only what the caller reads there in clear is
+    copied.
+    """
+
+    kind: ClassVar[str] = "ref"
+    operators: ClassVar[frozenset[str]] = EQUALITY
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        on_delete: OnDelete = "refuse",
+        fills: Mapping[str, str] | None = None,
+        **options: Unpack[FieldOptions],
+    ) -> None:
+        super().__init__(**options)
+        self.target = target
+        self.fills: Mapping[str, str] = fills or {}
+        self.on_delete: OnDelete = on_delete
+        # Deleting the target and showing what refers to it look records up by it.
+        self.index = True
+
+    def read(self, value: object) -> Stored:
+        """The id as text; whether there is such a record is for the database to say.
+
+        Raises:
+            BadValue: it is no string. (One that is no id is treated as the id of no record.)
+        """
+        if not isinstance(value, str):
+            raise BadValue(f"must be the id of a {self.target} record")
+        return value if is_record_id(value) else ""
+
+    def schema(self) -> Mapping[str, Any]:
+        """A string, with the model it refers to."""
+        return {"type": "string", "description": f"id of a {self.target} record"}
