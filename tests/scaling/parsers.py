@@ -25,13 +25,13 @@ from countersign.kernel.mcp import messages
 from countersign.kernel.normalization import normalized
 from countersign.kernel.security import external_jwt, passwords
 from countersign.records.access import people, visibility
+from countersign.records.masking.placeholder_tokens import Grammar
 from countersign.store.ask import conditions, items, lexicon
 from countersign.store.auth import clients
 from countersign.store.catalog import public, versions, words
 from countersign.store.redeem import codes
 from countersign.store.releases.processing import sbom
 from countersign.store.releases.schemas import ProductWrite
-from countersign.records.masking.placeholder_tokens import Grammar
 from countersign.updates import manifest
 from countersign.updates.ingest.records import Noted
 from tests.scaling.texts import TEXTS, repeated
