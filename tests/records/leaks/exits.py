@@ -259,7 +259,7 @@ def _counting(real: Any) -> Any:
 
 def _documenting_everything(patch: pytest.MonkeyPatch) -> None:
     real = api_document.openapi_document
-    put(patch, api_document, "document", lambda *given: {**real(*given), "x-models": ["invoice_line"]})
+    put(patch, api_document, "openapi_document", lambda *given: {**real(*given), "x-models": ["invoice_line"]})
 
 
 @channel(43, _documenting_everything)

@@ -176,7 +176,7 @@ async def l49(office: Office) -> None:
 
 def _locking_first(patch: pytest.MonkeyPatch) -> None:
     real = select.lock_existing
-    put(patch, select, "existing", lambda model, rows, record_id, dialect: real(model, None, record_id, dialect))
+    put(patch, select, "lock_existing", lambda model, rows, *given, **more: real(model, None, *given, **more))
     leaking.bounds_bind_nothing(patch)
 
 

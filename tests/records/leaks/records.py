@@ -236,7 +236,7 @@ def _embedding_people(patch: pytest.MonkeyPatch) -> None:
     async def records(run: Any, reading: Any, rows: Any) -> list[Any]:
         return [{"record": each, "created_by": {"name": "Alice"}} for each in await real(run, reading, rows)]
 
-    put(patch, mask_output, "records", records)
+    put(patch, mask_output, "masked_records", records)
 
 
 @channel(44, _embedding_people)

@@ -11,7 +11,7 @@ from countersign.records import app, redaction
 from countersign.records.access.view import ModelView
 from countersign.records.approvals import policy, staleness
 from countersign.records.commands import (
-    audit_history,
+    crud,
     dependents,
     preconditions,
     queries,
@@ -252,7 +252,7 @@ def audit_shows_hidden_refs(patch: pytest.MonkeyPatch) -> None:
 
 def errors_tell_where_a_ref_leads(patch: pytest.MonkeyPatch) -> None:
     """Refusing a hidden record says another thing than refusing a missing one."""
-    real = audit_history.get.read
+    real = crud.read_record
 
     async def read(run: Run, model: str, record_id: object) -> object:
         text = f'SELECT 1 FROM "{model}" WHERE id = $1'
@@ -262,7 +262,7 @@ def errors_tell_where_a_ref_leads(patch: pytest.MonkeyPatch) -> None:
         except BadInput as error:
             raise BadInput("you may not see this record" if is_there else error.detail) from error
 
-    patch.setattr(audit_history.get, "read", read)
+    patch.setattr(crud, "read_record", read)
 
 
 def sight_of_computed_fields_is_their_own(patch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ class StoredRecord:
 
 
 def record_of(model: Declared, row: Row) -> StoredRecord:
-    """The record in a row of `select.existing`."""
+    """The record in a row of `lock_existing`."""
     names = tuple(model.fields)
     personal = personal_fields(model)
     values = dict(zip(names, row[3 : 3 + len(names)], strict=True))
