@@ -73,7 +73,7 @@ schema: setup ## Write store/schema.sql anew from the migrations
 
 measures: ## Print the figures of how the code reads
 	@for python in $(BIN)/python $(PYTHON) python3; do \
-	  if command -v $$python >/dev/null 2>&1; then exec $$python tools/measures.py src/countersign --tests tests; fi; done
+	  if command -v $$python >/dev/null 2>&1; then exec $$python -m tools.measures src/countersign --tests tests; fi; done
 
 # Releases younger than a week stay out. dev.txt is run.txt and more, so that both hold the same versions.
 LOCK := uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 \

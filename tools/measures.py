@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measurable proxies for how a Python code base reads. Standard library only.
+"""Measurable proxies for how a Python code base reads. Needs the standard library only.
 
-    python measures.py PACKAGE_DIR [--tests DIR ...] [--skip GLOB ...] [--json]
+    python -m tools.measures PACKAGE_DIR [--tests DIR ...] [--skip GLOB ...] [--json]
 
 PACKAGE_DIR is the import package (its name is the last path part). Prints one figure per line.
 What each figure means, and its limits, stands at the function that computes it. A figure is a hint where
@@ -18,6 +18,9 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests import house
+from tests.source import Source
 
 WINDOW = 6  # lines in one duplicated run
 
@@ -297,6 +300,26 @@ def duplicated_share(modules: dict[str, Module]) -> float:
     return 100 * sum(len(rows) for rows in doubled.values()) / total if total else 0.0
 
 
+# names --------------------------------------------------------------------------------------------
+
+def complaints(modules: dict[str, Module], rule: house.Rule) -> int:
+    """Modules that break the rule of tests/house.py."""
+    return sum(any(True for _ in rule(source_of(module))) for module in modules.values())
+
+
+def source_of(module: Module) -> Source:
+    return Source(str(module.path), "\n".join(module.lines), module.tree)
+
+
+def crowded_class_names(modules: dict[str, Module]) -> list[str]:
+    """Names of public classes that more than two modules declare."""
+    counts: dict[str, int] = defaultdict(int)
+    for module in modules.values():
+        for name in house.public_classes(source_of(module)):
+            counts[name] += 1
+    return sorted(name for name, count in counts.items() if count > 2)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("package", type=Path)
@@ -325,6 +348,12 @@ def main() -> None:
         "lines": sum(sizes.values()),
         "lines per file, median (files > 10 lines)": percentile(list(real.values()), 0.5),
         "lines per file, p95": percentile(list(real.values()), 0.95),
+        "lines per file, median (all files)": percentile(list(sizes.values()), 0.5),
+        "files under 60 lines": sum(size < 60 for size in sizes.values()),
+        "modules named by a participle": complaints(modules, house.nouns_for_modules),
+        "class names in more than two modules": " ".join(crowded_class_names(modules)) or 0,
+        "modules with a class named by a riddle": complaints(modules, house.nouns_for_classes),
+        "modules with a word that reads as translated": complaints(modules, house.plain_words),
         "longest file": f"{sizes[longest]} {longest}",
         "files over 400 lines": sum(size > 400 for size in sizes.values()),
         "functions": len(listed),
