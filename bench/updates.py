@@ -30,7 +30,7 @@ from typing import NamedTuple
 import hdiffpatch
 
 from countersign.updates import chunks
-from countersign.updates.deltas import making
+from countersign.updates.deltas import make
 from countersign.updates.manifest import File
 
 ROOT = Path(__file__).parents[1]
@@ -206,24 +206,24 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def side_of(paths: list[tuple[str, Path]]) -> making.Side:
+def side_of(paths: list[tuple[str, Path]]) -> make.BuildFiles:
     """Files as a delta's maker sees them."""
     places = dict(paths)
     files: list[File] = []
     for name, path in sorted(paths, key=lambda each: each[0].encode()):
         data = path.read_bytes()
         files.append(File(name, 0o644, len(data), hashlib.sha256(data).hexdigest(), chunks.chunk_id(data), []))
-    return making.Side(files, lambda file: places[file.path].read_bytes())
+    return make.BuildFiles(files, lambda file: places[file.path].read_bytes())
 
 
-def of_tree(tree: Path) -> making.Side:
+def of_tree(tree: Path) -> make.BuildFiles:
     """Every file of the tree."""
     return side_of([(str(path.relative_to(tree)), path) for path in tree.rglob("*") if path.is_file()])
 
 
-def ours(old: making.Side, new: making.Side) -> tuple[int, int]:
+def ours(old: make.BuildFiles, new: make.BuildFiles) -> tuple[int, int]:
     """Bytes of all deltas with what the store says about them, and the most memory that applying one takes."""
-    made = list(making.make(old, new))
+    made = list(make.make(old, new))
     said = sum(len(json.dumps([each.old, each.files])) for each in made)
     return sum(len(each.blob) for each in made) + said, max((each.memory for each in made), default=0)
 

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from countersign.updates import chunks, manifest
-from countersign.updates.install.survey import survey
-from countersign.updates.install.tree import scan
+from countersign.updates.install.integrity import check
+from countersign.updates.install.user_files import scan
 from countersign.updates.manifest import Chunk, File, Manifest
 
 
@@ -47,7 +47,7 @@ def describe(tree: Path) -> Manifest:
 def verify(tree: Path, wanted: Manifest) -> float:
     """The seconds of one verification, which has to find everything whole."""
     began_s = time.monotonic()
-    found = survey(tree, scan(tree), None, wanted, verify=True)
+    found = check(tree, scan(tree), None, wanted, verify=True)
     took_s = time.monotonic() - began_s
     assert len(found.local.files) == len(wanted.files), "the tree is not whole"
     return took_s

@@ -19,10 +19,10 @@ from countersign.store.releases.processing import chunk_gc, draft_removal, queri
 from countersign.store.releases.processing.queries import Build
 from countersign.store.releases.publishing import JustChanged
 from countersign.updates import chunks
-from countersign.updates.ingest.contents import MAX_NOTED_BYTES
-from countersign.updates.ingest.records import Noted
-from countersign.updates.install.admission import ManifestRefused
-from countersign.updates.wire import ChunkPlaces
+from countersign.updates.api_types import ChunkPlaces
+from countersign.updates.ingest.protocol import MetadataFile
+from countersign.updates.ingest.worker import MAX_NOTED_BYTES
+from countersign.updates.install.validate_manifest import ManifestRefused
 from tests.store.files import Shop, open_shop
 from tests.store.processing.damage import stored_file
 from tests.store.processing.works import Works, noise, tar, zipped
@@ -136,11 +136,11 @@ def test_no_more_parts_are_gathered_than_are_told() -> None:
     """Whatever a build says: the rest of its files is not looked at."""
     looked_at: list[int] = []
 
-    def notes() -> Iterator[Noted]:
+    def notes() -> Iterator[MetadataFile]:
         for number in range(50):
             looked_at.append(number)
             parts = [{"name": f"{number}-{at}"} for at in range(5_000)]
-            yield Noted("bom.json", msgspec.json.encode({"bomFormat": "CycloneDX", "components": parts}))
+            yield MetadataFile("bom.json", msgspec.json.encode({"bomFormat": "CycloneDX", "components": parts}))
 
     bill = sbom.document("a", "1", notes())
 

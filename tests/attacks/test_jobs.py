@@ -14,8 +14,8 @@ from countersign.store.jobs import queries
 from countersign.store.releases.processing import deltas, sandboxed_process
 from countersign.store.releases.processing.types import TYPES
 from countersign.updates.chunks import chunk_id
-from countersign.updates.deltas.messages import Order, Wanted, decode
-from countersign.updates.ingest.records import Asked
+from countersign.updates.deltas.protocol import DeltaOrder, FileRequest, decode
+from countersign.updates.ingest.protocol import ChunkQuery
 from countersign.updates.manifest import File
 from tests.store.files import Shop, open_shop
 from tests.store.processing.works import Works, noise, tar
@@ -128,7 +128,7 @@ async def test_strangers_bytes_are_read_by_a_process_without_rights(works: Works
     path.write_bytes(tar({"a": noise(9 << 20)}))
 
     async with sandboxed_process.reading(works.store.settings, path, "game.tar", chunks=True, plain=True) as reading:
-        while not isinstance(await reading.next(), Asked):
+        while not isinstance(await reading.next(), ChunkQuery):
             continue
         assert [is_confined(each) for each in children(sandboxed_process.PROGRAM)] == [True]
 
@@ -139,8 +139,8 @@ async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() 
     other = [File("a", 0o644, 1, hashlib.sha256(b"b").hexdigest(), chunk_id(b"b"), [])]
 
     async with sandboxed_process.started(deltas.PROGRAM) as process:
-        await process.say(msgspec.msgpack.encode(Order(side, other, 1 << 20, 1 << 30, 60)))
-        assert isinstance(decode(await process.hear()), Wanted)
+        await process.say(msgspec.msgpack.encode(DeltaOrder(side, other, 1 << 20, 1 << 30, 60)))
+        assert isinstance(decode(await process.hear()), FileRequest)
         assert [is_confined(each) for each in children(deltas.PROGRAM)] == [True]
 
 

@@ -19,20 +19,19 @@ import pytest
 from countersign.archives.confinement import NOBODY
 from countersign.cli import pins
 from countersign.cli.pins import Pin
-from countersign.updates import chunks, envelope, numbers, trust
+from countersign.updates import chunks, dsse, trust, varint
 from countersign.updates import manifest as manifests
-from countersign.updates.deltas import applying, patch, streams
-from countersign.updates.deltas.applying import DeltaRefused
-from countersign.updates.deltas.reference import Held
-from countersign.updates.envelope import SigningKey
-from countersign.updates.install import installing
-from countersign.updates.install.admission import ManifestRefused
-from countersign.updates.install.building import MAX_FAILED_DELTAS
-from countersign.updates.install.fetching import ChunkFetcher, FetchedWrong
-from countersign.updates.install.installing import Report, Way
-from countersign.updates.install.place import PlaceRefused
+from countersign.updates.api_types import ChannelState, ChunkPlaces, Delta, Pack, Statement
+from countersign.updates.deltas import apply, patch
+from countersign.updates.deltas.apply import DeltaRefused, MemoryPiece
+from countersign.updates.dsse import SigningKey
+from countersign.updates.install import installer
+from countersign.updates.install.fetch import ChunkFetcher, ContentMismatch
+from countersign.updates.install.file_builder import MAX_FAILED_DELTAS
+from countersign.updates.install.installer import PullOptions, Report
+from countersign.updates.install.validate_manifest import ManifestRefused
+from countersign.updates.install.workspace import WorkspaceRefused
 from countersign.updates.manifest import Chunk
-from countersign.updates.wire import ChannelState, ChunkPlaces, Delta, Pack, Statement
 from tests.cli.conftest import Run, Scripted, home, run, scripted
 from tests.updates.builds import Build, Shelf, build, contents_of
 
@@ -46,7 +45,7 @@ ISSUED, EXPIRES = "2026-11-20T00:00:00.000Z", "2999-12-04T00:00:00.000Z"
 
 
 def pull(folder: Path, shelf: Shelf) -> Report:
-    return installing.pull(folder, shelf.wanted.release(), shelf, Way())
+    return installer.pull(folder, shelf.wanted.release(), shelf, PullOptions())
 
 
 @pytest.fixture
@@ -82,7 +81,7 @@ def with_chunk_sizes(made: Build, *sizes: int) -> Build:
     return Build(made.version, made.contents, changed, made.frames)
 
 
-@pytest.mark.parametrize("sizes", [(64 << 30,), (-1, 101), (0,), (chunks.LARGEST + 1,)])
+@pytest.mark.parametrize("sizes", [(64 << 30,), (-1, 101), (0,), (chunks.MAX_BYTES + 1,)])
 def test_a_chunk_that_unpacks_to_more_than_any_chunk_has_is_refused(tmp_path: Path, sizes: tuple[int, ...]) -> None:
     """A signed manifest does not decide how much memory a client takes."""
     with pytest.raises(ManifestRefused):
@@ -105,7 +104,7 @@ def test_another_product_is_not_put_over_the_one_that_is_there(app: Path) -> Non
     """Nothing of a folder is exchanged for something else by a mistaken name."""
     changed = msgspec.structs.replace(NEW.manifest, product_id="0200", product="other")
 
-    with pytest.raises(PlaceRefused):
+    with pytest.raises(WorkspaceRefused):
         pull(app, Shelf(Build("2.0", NEW.contents, changed, NEW.frames)))
 
     assert contents_of(app) == dict(OLD.contents)
@@ -124,17 +123,17 @@ class Endless(Shelf):
 
 def test_no_more_is_taken_than_was_asked_for(app: Path) -> None:
     """However long a store goes on sending."""
-    with pytest.raises(FetchedWrong, match="more"):
+    with pytest.raises(ContentMismatch, match="more"):
         pull(app, Endless(NEW))
 
 
 def test_chunks_that_are_said_to_lie_in_one_another_are_refused() -> None:
     """What is fetched at once is bounded by the bytes of the request, however many chunks are said to lie there."""
     names = [f"{number:064x}" for number in range(1000)]
-    pack = Pack("pack:0", 1 << 20, [(name, 0, chunks.LARGEST) for name in names])
+    pack = Pack("pack:0", 1 << 20, [(name, 0, chunks.MAX_BYTES) for name in names])
     places = ChunkPlaces([pack], "artifact:0", 1, "0" * 64, "build.tar")
 
-    with pytest.raises(FetchedWrong, match="lie"):
+    with pytest.raises(ContentMismatch, match="lie"):
         ChunkFetcher(Shelf(NEW), places, dict.fromkeys(names, 1), set(names), lambda count: None)
 
 
@@ -166,14 +165,14 @@ def test_root_installs_nothing_into_a_folder_of_somebody_else(app: Path) -> None
     """Whoever owns the folder could change links in it under root's hands."""
     os.chown(app, NOBODY, NOBODY)
 
-    with pytest.raises(PlaceRefused):
+    with pytest.raises(WorkspaceRefused):
         pull(app, Shelf(NEW))
 
 
 MOUNTED = """
 import subprocess, sys
 from pathlib import Path
-from countersign.updates.install.place import PlaceRefused
+from countersign.updates.install.workspace import PlaceRefused
 from tests.attacks.test_pull import NEW, pull
 from tests.updates.builds import Shelf
 
@@ -207,7 +206,7 @@ def test_a_disk_that_is_mounted_inside_of_an_installation_is_not_emptied(app: Pa
 def test_two_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that was believed stays pinned: a second first time would believe anybody's."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    key = envelope.new_signing_key().public
+    key = dsse.new_signing_key().public
     begin = threading.Barrier(8)
 
     def pin(org: str) -> None:
@@ -228,7 +227,7 @@ def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
 ) -> None:
     """The newest statement seen of a channel is the least that is believed, whoever saw it."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    key = envelope.new_signing_key().public
+    key = dsse.new_signing_key().public
     pins.pin("http://store", "north", Pin(key, {"p/stable": 9, "q/stable": 3}))
 
     pins.pin("http://store", "north", Pin(key, {"p/stable": 8}))
@@ -244,7 +243,7 @@ def offered(script: Scripted, made: Build, state: ChannelState, by: SigningKey) 
     member: dict[str, object] = {"id": manifest.product_id, "slug": manifest.product, "title": "x", "kind": "tool"}
     script.say(200, {**member, "platforms": [], "org": manifest.org})
     script.say(200, msgspec.to_builtins(state))
-    script.say(200, msgspec.to_builtins(envelope.sign(manifests.PAYLOAD_TYPE, made.payload, by)))
+    script.say(200, msgspec.to_builtins(dsse.sign(manifests.PAYLOAD_TYPE, made.payload, by)))
     script.say(200, msgspec.to_builtins(Shelf(made).places()))
 
 
@@ -266,7 +265,7 @@ def test_folders_in_folders_beyond_any_use_are_refused_before_anything_is_change
             deep /= "a"
             deep.mkdir()
         (deep / "mine").write_bytes(b"mine")
-        with pytest.raises(PlaceRefused, match="folders"):
+        with pytest.raises(WorkspaceRefused, match="folders"):
             pull(app, Shelf(NEW, OLD))
 
         assert (deep / "mine").read_bytes() == b"mine"
@@ -295,7 +294,7 @@ def dry_pull(run: Run, scripted: Callable[[], Scripted], tmp_path: Path) -> Call
 
 def test_a_key_put_before_the_pinned_one_signs_nothing(dry_pull: Callable[..., str]) -> None:
     """Whoever pinned a key believes it and those it named, and not one that claims to have named it."""
-    publisher, thief = envelope.new_signing_key(), envelope.new_signing_key()
+    publisher, thief = dsse.new_signing_key(), dsse.new_signing_key()
     assert dry_pull(state_of([publisher], publisher), publisher) == ""
 
     refused = dry_pull(state_of([thief, publisher], publisher), thief)
@@ -305,7 +304,7 @@ def test_a_key_put_before_the_pinned_one_signs_nothing(dry_pull: Callable[..., s
 
 def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Callable[..., str]) -> None:
     """Builds are signed once: those of a key that was followed stay good."""
-    first, second, third = (envelope.new_signing_key() for _ in range(3))
+    first, second, third = (dsse.new_signing_key() for _ in range(3))
     assert dry_pull(state_of([first, second], second), first) == ""
 
     assert dry_pull(state_of([first, second, third], third), first) == ""
@@ -316,11 +315,11 @@ def test_a_build_of_a_former_key_is_believed_by_who_knew_that_key(dry_pull: Call
 def forged(new_size: int, covers: int, runs: int, *, old: bytes = b"old files") -> bytes:
     """A delta whose covers and runs of differences are all of the length 0."""
     lists = bytes(3 * covers), bytes(2 * runs), b"", b"x" * new_size, b""
-    packed = [streams.pack(each) for each in lists]
+    packed = [patch.compress(each) for each in lists]
     head = [len(old), new_size, covers, runs]
     for each in packed:
         head += [each.method, each.size, len(each.body)]
-    return patch.MAGIC + numbers.packed(head) + b"".join(each.body for each in packed)
+    return patch.MAGIC + varint.encode_numbers(head) + b"".join(each.body for each in packed)
 
 
 @pytest.mark.parametrize(
@@ -331,12 +330,12 @@ def test_a_delta_has_no_more_pieces_than_bytes(covers: int, runs: int) -> None:
     blob = forged(100, covers, runs)
 
     with pytest.raises(DeltaRefused):
-        [b"".join(pieces) for pieces in applying.contents(blob, [Held(b"old files")], [100])]
+        [b"".join(pieces) for pieces in apply.contents(blob, [MemoryPiece(b"old files")], [100])]
 
 
 def test_a_delta_unfolds_to_no_more_than_its_files_can_hold() -> None:
     """What cannot come out is refused before anything is made."""
-    made = applying.contents(forged(1 << 20, 0, 0), [Held(b"old files")], [100])
+    made = apply.contents(forged(1 << 20, 0, 0), [MemoryPiece(b"old files")], [100])
 
     with pytest.raises(DeltaRefused, match="more than the files hold"):
         next(made)
@@ -369,7 +368,7 @@ def test_an_address_that_is_none_is_said_to_be_none(
     run: Run, scripted: Callable[[], Scripted], tmp_path: Path, address: str
 ) -> None:
     """The addresses of the bytes are signed by nobody."""
-    script, publisher = scripted(), envelope.new_signing_key()
+    script, publisher = scripted(), dsse.new_signing_key()
     offered(script, SIGNED, state_of([publisher], publisher), publisher)
     places = Shelf(SIGNED).places()
     packs = [msgspec.structs.replace(pack, url=address) for pack in places.packs]

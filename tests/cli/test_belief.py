@@ -14,7 +14,7 @@ from countersign.cli.names import Product
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
 from countersign.updates import trust
-from countersign.updates.wire import ChannelState, Statement
+from countersign.updates.api_types import ChannelState, Statement
 from tests.cli.conftest import Run, Scripted
 from tests.updates.builds import KEY, Build, build
 

@@ -33,7 +33,7 @@ from countersign.store.redeem import codes
 from countersign.store.releases.processing import sbom
 from countersign.store.releases.schemas import ProductWrite
 from countersign.updates import manifest
-from countersign.updates.ingest.records import Noted
+from countersign.updates.ingest.protocol import MetadataFile
 from tests.scaling.texts import TEXTS, repeated
 
 HEADER, BODY, RECORDS_BODY = 64 << 10, 1 << 20, 8 << 20
@@ -324,10 +324,10 @@ PARSERS: Mapping[str, Parser] = {
         BODY,
         lambda note: sbom.document("a", "1", [note]),
         {
-            "headers": lambda size: Noted("a.dist-info/METADATA", b"Name: a\n" + b"a:\n" * (size // 3)),
-            "blanks": lambda size: Noted("a.dist-info/METADATA", b"Name: a\nVersion:" + b" " * size),
-            "continued": lambda size: Noted("a.dist-info/METADATA", b"Name: a\n" + b" \n" * (size // 2)),
-            "components": lambda size: Noted("bom.json", _bill(size // 16)),
+            "headers": lambda size: MetadataFile("a.dist-info/METADATA", b"Name: a\n" + b"a:\n" * (size // 3)),
+            "blanks": lambda size: MetadataFile("a.dist-info/METADATA", b"Name: a\nVersion:" + b" " * size),
+            "continued": lambda size: MetadataFile("a.dist-info/METADATA", b"Name: a\n" + b" \n" * (size // 2)),
+            "components": lambda size: MetadataFile("bom.json", _bill(size // 16)),
         },
     ),
     "tar: entries": Parser(

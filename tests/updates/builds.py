@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from countersign.updates import chunks, envelope
+from countersign.updates import chunks, dsse
 from countersign.updates import manifest as manifests
-from countersign.updates.deltas import making
-from countersign.updates.install.installing import Release
+from countersign.updates.api_types import ChunkPlaces, Delta, DeltaOffer, Pack
+from countersign.updates.deltas import make
+from countersign.updates.install.installer import Release
 from countersign.updates.manifest import Chunk, File, Link, Manifest
-from countersign.updates.wire import ChunkPlaces, Delta, DeltaOffer, Pack
 
-KEY = envelope.signing_key(bytes(range(32)))
+KEY = dsse.signing_key(bytes(range(32)))
 Contents = Mapping[str, bytes]
 
 
@@ -38,7 +38,7 @@ class Build:
 
     def release(self, counter: int = 1) -> Release:
         """As a client has it once it believes it."""
-        signed = envelope.sign(manifests.PAYLOAD_TYPE, self.payload, KEY)
+        signed = dsse.sign(manifests.PAYLOAD_TYPE, self.payload, KEY)
         return Release(self.manifest, signed, self.sha256, "https://store.example", "stable", counter)
 
 
@@ -107,7 +107,7 @@ class Shelf:
         self.blobs["artifact:0"] = self.wanted.artifact
         if self.older is None:
             return
-        for number, made in enumerate(making.make(_side(self.older), _side(self.wanted))):
+        for number, made in enumerate(make.make(_side(self.older), _side(self.wanted))):
             address = f"delta:{number}"
             self.blobs[address] = made.blob
             digest = hashlib.sha256(made.blob).hexdigest()
@@ -143,8 +143,8 @@ class Shelf:
             yield piece
 
 
-def _side(build: Build) -> making.Side:
-    return making.Side(build.manifest.files, lambda file: build.contents[file.path])
+def _side(build: Build) -> make.BuildFiles:
+    return make.BuildFiles(build.manifest.files, lambda file: build.contents[file.path])
 
 
 def contents_of(root: Path) -> dict[str, bytes]:

@@ -21,7 +21,7 @@ def test_chunks_put_together_are_the_contents() -> None:
     found = cut_in([CONTENTS])
 
     assert b"".join(found) == CONTENTS
-    assert all(chunks.SMALLEST <= len(chunk) <= chunks.LARGEST for chunk in found[:-1])
+    assert all(chunks.MIN_BYTES <= len(chunk) <= chunks.MAX_BYTES for chunk in found[:-1])
 
 
 @given(st.lists(st.integers(0, len(CONTENTS)), max_size=6))

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.updates.deltas import making
+from countersign.updates.deltas import make
 from countersign.updates.manifest import File
-from countersign.updates.numbers import Malformed, Reader
-from countersign.updates.unfold import deflate_prediction, deflating, folding, tokens
-from countersign.updates.unfold.deflate_prediction import Edit, Recoding
-from countersign.updates.unfold.spans import Budget
-from countersign.updates.unfold.tokens import Block
+from countersign.updates.recompress import archives, deflate_prediction, deflate_tokens, zlib_settings
+from countersign.updates.recompress.archives import Budget
+from countersign.updates.recompress.deflate_prediction import Edit, Recoding
+from countersign.updates.recompress.deflate_tokens import Block
+from countersign.updates.varint import Malformed, Reader
 
 CHANCE = random.Random(2)
 WORDS = [bytes(CHANCE.choice(b"abcdefghijklmnopqrstuvwxyz") for _ in range(CHANCE.randrange(2, 9))) for _ in range(600)]
@@ -37,11 +37,11 @@ def gnu(data: bytes, level: int = 6) -> bytes:
     return subprocess.run(["gzip", "-n", f"-{level}"], input=data, capture_output=True, check=True).stdout
 
 
-def unfolded(data: bytes) -> folding.Unfolded:
+def unfolded(data: bytes) -> archives.Decompressed:
     """The data unfolded; the way back was tried."""
-    found = folding.unfold(data, Budget())
+    found = archives.decompress(data, Budget())
     if found.recipe:
-        assert folding.fold(found.content, found.recipe, len(data)) == data
+        assert archives.recompress(found.content, found.recipe, len(data)) == data
     return found
 
 
@@ -78,11 +78,11 @@ def test_an_update_of_a_packed_file_costs_little_more_than_what_changed_in_it(to
     changed = TEXT[:50_000] + b"changed" + TEXT[50_010:]
     old = gnu(changed)
     sides = [
-        making.Side([File("a.tgz", 0o644, len(data), sha256(data).hexdigest(), "", [])], lambda _, data=data: data)
+        make.BuildFiles([File("a.tgz", 0o644, len(data), sha256(data).hexdigest(), "", [])], lambda _, data=data: data)
         for data in (old, new)
     ]
 
-    (made,) = making.make(*sides)
+    (made,) = make.make(*sides)
 
     assert len(made.blob) < len(new) // (20 if tool == "gzip" else 8)
 
@@ -108,14 +108,14 @@ def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
         content = b"".join(chance.sample(pieces, chance.randrange(4)))
         stream = compressed(chance, content)
 
-        found, blocks = tokens.read(stream, deflate_prediction.MAX_TOKENS)
+        found, blocks = deflate_tokens.read(stream, deflate_prediction.MAX_TOKENS)
 
-        assert tokens.write(content, found, blocks) == stream, seed
+        assert deflate_tokens.write(content, found, blocks) == stream, seed
         way = deflate_prediction.Search().way(stream, content)
         if way is not None:
-            assert deflate_prediction.recoded(content, way) == stream
+            assert deflate_prediction.restore(content, way) == stream
             again = deflate_prediction.decode(Reader(deflate_prediction.encode(way)), 1 << 40)
-            assert deflate_prediction.recoded(content, again) == stream
+            assert deflate_prediction.restore(content, again) == stream
 
 
 def test_a_recoding_is_never_longer_than_a_part_of_its_stream() -> None:
@@ -133,7 +133,7 @@ def test_a_stream_of_very_many_blocks_is_given_up_at_once() -> None:
     assert zlib.decompress(stream, -15) == b""
 
     with pytest.raises(Malformed, match="too many blocks"):
-        tokens.read(stream, deflate_prediction.MAX_TOKENS)
+        deflate_tokens.read(stream, deflate_prediction.MAX_TOKENS)
 
 
 @cache
@@ -151,7 +151,7 @@ def test_a_strangers_recoding_is_refused_or_gives_something(data: st.DataObject)
     for _ in range(data.draw(st.integers(1, 4))):
         encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
     try:
-        found = deflate_prediction.recoded(TEXT[:2_000], deflate_prediction.decode(Reader(bytes(encoded)), 1 << 40))
+        found = deflate_prediction.restore(TEXT[:2_000], deflate_prediction.decode(Reader(bytes(encoded)), 1 << 40))
     except Malformed:
         return
     assert len(found) < 1 << 20
@@ -160,10 +160,10 @@ def test_a_strangers_recoding_is_refused_or_gives_something(data: st.DataObject)
 @pytest.mark.parametrize(
     "way",
     [
-        Recoding(0, [Edit(9, 9, [])], [Block(tokens.FIXED, 1)]),
-        Recoding(0, [], [Block(tokens.FIXED, 2)]),
-        Recoding(0, [], [Block(tokens.DYNAMIC, 1, 17, 0)]),
-        Recoding(0, [Edit(0, 1, [9 << 16 | 40_000])], [Block(tokens.FIXED, 1)]),
+        Recoding(0, [Edit(9, 9, [])], [Block(deflate_tokens.FIXED, 1)]),
+        Recoding(0, [], [Block(deflate_tokens.FIXED, 2)]),
+        Recoding(0, [], [Block(deflate_tokens.DYNAMIC, 1, 17, 0)]),
+        Recoding(0, [Edit(0, 1, [9 << 16 | 40_000])], [Block(deflate_tokens.FIXED, 1)]),
         Recoding(0, [], [Block(3, 1)]),
         Recoding(0, [], []),
     ],
@@ -171,14 +171,16 @@ def test_a_strangers_recoding_is_refused_or_gives_something(data: st.DataObject)
 )
 def test_a_recoding_that_does_not_fit_is_refused(way: Recoding) -> None:
     with pytest.raises(Malformed):
-        deflating.deflated(b"a", way)
+        zlib_settings.restore(b"a", way)
 
 
 def test_reading_ends_in_the_middle_of_a_block_that_has_very_many_tokens() -> None:
     content = b"a" * (1 << 17)
-    stream = tokens.write(content, array("I", bytes(4 * len(content))), [Block(tokens.FIXED, len(content))])
+    stream = deflate_tokens.write(
+        content, array("I", bytes(4 * len(content))), [Block(deflate_tokens.FIXED, len(content))]
+    )
 
-    found, blocks = tokens.read(stream, 1_000)
+    found, blocks = deflate_tokens.read(stream, 1_000)
 
     assert 1_000 <= len(found) < 1_100
     assert blocks[0].tokens == len(found)
@@ -186,19 +188,19 @@ def test_reading_ends_in_the_middle_of_a_block_that_has_very_many_tokens() -> No
 
 def test_a_code_with_more_words_than_fit_is_refused() -> None:
     # The last block, dynamic, no more symbols than it must have: the lengths of four codes are one bit.
-    stream = (1 | tokens.DYNAMIC << 1 | 0b001_001_001_001 << 17).to_bytes(32, "little")
+    stream = (1 | deflate_tokens.DYNAMIC << 1 | 0b001_001_001_001 << 17).to_bytes(32, "little")
 
     with pytest.raises(Malformed, match="more words than fit"):
-        tokens.read(stream, 10)
+        deflate_tokens.read(stream, 10)
 
 
 def test_a_literal_without_a_code_is_refused() -> None:
-    found, blocks = tokens.read(zlib.compress(TEXT, wbits=-15), len(TEXT))
+    found, blocks = deflate_tokens.read(zlib.compress(TEXT, wbits=-15), len(TEXT))
 
     with pytest.raises(Malformed, match="do not fit"):
-        tokens.write(TEXT.replace(b"=", b"\0"), found, blocks)
+        deflate_tokens.write(TEXT.replace(b"=", b"\0"), found, blocks)
 
 
 def test_very_many_empty_blocks_are_refused_before_they_are_written() -> None:
     with pytest.raises(Malformed, match="too many blocks"):
-        tokens.write(b"", array("I"), [Block(tokens.FIXED, 0)] * 5_000)
+        deflate_tokens.write(b"", array("I"), [Block(deflate_tokens.FIXED, 0)] * 5_000)

@@ -10,42 +10,41 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign.updates.chunks import chunk_id
-from countersign.updates.deltas import applying, making, patch, windows
-from countersign.updates.deltas.applying import DeltaRefused, Target, contents
-from countersign.updates.deltas.bytewise import difference, total
-from countersign.updates.deltas.covers import covers
-from countersign.updates.deltas.making import Made, Side
-from countersign.updates.deltas.reference import Held, Reference, Stored
+from countersign.updates.deltas import apply, make, matches, patch
+from countersign.updates.deltas.apply import DeltaRefused, FilePiece, MemoryPiece, Reference, Target, contents
+from countersign.updates.deltas.make import BuildFiles, MadeDelta
+from countersign.updates.deltas.matches import covers
+from countersign.updates.deltas.patch import add_bytes, subtract_bytes
 from countersign.updates.manifest import File
-from countersign.updates.numbers import Malformed, Reader, packed, signed, unsigned
 from countersign.updates.planner import positions
-from countersign.updates.unfold.spans import Budget
+from countersign.updates.recompress.archives import Budget
+from countersign.updates.varint import Malformed, Reader, encode_numbers, unzigzag, zigzag
 from tests.updates.test_unfold import TEXT, tarred, zipped
 
 Files = dict[str, bytes]
 MIB = 1 << 20
 
 
-def side(files: Files) -> Side:
+def side(files: Files) -> BuildFiles:
     """The files as the maker sees them."""
     listed = [
         File(path, 0o644, len(data), hashlib.sha256(data).hexdigest(), chunk_id(data), [])
         for path, data in sorted(files.items(), key=lambda item: item[0].encode())
     ]
-    return Side(listed, lambda file: files[file.path])
+    return BuildFiles(listed, lambda file: files[file.path])
 
 
-def made(old: Files, new: Files, group_bytes: int = making.GROUP_BYTES) -> list[Made]:
+def made(old: Files, new: Files, group_bytes: int = make.GROUP_BYTES) -> list[MadeDelta]:
     """The deltas."""
-    return list(making.make(side(old), side(new), group_bytes))
+    return list(make.make(side(old), side(new), group_bytes))
 
 
-def applied(deltas: list[Made], old: Files, new: Files) -> Files:
+def applied(deltas: list[MadeDelta], old: Files, new: Files) -> Files:
     """What the deltas make of the old files."""
     olds, news = side(old).files, side(new).files
     found: Files = {}
     for delta in deltas:
-        held = [Held(old[olds[place].path]) for place in positions(delta.old, len(olds))]
+        held = [MemoryPiece(old[olds[place].path]) for place in positions(delta.old, len(olds))]
         wanted = [news[place] for place in positions(delta.files, len(news))]
         for file, pieces in zip(wanted, contents(delta.blob, held, [file.size for file in wanted]), strict=True):
             found[file.path] = b"".join(pieces)
@@ -87,7 +86,7 @@ def tree(chance: random.Random, before: Files | None = None) -> Files:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 1 << 32), st.sampled_from([2000, 20_000, making.GROUP_BYTES]))
+@given(st.integers(0, 1 << 32), st.sampled_from([2000, 20_000, make.GROUP_BYTES]))
 def test_random_trees_are_made_exactly(seed: int, group_bytes: int) -> None:
     chance = random.Random(seed)
     old = tree(chance)
@@ -96,7 +95,7 @@ def test_random_trees_are_made_exactly(seed: int, group_bytes: int) -> None:
     found = applied(made(old, new, group_bytes), old, new)
 
     assert found == {path: data for path, data in new.items() if path in found}
-    if group_bytes == making.GROUP_BYTES and any(old.values()):
+    if group_bytes == make.GROUP_BYTES and any(old.values()):
         assert found == lacking(old, new)
 
 
@@ -110,7 +109,7 @@ def test_a_file_of_few_bytes_is_changed_exactly(length: int) -> None:
 
 def test_old_files_of_fewer_bytes_than_a_dictionary_has_are_refused() -> None:
     with pytest.raises(Malformed, match="too short for a dictionary"):
-        applying._prefix(Reference([Held(b"1234567")], Budget()))
+        apply._prefix(Reference([MemoryPiece(b"1234567")], Budget()))
 
 
 def test_a_changed_byte_in_a_big_file_costs_next_to_nothing() -> None:
@@ -167,7 +166,7 @@ def test_covers_found_in_parts_are_covers(seed: int) -> None:
     old = chance.randbytes(chance.randrange(400_000))
     new = edited(edited(old, chance), chance)
 
-    found = windows.all_covers(old, new, 100_000)
+    found = matches.all_covers(old, new, 100_000)
 
     ends = [0, *(cover.new + cover.length for cover in found)]
     assert all(cover.new >= end and cover.length > 0 for cover, end in zip(found, ends, strict=False))
@@ -185,7 +184,7 @@ def test_files_are_written_and_the_wrong_ones_are_named(tmp_path: Path) -> None:
         Target(tmp_path / "b.new", len(new["b"]), "0" * 64),
     ]
 
-    failed = applying.apply(delta.blob, [Stored(tmp_path / path) for path in sorted(old)], targets)
+    failed = apply.apply(delta.blob, [FilePiece(tmp_path / path) for path in sorted(old)], targets)
 
     assert failed == [1]
     assert (tmp_path / "a.new").read_bytes() == new["a"]
@@ -193,15 +192,15 @@ def test_files_are_written_and_the_wrong_ones_are_named(tmp_path: Path) -> None:
 
 
 def test_a_zlib_that_writes_other_bytes_makes_a_wrong_file_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from countersign.updates.unfold import deflating
+    from countersign.updates.recompress import zlib_settings
 
     old, new = {"a.zip": zipped({"m": TEXT})}, {"a.zip": zipped({"m": TEXT + b"!"})}
     (delta,) = made(old, new)
-    monkeypatch.setattr(deflating, "SETTINGS", tuple(deflating.Settings(1, 8) for _ in deflating.SETTINGS))
+    monkeypatch.setattr(zlib_settings, "SETTINGS", tuple(zlib_settings.Settings(1, 8) for _ in zlib_settings.SETTINGS))
     size = len(new["a.zip"])
 
     try:
-        (made_file,) = [b"".join(pieces) for pieces in contents(delta.blob, [Held(old["a.zip"])], [size])]
+        (made_file,) = [b"".join(pieces) for pieces in contents(delta.blob, [MemoryPiece(old["a.zip"])], [size])]
     except DeltaRefused:
         return
 
@@ -213,7 +212,7 @@ def test_a_delta_for_other_old_files_is_refused(other: bytes) -> None:
     (delta,) = made({"a": TEXT}, {"a": TEXT + b"!"})
 
     with pytest.raises(DeltaRefused):
-        [b"".join(pieces) for pieces in contents(delta.blob, [Held(other)], [len(TEXT) + 1])]
+        [b"".join(pieces) for pieces in contents(delta.blob, [MemoryPiece(other)], [len(TEXT) + 1])]
 
 
 @settings(max_examples=300, deadline=None)
@@ -227,7 +226,8 @@ def test_a_tampered_delta_is_refused_or_makes_files_of_the_announced_sizes(data:
 
     try:
         found = [
-            sum(map(len, pieces)) for pieces in contents(bytes(out), [Held(each) for each in _OLD.values()], sizes)
+            sum(map(len, pieces))
+            for pieces in contents(bytes(out), [MemoryPiece(each) for each in _OLD.values()], sizes)
         ]
     except DeltaRefused:
         return
@@ -238,8 +238,8 @@ def test_a_tampered_delta_is_refused_or_makes_files_of_the_announced_sizes(data:
 def test_numbers_come_back() -> None:
     numbers = [0, 1, 127, 128, 1 << 20, (1 << 40) - 1]
 
-    assert Reader(packed(numbers)).numbers(len(numbers), 1 << 40) == numbers
-    assert [unsigned(signed(number)) for number in (-5, -1, 0, 1, 5)] == [-5, -1, 0, 1, 5]
+    assert Reader(encode_numbers(numbers)).numbers(len(numbers), 1 << 40) == numbers
+    assert [unzigzag(zigzag(number)) for number in (-5, -1, 0, 1, 5)] == [-5, -1, 0, 1, 5]
     for bad in (b"", b"\x80", b"\xff" * 12):
         with pytest.raises(Malformed):
             Reader(bad).number(1 << 40)
@@ -250,12 +250,12 @@ def test_a_difference_added_to_the_old_bytes_gives_the_new_ones(one: bytes, othe
     size = min(len(one), len(other))
     new, old = one[:size], other[:size]
 
-    assert total(old, difference(memoryview(new), memoryview(old))) == new
+    assert add_bytes(old, subtract_bytes(memoryview(new), memoryview(old))) == new
 
 
 @pytest.mark.parametrize(("start", "length"), [(-1, 1), (0, 8), (7, 1), (9, 0)])
 def test_nothing_is_read_outside_of_the_old_files(start: int, length: int) -> None:
-    reference = Reference([Held(b"one"), Held(b"four")], Budget())
+    reference = Reference([MemoryPiece(b"one"), MemoryPiece(b"four")], Budget())
 
     assert b"".join(reference.slices(2, 3)) == b"efo"
     with pytest.raises(Malformed):

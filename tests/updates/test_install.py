@@ -11,10 +11,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from countersign.updates.install import fetching, installing, state, swap
-from countersign.updates.install.fetching import FetchedWrong
-from countersign.updates.install.installing import Report, Way
-from countersign.updates.install.place import side_of
+from countersign.updates.install import fetch, installer, state, swap
+from countersign.updates.install.fetch import ContentMismatch
+from countersign.updates.install.installer import PullOptions, Report
+from countersign.updates.install.workspace import side_folder
 from countersign.updates.planner import Plan
 from tests.updates.builds import Build, Shelf, build, contents_of
 
@@ -43,7 +43,7 @@ NEW = build(
 
 def pull(folder: Path, shelf: Shelf, *, counter: int = 1, verify: bool = False, dry_run: bool = False) -> Report:
     """Pull what the shelf has."""
-    return installing.pull(folder, shelf.wanted.release(counter), shelf, Way(verify=verify, dry_run=dry_run))
+    return installer.pull(folder, shelf.wanted.release(counter), shelf, PullOptions(verify=verify, dry_run=dry_run))
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_a_pull_says_what_it_will_fetch_and_write_before_it_does(app: Path) -> N
     def announce(plan: Plan) -> None:
         told.append((plan, sum(shelf.served.values())))
 
-    report = installing.pull(app, NEW.release(), shelf, Way(announce=announce))
+    report = installer.pull(app, NEW.release(), shelf, PullOptions(announce=announce))
 
     (plan, fetched_before) = told[0]
     assert fetched_before == 0
@@ -145,7 +145,7 @@ def test_a_dry_run_changes_nothing_and_leaves_nothing(app: Path) -> None:
     assert report.plan is not None
     assert is_build(app, OLD)
     assert shelf.served == {}
-    assert not side_of(app).exists()
+    assert not side_folder(app).exists()
 
 
 def test_a_damaged_file_is_healed_by_its_damaged_chunks_alone(app: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_damaged_chunk_leaves_the_old_version(app: Path) -> None:
     shelf = Shelf(NEW)
     shelf.damage["pack:0"] = b"\0" * len(shelf.blobs["pack:0"])
 
-    with pytest.raises(FetchedWrong):
+    with pytest.raises(ContentMismatch):
         pull(app, shelf)
 
     assert is_build(app, OLD)
@@ -271,7 +271,7 @@ def test_a_manifest_that_contradicts_itself_installs_nothing(app: Path) -> None:
     lying = [msgspec.structs.replace(file, sha256="0" * 64) for file in wanted.manifest.files]
     wanted.manifest = msgspec.structs.replace(wanted.manifest, files=lying)
 
-    with pytest.raises(FetchedWrong):
+    with pytest.raises(ContentMismatch):
         pull(app, Shelf(wanted))
 
     assert is_build(app, OLD)
@@ -294,7 +294,7 @@ def test_an_interrupted_download_is_gone_on_with(tmp_path: Path, with_deltas: bo
     pull(app, shelf)
 
     assert is_build(app, new)
-    assert sum(shelf.served.values()) < whole + fetching.REQUEST_BYTES
+    assert sum(shelf.served.values()) < whole + fetch.REQUEST_BYTES
     assert shelf.begun == 1
 
 
@@ -338,7 +338,7 @@ def test_where_folders_cannot_be_exchanged_two_steps_do(app: Path, monkeypatch: 
     pull(app, Shelf(NEW, OLD))
 
     assert is_build(app, NEW)
-    assert not side_of(app).exists()
+    assert not side_folder(app).exists()
 
 
 def test_where_files_cannot_have_two_names_they_are_copied(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.updates.install.place import side_of
+from countersign.updates.install.workspace import side_folder
 from tests.figures import ROOT, Figures
 from tests.updates import victim
 from tests.updates.builds import Build, contents_of
@@ -36,7 +36,7 @@ def steps(folder: Path) -> list[tuple[str, int]]:
     for call in Path(f"{folder}.calls").read_text().splitlines():
         name = call.partition("(")[0]
         counts[name] = counts.get(name, 0) + 1
-        is_begun = is_begun or str(side_of(folder)) in call
+        is_begun = is_begun or str(side_folder(folder)) in call
         if is_begun and not call.startswith("+++"):
             found.append((name, counts[name]))
     return found
@@ -78,7 +78,7 @@ def test_a_kill_at_any_step_leaves_one_version_whole(tmp_path: Path, way: str, i
             found["between"] += 1
         victim.pull(app, "2.0")
         assert is_whole(app, victim.NEW), (name, number)
-        assert not side_of(app).exists(), (name, number)
+        assert not side_folder(app).exists(), (name, number)
 
     assert found["old"] > 0
     assert found["new"] > 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.updates import launch
+from countersign.updates import executables
 from countersign.updates.manifest import Launch
 
 SCRIPT = b"#!/usr/bin/env python3\nprint('hello')\n"
@@ -81,12 +81,12 @@ NOT_STARTED = [
 
 @pytest.mark.parametrize(("path", "head", "expected"), STARTED, ids=[each[0] for each in STARTED])
 def test_what_can_be_started_is_named_with_platform_and_processors(path: str, head: bytes, expected: Launch) -> None:
-    assert launch.of(path, 0o755, head) == expected
+    assert executables.detect(path, 0o755, head) == expected
 
 
 @pytest.mark.parametrize(("path", "head", "mode"), NOT_STARTED, ids=range(len(NOT_STARTED)))
 def test_libraries_data_and_cut_files_cannot_be_started(path: str, head: bytes, mode: int) -> None:
-    assert launch.of(path, mode, head) is None
+    assert executables.detect(path, mode, head) is None
 
 
 def test_this_machines_own_programs_are_known() -> None:
@@ -95,7 +95,7 @@ def test_this_machines_own_programs_are_known() -> None:
     for program in (shell, str(interpreter)):
         if program is not None and sys.platform == "linux":
             with Path(program).open("rb") as file:
-                found = launch.of("program", 0o755, file.read(launch.HEAD_BYTES))
+                found = executables.detect("program", 0o755, file.read(executables.HEAD_BYTES))
             assert found is not None
             assert found.format == "elf"
 
@@ -104,4 +104,4 @@ def test_this_machines_own_programs_are_known() -> None:
     st.sampled_from([b"\x7fELF", b"MZ", b"\xca\xfe\xba\xbe", b"\xcf\xfa\xed\xfe", b"#!", b"PK\x03\x04"]), st.binary()
 )
 def test_no_bytes_can_do_harm(magic: bytes, rest: bytes) -> None:
-    launch.of("a", 0o755, magic + rest)
+    executables.detect("a", 0o755, magic + rest)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from countersign.kernel.errors import StorageFull
-from countersign.updates.install.admission import ManifestRefused
-from countersign.updates.install.place import PlaceRefused, PlaceTaken, held, side_of
+from countersign.updates.install.validate_manifest import ManifestRefused
+from countersign.updates.install.workspace import WorkspaceLocked, WorkspaceRefused, open_workspace, side_folder
 from tests.updates.builds import Shelf, build, contents_of
 from tests.updates.test_install import NEW, OLD, is_build, pull
 
@@ -54,16 +54,16 @@ def test_a_link_in_the_place_of_our_own_state_is_not_followed(app: Path, tmp_pat
 
 def test_a_folder_planted_beside_the_installation_is_refused(app: Path, tmp_path: Path) -> None:
     (tmp_path / "trap").mkdir()
-    side_of(app).symlink_to(tmp_path / "trap")
+    side_folder(app).symlink_to(tmp_path / "trap")
 
-    with pytest.raises(PlaceRefused):
+    with pytest.raises(WorkspaceRefused):
         pull(app, Shelf(NEW))
 
     assert list((tmp_path / "trap").iterdir()) == []
 
 
 def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
-    with held(app), pytest.raises(PlaceTaken):
+    with open_workspace(app), pytest.raises(WorkspaceLocked):
         pull(app, Shelf(NEW))
 
     assert is_build(app, OLD)
@@ -103,7 +103,7 @@ def test_a_folder_that_cannot_be_written_is_refused_first(app: Path, monkeypatch
         # Root may write everywhere; the system is made to say what it says to everybody else.
         monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != app.parent)
     try:
-        with pytest.raises(PlaceRefused):
+        with pytest.raises(WorkspaceRefused):
             pull(app, Shelf(NEW))
     finally:
         app.parent.chmod(0o700)
@@ -125,7 +125,7 @@ def test_too_little_room_is_found_before_anything_is_fetched(app: Path, monkeypa
 
     assert shelf.served == {}
     assert is_build(app, OLD)
-    assert not side_of(app).exists()
+    assert not side_folder(app).exists()
 
 
 def test_links_that_lead_outside_only_together_are_refused(tmp_path: Path) -> None:

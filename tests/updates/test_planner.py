@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign.updates import planner
-from countersign.updates.planner import Local, Plan, Spot, positions
-from countersign.updates.wire import DeltaOffer, stretches
+from countersign.updates.api_types import DeltaOffer, stretches
+from countersign.updates.planner import ChunkLocation, Local, Plan, positions
 from tests.updates.builds import Build, Shelf, build
 
 CHANCE = random.Random(4)
@@ -21,12 +21,12 @@ NEW = build("2.0", {"a": BIG + b"more", "moved/b": b"b" * 3000, "c": b"c", "d": 
 def local(installed: Build, damaged: Iterable[str] = ()) -> Local:
     """The build on disk, whole but for some files, of which nothing is left."""
     files = {file.path: (file.sha256, file.mode) for file in installed.manifest.files if file.path not in set(damaged)}
-    spots: dict[str, Spot] = {}
+    spots: dict[str, ChunkLocation] = {}
     for file in installed.manifest.files:
         offset = 0
         for place in file.chunks if file.path in files else ():
             chunk = installed.manifest.chunks[place]
-            spots.setdefault(chunk.id, Spot(file.path, offset))
+            spots.setdefault(chunk.id, ChunkLocation(file.path, offset))
             offset += chunk.size
     return Local(files, spots, installed.manifest, installed.sha256)
 

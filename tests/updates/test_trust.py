@@ -8,17 +8,17 @@ import pytest
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
-from countersign.updates import envelope, trust
-from countersign.updates.envelope import SignatureRefused, SigningKey
+from countersign.updates import dsse, trust
+from countersign.updates.api_types import ChannelState, Envelope, PublicKey, Statement
+from countersign.updates.dsse import SignatureRefused, SigningKey
 from countersign.updates.trust import KeyChanged, RolledBack, Stale
-from countersign.updates.wire import ChannelState, Envelope, PublicKey, Statement
 
 NOW = clock.from_datetime(datetime(2026, 11, 21, 12, tzinfo=UTC))
 ISSUED, EXPIRES = "2026-11-20T00:00:00.000Z", "2026-12-04T00:00:00.000Z"
 
 
 def keys(count: int) -> list[SigningKey]:
-    return [envelope.new_signing_key() for _ in range(count)]
+    return [dsse.new_signing_key() for _ in range(count)]
 
 
 def rotations(chain: list[SigningKey], org: str = "north") -> list[Envelope]:
@@ -35,13 +35,13 @@ def shown(chain: list[SigningKey], said: Statement | None = None, by: SigningKey
 
 
 def believed(state: ChannelState, pinned: PublicKey | None = None, seen: int = 0, now: Instant = NOW) -> Statement:
-    return trust.believed("north", "stable", state, pinned=pinned, seen=seen, now=now)[0]
+    return trust.verify_channel("north", "stable", state, pinned=pinned, seen=seen, now=now)[0]
 
 
 def test_the_first_key_is_believed_and_told_to_be_pinned() -> None:
     chain = keys(1)
 
-    found, key = trust.believed("north", "stable", shown(chain), pinned=None, seen=0, now=NOW)
+    found, key = trust.verify_channel("north", "stable", shown(chain), pinned=None, seen=0, now=NOW)
 
     assert found.version == "1.2.0"
     assert key == chain[0].public
@@ -114,7 +114,7 @@ def test_a_changed_statement_is_refused() -> None:
 def test_a_manifest_does_not_pass_for_a_statement() -> None:
     chain = keys(1)
     payload = msgspec.json.encode(statement())
-    posing = envelope.sign("application/vnd.countersign.manifest+json", payload, chain[0])
+    posing = dsse.sign("application/vnd.countersign.manifest+json", payload, chain[0])
 
     with pytest.raises(SignatureRefused):
         believed(ChannelState(posing, chain[0].public, []))

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from countersign.updates.numbers import Malformed
-from countersign.updates.unfold import deflating, folding
-from countersign.updates.unfold.deflating import SETTINGS, Search, Way
-from countersign.updates.unfold.spans import LEVELS, Budget, spans
+from countersign.updates.recompress import archives, zlib_settings
+from countersign.updates.recompress.archives import LEVELS, Budget, spans
+from countersign.updates.recompress.zlib_settings import SETTINGS, Search, StreamRecipe
+from countersign.updates.varint import Malformed
 
 CHANCE = random.Random(1)
 TEXT = b"".join(b"%d bottles, %d glasses\n" % (CHANCE.randrange(999), CHANCE.randrange(999)) for _ in range(4000))
@@ -43,11 +43,11 @@ def tarred(contents: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def unfolded(data: bytes) -> folding.Unfolded:
+def unfolded(data: bytes) -> archives.Decompressed:
     """Unfolded with a budget of its own; the way back was tried."""
-    found = folding.unfold(data, Budget())
+    found = archives.decompress(data, Budget())
     if found.recipe:
-        assert folding.fold(found.content, found.recipe, len(data)) == data
+        assert archives.recompress(found.content, found.recipe, len(data)) == data
     return found
 
 
@@ -98,7 +98,7 @@ def test_archives_of_other_tools_that_use_zlib_lie_open(tmp_path: Path, tool: st
 
 
 @pytest.mark.parametrize("settings_", SETTINGS, ids=str)
-def test_every_setting_is_found_again(settings_: deflating.Settings) -> None:
+def test_every_setting_is_found_again(settings_: zlib_settings.Settings) -> None:
     level, memory, strategy, window = settings_
     compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
     stream = compressor.compress(TEXT) + compressor.flush()
@@ -106,7 +106,7 @@ def test_every_setting_is_found_again(settings_: deflating.Settings) -> None:
     way = Search().way(stream, TEXT)
 
     assert way is not None
-    assert deflating.deflated(TEXT, way) == stream
+    assert zlib_settings.restore(TEXT, way) == stream
 
 
 def test_a_stream_with_another_end_is_made_again_with_a_correction() -> None:
@@ -117,8 +117,8 @@ def test_a_stream_with_another_end_is_made_again_with_a_correction() -> None:
 
     assert way is not None
     assert not way.is_exact
-    assert len(deflating.encode(way)) < 40
-    assert deflating.deflated(TEXT, way) == stream
+    assert len(zlib_settings.encode(way)) < 40
+    assert zlib_settings.restore(TEXT, way) == stream
 
 
 def test_a_stream_of_an_unknown_compressor_stays_as_it_is() -> None:
@@ -131,28 +131,28 @@ def test_a_stream_of_an_unknown_compressor_stays_as_it_is() -> None:
     found = unfolded(data)
 
     assert found == (data, b"")
-    assert TEXT[:70_000] in b"".join(folding.reference(data, Budget())), "as a reference it needs no way back"
+    assert TEXT[:70_000] in b"".join(archives.reference(data, Budget())), "as a reference it needs no way back"
 
 
 def test_a_bomb_is_left_closed() -> None:
     bomb = gzip.compress(bytes(64 << 20), mtime=0)
     budget = Budget(size=1 << 20)
 
-    assert folding.unfold(bomb, budget) == (bomb, b"")
+    assert archives.decompress(bomb, budget) == (bomb, b"")
     assert budget.size == 1 << 20
 
 
 def test_the_streams_of_all_files_share_one_budget() -> None:
     budget = Budget(streams=3)
 
-    assert folding.unfold(zipped({str(number): TEXT[number:] for number in range(2)}), budget).recipe
+    assert archives.decompress(zipped({str(number): TEXT[number:] for number in range(2)}), budget).recipe
     assert len(spans(zipped({str(number): TEXT[number:] for number in range(9)}), budget)) == 1
 
 
 def test_a_reference_is_the_same_every_time() -> None:
     data = gzip.compress(tarred({"inner.zip": zipped({"a": TEXT, "b": b"b" * 99})}), mtime=0)
 
-    assert list(folding.reference(data, Budget())) == list(folding.reference(data, Budget()))
+    assert list(archives.reference(data, Budget())) == list(archives.reference(data, Budget()))
 
 
 @settings(max_examples=150, deadline=None)
@@ -165,10 +165,10 @@ def test_a_damaged_archive_is_unfolded_to_what_it_is_or_not_at_all(data: st.Data
         out[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
     damaged = bytes(out)
 
-    found = folding.unfold(damaged, Budget(size=1 << 20))
+    found = archives.decompress(damaged, Budget(size=1 << 20))
 
     if found.recipe:
-        assert folding.fold(found.content, found.recipe, len(damaged)) == damaged
+        assert archives.recompress(found.content, found.recipe, len(damaged)) == damaged
     else:
         assert found.content == damaged
 
@@ -177,7 +177,7 @@ def test_a_damaged_archive_is_unfolded_to_what_it_is_or_not_at_all(data: st.Data
 @given(st.binary(max_size=60), st.binary(max_size=200))
 def test_a_recipe_of_a_stranger_is_refused_or_gives_something_small(recipe: bytes, content: bytes) -> None:
     try:
-        data = folding.fold(content, recipe, 1000)
+        data = archives.recompress(content, recipe, 1000)
     except Malformed:
         return
 
@@ -189,13 +189,15 @@ def test_a_recipe_never_makes_more_than_was_announced() -> None:
     found = unfolded(data)
 
     with pytest.raises(Malformed):
-        folding.fold(found.content, found.recipe, len(data) // 2)
+        archives.recompress(found.content, found.recipe, len(data) // 2)
 
 
-@pytest.mark.parametrize("way", [Way(0, 9, ((10, b"x"),), is_exact=False), Way(0, 10**9, (), is_exact=False)], ids=str)
-def test_a_correction_outside_of_its_stream_is_refused(way: Way) -> None:
+@pytest.mark.parametrize(
+    "way", [StreamRecipe(0, 9, ((10, b"x"),), is_exact=False), StreamRecipe(0, 10**9, (), is_exact=False)], ids=str
+)
+def test_a_correction_outside_of_its_stream_is_refused(way: StreamRecipe) -> None:
     with pytest.raises(Malformed):
-        deflating.deflated(b"a", way)
+        zlib_settings.restore(b"a", way)
 
 
 _SEEDS = (

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from countersign.updates.install import installing, swap
-from countersign.updates.install.installing import Way
+from countersign.updates.install import installer, swap
+from countersign.updates.install.installer import PullOptions
 from tests.updates.builds import Build, Shelf, build
 
 CORE = bytes(range(256)) * 1200
@@ -31,7 +31,7 @@ BUILDS: dict[str, Build] = {"1.0": OLD, "2.0": NEW}
 def pull(folder: Path, version: str) -> None:
     """Pull the version, by chunks: making a delta takes longer than all the rest."""
     shelf = Shelf(BUILDS[version])
-    installing.pull(folder, shelf.wanted.release(), shelf, Way())
+    installer.pull(folder, shelf.wanted.release(), shelf, PullOptions())
 
 
 if __name__ == "__main__":

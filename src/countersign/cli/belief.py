@@ -15,15 +15,15 @@ from countersign.cli.names import Product
 from countersign.cli.output import Exit, Failure
 from countersign.cli.pins import Pin
 from countersign.kernel import clock
-from countersign.updates import envelope as envelopes
+from countersign.updates import dsse as envelopes
 from countersign.updates import manifest as manifests
 from countersign.updates import trust
-from countersign.updates.envelope import SignatureRefused
+from countersign.updates.api_types import ChannelState, Envelope, PublicKey, Rotation, Statement
+from countersign.updates.dsse import SignatureRefused
 from countersign.updates.install import state
-from countersign.updates.install.installing import Release
+from countersign.updates.install.installer import Release
 from countersign.updates.manifest import Manifest
 from countersign.updates.trust import RolledBack
-from countersign.updates.wire import ChannelState, Envelope, PublicKey, Rotation, Statement
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ def _statement(
     if pin is not None:
         seen = max(seen, pin.counters.get(place, 0))
     key = None if pin is None else pin.key
-    statement, now = trust.believed(org, wanted.channel, shown, pinned=key, seen=seen, now=clock.now())
+    statement, now = trust.verify_channel(org, wanted.channel, shown, pinned=key, seen=seen, now=clock.now())
     if (statement.product_id, statement.product) != (found.id, found.slug):
         raise SignatureRefused("the statement is of another product")
     keys = _keys(shown, pin)
@@ -179,7 +179,7 @@ def _envelope(
 def _payload(envelope: Envelope, keys: Sequence[PublicKey], statement: Statement, version: str, platform: str) -> bytes:
     """The manifest's bytes, signed by a key that the organisation has or had, and named by the statement where the
     channel is at this version."""
-    payload = envelopes.opened(envelope, manifests.PAYLOAD_TYPE, {key.keyid: key for key in keys})
+    payload = envelopes.verify(envelope, manifests.PAYLOAD_TYPE, {key.keyid: key for key in keys})
     if version == statement.version and statement.builds.get(platform) != manifests.digest(payload):
         raise SignatureRefused("the manifest is not the one that the channel's statement names")
     return payload
@@ -191,7 +191,7 @@ def _keys(shown: ChannelState, pin: Pin | None) -> list[PublicKey]:
     believed before. The first time the whole chain is."""
     chain = [shown.root]
     for rotation in shown.rotations:
-        payload = envelopes.opened(rotation, trust.ROTATION_TYPE, {chain[-1].keyid: chain[-1]})
+        payload = envelopes.verify(rotation, trust.ROTATION_TYPE, {chain[-1].keyid: chain[-1]})
         chain.append(msgspec.json.decode(payload, type=Rotation).key)
     if pin is None:
         return chain

@@ -10,7 +10,7 @@ import msgspec
 
 from countersign.cli import credentials
 from countersign.cli.output import Failure
-from countersign.updates.wire import PublicKey
+from countersign.updates.api_types import PublicKey
 
 
 class Pin(msgspec.Struct, frozen=True):

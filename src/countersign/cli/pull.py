@@ -18,8 +18,8 @@ from countersign.cli.progress import Meter
 from countersign.cli.supply import Supply
 from countersign.cli.target import server_option
 from countersign.kernel.errors import Refused, is_disk_full
-from countersign.updates.install import installing
-from countersign.updates.install.installing import Release, Report, Way
+from countersign.updates.install import installer
+from countersign.updates.install.installer import PullOptions, Release, Report
 from countersign.updates.planner import Plan
 from countersign.updates.trust import KeyChanged
 
@@ -65,8 +65,8 @@ def _install(server: Server, release: Release, wanted: Wanted, *, verify: bool, 
     supply = Supply(server, manifest.product, manifest.version, manifest.platform or "", wanted.doing)
     with ExitStack() as stack:
         shown = _Shown(stack, f"{wanted.product} {manifest.version}", manifest.size, is_dry=dry_run)
-        way = Way(verify=verify, dry_run=dry_run, announce=shown.announce, progress=shown.add)
-        return installing.pull(wanted.folder, release, supply, way)
+        way = PullOptions(verify=verify, dry_run=dry_run, announce=shown.announce, progress=shown.add)
+        return installer.pull(wanted.folder, release, supply, way)
 
 
 class _Shown:

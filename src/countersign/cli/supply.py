@@ -7,7 +7,7 @@ from countersign.cli import connection
 from countersign.cli.connection import Server, segment
 from countersign.cli.output import Exit, Failure
 from countersign.cli.transport import Response, Unreachable, read
-from countersign.updates.wire import BEGINS, ChunkPlaces, DeltaOffer
+from countersign.updates.api_types import BEGINS, ChunkPlaces, DeltaOffer
 
 ATTEMPTS = 8
 PIECE_BYTES = 256 << 10

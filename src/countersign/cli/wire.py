@@ -4,7 +4,7 @@ from typing import Annotated, TypeVar
 
 import msgspec
 
-from countersign.updates.wire import Bytes
+from countersign.updates.api_types import Bytes
 
 Answer = TypeVar("Answer")
 

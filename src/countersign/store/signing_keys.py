@@ -17,8 +17,8 @@ from countersign.store.auth.organisations import organisation_of
 from countersign.store.auth.schemas import OrgQuery
 from countersign.store.context import Store
 from countersign.updates import trust
-from countersign.updates.envelope import SigningKey, new_signing_key, signing_key
-from countersign.updates.wire import Envelope, PublicKey
+from countersign.updates.api_types import Envelope, PublicKey
+from countersign.updates.dsse import SigningKey, new_signing_key, signing_key
 
 PURPOSE = "signing-key"
 

@@ -16,14 +16,14 @@ from pyfastcdc import FastCDC
 from countersign.kernel.errors import Refused
 from countersign.kernel.security.encryption import decrypt_convergent, encrypt_convergent
 
-SMALLEST, AVERAGE, LARGEST = 16 << 10, 64 << 10, 256 << 10
+MIN_BYTES, AVERAGE_BYTES, MAX_BYTES = 16 << 10, 64 << 10, 256 << 10
 WINDOW_BYTES = 2 << 20
 LEVEL = 1
 
 Chunk: TypeAlias = bytes | memoryview
 
-_own = threading.local()
-_cutter = FastCDC(AVERAGE, min_size=SMALLEST, max_size=LARGEST)
+_thread_local = threading.local()
+_cutter = FastCDC(AVERAGE_BYTES, min_size=MIN_BYTES, max_size=MAX_BYTES)
 
 
 class ChunkDamaged(Refused):
@@ -60,7 +60,7 @@ def _cut(window: memoryview, *, is_end: bool) -> Generator[Chunk, None, int]:
     used = 0
     for found in _cutter.cut_buf(window):
         stop = found.offset + found.length
-        if not is_end and stop + LARGEST > len(window):
+        if not is_end and stop + MAX_BYTES > len(window):
             break
         yield window[found.offset : stop]
         used = stop
@@ -74,9 +74,9 @@ def chunk_id(chunk: Chunk) -> str:
 
 def compress(chunk: Chunk) -> bytes:
     """One zstd frame without a checksum (the chunk's name is one), veiled by the name. Several threads may."""
-    compressor = getattr(_own, "compressor", None)
+    compressor = getattr(_thread_local, "compressor", None)
     if compressor is None:
-        compressor = _own.compressor = zstd.ZstdCompressor(level=LEVEL)
+        compressor = _thread_local.compressor = zstd.ZstdCompressor(level=LEVEL)
     return encrypt_convergent(
         compressor.compress(chunk, mode=zstd.ZstdCompressor.FLUSH_FRAME), chunk_id(chunk).encode()
     )

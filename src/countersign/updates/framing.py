@@ -5,10 +5,10 @@ import socket
 from io import FileIO
 from typing import BinaryIO
 
-LARGEST_MESSAGE = 1 << 31
+MAX_MESSAGE_BYTES = 1 << 31
 
 
-def handed_over(handle: int) -> int | None:
+def receive_file(handle: int) -> int | None:
     """The open file that comes through the socket with this descriptor, which is closed then; None when the other side
     is gone."""
     with socket.socket(fileno=handle) as taking:
@@ -16,7 +16,7 @@ def handed_over(handle: int) -> int | None:
     return files[0] if files else None
 
 
-def framed(payload: bytes) -> bytes:
+def encode(payload: bytes) -> bytes:
     """The message as it is sent."""
     return len(payload).to_bytes(4, "big") + payload
 
@@ -36,7 +36,7 @@ def read(stream: BinaryIO) -> bytes:
     """
     head = stream.read(4)
     length = int.from_bytes(head, "big")
-    payload = stream.read(length) if len(head) == 4 and length <= LARGEST_MESSAGE else b""
+    payload = stream.read(length) if len(head) == 4 and length <= MAX_MESSAGE_BYTES else b""
     if len(head) != 4 or len(payload) != length:
         raise EOFError("the other side ended in the middle of a message")
     return payload
@@ -48,13 +48,13 @@ def read_raw(stream: FileIO) -> bytearray:
     Raises:
         EOFError: the other side is gone.
     """
-    length = int.from_bytes(_filled(stream, 4), "big")
-    if length > LARGEST_MESSAGE:
+    length = int.from_bytes(_read_into(stream, 4), "big")
+    if length > MAX_MESSAGE_BYTES:
         raise EOFError("the other side sends no messages")
-    return _filled(stream, length)
+    return _read_into(stream, length)
 
 
-def _filled(stream: FileIO, length: int) -> bytearray:
+def _read_into(stream: FileIO, length: int) -> bytearray:
     payload = bytearray(length)
     rest = memoryview(payload)
     while rest:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from countersign.updates.api_types import ChunkPlaces, Delta, DeltaOffer
 from countersign.updates.manifest import Manifest
-from countersign.updates.wire import ChunkPlaces, Delta, DeltaOffer
 
 MEMORY_BYTES = 2 << 30
 """What applying a delta may take, unless something else is said."""
@@ -19,7 +19,7 @@ UNKNOWN = 1 << 50
 """The cost of a chunk that lies nowhere."""
 
 
-class Spot(NamedTuple):
+class ChunkLocation(NamedTuple):
     """Where a chunk lies in a local file."""
 
     path: str
@@ -32,7 +32,7 @@ class Local:
     the manifest (with the digest of its payload) that the files are of, if there is one."""
 
     files: Mapping[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
-    chunks: Mapping[str, Spot] = field(default_factory=dict[str, Spot])
+    chunks: Mapping[str, ChunkLocation] = field(default_factory=dict[str, ChunkLocation])
     manifest: Manifest | None = None
     manifest_sha256: str = ""
 
@@ -82,11 +82,11 @@ def plan(
 
     A delta is taken only where every old file of it is intact and applying it takes no more than `memory_bytes`.
     """
-    sorted_out = _sorted_out(manifest, local)
+    sorted_out = _sort_files(manifest, local)
     lacking = sorted_out.lacking
     costs = _Costs(manifest, local, places)
-    usable = _usable(offer, local, manifest_sha256)
-    deltas = _chosen([each for each in usable if each.memory <= memory_bytes], lacking, costs)
+    usable = _usable_deltas(offer, local, manifest_sha256)
+    deltas = _choose_deltas([each for each in usable if each.memory <= memory_bytes], lacking, costs)
     outcome = _outcome(deltas, manifest)
     assembled = [place for place in lacking if place not in outcome]
     downloads = sum(delta.size for delta in deltas)
@@ -119,15 +119,15 @@ def _outcome(deltas: Iterable[Delta], manifest: Manifest) -> set[int]:
     return {place for delta in deltas for place in positions(delta.files, len(manifest.files))}
 
 
-class _SortedOut(NamedTuple):
+class _Sorted(NamedTuple):
     kept: list[int]
     copied: list[tuple[int, str]]
     lacking: list[int]
 
 
-def _sorted_out(manifest: Manifest, local: Local) -> _SortedOut:
+def _sort_files(manifest: Manifest, local: Local) -> _Sorted:
     """The files that are in their place, those that lie elsewhere, and those that are nowhere."""
-    found = _SortedOut([], [], [])
+    found = _Sorted([], [], [])
     by_digest = {digest: path for path, (digest, _) in sorted(local.files.items(), reverse=True)}
     for place, file in enumerate(manifest.files):
         if local.files.get(file.path) == (file.sha256, file.mode):
@@ -161,7 +161,7 @@ class _Costs:
         return self.of(set[str]().union(*map(self.wanted, places)))
 
 
-def _usable(offer: DeltaOffer | None, local: Local, manifest_sha256: str) -> list[Delta]:
+def _usable_deltas(offer: DeltaOffer | None, local: Local, manifest_sha256: str) -> list[Delta]:
     """The deltas between the build on disk and the wanted one, the smallest first."""
     if offer is None or offer.status != "ready" or local.manifest is None:
         return []
@@ -170,13 +170,13 @@ def _usable(offer: DeltaOffer | None, local: Local, manifest_sha256: str) -> lis
     return sorted(offer.deltas, key=lambda each: each.size)
 
 
-def _chosen(deltas: Sequence[Delta], lacking: Sequence[int], costs: _Costs) -> list[Delta]:
+def _choose_deltas(deltas: Sequence[Delta], lacking: Sequence[int], costs: _Costs) -> list[Delta]:
     """The deltas that are smaller than the chunks which nobody else needs."""
     wanted = {place: costs.wanted(place) for place in lacking}
     users = _uses(wanted, wanted)
     chosen: list[Delta] = []
     for delta in deltas:
-        made = [place for place in _made(delta, costs.manifest, costs.local) if place in wanted]
+        made = [place for place in _files_made(delta, costs.manifest, costs.local) if place in wanted]
         mine = _uses(wanted, made)
         # What is in `mine` and still in `users` afterwards, some other file needs as well.
         others = users - mine
@@ -192,7 +192,7 @@ def _uses(wanted: Mapping[int, set[str]], places: Iterable[int]) -> Counter[str]
     return Counter(name for place in places for name in wanted[place])
 
 
-def _made(delta: Delta, manifest: Manifest, local: Local) -> list[int]:
+def _files_made(delta: Delta, manifest: Manifest, local: Local) -> list[int]:
     """The files that the delta makes here; none where it fits neither manifest or an old file is not intact."""
     if local.manifest is None:
         return []

@@ -8,9 +8,9 @@ import msgspec
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
-from countersign.updates import envelope as envelopes
-from countersign.updates.envelope import SignatureRefused, SigningKey
-from countersign.updates.wire import ChannelState, Envelope, PublicKey, Rotation, Statement
+from countersign.updates import dsse as envelopes
+from countersign.updates.api_types import ChannelState, Envelope, PublicKey, Rotation, Statement
+from countersign.updates.dsse import SignatureRefused, SigningKey
 
 ROTATION_TYPE = "application/vnd.countersign.rotation+json"
 STATEMENT_TYPE = "application/vnd.countersign.statement+json"
@@ -56,7 +56,7 @@ def state(statement: Statement, key: SigningKey) -> Envelope:
     return envelopes.sign(STATEMENT_TYPE, _encoder.encode(statement), key)
 
 
-def follow(org: str, pinned: PublicKey | None, root: PublicKey, rotations: Sequence[Envelope]) -> PublicKey:
+def follow_rotations(org: str, pinned: PublicKey | None, root: PublicKey, rotations: Sequence[Envelope]) -> PublicKey:
     """The key that signs now, reached from the pinned one; without a pin from the root, which is to be pinned.
 
     A rotation counts only when the key before it signed it, so that whoever holds the pin can walk to the newest.
@@ -66,7 +66,7 @@ def follow(org: str, pinned: PublicKey | None, root: PublicKey, rotations: Seque
         SignatureRefused: a rotation is not signed by the key before it, or is another organisation's.
     """
     chain = [root]
-    envelopes.raw(root)
+    envelopes.raw_key(root)
     for envelope in rotations:
         chain.append(_next(org, chain[-1], envelope))
     if pinned is not None and pinned not in chain:
@@ -75,18 +75,18 @@ def follow(org: str, pinned: PublicKey | None, root: PublicKey, rotations: Seque
 
 
 def _next(org: str, key: PublicKey, envelope: Envelope) -> PublicKey:
-    payload = envelopes.opened(envelope, ROTATION_TYPE, {key.keyid: key})
+    payload = envelopes.verify(envelope, ROTATION_TYPE, {key.keyid: key})
     try:
         rotation = _rotations.decode(payload)
     except msgspec.ValidationError as error:
         raise SignatureRefused("a rotation is signed and yet none") from error
     if rotation.org != org or rotation.previous != key.keyid:
         raise SignatureRefused("a rotation is of another organisation or another key")
-    envelopes.raw(rotation.key)
+    envelopes.raw_key(rotation.key)
     return rotation.key
 
 
-def believed(
+def verify_channel(
     org: str, channel: str, shown: ChannelState, *, pinned: PublicKey | None, seen: int, now: Instant
 ) -> tuple[Statement, PublicKey]:
     """The statement of the organisation's channel, and the key that signs now, which is to be pinned.
@@ -98,8 +98,8 @@ def believed(
         RolledBack: its counter is below `seen`.
         Stale: it has expired.
     """
-    key = follow(org, pinned, shown.root, shown.rotations)
-    payload = envelopes.opened(shown.statement, STATEMENT_TYPE, {key.keyid: key})
+    key = follow_rotations(org, pinned, shown.root, shown.rotations)
+    payload = envelopes.verify(shown.statement, STATEMENT_TYPE, {key.keyid: key})
     try:
         statement = _statements.decode(payload)
     except msgspec.ValidationError as error:

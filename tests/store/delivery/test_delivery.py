@@ -7,8 +7,8 @@ import httpx
 import msgspec
 
 from countersign.kernel import clock
-from countersign.updates import chunks, envelope, manifest, trust
-from countersign.updates.wire import ChannelState, ChunkPlaces, Envelope
+from countersign.updates import chunks, dsse, manifest, trust
+from countersign.updates.api_types import ChannelState, ChunkPlaces, Envelope
 from tests.store.processing.works import EXECUTABLE, Works, noise, tar
 
 FILES = {"run.sh": EXECUTABLE, "data": noise(600_000)}
@@ -19,9 +19,9 @@ async def test_a_client_gets_every_byte_by_what_the_store_tells_it(works: Works)
     await works.publish("1.1.0")
 
     state = msgspec.convert(await works.get("/channels/stable"), ChannelState)
-    statement, key = trust.believed("north", "stable", state, pinned=None, seen=0, now=clock.now())
+    statement, key = trust.verify_channel("north", "stable", state, pinned=None, seen=0, now=clock.now())
     signed = msgspec.convert(await works.get("/releases/1.1.0/manifest"), Envelope)
-    payload = envelope.opened(signed, manifest.PAYLOAD_TYPE, {key.keyid: key})
+    payload = dsse.verify(signed, manifest.PAYLOAD_TYPE, {key.keyid: key})
     assert statement.version == "1.1.0"
     assert statement.builds == {"": manifest.digest(payload)}
     described = manifest.decode(payload)

@@ -6,10 +6,9 @@ from typing import Any
 import msgspec
 
 from countersign.store.releases.processing import artifacts, queries
-from countersign.updates.deltas.applying import contents
-from countersign.updates.deltas.reference import Held
+from countersign.updates.api_types import DeltaOffer
+from countersign.updates.deltas.apply import MemoryPiece, contents
 from countersign.updates.manifest import Manifest
-from countersign.updates.wire import DeltaOffer
 from tests.store.processing.works import Works, noise, tar
 
 OLD = {"level.dat": noise(800_000, 1), "other.dat": noise(300_000, 2), "same.txt": b"the same"}
@@ -70,7 +69,7 @@ async def test_the_delta_makes_the_new_files_and_is_small(works: Works) -> None:
     blob = (await works.shop.world.http.get(delta.url)).content
     assert len(blob) == delta.size == done["size"]
     before, after = await described(works, old), await described(works, new)
-    reads = [Held(OLD[before.files[place].path]) for place in spread(delta.old)]
+    reads = [MemoryPiece(OLD[before.files[place].path]) for place in spread(delta.old)]
     makes = [after.files[place] for place in spread(delta.files)]
     out = [b"".join(pieces) for pieces in contents(blob, reads, [file.size for file in makes])]
     assert {file.path: content for file, content in zip(makes, out, strict=True)} == {"level.dat": NEW["level.dat"]}

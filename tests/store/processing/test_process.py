@@ -13,7 +13,7 @@ from countersign.store.releases.processing import artifacts, queries, sandboxed_
 from countersign.store.releases.processing.artifacts import ArtifactGone
 from countersign.store.releases.processing.process import ArtifactDamaged
 from countersign.updates import chunks
-from countersign.updates.ingest.records import Order
+from countersign.updates.ingest.protocol import IngestOrder
 from countersign.updates.manifest import Manifest
 from tests.archives import tars
 from tests.store.files import sha256_of
@@ -168,11 +168,11 @@ async def test_a_hostile_archive_leaves_nothing(works: Works) -> None:
 async def test_an_archive_that_takes_too_much_cpu_time_is_refused_and_not_tried_again(
     works: Works, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def order(**members: Any) -> Order:
+    def order(**members: Any) -> IngestOrder:
         # The limit of time on the clock stays: the reader itself would refuse the archive by it.
-        return Order(**{**members, "cpu_s": 1})
+        return IngestOrder(**{**members, "cpu_s": 1})
 
-    monkeypatch.setattr(sandboxed_process, "Order", order)
+    monkeypatch.setattr(sandboxed_process, "IngestOrder", order)
     empty = b"".join(tars.file(f"{number:06}".encode(), b"") for number in range(100_000))
     artifact_id = await works.upload(gzip.compress(tars.archive(empty), 1), filename="game.tar.gz")
 

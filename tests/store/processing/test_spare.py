@@ -13,7 +13,7 @@ from countersign.cli import worker
 from countersign.store.jobs import worker_process
 from countersign.store.releases.processing import sandboxed_process
 from countersign.store.releases.processing.sandboxed_process import PROGRAM, Reading
-from countersign.updates.ingest.records import Ended
+from countersign.updates.ingest.protocol import EndOfArtifact
 from tests.store.files import Shop
 from tests.store.processing.works import Works, tar
 
@@ -49,7 +49,7 @@ def reading(works: Works, path: Path) -> AbstractAsyncContextManager[Reading]:
 
 async def finish(under_way: Reading) -> None:
     """Read all of it."""
-    while not isinstance(await under_way.next(), Ended):
+    while not isinstance(await under_way.next(), EndOfArtifact):
         continue
 
 

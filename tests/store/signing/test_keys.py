@@ -36,7 +36,7 @@ async def test_a_rotation_is_named_by_the_key_before_it(world: World) -> None:
     row = await world.store.database.fetch_one("SELECT id FROM organisation WHERE slug = 'north'")
     assert row is not None
     chain, rotations = await signing_keys.chain(world.store.database, row[0])
-    assert trust.follow("north", chain[0], chain[0], rotations) == chain[1]
+    assert trust.follow_rotations("north", chain[0], chain[0], rotations) == chain[1]
     assert (await signing_keys.current(world.store, row[0])).public == chain[1]
 
 
@@ -53,7 +53,7 @@ async def test_of_two_rotations_at_once_none_is_lost_and_the_chain_stays_whole(w
     assert row is not None
     chain, rotations = await signing_keys.chain(world.store.database, row[0])
     assert len(chain) == 1 + len(made) == 1 + len(rotations)
-    assert trust.follow("north", chain[0], chain[0], rotations) == chain[-1]
+    assert trust.follow_rotations("north", chain[0], chain[0], rotations) == chain[-1]
 
 
 async def test_only_who_administers_the_organisation_sees_and_rotates_keys(world: World) -> None:

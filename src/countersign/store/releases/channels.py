@@ -13,7 +13,7 @@ from countersign.store import signing_keys as signing
 from countersign.store.context import Store
 from countersign.store.releases.processing import queries as builds
 from countersign.updates import trust
-from countersign.updates.wire import ChannelState, Envelope, Statement
+from countersign.updates.api_types import ChannelState, Envelope, Statement
 
 NEWEST_BUILT = """
     SELECT r.id, r.version

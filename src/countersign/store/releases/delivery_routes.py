@@ -23,8 +23,8 @@ from countersign.store.releases.processing import queries as builds
 from countersign.store.releases.processing.queries import Build
 from countersign.store.releases.processing.sbom import Bill
 from countersign.store.releases.schemas import BuildQuery, DeltaQuery
-from countersign.updates.envelope import SignatureRefused
-from countersign.updates.wire import BEGINS, ChannelState, ChunkPlaces, Delta, DeltaOffer, Envelope, Pack
+from countersign.updates.api_types import BEGINS, ChannelState, ChunkPlaces, Delta, DeltaOffer, Envelope, Pack
+from countersign.updates.dsse import SignatureRefused
 
 ADDRESS_TTL_S = 3600
 """How long the addresses of packs and deltas work; a client whose time runs out asks again."""

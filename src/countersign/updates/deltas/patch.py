@@ -1,20 +1,239 @@
-"""A patch: covers, the differences along them, and the bytes that are new, each as a stream of its own kind.
+"""The patch format: covers, the differences along them, and new bytes, each a stream with its own compression."""
 
-Bytes: MAGIC, then numbers: length of the reference, of the new bytes, how many covers and runs, and of each stream the
-method, its length and its length packed; then the packed streams. `control` has the covers' steps in the reference,
-then the gaps before them, then their lengths; `runs` the distances between runs of differences along the covers, then
-their lengths; `values` the differences; `literals` what no cover has; `recipes` how archives are folded.
-"""
-
+import bz2
+import lzma
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
 
-from countersign.updates.deltas import streams
-from countersign.updates.deltas.bytewise import difference
-from countersign.updates.deltas.covers import Cover
-from countersign.updates.deltas.streams import Packed
-from countersign.updates.numbers import Malformed, Reader, packed, signed
+from backports import zstd
+
+from countersign.updates.deltas.matches import Cover
+from countersign.updates.varint import Malformed, Reader, encode_numbers, zigzag
+
+_LANES = 64 << 10
+"""Bytes at a time: an integer of this length stays in the processor's cache."""
+
+_LOW = int.from_bytes(b"\x7f" * _LANES, "little")
+_HIGH = int.from_bytes(b"\x80" * _LANES, "little")
+
+
+def subtract_bytes(new: memoryview, old: memoryview) -> bytes:
+    """`new` minus `old`; both are equally long."""
+    if new == old:
+        return bytes(len(new))
+    return b"".join(_subtract(new[at : at + _LANES], old[at : at + _LANES]) for at in range(0, len(new), _LANES))
+
+
+def add_bytes(old: bytes, delta: bytes) -> bytes:
+    """`old` plus `delta`; both are equally long."""
+    return b"".join(_add(old[at : at + _LANES], delta[at : at + _LANES]) for at in range(0, len(old), _LANES))
+
+
+def _subtract(new: memoryview, old: memoryview) -> bytes:
+    if new == old:
+        return bytes(len(new))
+    one, other = int.from_bytes(new, "little"), int.from_bytes(old, "little")
+    low, high = _lanes(len(new))
+    return (((one | high) - (other & low)) ^ ((one ^ other ^ high) & high)).to_bytes(len(new), "little")
+
+
+def _add(old: bytes, delta: bytes) -> bytes:
+    one, other = int.from_bytes(old, "little"), int.from_bytes(delta, "little")
+    low, high = _lanes(len(old))
+    return (((one & low) + (other & low)) ^ ((one ^ other) & high)).to_bytes(len(old), "little")
+
+
+def _lanes(length: int) -> tuple[int, int]:
+    """Masks of the low seven bits and of the high bit of each lane."""
+    if length == _LANES:
+        return _LOW, _HIGH
+    mask = (1 << 8 * length) - 1
+    return _LOW & mask, _HIGH & mask
+
+
+MIN_PREFIX_BYTES = 8
+"""The shortest prefix that zstd accepts."""
+PREFIX_BYTES = 96 << 20
+"""The longest: it has to lie in memory as one piece."""
+DICTIONARY_BYTES = 64 << 20
+_SAMPLE = 1 << 20
+_STREAM_PIECE = 1 << 20
+_LONG = 64 << 20
+_MEDIUM = 8 << 20
+_WINDOW_LOG = 27
+
+RAW, BZIP2, ZSTD, ZSTD_PREFIX = 0, 1, 2, 3
+_LZMA = {4: (3, 0, 0), 5: (0, 0, 0), 6: (3, 0, 2), 7: (0, 3, 3)}
+"""Literal context bits, literal position bits and position bits: for text, for numbers, for code, for tables."""
+
+
+class CompressedStream(NamedTuple):
+    """A compressed stream: its method, its length before, its bytes."""
+
+    method: int
+    size: int
+    body: bytes
+
+
+class Decompressor(Protocol):
+    """What lzma, bz2 and zstd have in common."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the stream was reached."""
+        ...
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether more has to be fed before more comes."""
+        ...
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        """Up to so many bytes more."""
+        ...
+
+
+def compress(data: bytes, prefix: bytes = b"") -> CompressedStream:
+    """The stream in the smallest form found; `prefix` is known to whoever unpacks."""
+    methods = (BZIP2, ZSTD, *_LZMA)
+    if len(data) > _SAMPLE:
+        middle = (len(data) - _SAMPLE) // 2
+        sample = data[middle : middle + _SAMPLE]
+        ranked = sorted(methods, key=lambda method: len(_compress_with(method, sample, b"")))
+        if (
+            len(_compress_with(ZSTD, sample, b"")) > len(sample) * 0.995
+            and len(zstd.compress(data, 3)) > len(data) * 0.995
+        ):
+            return CompressedStream(RAW, len(data), data)
+        methods = tuple(ranked[: 1 if len(data) > _MEDIUM else 2])
+    if MIN_PREFIX_BYTES <= len(prefix) <= PREFIX_BYTES:
+        methods = (*methods, ZSTD_PREFIX)
+    tried = [CompressedStream(method, len(data), _compress_with(method, data, prefix)) for method in methods]
+    return min((CompressedStream(RAW, len(data), data), *tried), key=lambda packed: len(packed.body))
+
+
+def _compress_with(method: int, data: bytes, prefix: bytes) -> bytes:
+    if method == BZIP2:
+        return bz2.compress(data)
+    if method in _LZMA:
+        return lzma.compress(data, lzma.FORMAT_RAW, filters=[_filter(method, len(data))])
+    options: dict[int, int] = {
+        zstd.CompressionParameter.compression_level: 22,
+        zstd.CompressionParameter.window_log: _window_log(len(data) + len(prefix)),
+        zstd.CompressionParameter.enable_long_distance_matching: 1,
+        zstd.CompressionParameter.content_size_flag: 0,
+    }
+    if method == ZSTD:
+        return zstd.compress(data, options=options)
+    return zstd.compress(data, options=options, zstd_dict=_dictionary(prefix))
+
+
+def _dictionary(prefix: bytes) -> tuple[zstd.ZstdDict, int]:
+    return zstd.ZstdDict(prefix, is_raw=True).as_prefix
+
+
+def _window_log(size: int) -> int:
+    return min(_WINDOW_LOG, max(10, size.bit_length()))
+
+
+def _filter(method: int, size: int) -> dict[str, int]:
+    literal, position, both = _LZMA[method]
+    # The extreme preset is several times slower; on long streams it would take minutes for a percent.
+    preset = 9 if size > _LONG else 9 | lzma.PRESET_EXTREME
+    window = min(DICTIONARY_BYTES, max(4096, 1 << size.bit_length()))
+    return {
+        "id": lzma.FILTER_LZMA1,
+        "preset": preset,
+        "lc": literal,
+        "lp": position,
+        "pb": both,
+        "dict_size": window,
+    }
+
+
+class Stream:
+    """A compressed stream that is taken from the front; never more than asked for is unpacked."""
+
+    def __init__(self, packed: CompressedStream, prefix: Callable[[], bytes]) -> None:
+        """`prefix` gives the reference as one piece, for the method that needs it.
+
+        Raises:
+            Malformed: there is no such method.
+        """
+        self._left = packed.size
+        self._body = packed.body
+        self._held = bytearray()
+        self._read = 0
+        self._decompressor: Decompressor | None = None
+        if packed.method == RAW:
+            if len(packed.body) != packed.size:
+                raise Malformed("a stream is not as long as announced")
+        else:
+            self._decompressor = _decompressor(packed.method, packed.size, prefix)
+
+    @property
+    def left(self) -> int:
+        """Bytes that were not taken yet."""
+        return self._left
+
+    def take(self, count: int) -> bytes:
+        """The next `count` bytes.
+
+        Raises:
+            Malformed: there are fewer, or the stream is damaged.
+        """
+        if count > self._left:
+            raise Malformed("a stream ends before its patch does")
+        self._left -= count
+        if self._decompressor is None:
+            found = self._body[self._read : self._read + count]
+            self._read += count
+            return found
+        if len(self._held) < count:
+            self._unpack(self._decompressor, count)
+        found = bytes(self._held[:count])
+        del self._held[:count]
+        return found
+
+    def pieces(self, count: int) -> Iterator[bytes]:
+        """The next `count` bytes, a mebibyte at a time.
+
+        Raises:
+            Malformed: as `take`.
+        """
+        for at in range(0, count, _STREAM_PIECE):
+            yield self.take(min(_STREAM_PIECE, count - at))
+
+    def _unpack(self, decompressor: Decompressor, count: int) -> None:
+        try:
+            while len(self._held) < count and not decompressor.eof:
+                fed = b""
+                if decompressor.needs_input:
+                    fed = self._body[self._read : self._read + _STREAM_PIECE]
+                    self._read += len(fed)
+                more = decompressor.decompress(fed, max(4096, count - len(self._held)))
+                if not more and not fed and decompressor.needs_input:
+                    break
+                self._held += more
+        except (lzma.LZMAError, zstd.ZstdError, OSError, EOFError, ValueError) as error:
+            raise Malformed(f"a stream is damaged: {error}") from error
+        if len(self._held) < count:
+            raise Malformed("a stream is cut off")
+
+
+def _decompressor(method: int, size: int, prefix: Callable[[], bytes]) -> Decompressor:
+    if method == BZIP2:
+        return bz2.BZ2Decompressor()
+    if method in _LZMA:
+        return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=[_filter(method, size)])
+    if method not in (ZSTD, ZSTD_PREFIX):
+        raise Malformed(f"streams of method {method} are not known here")
+    options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
+    if method == ZSTD:
+        return zstd.ZstdDecompressor(options=options)
+    return zstd.ZstdDecompressor(options=options, zstd_dict=_dictionary(prefix()))
+
 
 MAGIC = b"CSD1"
 HEAD_BYTES = 128
@@ -34,11 +253,11 @@ class Patch(NamedTuple):
     new_size: int
     covers: int
     runs: int
-    control: Packed
-    run_lengths: Packed
-    values: Packed
-    literals: Packed
-    recipes: Packed
+    control: CompressedStream
+    run_lengths: CompressedStream
+    values: CompressedStream
+    literals: CompressedStream
+    recipes: CompressedStream
 
 
 def encode(old: bytes, new: bytes, found: Sequence[Cover], recipes: bytes) -> bytes:
@@ -47,12 +266,12 @@ def encode(old: bytes, new: bytes, found: Sequence[Cover], recipes: bytes) -> by
         (_runs(old, new, found, quiet) for quiet in _QUIET),
         key=lambda runs: (runs[1].size > LIST_BYTES, len(runs[1].body) + len(runs[2].body)),
     )
-    parts = (streams.pack(_control(found)), run_lengths, values, streams.pack(_literals(new, found), old))
-    every = (*parts, streams.pack(recipes))
+    parts = (compress(_control(found)), run_lengths, values, compress(_literals(new, found), old))
+    every = (*parts, compress(recipes))
     head = [len(old), len(new), len(found), run_count]
     for part in every:
         head += [part.method, part.size, len(part.body)]
-    return MAGIC + packed(head) + b"".join(part.body for part in every)
+    return MAGIC + encode_numbers(head) + b"".join(part.body for part in every)
 
 
 def decode(blob: bytes) -> Patch:
@@ -66,7 +285,9 @@ def decode(blob: bytes) -> Patch:
     reader = Reader(blob[len(MAGIC) :])
     old_size, new_size, covers, runs = reader.numbers(4, MAX_SIZE)
     heads = [reader.numbers(3, MAX_SIZE) for _ in range(_STREAMS)]
-    control, lengths, values, literals, recipes = (Packed(m, size, reader.take(length)) for m, size, length in heads)
+    control, lengths, values, literals, recipes = (
+        CompressedStream(m, size, reader.take(length)) for m, size, length in heads
+    )
     if not reader.is_at_end:
         raise Malformed("something follows after the delta")
     return Patch(old_size, new_size, covers, runs, control, lengths, values, literals, recipes)
@@ -75,9 +296,9 @@ def decode(blob: bytes) -> Patch:
 def _control(found: Sequence[Cover]) -> bytes:
     old_ends = [0, *(cover.old + cover.length for cover in found)]
     new_ends = [0, *(cover.new + cover.length for cover in found)]
-    steps = (signed(cover.old - end) for cover, end in zip(found, old_ends, strict=False))
+    steps = (zigzag(cover.old - end) for cover, end in zip(found, old_ends, strict=False))
     gaps = (cover.new - end for cover, end in zip(found, new_ends, strict=False))
-    return packed(steps) + packed(gaps) + packed(cover.length for cover in found)
+    return encode_numbers(steps) + encode_numbers(gaps) + encode_numbers(cover.length for cover in found)
 
 
 def _literals(new: bytes, found: Sequence[Cover]) -> bytes:
@@ -86,7 +307,7 @@ def _literals(new: bytes, found: Sequence[Cover]) -> bytes:
     return b"".join(new[end:start] for end, start in zip(ends, starts, strict=True))
 
 
-def _runs(old: bytes, new: bytes, found: Sequence[Cover], quiet: int) -> tuple[int, Packed, Packed]:
+def _runs(old: bytes, new: bytes, found: Sequence[Cover], quiet: int) -> tuple[int, CompressedStream, CompressedStream]:
     """How many runs of differences there are, where they lie, and what they hold."""
     pattern = re.compile(rb"[^\0]+(?:\0{1,%d}[^\0]+)*" % quiet)
     gaps: list[int] = []
@@ -99,7 +320,7 @@ def _runs(old: bytes, new: bytes, found: Sequence[Cover], quiet: int) -> tuple[i
             lengths.append(run.end() - run.start())
             values.append(run.group())
             last = base + run.end()
-    return len(gaps), streams.pack(packed(gaps) + packed(lengths)), streams.pack(b"".join(values))
+    return len(gaps), compress(encode_numbers(gaps) + encode_numbers(lengths)), compress(b"".join(values))
 
 
 def _changes(old: bytes, new: bytes, found: Sequence[Cover]) -> Iterator[tuple[int, bytes]]:
@@ -112,5 +333,5 @@ def _changes(old: bytes, new: bytes, found: Sequence[Cover]) -> Iterator[tuple[i
             one = news[cover.new + at : cover.new + at + length]
             other = olds[cover.old + at : cover.old + at + length]
             if one != other:
-                yield base + at, difference(one, other)
+                yield base + at, subtract_bytes(one, other)
         base += cover.length

@@ -7,17 +7,17 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from countersign.updates.install.building import Building, has_digest
-from countersign.updates.install.place import Place
+from countersign.updates.install.file_builder import FileBuilder, has_digest
 from countersign.updates.install.swap import sync_folder
-from countersign.updates.install.tree import Tree
+from countersign.updates.install.user_files import Tree
+from countersign.updates.install.workspace import Workspace
 from countersign.updates.manifest import File, Manifest
 from countersign.updates.planner import Plan
 
 _UNLINKABLE = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
-def can_link(place: Place) -> bool:
+def can_link(place: Workspace) -> bool:
     """Whether a file can have two names here.
 
     Raises:
@@ -38,7 +38,7 @@ def can_link(place: Place) -> bool:
 
 
 def stage(
-    place: Place, manifest: Manifest, plan: Plan, building: Building, seen: Mapping[str, os.stat_result]
+    place: Workspace, manifest: Manifest, plan: Plan, building: FileBuilder, seen: Mapping[str, os.stat_result]
 ) -> dict[str, tuple[int, int]]:
     """Put the build's files, links and folders into the stage; the size and time of change that each file had when it
     was whole. `seen` is how the kept ones were found: what somebody has changed since is looked at the next time.
@@ -75,7 +75,7 @@ def stage(
     return stamps
 
 
-def carry(place: Place, tree: Tree, goals: Mapping[str, str], folders: Mapping[str, str]) -> None:
+def carry(place: Workspace, tree: Tree, goals: Mapping[str, str], folders: Mapping[str, str]) -> None:
     """Give the stage everything of the user's that is there now: files by another name, links anew.
 
     Raises:
@@ -95,7 +95,7 @@ def carry(place: Place, tree: Tree, goals: Mapping[str, str], folders: Mapping[s
             target.symlink_to(tree.links[path])
 
 
-def sync(place: Place) -> None:
+def sync(place: Workspace) -> None:
     """Make every folder of the stage outlive a power cut; its files do already.
 
     Raises:

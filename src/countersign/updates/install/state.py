@@ -9,9 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from countersign.updates import manifest as manifests
-from countersign.updates.install.admission import OWN
+from countersign.updates.api_types import Envelope
+from countersign.updates.install.validate_manifest import STATE_FOLDER
 from countersign.updates.manifest import Manifest
-from countersign.updates.wire import Envelope
 
 MANIFEST, STATE = "manifest.json", "state.json"
 MAX_BYTES = 512 << 20
@@ -45,7 +45,7 @@ def read(root: Path) -> Installed | None:
     Raises:
         OSError: it cannot be read for another reason than that it is not there.
     """
-    own = root / OWN
+    own = root / STATE_FOLDER
     if root.is_symlink() or own.is_symlink():
         return None
     try:
@@ -64,7 +64,7 @@ def write(root: Path, state: State, envelope: Envelope) -> None:
     Raises:
         OSError: they cannot be written.
     """
-    own = root / OWN
+    own = root / STATE_FOLDER
     own.mkdir(mode=0o755)
     for name, value in ((MANIFEST, envelope), (STATE, state)):
         with (own / name).open("xb") as file:
@@ -79,7 +79,7 @@ def replace(root: Path, state: State) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    own = root / OWN
+    own = root / STATE_FOLDER
     unfinished = own / (STATE + ".new")
     with unfinished.open("wb") as file:
         file.write(msgspec.json.encode(state))

@@ -17,9 +17,9 @@ from countersign.store.jobs.job_types import Admitted
 from countersign.store.releases.processing import queries
 from countersign.store.releases.processing.queries import Artifact, Build
 from countersign.store.releases.processing.schemas import ExtractPayload, ProcessPayload, VerifyPayload
-from countersign.updates import envelope, manifest
+from countersign.updates import dsse, manifest
+from countersign.updates.api_types import Envelope
 from countersign.updates.manifest import Chunk, Manifest
-from countersign.updates.wire import Envelope
 
 WRITE_RELEASES = "write:releases"
 
@@ -71,12 +71,12 @@ async def read_manifest(store: Store, build: Build) -> Manifest:
     chain, _ = await signing.chain(store.database, build.org_id)
     try:
         shown = msgspec.json.decode(said, type=Envelope)
-        payload = envelope.opened(shown, manifest.PAYLOAD_TYPE, {key.keyid: key for key in chain})
+        payload = dsse.verify(shown, manifest.PAYLOAD_TYPE, {key.keyid: key for key in chain})
         if manifest.digest(payload) != build.manifest_sha256:
-            raise envelope.SignatureRefused("the manifest is signed, and is another build's")
+            raise dsse.SignatureRefused("the manifest is signed, and is another build's")
         return manifest.decode(payload)
     except msgspec.DecodeError as error:
-        raise envelope.SignatureRefused("the manifest cannot be read") from error
+        raise dsse.SignatureRefused("the manifest cannot be read") from error
 
 
 class _Chunks(msgspec.Struct, frozen=True):
@@ -103,4 +103,4 @@ def _names(said: bytes) -> list[str]:
         payload = base64.b64decode(msgspec.json.decode(said, type=Envelope).payload)
         return [chunk.id for chunk in msgspec.json.decode(payload, type=_Chunks).chunks]
     except (msgspec.DecodeError, ValueError) as error:
-        raise envelope.SignatureRefused("the manifest cannot be read") from error
+        raise dsse.SignatureRefused("the manifest cannot be read") from error

@@ -15,10 +15,10 @@ from countersign.store.releases.processing import artifacts, queries, sandboxed_
 from countersign.store.releases.processing.queries import Artifact, Located
 from countersign.store.releases.processing.schemas import DeltaPayload, Prepared
 from countersign.updates import chunks
-from countersign.updates.deltas import messages
-from countersign.updates.deltas.messages import Delta, Done, Order
+from countersign.updates.api_types import Stretches
+from countersign.updates.deltas import protocol
+from countersign.updates.deltas.protocol import Delta, DeltaOrder, EndOfDeltas
 from countersign.updates.manifest import Manifest
-from countersign.updates.wire import Stretches
 
 DELTA_JOB = "delta.make"
 
@@ -94,7 +94,7 @@ async def add(
     await transaction.run(ADD, ids.new_uuid(), from_artifact, to_artifact, sha256, size, said, clock.now())
 
 
-PROGRAM = "countersign.updates.deltas.program"
+PROGRAM = "countersign.updates.deltas.worker"
 MEBIBYTE = 1 << 20
 
 
@@ -154,7 +154,7 @@ async def _side(store: Store, artifact_id: str) -> _Side:
 async def _made(store: Store, work: Work[DeltaPayload], old: _Side, new: _Side) -> list[Kept]:
     """Every delta that is at least a tenth smaller than the chunks that would do instead."""
     settings = store.settings
-    order = Order(
+    order = DeltaOrder(
         old.described.files,
         new.described.files,
         settings.delta_group_mib * MEBIBYTE,
@@ -165,7 +165,7 @@ async def _made(store: Store, work: Work[DeltaPayload], old: _Side, new: _Side) 
     told = 0.0
     async with sandboxed_process.started(PROGRAM) as process:
         await process.say(msgspec.msgpack.encode(order))
-        while not isinstance(record := messages.decode(await process.hear()), Done):
+        while not isinstance(record := protocol.decode(await process.hear()), EndOfDeltas):
             if isinstance(record, Delta):
                 if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
                     listed = Listed(record.old, record.files, record.memory)

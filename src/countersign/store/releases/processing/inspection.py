@@ -27,8 +27,8 @@ from countersign.store.releases.processing.schemas import (
 )
 from countersign.updates import chunks
 from countersign.updates.chunks import ChunkDamaged
-from countersign.updates.envelope import SignatureRefused
-from countersign.updates.ingest.records import At, Ended, Found
+from countersign.updates.dsse import SignatureRefused
+from countersign.updates.ingest.protocol import EndOfArtifact, FoundEntry, Progress
 from countersign.updates.manifest import Manifest
 
 DIGEST_BYTES = 32
@@ -102,10 +102,10 @@ async def extract(store: Store, work: Work[ExtractPayload]) -> Outcome:
     listing = Listing(artifact.id, 0, 0, 0, [], None)
     page = _Page(wanted.offset, wanted.offset + wanted.limit)
     async with sandboxed_process.reading(store.settings, path, artifact.filename, chunks=False, plain=False) as reading:
-        while not isinstance(record := await reading.next(), Ended):
-            if isinstance(record, Found):
+        while not isinstance(record := await reading.next(), EndOfArtifact):
+            if isinstance(record, FoundEntry):
                 _count(listing, record, page)
-            elif isinstance(record, At):
+            elif isinstance(record, Progress):
                 await work.progress(min(record.position / max(artifact.size, 1), 1.0))
     if listing.total > wanted.offset + len(listing.entries):
         listing.next_offset = wanted.offset + len(listing.entries)
@@ -121,7 +121,7 @@ class _Page:
     room: int = LISTED_BYTES
 
 
-def _count(listing: Listing, found: Found, page: _Page) -> None:
+def _count(listing: Listing, found: FoundEntry, page: _Page) -> None:
     if page.start <= listing.total < page.stop:
         entry = _listed(found)
         page.room -= len(msgspec.json.encode(entry))
@@ -135,7 +135,7 @@ def _count(listing: Listing, found: Found, page: _Page) -> None:
         listing.size += found.size
 
 
-def _listed(found: Found) -> ListedEntry:
+def _listed(found: FoundEntry) -> ListedEntry:
     mode = f"{found.mode:04o}"
     if found.kind == "file":
         return ListedEntry(found.path, "file", mode, found.size, found.sha256.hex())
@@ -235,13 +235,13 @@ class Verification:
             async with sandboxed_process.reading(
                 self._store.settings, path, self._artifact.filename, chunks=False, plain=True
             ) as reading:
-                while not isinstance(record := await reading.next(), Ended):
-                    if isinstance(record, Found) and record.kind == "file" and described is not None:
+                while not isinstance(record := await reading.next(), EndOfArtifact):
+                    if isinstance(record, FoundEntry) and record.kind == "file" and described is not None:
                         self._compare(record, recorded.get(record.path))
         except (ArchiveRefused, ArchiveUnknown) as refused:
             self._found(Wound("archive", refused.detail, PACK_AGAIN))
 
-    def _compare(self, found: Found, recorded: str | None) -> None:
+    def _compare(self, found: FoundEntry, recorded: str | None) -> None:
         if recorded != found.sha256.hex():
             detail = "the file in the archive is not the one in the manifest"
             self._found(Wound("file", detail, PROCESS_AGAIN, path=found.path, offset=0, length=found.size))

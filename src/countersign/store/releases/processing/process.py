@@ -21,10 +21,18 @@ from countersign.store.releases.processing.chunk_gc import Pack, Packing
 from countersign.store.releases.processing.queries import Artifact, Build, Place
 from countersign.store.releases.processing.sandboxed_process import Reading
 from countersign.store.releases.processing.schemas import Processed, ProcessPayload
-from countersign.updates import envelope, manifest
-from countersign.updates.envelope import SignatureRefused, SigningKey
-from countersign.updates.ingest.records import Asked, At, Ended, Found, Frames, Noted, Record
-from countersign.updates.install.admission import ManifestRefused, admit
+from countersign.updates import dsse, manifest
+from countersign.updates.dsse import SignatureRefused, SigningKey
+from countersign.updates.ingest.protocol import (
+    ChunkFrames,
+    ChunkQuery,
+    EndOfArtifact,
+    FoundEntry,
+    MetadataFile,
+    Progress,
+    Record,
+)
+from countersign.updates.install.validate_manifest import ManifestRefused, validate
 from countersign.updates.manifest import Chunk, File, Link, Manifest
 
 READING_SHARE = 0.95
@@ -48,11 +56,11 @@ class Contents:
     """What an artifact holds: its entries and the small files that say what it consists of, the places of its chunks
     by name, the packs that were made for it."""
 
-    entries: list[Found] = field(default_factory=list[Found])
-    notes: list[Noted] = field(default_factory=list[Noted])
+    entries: list[FoundEntry] = field(default_factory=list[FoundEntry])
+    notes: list[MetadataFile] = field(default_factory=list[MetadataFile])
     places: dict[str, Place] = field(default_factory=dict[str, Place])
     packs: list[Pack] = field(default_factory=list[Pack])
-    blocks: Ended = field(default_factory=lambda: Ended(b"", 1, []))
+    blocks: EndOfArtifact = field(default_factory=lambda: EndOfArtifact(b"", 1, []))
 
 
 class Ingest:
@@ -81,7 +89,7 @@ class Ingest:
             async with sandboxed_process.reading(
                 self._store.settings, path, self._artifact.filename, chunks=True, plain=True
             ) as reading:
-                while not isinstance(record := await reading.next(), Ended):
+                while not isinstance(record := await reading.next(), EndOfArtifact):
                     await self._take(reading, record)
             if record.sha256.hex() != self._artifact.sha256:
                 raise ArtifactDamaged("the stored bytes are not those that were uploaded")
@@ -96,16 +104,16 @@ class Ingest:
 
     async def _take(self, reading: Reading, record: Record) -> None:
         match record:
-            case Found():
+            case FoundEntry():
                 self._contents.entries.append(record)
-            case Asked():
+            case ChunkQuery():
                 await reading.answer(await self._wanted([name.hex() for name in record.ids]))
-            case Frames():
+            case ChunkFrames():
                 told = [(name.hex(), size, length) for name, size, length in record.chunks]
                 await self._packing.add(told, record.frames)
-            case Noted():
+            case MetadataFile():
                 self._contents.notes.append(record)
-            case At():
+            case Progress():
                 await self._told(min(record.position / max(self._artifact.size, 1), 1.0) * READING_SHARE)
             case _:
                 raise LookupError(f"an unexpected record: {type(record).__name__}")
@@ -211,7 +219,7 @@ def _described(artifact: Artifact, contents: Contents, limits: Limits) -> tuple[
     """
     described = _manifest(artifact, contents)
     # What is signed was told by a process that read a stranger's bytes.
-    admit(described, limits)
+    validate(described, limits)
     payload = manifest.encode(described)
     if len(payload) > MAX_MANIFEST_BYTES:
         raise ManifestRefused(f"the manifest would have {len(payload)} bytes, and {MAX_MANIFEST_BYTES} are the most")
@@ -220,7 +228,7 @@ def _described(artifact: Artifact, contents: Contents, limits: Limits) -> tuple[
 
 def _signed(payload: bytes, key: SigningKey) -> bytes:
     """The envelope of the payload, as it is kept."""
-    return msgspec.json.encode(envelope.sign(manifest.PAYLOAD_TYPE, payload, key))
+    return msgspec.json.encode(dsse.sign(manifest.PAYLOAD_TYPE, payload, key))
 
 
 def _manifest(artifact: Artifact, contents: Contents) -> Manifest:
@@ -254,7 +262,7 @@ def _manifest(artifact: Artifact, contents: Contents) -> Manifest:
     )
 
 
-def _empty_folders(entries: Sequence[Found]) -> list[str]:
+def _empty_folders(entries: Sequence[FoundEntry]) -> list[str]:
     """Folders that stand in the archive and hold nothing; the others come with what they hold."""
     holding = {found.path.rpartition("/")[0] for found in entries}
     return [found.path for found in entries if found.kind == "folder" and found.path not in holding]

@@ -23,8 +23,8 @@ from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.kernel.errors import Unavailable
 from countersign.settings import Settings
 from countersign.updates import framing
-from countersign.updates.ingest import records
-from countersign.updates.ingest.records import Failed, Order, Record
+from countersign.updates.ingest import protocol
+from countersign.updates.ingest.protocol import IngestFailed, IngestOrder, Record
 
 F_SETPIPE_SZ = 1031
 PIPE_BYTES = 1 << 20
@@ -56,7 +56,7 @@ class Apart:
         return not looking.poll(0)
 
     def hand_over(self, fd: int) -> None:
-        """Give the process an open file, and no further one; see `framing.handed_over`."""
+        """Give the process an open file, and no further one; see `framing.receive_file`."""
         if self._handing is None:
             raise LookupError("the process was started to take no file")
         with suppress(OSError), self._handing:
@@ -80,7 +80,7 @@ class Apart:
     async def say(self, payload: bytes) -> None:
         """Send a message; nobody there to hear it is told by the next `hear`."""
         with suppress(ConnectionError):
-            self._asked.write(framing.framed(payload))
+            self._asked.write(framing.encode(payload))
             await self._asked.drain()
 
     async def end(self) -> None:
@@ -195,7 +195,7 @@ def _environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-PROGRAM = "countersign.updates.ingest.main"
+PROGRAM = "countersign.updates.ingest.worker"
 MEBIBYTE = 1 << 20
 
 
@@ -214,11 +214,11 @@ class Reading:
             WorkerDied: the process ended too early.
         """
         try:
-            record = records.decode(await self._process.hear())
+            record = protocol.decode(await self._process.hear())
         except CpuTimeExceeded as error:
             # The same bytes would take as long again.
             raise ArchiveRefused("too-slow", f"reading takes more than {self._cpu_s} seconds of CPU time") from error
-        if isinstance(record, Failed):
+        if isinstance(record, IngestFailed):
             if record.kind == "unknown":
                 raise ArchiveUnknown(record.detail)
             raise ArchiveRefused(record.rule, record.detail, entry=record.entry, is_printable=True)
@@ -238,7 +238,7 @@ async def reading(settings: Settings, path: Path, name: str, *, chunks: bool, pl
     with _opened(path) as fd:
         async with started(PROGRAM, takes_file=True) as process:
             process.hand_over(fd)
-            order = Order(
+            order = IngestOrder(
                 name=name,
                 limits=asdict(limits_of(settings)),
                 chunks=chunks,

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from countersign.updates.ingest.records import Noted
+from countersign.updates.ingest.protocol import MetadataFile
 
 MAX_COMPONENTS = 10_000
 MAX_TEXT_LENGTH = 300
@@ -56,7 +56,7 @@ class _Document(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-def document(name: str, version: str, notes: Iterable[Noted]) -> tuple[str, int] | None:
+def document(name: str, version: str, notes: Iterable[MetadataFile]) -> tuple[str, int] | None:
     """The document as JSON and the number of its components; None when the build does not tell any.
 
     A file that cannot be read says nothing; it is part of the build, not of its safety.
@@ -74,7 +74,7 @@ def document(name: str, version: str, notes: Iterable[Noted]) -> tuple[str, int]
     return msgspec.json.encode(said).decode(), len(components)
 
 
-def _of(note: Noted) -> list[Component]:
+def _of(note: MetadataFile) -> list[Component]:
     try:
         text = note.content.decode()
         if note.path.endswith("/METADATA"):

@@ -1,4 +1,4 @@
-"""What can be started: told from the first bytes of a file, never from its name alone."""
+"""Detects executable files by their header (ELF, PE, Mach-O, scripts, zip packages, Wasm)."""
 
 import struct
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _PE_EXECUTABLE, _PE_LIBRARY = 0x0002, 0x2000
 _MAX_SLICES = 32
 
 
-def of(path: str, mode: int, head: bytes) -> Launch | None:
+def detect(path: str, mode: int, head: bytes) -> Launch | None:
     """What starting the file would be, or None when it cannot be started (libraries, data).
 
     Hostile bytes are answered with None; nothing beyond `head` is needed.

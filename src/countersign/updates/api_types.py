@@ -1,4 +1,4 @@
-"""What the store answers an updating client with."""
+"""The store's answers to updating clients."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias

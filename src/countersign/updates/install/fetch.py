@@ -1,4 +1,4 @@
-"""What comes over the network: parts that are continued after a cut, and chunks in few requests."""
+"""Downloads: files that resume after an interruption, and chunks in few range requests."""
 
 import hashlib
 import os
@@ -10,14 +10,14 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from countersign.kernel.errors import Refused
 from countersign.updates import chunks
+from countersign.updates.api_types import ChunkPlaces, DeltaOffer
 from countersign.updates.chunks import ChunkDamaged
-from countersign.updates.wire import ChunkPlaces, DeltaOffer
 
 REQUEST_BYTES = 2 << 20
 """Of one request for chunks; what an interruption costs at most."""
 GAP_BYTES = 32 << 10
 """Bytes between two wanted chunks that are cheaper to fetch than another request."""
-HELD_BYTES = 64 << 20
+CACHE_BYTES = 64 << 20
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -42,7 +42,7 @@ class Remote(Protocol):
         ...
 
 
-class FetchedWrong(Refused):
+class ContentMismatch(Refused):
     """What was fetched is not what was announced."""
 
     status = 422
@@ -51,7 +51,7 @@ class FetchedWrong(Refused):
     resolution = "Try again; what was right is kept. If it goes on, tell the publisher."
 
 
-def part(remote: Remote, folder: Path, wanted: "Part", progress: Progress) -> Path:
+def fetch_part(remote: Remote, folder: Path, wanted: "Part", progress: Progress) -> Path:
     """The whole part as a file of the folder; what an earlier try left of it is gone on with.
 
     Raises:
@@ -60,7 +60,7 @@ def part(remote: Remote, folder: Path, wanted: "Part", progress: Progress) -> Pa
     """
     # It names the file, and nobody signed it: as a path it would lead anywhere.
     if _DIGEST.fullmatch(wanted.sha256) is None:
-        raise FetchedWrong(f"{wanted.name} is announced without a digest")
+        raise ContentMismatch(f"{wanted.name} is announced without a digest")
     path = folder / wanted.sha256
     with open(path, "a+b", opener=_without_links) as file:
         if file.seek(0, os.SEEK_END) > wanted.size:
@@ -70,7 +70,7 @@ def part(remote: Remote, folder: Path, wanted: "Part", progress: Progress) -> Pa
         have = file.seek(0, os.SEEK_END)
         progress(have)
         if have < wanted.size:
-            for piece in _exactly(remote.read(wanted.url, have, wanted.size - have), wanted.size - have):
+            for piece in _require_length(remote.read(wanted.url, have, wanted.size - have), wanted.size - have):
                 file.write(piece)
                 digest.update(piece)
                 progress(len(piece))
@@ -78,7 +78,7 @@ def part(remote: Remote, folder: Path, wanted: "Part", progress: Progress) -> Pa
         os.fsync(file.fileno())
     if digest.hexdigest() != wanted.sha256:
         path.unlink()
-        raise FetchedWrong(f"{wanted.name} has sha256 {digest.hexdigest()}, and {wanted.sha256} was announced")
+        raise ContentMismatch(f"{wanted.name} has sha256 {digest.hexdigest()}, and {wanted.sha256} was announced")
     return path
 
 
@@ -95,15 +95,15 @@ def _without_links(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
 
 
-def _exactly(pieces: Iterator[bytes], length: int) -> Iterator[bytes]:
+def _require_length(pieces: Iterator[bytes], length: int) -> Iterator[bytes]:
     """The pieces, as long as they are no more than was asked for."""
     for piece in pieces:
         length -= len(piece)
         if length < 0:
-            raise FetchedWrong("the store sends more than was asked for")
+            raise ContentMismatch("the store sends more than was asked for")
         yield piece
     if length:
-        raise FetchedWrong("the store sends less than was asked for")
+        raise ContentMismatch("the store sends less than was asked for")
 
 
 class _Range(NamedTuple):
@@ -141,7 +141,7 @@ class ChunkFetcher:
                 return chunks.decompress(frame, self._sizes[name], name)
             except ChunkDamaged:
                 continue
-        raise FetchedWrong(f"the store has other bytes in the place of chunk {name}")
+        raise ContentMismatch(f"the store has other bytes in the place of chunk {name}")
 
     def _frame(self, name: str) -> bytes:
         if name not in self._held:
@@ -153,16 +153,16 @@ class ChunkFetcher:
     def _fetch(self, name: str) -> None:
         found = self._ranges.get(name) or next(_ranges(self._places, {name}), None)
         if found is None:
-            raise FetchedWrong(f"the store does not say where chunk {name} lies")
+            raise ContentMismatch(f"the store does not say where chunk {name} lies")
         length = found.end - found.start
-        data = b"".join(_exactly(self._remote.read(found.url, found.start, length), length))
+        data = b"".join(_require_length(self._remote.read(found.url, found.start, length), length))
         self._progress(length)
         for each, start, size in found.frames:
             if each not in self._held:
                 self._held[each] = data[start - found.start : start - found.start + size]
                 self._held_bytes += size
         self._held.move_to_end(name)
-        while self._held_bytes > HELD_BYTES and len(self._held) > 1:
+        while self._held_bytes > CACHE_BYTES and len(self._held) > 1:
             _, dropped = self._held.popitem(last=False)
             self._held_bytes -= len(dropped)
 
@@ -182,8 +182,8 @@ def _runs(url: str, frames: Iterable[tuple[str, int, int]]) -> Iterator[_Range]:
         _, start, length = frame
         end = run[-1][1] + run[-1][2] if run else 0
         # Two that share bytes would be held twice for one request, and so would a thousand.
-        if start < end or length <= 0 or length > 2 * chunks.LARGEST:
-            raise FetchedWrong("the store places a chunk where none can lie")
+        if start < end or length <= 0 or length > 2 * chunks.MAX_BYTES:
+            raise ContentMismatch("the store places a chunk where none can lie")
         if run and (start - end > GAP_BYTES or start + length - run[0][1] > REQUEST_BYTES):
             yield _Range(url, run[0][1], end, run)
             run = []

@@ -1,4 +1,4 @@
-"""What of an installation is whole, what is wounded and where, and what is the user's own."""
+"""Compares an installation with its manifest: intact files, corrupt ranges, local copies of chunks."""
 
 import os
 import threading
@@ -13,9 +13,9 @@ import blake3
 
 from countersign.updates import chunks
 from countersign.updates.install.state import Installed
-from countersign.updates.install.tree import Tree
+from countersign.updates.install.user_files import Tree
 from countersign.updates.manifest import Chunk, File, Manifest
-from countersign.updates.planner import Local, Spot
+from countersign.updates.planner import ChunkLocation, Local
 
 READERS = 2
 BUFFER_BYTES = 1 << 20
@@ -23,13 +23,13 @@ BATCH_BYTES = 8 << 20
 OPENING_BYTES = 64 << 10
 """Opening a file takes about as long as reading so many bytes."""
 
-_own = threading.local()
+_thread_local = threading.local()
 
 Kind: TypeAlias = Literal["missing", "changed", "mode", "link", "extra-bytes"]
 
 
 @dataclass(frozen=True, slots=True)
-class Wound:
+class Corruption:
     """A stretch of a file that is not what the manifest says; `offset` and `size` in bytes, 0 and the whole size for a
     file that is missing."""
 
@@ -40,14 +40,14 @@ class Wound:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class Integrity:
     """What is on disk: the intact part, and the wounds."""
 
     local: Local
-    wounds: list[Wound]
+    wounds: list[Corruption]
 
 
-def survey(root: Path, tree: Tree, installed: Installed | None, wanted: Manifest, *, verify: bool) -> Survey:
+def check(root: Path, tree: Tree, installed: Installed | None, wanted: Manifest, *, verify: bool) -> Integrity:
     """Hold the folder against the manifest it was installed from; without one, against the wanted build.
 
     A file is read when `verify` says so, or its size or time of change is not what was noted when it was whole. Several
@@ -57,7 +57,7 @@ def survey(root: Path, tree: Tree, installed: Installed | None, wanted: Manifest
         OSError: a file cannot be read.
     """
     manifest = wanted if installed is None else installed.manifest
-    looking = _Looking(root, tree, manifest, {} if installed is None or verify else installed.state.stamps)
+    looking = _Check(root, tree, manifest, {} if installed is None or verify else installed.state.stamps)
     with ThreadPoolExecutor(READERS) as readers:
         # A task for each of many small files would take longer than reading them.
         read = readers.map(looking.read_all, batches := _batches(manifest.files))
@@ -67,23 +67,23 @@ def survey(root: Path, tree: Tree, installed: Installed | None, wanted: Manifest
         looking.look_at_links()
     known = None if installed is None else installed.manifest
     digest = "" if installed is None else installed.manifest_sha256
-    return Survey(Local(looking.files, looking.chunks, known, digest), looking.wounds)
+    return Integrity(Local(looking.files, looking.chunks, known, digest), looking.wounds)
 
 
-class _Looking:
+class _Check:
     """A survey under way."""
 
     def __init__(self, root: Path, tree: Tree, manifest: Manifest, stamps: dict[str, tuple[int, int]]) -> None:
         self._root, self._tree, self._manifest, self._stamps = root, tree, manifest, stamps
         self.files: dict[str, tuple[str, int]] = {}
-        self.chunks: dict[str, Spot] = {}
-        self.wounds: list[Wound] = []
+        self.chunks: dict[str, ChunkLocation] = {}
+        self.wounds: list[Corruption] = []
 
-    def read_all(self, files: Sequence[File]) -> list[list[Wound]]:
+    def read_all(self, files: Sequence[File]) -> list[list[Corruption]]:
         """As `read`, of each."""
         return [self.read(file) for file in files]
 
-    def read(self, file: File) -> list[Wound]:
+    def read(self, file: File) -> list[Corruption]:
         """Where the file on disk is not the one of the manifest; nothing where it is whole, or there is none."""
         found = self._tree.files.get(file.path)
         if found is None:
@@ -91,12 +91,12 @@ class _Looking:
         is_noted = self._stamps.get(file.path) == (found.st_size, found.st_mtime_ns) and found.st_size == file.size
         return [] if is_noted else self._compared(file)
 
-    def look(self, file: File, wounds: list[Wound], *, is_expected: bool) -> None:
+    def look(self, file: File, wounds: list[Corruption], *, is_expected: bool) -> None:
         """Note what is whole of the file; where it is not and was expected to be, its wounds."""
         found = self._tree.files.get(file.path)
         if found is None:
             if is_expected:
-                self.wounds.append(Wound(file.path, "missing", 0, file.size))
+                self.wounds.append(Corruption(file.path, "missing", 0, file.size))
             return
         if wounds:
             self.wounds += wounds if is_expected else []
@@ -104,48 +104,48 @@ class _Looking:
             return
         mode = found.st_mode & 0o777
         if mode != file.mode and is_expected:
-            self.wounds.append(Wound(file.path, "mode", 0, 0))
+            self.wounds.append(Corruption(file.path, "mode", 0, 0))
         self.files[file.path] = (file.sha256, mode)
         offset = 0
         for place in file.chunks:
-            self.chunks.setdefault(self._manifest.chunks[place].id, Spot(file.path, offset))
+            self.chunks.setdefault(self._manifest.chunks[place].id, ChunkLocation(file.path, offset))
             offset += self._manifest.chunks[place].size
 
     def look_at_links(self) -> None:
         """Links that are gone or point elsewhere."""
         for link in self._manifest.links:
             if self._tree.links.get(link.path) != link.target:
-                self.wounds.append(Wound(link.path, "link", 0, 0))
+                self.wounds.append(Corruption(link.path, "link", 0, 0))
 
-    def _compared(self, file: File) -> list[Wound]:
+    def _compared(self, file: File) -> list[Corruption]:
         """As a whole, which is fastest; where it is not what it should be, chunk by chunk."""
-        with _opened(self._root / file.path) as content:
+        with _open(self._root / file.path) as content:
             if _digest(content.fileno()) == file.blake3:
                 return []
         return self._wounds(file)
 
-    def _wounds(self, file: File) -> list[Wound]:
+    def _wounds(self, file: File) -> list[Corruption]:
         """Every chunk that is not in its place. Where all are and nothing is left over, the file is whole."""
-        wounds: list[Wound] = []
+        wounds: list[Corruption] = []
         offset = 0
-        with _opened(self._root / file.path) as content:
+        with _open(self._root / file.path) as content:
             length = os.fstat(content.fileno()).st_size
             for chunk, found in _chunks(content.fileno(), [self._manifest.chunks[place] for place in file.chunks]):
                 if chunks.chunk_id(found) != chunk.id:
-                    wounds.append(Wound(file.path, "changed", offset, chunk.size))
+                    wounds.append(Corruption(file.path, "changed", offset, chunk.size))
                 offset += chunk.size
         if offset != file.size:
-            wounds.append(Wound(file.path, "changed", 0, file.size))
+            wounds.append(Corruption(file.path, "changed", 0, file.size))
         if length > file.size:
-            wounds.append(Wound(file.path, "extra-bytes", file.size, length - file.size))
-        return _joined(wounds)
+            wounds.append(Corruption(file.path, "extra-bytes", file.size, length - file.size))
+        return _join(wounds)
 
     def _cut(self, file: File) -> None:
         """Note the chunks of a file that is not whole: most of it usually is."""
         offset = 0
-        with _opened(self._root / file.path) as content:
+        with _open(self._root / file.path) as content:
             for chunk in chunks.cut(iter(lambda: content.read(1 << 20), b"")):
-                self.chunks.setdefault(chunks.chunk_id(chunk), Spot(file.path, offset))
+                self.chunks.setdefault(chunks.chunk_id(chunk), ChunkLocation(file.path, offset))
                 offset += len(chunk)
 
 
@@ -183,23 +183,23 @@ def _digest(fd: int) -> str:
 
 def _buffer() -> memoryview:
     """The calling thread's own room for bytes that were read."""
-    buffer: memoryview | None = getattr(_own, "buffer", None)
+    buffer: memoryview | None = getattr(_thread_local, "buffer", None)
     if buffer is None:
-        buffer = _own.buffer = memoryview(bytearray(BUFFER_BYTES))
+        buffer = _thread_local.buffer = memoryview(bytearray(BUFFER_BYTES))
     return buffer
 
 
-def _opened(path: Path) -> BinaryIO:
+def _open(path: Path) -> BinaryIO:
     return open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)), "rb")
 
 
-def _joined(wounds: list[Wound]) -> list[Wound]:
+def _join(wounds: list[Corruption]) -> list[Corruption]:
     """Wounds that touch, as one."""
-    joined: list[Wound] = []
+    joined: list[Corruption] = []
     for wound in wounds:
         last = joined[-1] if joined else None
         if last is not None and last.kind == wound.kind and last.offset + last.size == wound.offset:
-            joined[-1] = Wound(last.path, last.kind, last.offset, last.size + wound.size)
+            joined[-1] = Corruption(last.path, last.kind, last.offset, last.size + wound.size)
         else:
             joined.append(wound)
     return joined

@@ -1,4 +1,4 @@
-"""Brings a folder to a build: from nothing, from any older version, from a damaged one; whole or not at all."""
+"""Installs, updates or repairs a folder so that it matches a build, in one atomic step."""
 
 import os
 from collections.abc import Callable
@@ -9,18 +9,17 @@ from typing import NamedTuple, TypeAlias
 from countersign.kernel import ids
 from countersign.kernel.errors import StorageFull
 from countersign.updates import planner
-from countersign.updates.install import recovery, staging, state
-from countersign.updates.install.admission import admit
-from countersign.updates.install.belongings import belongings, destinations, folders_kept
-from countersign.updates.install.building import Building, Built
-from countersign.updates.install.fetching import Progress, Remote
-from countersign.updates.install.place import Place, PlaceRefused, held
+from countersign.updates.api_types import Envelope
+from countersign.updates.install import staging, state, swap
+from countersign.updates.install.fetch import Progress, Remote
+from countersign.updates.install.file_builder import BuildStats, FileBuilder
+from countersign.updates.install.integrity import Corruption, Integrity, check
 from countersign.updates.install.state import Installed, State
-from countersign.updates.install.survey import Survey, Wound, survey
-from countersign.updates.install.tree import Tree, scan
+from countersign.updates.install.user_files import Tree, destinations, scan, user_folders, user_paths
+from countersign.updates.install.validate_manifest import validate
+from countersign.updates.install.workspace import Workspace, WorkspaceRefused, open_workspace
 from countersign.updates.manifest import Manifest
 from countersign.updates.planner import Plan
-from countersign.updates.wire import Envelope
 
 _SPARE_BYTES = 4 << 20
 _BLOCK_BYTES = 4096
@@ -45,9 +44,9 @@ class Report:
 
     version: str
     former: str | None
-    wounds: list[Wound]
+    wounds: list[Corruption]
     plan: Plan | None
-    built: Built
+    built: BuildStats
     aside: dict[str, str]
     is_changed: bool
 
@@ -56,7 +55,7 @@ Announce: TypeAlias = Callable[[Plan], None]
 """Is told what will be fetched and written before anything is."""
 
 
-class Way(NamedTuple):
+class PullOptions(NamedTuple):
     """How a pull is done: whether every file is read, whether it ends with the plan, and who is told what."""
 
     verify: bool = False
@@ -65,7 +64,7 @@ class Way(NamedTuple):
     progress: Progress = lambda count: None
 
 
-def pull(folder: Path, release: Release, remote: Remote, way: Way) -> Report:
+def pull(folder: Path, release: Release, remote: Remote, way: PullOptions) -> Report:
     """Bring the folder to the release. Until the very last step the folder is as it was; a pull that ends early,
     however it ends, is gone on with by the next one.
 
@@ -76,83 +75,83 @@ def pull(folder: Path, release: Release, remote: Remote, way: Way) -> Report:
         FetchedWrong: the store's bytes are not those that the publisher signed.
         OSError: a file cannot be read or written.
     """
-    admit(release.manifest)
-    with held(folder) as place:
-        recovery.recover(place)
+    validate(release.manifest)
+    with open_workspace(folder) as place:
+        swap.recover(place)
         installed = state.read(place.target)
         _require_same_product(place, release, installed)
         tree = scan(place.target)
-        found = survey(place.target, tree, installed, release.manifest, verify=way.verify)
+        found = check(place.target, tree, installed, release.manifest, verify=way.verify)
         former = None if installed is None else installed.manifest.version
-        if _is_there(release, installed, found):
+        if _is_installed(release, installed, found):
             if not way.dry_run:
                 _note(place, release, installed)
             place.clear_all()
-            return Report(release.manifest.version, former, [], None, Built(), {}, is_changed=False)
-        return _change(place, release, _Situation(installed, tree, found), remote, way)
+            return Report(release.manifest.version, former, [], None, BuildStats(), {}, is_changed=False)
+        return _change(place, release, _Installation(installed, tree, found), remote, way)
 
 
-class _Situation(NamedTuple):
+class _Installation(NamedTuple):
     installed: Installed | None
     tree: Tree
-    found: Survey
+    found: Integrity
 
 
-def _require_same_product(place: Place, release: Release, installed: Installed | None) -> None:
+def _require_same_product(place: Workspace, release: Release, installed: Installed | None) -> None:
     if installed is None:
         return
     there, wanted = installed.manifest, release.manifest
     if (there.org, there.product_id) != (wanted.org, wanted.product_id):
-        raise PlaceRefused(f"{place.target} has {there.org}/{there.product}, another product")
+        raise WorkspaceRefused(f"{place.target} has {there.org}/{there.product}, another product")
 
 
-def _is_there(release: Release, installed: Installed | None, found: Survey) -> bool:
+def _is_installed(release: Release, installed: Installed | None, found: Integrity) -> bool:
     return installed is not None and installed.manifest_sha256 == release.manifest_sha256 and not found.wounds
 
 
-def _note(place: Place, release: Release, installed: Installed | None) -> None:
+def _note(place: Workspace, release: Release, installed: Installed | None) -> None:
     """Remember the statement's counter, where it is all that is new."""
     if installed is None or installed.state.counter >= release.counter:
         return
     state.replace(place.target, _state(release, installed.state.id, installed.state.stamps))
 
 
-def _change(place: Place, release: Release, now: _Situation, remote: Remote, way: Way) -> Report:
+def _change(place: Workspace, release: Release, now: _Installation, remote: Remote, way: PullOptions) -> Report:
     manifest = release.manifest
-    places = remote.places(begins=_begins(place, release, now, way))
+    places = remote.places(begins=_is_new_operation(place, release, now, way))
     offer = None
-    if now.installed is not None and _is_other(release, now):
+    if now.installed is not None and _is_other_build(release, now):
         offer = remote.offer(now.installed.manifest.version)
     plan = planner.plan(manifest, release.manifest_sha256, now.found.local, places, offer)
     old = None if now.installed is None else now.installed.manifest
-    goals = destinations(belongings(now.tree, old, now.found.local.files), manifest)
+    goals = destinations(user_paths(now.tree, old, now.found.local.files), manifest)
     aside = {path: goal for path, goal in goals.items() if path != goal}
     former = None if old is None else old.version
     way.announce(plan)
     if way.dry_run:
-        return Report(manifest.version, former, now.found.wounds, plan, Built(), aside, is_changed=False)
+        return Report(manifest.version, former, now.found.wounds, plan, BuildStats(), aside, is_changed=False)
     _require_room(place, manifest, plan, now.tree)
-    building = Building(place, manifest, now.found.local, remote, way.progress)
+    building = FileBuilder(place, manifest, now.found.local, remote, way.progress)
     building.build(plan, places)
     number = ids.new_uuid()
     stamps = staging.stage(place, manifest, plan, building, now.tree.files)
-    folders = destinations(folders_kept(now.tree, old), manifest, are_folders=True)
+    folders = destinations(user_folders(now.tree, old), manifest, are_folders=True)
     staging.carry(place, now.tree, goals, folders)
     state.write(place.stage, _state(release, number, stamps), release.envelope)
     staging.sync(place)
-    recovery.change_places(place, number)
-    recovery.recover(place)
+    swap.swap_in(place, number)
+    swap.recover(place)
     place.clear_all()
     return Report(manifest.version, former, now.found.wounds, plan, building.built, aside, is_changed=True)
 
 
-def _is_other(release: Release, now: _Situation) -> bool:
+def _is_other_build(release: Release, now: _Installation) -> bool:
     return now.installed is None or now.installed.manifest_sha256 != release.manifest_sha256
 
 
-def _begins(place: Place, release: Release, now: _Situation, way: Way) -> bool:
+def _is_new_operation(place: Workspace, release: Release, now: _Installation, way: PullOptions) -> bool:
     """Whether an installation or update begins: a repair, a try-out and what goes on after a cut are none."""
-    return _is_other(release, now) and not way.dry_run and not place.is_begun
+    return _is_other_build(release, now) and not way.dry_run and not place.is_begun
 
 
 def _state(release: Release, number: str, stamps: dict[str, tuple[int, int]]) -> State:
@@ -168,7 +167,7 @@ def _state(release: Release, number: str, stamps: dict[str, tuple[int, int]]) ->
     )
 
 
-def _require_room(place: Place, manifest: Manifest, plan: Plan, tree: Tree) -> None:
+def _require_room(place: Workspace, manifest: Manifest, plan: Plan, tree: Tree) -> None:
     """Refuse before anything is written what would not fit in the end."""
     needed = plan.write_bytes + _SPARE_BYTES
     files = len(manifest.files) + len(tree.files)

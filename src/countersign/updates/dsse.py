@@ -1,4 +1,4 @@
-"""Signed documents: envelopes that say what kind of payload they carry, and whose key signed it (DSSE 1.0.2)."""
+"""Signed documents: DSSE 1.0.2 envelopes, which sign the payload together with its type."""
 
 import base64
 import binascii
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from countersign.kernel.errors import Refused
 from countersign.kernel.security import ed25519
-from countersign.updates.wire import Envelope, PublicKey, Signature
+from countersign.updates.api_types import Envelope, PublicKey, Signature
 
 
 class SignatureRefused(Refused):
@@ -33,10 +33,10 @@ def new_signing_key() -> SigningKey:
 
 def signing_key(private: bytes) -> SigningKey:
     """The key of these 32 private bytes."""
-    return SigningKey(private, named(ed25519.public_of(private)))
+    return SigningKey(private, public_key(ed25519.public_of(private)))
 
 
-def named(public: bytes) -> PublicKey:
+def public_key(public: bytes) -> PublicKey:
     """A public key as documents carry it."""
     return PublicKey(ed25519.key_id(public), base64.b64encode(public).decode())
 
@@ -48,7 +48,7 @@ def sign(payload_type: str, payload: bytes, key: SigningKey) -> Envelope:
     return Envelope(payload_type, said, [Signature(key.public.keyid, base64.b64encode(signature).decode())])
 
 
-def opened(envelope: Envelope, payload_type: str, keys: Mapping[str, PublicKey]) -> bytes:
+def verify(envelope: Envelope, payload_type: str, keys: Mapping[str, PublicKey]) -> bytes:
     """The payload of an envelope of that type, which one of the keys (by id) signed.
 
     Raises:
@@ -56,22 +56,22 @@ def opened(envelope: Envelope, payload_type: str, keys: Mapping[str, PublicKey])
     """
     if envelope.payload_type != payload_type:
         raise SignatureRefused(f"the document is {envelope.payload_type}, and {payload_type} was expected")
-    payload = _decoded(envelope.payload)
+    payload = _decode_base64(envelope.payload)
     message = _signed_bytes(payload_type, payload)
     for signature in envelope.signatures:
         key = keys.get(signature.keyid)
-        if key is not None and ed25519.is_signed(raw(key), message, _decoded(signature.sig)):
+        if key is not None and ed25519.is_signed(raw_key(key), message, _decode_base64(signature.sig)):
             return payload
     raise SignatureRefused("no signature of the document is by a key that may sign it")
 
 
-def raw(key: PublicKey) -> bytes:
+def raw_key(key: PublicKey) -> bytes:
     """The key's 32 bytes.
 
     Raises:
         SignatureRefused: its id does not belong to it.
     """
-    public = _decoded(key.public)
+    public = _decode_base64(key.public)
     if ed25519.key_id(public) != key.keyid:
         raise SignatureRefused("a key's id does not belong to the key")
     return public
@@ -83,7 +83,7 @@ def _signed_bytes(payload_type: str, payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
-def _decoded(text: str) -> bytes:
+def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, ValueError) as error:

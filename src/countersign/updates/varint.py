@@ -1,4 +1,4 @@
-"""Numbers in as few bytes as they need: LEB128, seven bits a byte, the lowest first."""
+"""Variable-length integers: LEB128, seven bits per byte, least significant first."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ class Malformed(Exception):
     """The bytes are not what this format has at this place."""
 
 
-def packed(numbers: Iterable[int]) -> bytes:
+def encode_numbers(numbers: Iterable[int]) -> bytes:
     """The numbers (0 and up), one after another."""
     out = bytearray()
     for number in numbers:
@@ -22,12 +22,12 @@ def packed(numbers: Iterable[int]) -> bytes:
     return bytes(out)
 
 
-def signed(number: int) -> int:
+def zigzag(number: int) -> int:
     """A number of either sign as one of 0 and up, small ones small."""
     return number * 2 if number >= 0 else -number * 2 - 1
 
 
-def unsigned(number: int) -> int:
+def unzigzag(number: int) -> int:
     """What `signed` was given."""
     return -(number + 1 >> 1) if number & 1 else number >> 1
 

@@ -1,8 +1,4 @@
-"""The folder beside an installation where the next version is put together, held by one process at a time.
-
-`stage` becomes the installation; `made` has whole files by digest, `parts` what was fetched so far: both outlive an
-interrupted pull. `swap` says that `stage` is whole and about to change places with the installation.
-"""
+"""The folder beside an installation where the next version is built, locked by one process."""
 
 import fcntl
 import os
@@ -20,7 +16,7 @@ LOCK = "lock"
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
-class PlaceTaken(Refused):
+class WorkspaceLocked(Refused):
     """Another process installs into the same folder."""
 
     status = 409
@@ -29,7 +25,7 @@ class PlaceTaken(Refused):
     resolution = "Wait until it has ended, then try again."
 
 
-class PlaceRefused(Refused):
+class WorkspaceRefused(Refused):
     """Nothing can be installed at this place."""
 
     status = 403
@@ -38,7 +34,7 @@ class PlaceRefused(Refused):
     resolution = "Choose another folder, or correct what is named."
 
 
-class Place:
+class Workspace:
     """An installation's folder, and the one beside it."""
 
     def __init__(self, target: Path, side: Path) -> None:
@@ -78,13 +74,13 @@ class Place:
         self.clear(self.stage, self.retired, self.made, self.parts, self.unpacked, self.swap)
 
 
-def side_of(target: Path) -> Path:
+def side_folder(target: Path) -> Path:
     """The folder beside the installation."""
     return target.with_name(f".{target.name}.countersign")
 
 
 @contextmanager
-def held(folder: Path) -> Generator[Place]:
+def open_workspace(folder: Path) -> Generator[Workspace]:
     """The place of an installation, held until the block is left. Links that lead to the folder are followed once, now.
 
     Raises:
@@ -94,10 +90,10 @@ def held(folder: Path) -> Generator[Place]:
     """
     target = Path(os.path.realpath(folder))
     _require_rights(target)
-    side = side_of(target)
-    descriptor = _locked(side)
+    side = side_folder(target)
+    descriptor = _lock(side)
     try:
-        yield Place(target, side)
+        yield Workspace(target, side)
     finally:
         if os.listdir(side) == [LOCK]:
             (side / LOCK).unlink()
@@ -108,31 +104,31 @@ def held(folder: Path) -> Generator[Place]:
 def _require_rights(target: Path) -> None:
     parent = target.parent
     if target.name == "":
-        raise PlaceRefused("the root folder is no place for an installation")
+        raise WorkspaceRefused("the root folder is no place for an installation")
     if not parent.is_dir():
-        raise PlaceRefused(f"{parent} is no folder")
+        raise WorkspaceRefused(f"{parent} is no folder")
     if target.exists() and not target.is_dir():
-        raise PlaceRefused(f"{target} is no folder")
+        raise WorkspaceRefused(f"{target} is no folder")
     needed = os.R_OK | os.W_OK | os.X_OK
     for path in (parent, target):
         if path.exists() and not os.access(path, needed):
-            raise PlaceRefused(f"{path} cannot be written: the new version is put together beside the old one")
+            raise WorkspaceRefused(f"{path} cannot be written: the new version is put together beside the old one")
     if target.exists():
         _require_one_owner_and_disk(target)
 
 
 def _require_one_owner_and_disk(target: Path) -> None:
     if target.stat().st_uid != os.geteuid():
-        raise PlaceRefused(f"{target} is another user's, who could put links into it meanwhile: pull as that user")
+        raise WorkspaceRefused(f"{target} is another user's, who could put links into it meanwhile: pull as that user")
     if target.stat().st_dev != target.parent.stat().st_dev:
-        raise PlaceRefused(f"{target} is a file system of its own: choose a folder inside of it")
-    for mounted in _mounted():
+        raise WorkspaceRefused(f"{target} is a file system of its own: choose a folder inside of it")
+    for mounted in _mount_points():
         if mounted.startswith(f"{target}/"):
             # It would move aside with the old version, and be emptied with it.
-            raise PlaceRefused(f"{mounted} is a file system of its own inside of the folder: unmount it first")
+            raise WorkspaceRefused(f"{mounted} is a file system of its own inside of the folder: unmount it first")
 
 
-def _mounted() -> list[str]:
+def _mount_points() -> list[str]:
     """Where file systems are mounted (proc(5), /proc/PID/mountinfo); nothing where the system does not tell."""
     try:
         lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
@@ -141,13 +137,13 @@ def _mounted() -> list[str]:
     return [os.fsdecode(_ESCAPED.sub(lambda found: bytes((int(found[1], 8),)), line.split()[4])) for line in lines]
 
 
-def _locked(side: Path) -> int:
+def _lock(side: Path) -> int:
     """A descriptor that holds the lock."""
     for _ in range(100):
         side.mkdir(mode=0o700, exist_ok=True)
         found = side.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-            raise PlaceRefused(f"{side} is there and is no folder of yours")
+            raise WorkspaceRefused(f"{side} is there and is no folder of yours")
         try:
             descriptor = os.open(side / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except FileNotFoundError:
@@ -156,12 +152,12 @@ def _locked(side: Path) -> int:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(descriptor)
-            raise PlaceTaken(f"another process installs into the folder that {side} belongs to") from error
+            raise WorkspaceLocked(f"another process installs into the folder that {side} belongs to") from error
         if _is_same(descriptor, side / LOCK):
             return descriptor
         # Whoever held it has removed it since: it keeps nobody out any more.
         os.close(descriptor)
-    raise PlaceTaken(f"{side} comes and goes")
+    raise WorkspaceLocked(f"{side} comes and goes")
 
 
 def _is_same(descriptor: int, path: Path) -> bool:

@@ -1,12 +1,12 @@
-"""What the process that makes deltas and whoever started it say to each other."""
+"""Messages between the delta worker process and the process that started it."""
 
 import msgspec
 
+from countersign.updates.api_types import Stretches
 from countersign.updates.manifest import File
-from countersign.updates.wire import Stretches
 
 
-class Order(msgspec.Struct, frozen=True):
+class DeltaOrder(msgspec.Struct, frozen=True):
     """Between which files, and how much may be compared at once."""
 
     old: list[File]
@@ -16,7 +16,7 @@ class Order(msgspec.Struct, frozen=True):
     cpu_s: int
 
 
-class Wanted(msgspec.Struct, frozen=True, tag="wanted"):
+class FileRequest(msgspec.Struct, frozen=True, tag="wanted"):
     """The contents of a file are wanted, by its place in the old or the new list; the answer is its bytes."""
 
     is_new: bool
@@ -32,11 +32,11 @@ class Delta(msgspec.Struct, frozen=True, tag="delta"):
     blob: bytes
 
 
-class Done(msgspec.Struct, frozen=True, tag="done"):
+class EndOfDeltas(msgspec.Struct, frozen=True, tag="done"):
     """There are no more."""
 
 
-Record = Wanted | Delta | Done
+Record = FileRequest | Delta | EndOfDeltas
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)

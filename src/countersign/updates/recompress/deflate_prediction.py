@@ -1,11 +1,4 @@
-"""Streams of compressors that decide as zlib does, but for a little: GNU gzip, and Node's zlib (npm).
-
-zlib compresses the content, and its tokens predict the stream's. What is kept are the edits that turn the prediction
-into the stream's tokens, where its blocks end, and the codes of each block as they are written.
-
-GNU gzip finds the matches of zlib with a memory level of 8, and ends its blocks elsewhere. Node's zlib hashes four
-bytes, and so has no match of three: it writes literals, and may begin the next match a byte earlier.
-"""
+"""Predicts deflate streams of compressors that are nearly like zlib (GNU gzip, Node), with corrections."""
 
 import zlib
 from array import array
@@ -13,11 +6,11 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from countersign.updates.numbers import Malformed, Reader, packed
-from countersign.updates.unfold import tokens as deflate
-from countersign.updates.unfold.tokens import DYNAMIC, Block, Tokens
+from countersign.updates.recompress import deflate_tokens as deflate
+from countersign.updates.recompress.deflate_tokens import DYNAMIC, Block, Tokens
+from countersign.updates.varint import Malformed, Reader, encode_numbers
 
-SMALLEST_STREAM = 512
+MIN_STREAM_BYTES = 512
 MAX_CONTENT = 64 << 20
 MAX_TOKENS = 8 << 20
 """Of one stream; each takes up to 12 bytes of memory."""
@@ -60,7 +53,7 @@ class Recoding(NamedTuple):
     blocks: Sequence[Block]
 
 
-def recoded(content: bytes, way: Recoding) -> bytes:
+def restore(content: bytes, way: Recoding) -> bytes:
     """The stream that holds the content.
 
     Raises:
@@ -79,7 +72,7 @@ class Search:
 
     def way(self, stream: bytes, content: bytes) -> Recoding | None:
         """The recoding of the stream; None where it would take more than a part of it."""
-        if len(stream) < SMALLEST_STREAM or len(content) > self._left:
+        if len(stream) < MIN_STREAM_BYTES or len(content) > self._left:
             return None
         self._left -= len(content)
         try:
@@ -149,13 +142,13 @@ def _edits(predicted: Tokens, wanted: Tokens) -> list[Edit]:
             there += 1
             continue
         start, since = here, there
-        here, there = _together(predicted, wanted, here, there)
+        here, there = _next_common(predicted, wanted, here, there)
         found.append(Edit(start - last, here - start, wanted[since:there]))
         last = here
     return found
 
 
-def _together(predicted: Tokens, wanted: Tokens, here: int, there: int) -> tuple[int, int]:
+def _next_common(predicted: Tokens, wanted: Tokens, here: int, there: int) -> tuple[int, int]:
     """The next places at which both are at the same byte, where they are now."""
     ahead = wanted[there] >> 16 or 1
     there += 1
@@ -190,7 +183,9 @@ def encode(way: Recoding) -> bytes:
     numbers = [*head, *chain(*zip(*edits, strict=True)), *(token >> 16 for token in inserted)]
     numbers += [token & 0xFFFF for token in inserted if token]
     numbers += chain(*((block.kind, block.tokens, block.bits) for block in way.blocks))
-    return packed(numbers) + b"".join(block.codes.to_bytes((block.bits + 7) // 8, "little") for block in way.blocks)
+    return encode_numbers(numbers) + b"".join(
+        block.codes.to_bytes((block.bits + 7) // 8, "little") for block in way.blocks
+    )
 
 
 def decode(reader: Reader, most: int) -> Recoding:

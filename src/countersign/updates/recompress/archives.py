@@ -1,16 +1,15 @@
-"""Finds what is compressed inside a file: the deflate streams of zip, gzip, and of such archives stored in tar or zip.
-
-Nothing here is believed: an archive that is no archive has no streams, and its bytes stay as they are. What is found
-depends on the bytes and the budget alone, so that a server and a client find the same.
-"""
+"""Finds deflate streams in zip, gzip and tar files; decompresses them with a recipe to restore the same bytes."""
 
 import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from countersign.updates.recompress import zlib_settings
+from countersign.updates.varint import Malformed, Reader, encode_numbers
+
 LEVELS = 3
 """Archives in archives that are looked into."""
-BIGGEST_FILE = 192 << 20
+MAX_FILE_BYTES = 192 << 20
 """Bytes of a file that is looked into; a larger one stays as it is."""
 TOTAL_BYTES = 256 << 20
 """Bytes that all streams of one delta's old files, or of its new ones, may hold."""
@@ -27,13 +26,13 @@ _DESCRIPTOR = 24
 """Bytes of the longest data descriptor (APPNOTE 4.3.9)."""
 
 
-def most_unfolded(size: int) -> int:
+def max_decompressed(size: int) -> int:
     """What files of so many bytes altogether may be when they are unfolded: more cannot come of honest ones, but of
     archives in archives that hold next to nothing."""
     return size + min(TOTAL_BYTES, LEVELS * DEFLATE_RATIO * size)
 
 
-class Span(NamedTuple):
+class StreamSpan(NamedTuple):
     """A deflate stream: from `start` up to `end`, and what it holds."""
 
     start: int
@@ -68,17 +67,17 @@ class Budget:
 def may_hold_streams(head: bytes, size: int) -> bool:
     """Whether a file of this size that begins so is worth reading whole."""
     is_archive = head[:4] == _LOCAL or head[:3] == _GZIP or head[257:262] == b"ustar"
-    return is_archive and SMALLEST_STREAM <= size <= BIGGEST_FILE
+    return is_archive and SMALLEST_STREAM <= size <= MAX_FILE_BYTES
 
 
-def spans(data: bytes, budget: Budget) -> list[Span]:
+def spans(data: bytes, budget: Budget) -> list[StreamSpan]:
     """The streams of the archive, in order and apart from each other; none where the bytes are no archive."""
     if not may_hold_streams(data[:HEAD_BYTES], len(data)):
         return []
     return list(_streams(memoryview(data), 0, budget, LEVELS))
 
 
-def _streams(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[Span]:
+def _streams(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[StreamSpan]:
     """The streams of what begins at the front of the data; `base` is where that lies in the file."""
     if levels == 0:
         return
@@ -90,7 +89,7 @@ def _streams(data: memoryview, base: int, budget: Budget, levels: int) -> Iterat
         yield from _tar(data, base, budget, levels)
 
 
-def _zip(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[Span]:
+def _zip(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[StreamSpan]:
     """Local headers one after another (APPNOTE 4.3.7); the directory at the end is not asked."""
     at = 0
     while at >= 0 and _has(data, at, _LOCAL) and at + 30 <= len(data):
@@ -108,9 +107,9 @@ def _zip(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[S
         at = end
 
 
-def _span(start: int, content: bytes, length: int) -> Iterator[Span]:
+def _span(start: int, content: bytes, length: int) -> Iterator[StreamSpan]:
     if len(content) >= SMALLEST_STREAM:
-        yield Span(start, start + length, content)
+        yield StreamSpan(start, start + length, content)
 
 
 def _after_descriptor(data: memoryview, at: int) -> int:
@@ -119,7 +118,7 @@ def _after_descriptor(data: memoryview, at: int) -> int:
     return at + min(found) if found else len(data)
 
 
-def _gzip(data: memoryview, base: int, budget: Budget) -> Iterator[Span]:
+def _gzip(data: memoryview, base: int, budget: Budget) -> Iterator[StreamSpan]:
     """Members one after another (RFC 1952 §2.2)."""
     at = 0
     while _has(data, at, _GZIP):
@@ -144,7 +143,7 @@ def _after_gzip_header(data: memoryview, at: int) -> int:
     return begin + 2 if flags & 2 else begin
 
 
-def _tar(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[Span]:
+def _tar(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[StreamSpan]:
     """Headers of 512 bytes and contents filled up to a multiple of 512 (POSIX.1-1988 ustar)."""
     at = 0
     while at + 512 <= len(data) and _has(data, at + 257, b"ustar"):
@@ -163,3 +162,96 @@ def _has(data: memoryview, at: int, mark: bytes) -> bool:
 
 def _number(data: memoryview, at: int, length: int) -> int:
     return int.from_bytes(data[at : at + length], "little")
+
+
+MAX_LENGTH = 1 << 40
+
+
+class Decompressed(NamedTuple):
+    """The bytes without compression, and the recipe: empty for a file that stays as it is."""
+
+    content: bytes
+    recipe: bytes
+
+
+def decompress(data: bytes, budget: Budget, levels: int = LEVELS) -> Decompressed:
+    """The file unfolded; `fold` gives the very bytes again, with the zlib of this Python."""
+    found = spans(data, budget) if levels else []
+    search = zlib_settings.Search()
+    ways = [(span, search.way(data[span.start : span.end], span.content)) for span in found]
+    kept = [(span, way) for span, way in ways if way is not None]
+    if not kept:
+        return Decompressed(data, b"")
+    recipe = [encode_numbers([len(kept), *_gaps(data, [span for span, _ in kept])])]
+    pieces = [_skeleton(data, [span for span, _ in kept])]
+    for span, way in kept:
+        inner = decompress(span.content, budget, levels - 1)
+        recipe.append(
+            encode_numbers([len(inner.content) * 2 + bool(inner.recipe)]) + zlib_settings.encode(way) + inner.recipe
+        )
+        pieces.append(inner.content)
+    return Decompressed(b"".join(pieces), b"".join(recipe))
+
+
+def recompress(content: bytes, recipe: bytes, most: int) -> bytes:
+    """The file's bytes, at most `most`.
+
+    Raises:
+        Malformed: the recipe is none for this content.
+    """
+    reader = Reader(recipe)
+    data = _recompress(memoryview(content), reader, LEVELS, most)
+    if not reader.is_at_end:
+        raise Malformed("a recipe is longer than its file")
+    return data
+
+
+def reference(data: bytes, budget: Budget, levels: int = LEVELS) -> Iterator[bytes]:
+    """The pieces of what new files are compared with: the file, then what its streams hold."""
+    yield data
+    found = spans(data, budget) if levels else []
+    if found:
+        yield _skeleton(data, found)
+    for span in found:
+        yield from reference(span.content, budget, levels - 1)
+
+
+def _recompress(content: memoryview, reader: Reader, levels: int, most: int) -> bytes:
+    if levels == 0:
+        raise Malformed("a recipe goes deeper than archives are looked into")
+    count = reader.number(MAX_LENGTH)
+    gaps = reader.numbers(count + 1, MAX_LENGTH)
+    at = sum(gaps)
+    skeleton = content[:at]
+    pieces: list[bytes | memoryview] = []
+    read = 0
+    size = at
+    for gap in gaps[:-1]:
+        pieces.append(skeleton[read : read + gap])
+        read += gap
+        length, is_folded = divmod(reader.number(MAX_LENGTH), 2)
+        way = zlib_settings.decode(reader, MAX_LENGTH)
+        held = content[at : at + length]
+        if len(held) != length:
+            raise Malformed("a recipe is for more than there is")
+        at += length
+        inner = _recompress(held, reader, levels - 1, MAX_LENGTH) if is_folded else bytes(held)
+        pieces.append(zlib_settings.restore(inner, way))
+        size += len(pieces[-1])
+        if size > most:
+            raise Malformed("a recipe makes more than was announced")
+    if at != len(content):
+        raise Malformed("a recipe leaves something over")
+    return b"".join((*pieces, skeleton[read:]))
+
+
+def _gaps(data: bytes, found: list[StreamSpan]) -> list[int]:
+    ends = [0, *(span.end for span in found)]
+    starts = [*(span.start for span in found), len(data)]
+    return [start - end for start, end in zip(starts, ends, strict=True)]
+
+
+def _skeleton(data: bytes, found: list[StreamSpan]) -> bytes:
+    ends = [0, *(span.end for span in found)]
+    starts = [*(span.start for span in found), len(data)]
+    return b"".join(data[end:start] for start, end in zip(starts, ends, strict=True))

@@ -1,4 +1,4 @@
-"""Which manifests are installed at all: one whose every path stays inside, and which holds together."""
+"""Checks a manifest before it is installed: every path stays inside, and it is consistent."""
 
 from countersign.archives import paths as archive_links
 from countersign.archives.limits import Budget, Limits
@@ -8,7 +8,7 @@ from countersign.kernel.errors import Refused
 from countersign.updates import chunks
 from countersign.updates.manifest import Manifest
 
-OWN = ".countersign"
+STATE_FOLDER = ".countersign"
 """The folder in every installation that is ours."""
 
 
@@ -21,7 +21,7 @@ class ManifestRefused(Refused):
     resolution = "Ask the publisher for another build."
 
 
-def admit(manifest: Manifest, limits: Limits | None = None) -> None:
+def validate(manifest: Manifest, limits: Limits | None = None) -> None:
     """Refuse a manifest that would write outside of its folder, or meet itself there, or contradicts itself.
 
     Its signature says who made it, not that it is harmless.
@@ -35,10 +35,10 @@ def admit(manifest: Manifest, limits: Limits | None = None) -> None:
     except ArchiveRefused as error:
         raise ManifestRefused(error.detail) from error
     for path in (*(file.path for file in manifest.files), *(link.path for link in manifest.links), *manifest.folders):
-        if folded(path.split("/")[0]) == OWN:
-            raise ManifestRefused(f"{path!a}: {OWN} is where an installation keeps its own state")
-    if any(not 0 < chunk.size <= chunks.LARGEST for chunk in manifest.chunks):
-        raise ManifestRefused(f"a chunk has not between 1 and {chunks.LARGEST} bytes")
+        if folded(path.split("/")[0]) == STATE_FOLDER:
+            raise ManifestRefused(f"{path!a}: {STATE_FOLDER} is where an installation keeps its own state")
+    if any(not 0 < chunk.size <= chunks.MAX_BYTES for chunk in manifest.chunks):
+        raise ManifestRefused(f"a chunk has not between 1 and {chunks.MAX_BYTES} bytes")
     _check_files(manifest, limits)
 
 

@@ -1,7 +1,4 @@
-"""Deflate streams (RFC 1951) as tokens and blocks, and back: what a compressor decided, apart from how it is written.
-
-A token is 0 for a literal, else its match: length << 16 | distance. A stored block counts as literals.
-"""
+"""Deflate streams (RFC 1951) as tokens and blocks, and back."""
 
 from array import array
 from collections.abc import Sequence
@@ -9,7 +6,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
-from countersign.updates.numbers import Malformed
+from countersign.updates.varint import Malformed
 
 Tokens: TypeAlias = "array[int]"
 

@@ -1,7 +1,4 @@
-"""Makes the files that are not there yet, each by its digest in a folder of its own: from deltas, artifact or chunks.
-
-Whatever fails is made in another way; a whole file is never made twice, not even after an interruption.
-"""
+"""Builds missing files from deltas, from the artifact or from chunks, each checked against its digest."""
 
 import hashlib
 import os
@@ -15,20 +12,19 @@ from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel.errors import Refused
 from countersign.updates import chunks
-from countersign.updates.deltas import applying
-from countersign.updates.deltas.applying import DeltaRefused, Target
-from countersign.updates.deltas.reference import Stored
-from countersign.updates.install.fetching import ChunkFetcher, FetchedWrong, Part, Progress, Remote, part
-from countersign.updates.install.place import Place
+from countersign.updates.api_types import ChunkPlaces, Delta
+from countersign.updates.deltas import apply
+from countersign.updates.deltas.apply import DeltaRefused, FilePiece, Target
+from countersign.updates.install.fetch import ChunkFetcher, ContentMismatch, Part, Progress, Remote, fetch_part
+from countersign.updates.install.workspace import Workspace
 from countersign.updates.manifest import File, Manifest
 from countersign.updates.planner import Local, Plan, positions
-from countersign.updates.wire import ChunkPlaces, Delta
 
 MAX_FAILED_DELTAS = 3
 
 
 @dataclass(slots=True)
-class Built:
+class BuildStats:
     """What was done: files by delta, from the artifact and from chunks; bytes that were fetched; what went another way
     than planned, in words."""
 
@@ -39,13 +35,13 @@ class Built:
     detours: list[str] = field(default_factory=list[str])
 
 
-class Building:
+class FileBuilder:
     """The making of one build's files."""
 
-    def __init__(self, place: Place, manifest: Manifest, local: Local, remote: Remote, progress: Progress) -> None:
+    def __init__(self, place: Workspace, manifest: Manifest, local: Local, remote: Remote, progress: Progress) -> None:
         self._place, self._manifest, self._local, self._remote = place, manifest, local, remote
         self._progress = progress
-        self.built = Built()
+        self.built = BuildStats()
         self._spots: dict[str, tuple[Path, int]] = {
             name: (place.target / spot.path, spot.offset) for name, spot in local.chunks.items()
         }
@@ -92,7 +88,7 @@ class Building:
         try:
             attempt()
             return True
-        except (DeltaRefused, FetchedWrong, ArchiveRefused, extraction.TargetTaken) as error:
+        except (DeltaRefused, ContentMismatch, ArchiveRefused, extraction.TargetTaken) as error:
             self.built.detours.append(f"{name} could not be used: {error.detail}")
         except Refused as error:
             if error.code != "archive_unknown":
@@ -121,11 +117,11 @@ class Building:
         olds = self._local.manifest.files
         wanted = [self._manifest.files[place] for place in positions(delta.files, len(self._manifest.files))]
         paths = [self._place.target / olds[place].path for place in positions(delta.old, len(olds))]
-        blob = part(
+        blob = fetch_part(
             self._remote, self._place.parts, Part("a delta", delta.url, delta.size, delta.sha256), self._fetched
         )
         targets = [Target(self._unfinished(file), file.size, file.sha256) for file in wanted]
-        failed = applying.apply(blob.read_bytes(), [Stored(path) for path in paths], targets)
+        failed = apply.apply(blob.read_bytes(), [FilePiece(path) for path in paths], targets)
         for place, file in enumerate(wanted):
             if place not in failed:
                 targets[place].path.replace(self.path(file))
@@ -139,8 +135,8 @@ class Building:
             self._manifest.artifact_size,
             self._manifest.artifact_sha256,
         ):
-            raise FetchedWrong("the artifact is not the one that the manifest was made from")
-        archive = part(self._remote, self._place.parts, name, self._fetched)
+            raise ContentMismatch("the artifact is not the one that the manifest was made from")
+        archive = fetch_part(self._remote, self._place.parts, name, self._fetched)
         for file in self._manifest.files:
             if file.sha256 == places.artifact_sha256:
                 # A build of one file: the artifact is that file, not an archive of it.
@@ -212,7 +208,7 @@ class Building:
             is_right = hashlib.file_digest(content, "sha256").hexdigest() == file.sha256
         if not is_right:
             path.unlink()
-            raise FetchedWrong(f"{file.path!a} is whole by its chunks and yet has another digest")
+            raise ContentMismatch(f"{file.path!a} is whole by its chunks and yet has another digest")
         path.replace(self.path(file))
         self._note_chunks(file, self.path(file))
 

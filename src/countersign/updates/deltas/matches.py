@@ -1,25 +1,93 @@
-"""Covers of contents that are too long to be searched whole: what is the same by chunks first, then the rest in parts.
-
-Chunks are cut where contents say so themselves, so whatever was only moved is found at once and anywhere. Each stretch
-that is left is compared with what stands between the same neighbours in the old bytes, and with whatever of the old
-bytes is not found in the new ones.
-"""
+"""Matches between old and new bytes by HDiffPatch; long contents are matched by chunks first, then in parts."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from countersign.updates import chunks
-from countersign.updates.deltas.covers import Cover, covers
-from countersign.updates.unfold.deflating import common
+import hdiffpatch
 
-_PIECE = 1 << 20
+from countersign.updates import chunks
+from countersign.updates.recompress.zlib_settings import common_prefix
+
+_MAGIC = b"HDIFF13&\0"
+_HEAD = 11
+_COUNT = 2
+
+
+class Cover(NamedTuple):
+    """`length` bytes at `new` are nearly those at `old`. Covers do not overlap in the new bytes and are in order."""
+
+    old: int
+    new: int
+    length: int
+
+
+class UnexpectedDiff(Exception):
+    """The library wrote a diff in another form than is read here."""
+
+
+def covers(old: bytes, new: bytes) -> list[Cover]:
+    """The covers of the new bytes. Memory: about nine times the old bytes.
+
+    Raises:
+        UnexpectedDiff: the library changed its format.
+    """
+    if not old or not new:
+        return []
+    reader = _Reader(hdiffpatch.diff(old, new, None, validate=False))
+    head = [reader.number() for _ in range(_HEAD)]
+    found: list[Cover] = []
+    old_end = new_end = 0
+    for _ in range(head[_COUNT]):
+        step, gap, length = reader.signed(), reader.number(), reader.number()
+        cover = Cover(old_end + step, new_end + gap, length)
+        old_end, new_end = cover.old + length, cover.new + length
+        found.append(cover)
+    if any(not _is_inside(cover, old, new) for cover in found):
+        raise UnexpectedDiff("hdiffpatch matched outside of the files")
+    return [cover for cover in found if cover.length]
+
+
+def _is_inside(cover: Cover, old: bytes, new: bytes) -> bool:
+    return 0 <= cover.old <= len(old) - cover.length and 0 <= cover.new <= len(new) - cover.length
+
+
+class _Reader:
+    """HDiffPatch's numbers: seven bits a byte, the highest first."""
+
+    def __init__(self, diff: bytes) -> None:
+        if not diff.startswith(_MAGIC):
+            raise UnexpectedDiff(f"hdiffpatch wrote {diff[:16]!r}")
+        self._diff = diff
+        self._at = len(_MAGIC)
+
+    def number(self) -> int:
+        return self._rest(0, 0x80)
+
+    def signed(self) -> int:
+        is_negative = self._diff[self._at] & 0x80
+        magnitude = self._rest(0, 0x40)
+        return -magnitude if is_negative else magnitude
+
+    def _rest(self, found: int, mark: int) -> int:
+        byte = self._diff[self._at]
+        self._at += 1
+        found = byte & (mark - 1)
+        while byte & mark:
+            byte = self._diff[self._at]
+            self._at += 1
+            mark = 0x80
+            found = found << 7 | byte & 0x7F
+        return found
+
+
+_COMPARE_BYTES = 1 << 20
 _AROUND = 64 << 10
 """Bytes of the old contents beside a neighbour that are looked at."""
 
 
-class Stretch(NamedTuple):
+class Range(NamedTuple):
     """From `start` up to `end`."""
 
     start: int
@@ -30,20 +98,20 @@ def all_covers(old: bytes, new: bytes, most: int) -> list[Cover]:
     """The covers of the new bytes; no search is over more than `most` old and new bytes together."""
     if len(old) + len(new) <= most:
         return covers(old, new)
-    anchors = _grown(old, new, _anchors(old, new))
+    anchors = _grow(old, new, _anchors(old, new))
     found = list(anchors)
-    gaps = _between([Stretch(anchor.new, anchor.new + anchor.length) for anchor in anchors], len(new))
-    used = sorted(Stretch(anchor.old, anchor.old + anchor.length) for anchor in anchors)
+    gaps = _between([Range(anchor.new, anchor.new + anchor.length) for anchor in anchors], len(new))
+    used = sorted(Range(anchor.old, anchor.old + anchor.length) for anchor in anchors)
     spare = _between(used, len(old))
     for batch in _batches(anchors, gaps, len(old), most):
-        parts = _united([*batch.old, *_within(spare, most // 2 - _size(batch.old))])
-        found += _searched(_Joined(old, parts), _Joined(new, batch.new))
+        parts = _union([*batch.old, *_within(spare, most // 2 - _size(batch.old))])
+        found += _search(_Joined(old, parts), _Joined(new, batch.new))
     return sorted(found, key=lambda cover: cover.new)
 
 
 class _Batch(NamedTuple):
-    old: list[Stretch]
-    new: list[Stretch]
+    old: list[Range]
+    new: list[Range]
 
 
 def _anchors(old: bytes, new: bytes) -> list[Cover]:
@@ -68,40 +136,40 @@ def _anchors(old: bytes, new: bytes) -> list[Cover]:
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
-    return (data[at : at + _PIECE] for at in range(0, len(data), _PIECE))
+    return (data[at : at + _COMPARE_BYTES] for at in range(0, len(data), _COMPARE_BYTES))
 
 
-def _grown(old: bytes, new: bytes, anchors: Sequence[Cover]) -> list[Cover]:
+def _grow(old: bytes, new: bytes, anchors: Sequence[Cover]) -> list[Cover]:
     """Each anchor as far to both sides as the bytes are the same and no other anchor stands."""
     grown: list[Cover] = []
     for place, anchor in enumerate(anchors):
         floor = grown[-1].new + grown[-1].length if grown else 0
         ceiling = anchors[place + 1].new if place + 1 < len(anchors) else len(new)
-        back = min(anchor.new - floor, anchor.old, chunks.LARGEST)
-        before = common(new[anchor.new - back : anchor.new][::-1], old[anchor.old - back : anchor.old][::-1])
+        back = min(anchor.new - floor, anchor.old, chunks.MAX_BYTES)
+        before = common_prefix(new[anchor.new - back : anchor.new][::-1], old[anchor.old - back : anchor.old][::-1])
         new_end, old_end = anchor.new + anchor.length, anchor.old + anchor.length
-        ahead = min(ceiling - new_end, chunks.LARGEST)
-        after = common(new[new_end : new_end + ahead], old[old_end : old_end + ahead])
+        ahead = min(ceiling - new_end, chunks.MAX_BYTES)
+        after = common_prefix(new[new_end : new_end + ahead], old[old_end : old_end + ahead])
         grown.append(Cover(anchor.old - before, anchor.new - before, before + anchor.length + after))
     return grown
 
 
-def _between(taken: Sequence[Stretch], size: int) -> list[Stretch]:
+def _between(taken: Sequence[Range], size: int) -> list[Range]:
     """What the stretches, sorted by their start, leave free of `size` bytes."""
-    free: list[Stretch] = []
+    free: list[Range] = []
     at = 0
     for stretch in taken:
         if stretch.start > at:
-            free.append(Stretch(at, stretch.start))
+            free.append(Range(at, stretch.start))
         at = max(at, stretch.end)
-    return [*free, Stretch(at, size)] if at < size else free
+    return [*free, Range(at, size)] if at < size else free
 
 
-def _batches(anchors: Sequence[Cover], gaps: Sequence[Stretch], old_size: int, most: int) -> Iterator[_Batch]:
+def _batches(anchors: Sequence[Cover], gaps: Sequence[Range], old_size: int, most: int) -> Iterator[_Batch]:
     """The gaps with the old bytes beside their neighbours, as many at a time as may be searched together."""
     batch = _Batch([], [])
     for gap in _cut(gaps, most // 4):
-        near = _near(anchors, gap, old_size, most // 4)
+        near = _neighbourhood(anchors, gap, old_size, most // 4)
         if batch.new and _size(batch.new) + _size(batch.old) + _size([gap]) + _size(near) > most:
             yield batch
             batch = _Batch([], [])
@@ -111,58 +179,58 @@ def _batches(anchors: Sequence[Cover], gaps: Sequence[Stretch], old_size: int, m
         yield batch
 
 
-def _cut(gaps: Sequence[Stretch], most: int) -> Iterator[Stretch]:
+def _cut(gaps: Sequence[Range], most: int) -> Iterator[Range]:
     for gap in gaps:
         for at in range(gap.start, gap.end, most):
-            yield Stretch(at, min(gap.end, at + most))
+            yield Range(at, min(gap.end, at + most))
 
 
-def _near(anchors: Sequence[Cover], gap: Stretch, old_size: int, most: int) -> list[Stretch]:
+def _neighbourhood(anchors: Sequence[Cover], gap: Range, old_size: int, most: int) -> list[Range]:
     """The old bytes after the anchor before the gap, and before the anchor after it."""
     place = bisect_left(anchors, gap.end, key=lambda anchor: anchor.new)
     reach = min(most, gap.end - gap.start + _AROUND)
-    found: list[Stretch] = []
+    found: list[Range] = []
     if place:
         # A gap that was cut lies further from its neighbour than its own start tells.
         before = anchors[place - 1]
         start = before.old + before.length + max(0, gap.start - before.new - before.length - _AROUND)
-        found.append(Stretch(start, min(old_size, start + reach + _AROUND)))
+        found.append(Range(start, min(old_size, start + reach + _AROUND)))
     if place < len(anchors):
         end = anchors[place].old - max(0, anchors[place].new - gap.end - _AROUND)
-        found.append(Stretch(max(0, end - reach - _AROUND), end))
+        found.append(Range(max(0, end - reach - _AROUND), end))
     if not anchors:
-        found.append(Stretch(gap.start, min(old_size, gap.start + reach)))
+        found.append(Range(gap.start, min(old_size, gap.start + reach)))
     return [stretch for stretch in found if stretch.start < stretch.end]
 
 
-def _within(stretches: Sequence[Stretch], most: int) -> Iterator[Stretch]:
+def _within(stretches: Sequence[Range], most: int) -> Iterator[Range]:
     """The first of the stretches, up to so many bytes."""
     for stretch in stretches:
         if most <= 0:
             return
-        yield Stretch(stretch.start, min(stretch.end, stretch.start + most))
+        yield Range(stretch.start, min(stretch.end, stretch.start + most))
         most -= stretch.end - stretch.start
 
 
-def _united(stretches: Sequence[Stretch]) -> list[Stretch]:
+def _union(stretches: Sequence[Range]) -> list[Range]:
     """The stretches sorted, with those that touch made one."""
-    united: list[Stretch] = []
+    united: list[Range] = []
     for stretch in sorted(stretches):
         if united and stretch.start <= united[-1].end:
-            united[-1] = Stretch(united[-1].start, max(united[-1].end, stretch.end))
+            united[-1] = Range(united[-1].start, max(united[-1].end, stretch.end))
         else:
             united.append(stretch)
     return united
 
 
-def _size(stretches: Sequence[Stretch]) -> int:
+def _size(stretches: Sequence[Range]) -> int:
     return sum(stretch.end - stretch.start for stretch in stretches)
 
 
 class _Joined:
     """Stretches one after another."""
 
-    def __init__(self, data: bytes, stretches: Sequence[Stretch]) -> None:
+    def __init__(self, data: bytes, stretches: Sequence[Range]) -> None:
         self.data = b"".join(data[stretch.start : stretch.end] for stretch in stretches)
         self._stretches = stretches
         self._starts = list(accumulate((s.end - s.start for s in stretches), initial=0))
@@ -174,7 +242,7 @@ class _Joined:
         return start, self._stretches[number].end - start
 
 
-def _searched(olds: _Joined, news: _Joined) -> Iterator[Cover]:
+def _search(olds: _Joined, news: _Joined) -> Iterator[Cover]:
     """The covers of the new stretches in the old ones, in places of the whole: cut wherever a stretch ends."""
     for cover in covers(olds.data, news.data):
         done = 0

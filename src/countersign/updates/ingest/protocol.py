@@ -1,4 +1,4 @@
-"""What the reading process and whoever started it tell each other: framed MessagePack."""
+"""Records between the ingest process and the process that started it: framed MessagePack."""
 
 from typing import BinaryIO, Literal
 
@@ -9,7 +9,7 @@ from countersign.updates import framing
 from countersign.updates.manifest import Launch
 
 
-class Order(msgspec.Struct, frozen=True):
+class IngestOrder(msgspec.Struct, frozen=True):
     """Under which limits the file is read that was handed over. `chunks` asks for its contents, not for digests alone;
     `plain` takes a file that is no archive for a tree of one file."""
 
@@ -21,7 +21,7 @@ class Order(msgspec.Struct, frozen=True):
     cpu_s: int
 
 
-class Found(msgspec.Struct, frozen=True, tag="found"):
+class FoundEntry(msgspec.Struct, frozen=True, tag="found"):
     """An entry that was read to its end. `chunks` are the names (BLAKE3) and sizes of its chunks, in order."""
 
     path: str
@@ -35,33 +35,33 @@ class Found(msgspec.Struct, frozen=True, tag="found"):
     launch: Launch | None
 
 
-class Asked(msgspec.Struct, frozen=True, tag="asked"):
+class ChunkQuery(msgspec.Struct, frozen=True, tag="asked"):
     """Chunks that were met; the answer is a byte for each: 1 for those whose contents are wanted."""
 
     ids: list[bytes]
 
 
-class Frames(msgspec.Struct, frozen=True, tag="frames"):
+class ChunkFrames(msgspec.Struct, frozen=True, tag="frames"):
     """Wanted chunks: name, size and length of the zstd frame of each, and the frames one after another."""
 
     chunks: list[tuple[bytes, int, int]]
     frames: bytes
 
 
-class Noted(msgspec.Struct, frozen=True, tag="noted"):
+class MetadataFile(msgspec.Struct, frozen=True, tag="noted"):
     """A small file that says what the build consists of, whole."""
 
     path: str
     content: bytes
 
 
-class At(msgspec.Struct, frozen=True, tag="at"):
+class Progress(msgspec.Struct, frozen=True, tag="at"):
     """How far the source was read, in bytes."""
 
     position: int
 
 
-class Ended(msgspec.Struct, frozen=True, tag="ended"):
+class EndOfArtifact(msgspec.Struct, frozen=True, tag="ended"):
     """All was read, and no rule was broken. `sha256` is of the artifact's own bytes, `blocks` are BLAKE3 digests of
     `block_size` of them each."""
 
@@ -70,7 +70,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
     blocks: list[bytes]
 
 
-class Failed(msgspec.Struct, frozen=True, tag="failed"):
+class IngestFailed(msgspec.Struct, frozen=True, tag="failed"):
     """The artifact was refused: `kind` says by which refusal."""
 
     kind: Literal["refused", "unknown"]
@@ -79,7 +79,7 @@ class Failed(msgspec.Struct, frozen=True, tag="failed"):
     entry: str | None
 
 
-Record = Found | Asked | Frames | Noted | At | Ended | Failed
+Record = FoundEntry | ChunkQuery | ChunkFrames | MetadataFile | Progress | EndOfArtifact | IngestFailed
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Record)

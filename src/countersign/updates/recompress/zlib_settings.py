@@ -1,22 +1,17 @@
-"""Which settings of zlib made a deflate stream, so that its contents alone bring it back bit by bit; for streams of
-compressors that are close to zlib see `recoding`.
-
-Only the zlib that this Python carries is tried. Another one (zlib-ng, an old client's) may write other bytes from the
-same settings: whoever folds checks the digest of what comes out.
-"""
+"""Finds the zlib settings that made a deflate stream, so that its contents restore it bit by bit."""
 
 import re
 import zlib
 from typing import NamedTuple
 
-from countersign.updates.numbers import Malformed, Reader, packed
-from countersign.updates.unfold import deflate_prediction
-from countersign.updates.unfold.deflate_prediction import Recoding
+from countersign.updates.recompress import deflate_prediction
+from countersign.updates.recompress.deflate_prediction import Recoding
+from countersign.updates.varint import Malformed, Reader, encode_numbers
 
 _PREFIX = 256 << 10
 """Bytes of contents after which settings that do not fit are given up."""
 _LIKELY = 3
-_PATIENCE = 6
+_MAX_ATTEMPTS = 6
 """Streams of one archive that fit nothing before only likely settings are tried on the others."""
 _CORRECTION = 16
 """One part in so many of a stream may be kept as it is and the rest still be made anew."""
@@ -46,7 +41,7 @@ RECODED = 1_000
 """In a recipe: what follows is a recoding."""
 
 
-class Way(NamedTuple):
+class StreamRecipe(NamedTuple):
     """How a stream comes back: place in SETTINGS; and where what those give is not the stream, its length and the
     stretches, each with its place, that it has otherwise."""
 
@@ -56,15 +51,15 @@ class Way(NamedTuple):
     is_exact: bool = True
 
 
-def deflated(content: bytes, way: Way | Recoding) -> bytes:
+def restore(content: bytes, way: StreamRecipe | Recoding) -> bytes:
     """The stream that holds the content.
 
     Raises:
         Malformed: a correction does not fit.
     """
     if isinstance(way, Recoding):
-        return deflate_prediction.recoded(content, way)
-    made = _made(SETTINGS[way.settings], content)
+        return deflate_prediction.restore(content, way)
+    made = _compress(SETTINGS[way.settings], content)
     if way.is_exact:
         return made
     out = bytearray(made[: way.size])
@@ -86,15 +81,15 @@ class Search:
         self._recodings = deflate_prediction.Search()
         self._recoding_misses = 0
 
-    def way(self, stream: bytes, content: bytes) -> Way | Recoding | None:
+    def way(self, stream: bytes, content: bytes) -> StreamRecipe | Recoding | None:
         """The way back to the stream, or None where no settings give it."""
-        most = len(SETTINGS) if self._misses < _PATIENCE else _LIKELY
-        near: list[Way] = []
+        most = len(SETTINGS) if self._misses < _MAX_ATTEMPTS else _LIKELY
+        near: list[StreamRecipe] = []
         for place in dict.fromkeys((self._last, *range(most))):
-            made = _tried(SETTINGS[place], stream, content)
+            made = _try(SETTINGS[place], stream, content)
             if made == stream:
                 self._last, self._misses = place, 0
-                return Way(place)
+                return StreamRecipe(place)
             if made is not None and (corrected := _corrected(place, made, stream)) is not None:
                 near.append(corrected)
         self._misses += 1
@@ -104,23 +99,23 @@ class Search:
         return min(near, key=lambda way: len(encode(way)), default=None)
 
     def _recoded(self, stream: bytes, content: bytes) -> Recoding | None:
-        if self._recoding_misses >= _PATIENCE:
+        if self._recoding_misses >= _MAX_ATTEMPTS:
             return None
         found = self._recodings.way(stream, content)
         self._recoding_misses = self._recoding_misses + 1 if found is None else 0
         return found
 
 
-def _made(settings: Settings, content: bytes) -> bytes:
+def _compress(settings: Settings, content: bytes) -> bytes:
     level, memory, strategy, window = settings
     compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
     return compressor.compress(content) + compressor.flush()
 
 
-def _tried(settings: Settings, stream: bytes, content: bytes) -> bytes | None:
+def _try(settings: Settings, stream: bytes, content: bytes) -> bytes | None:
     """What the settings make of the content; None as soon as that begins otherwise than the stream."""
     if len(content) <= _PREFIX:
-        return _made(settings, content)
+        return _compress(settings, content)
     level, memory, strategy, window = settings
     compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
     begun = compressor.compress(content[:_PREFIX])
@@ -129,7 +124,7 @@ def _tried(settings: Settings, stream: bytes, content: bytes) -> bytes | None:
     return begun + compressor.compress(content[_PREFIX:]) + compressor.flush()
 
 
-def _corrected(place: int, made: bytes, stream: bytes) -> Way | None:
+def _corrected(place: int, made: bytes, stream: bytes) -> StreamRecipe | None:
     """The way by corrections; None where they would be long."""
     both = min(len(made), len(stream))
     unlike = (int.from_bytes(made[:both], "little") ^ int.from_bytes(stream[:both], "little")).to_bytes(both, "little")
@@ -140,10 +135,10 @@ def _corrected(place: int, made: bytes, stream: bytes) -> Way | None:
         found.append((both, stream[both:]))
     if sum(4 + len(stretch) for _, stretch in found) * _CORRECTION > len(stream):
         return None
-    return Way(place, len(stream), tuple(found), is_exact=False)
+    return StreamRecipe(place, len(stream), tuple(found), is_exact=False)
 
 
-def common(one: bytes, other: bytes) -> int:
+def common_prefix(one: bytes, other: bytes) -> int:
     """How many bytes at the front are the same."""
     least, most = 0, min(len(one), len(other))
     while least < most:
@@ -155,17 +150,17 @@ def common(one: bytes, other: bytes) -> int:
     return least
 
 
-def encode(way: Way | Recoding) -> bytes:
+def encode(way: StreamRecipe | Recoding) -> bytes:
     """The way as bytes."""
     if isinstance(way, Recoding):
-        return packed([RECODED]) + deflate_prediction.encode(way)
+        return encode_numbers([RECODED]) + deflate_prediction.encode(way)
     if way.is_exact:
-        return packed([way.settings * 2])
-    head = packed([way.settings * 2 + 1, way.size, len(way.corrections)])
-    return head + b"".join(packed([at, len(stretch)]) + stretch for at, stretch in way.corrections)
+        return encode_numbers([way.settings * 2])
+    head = encode_numbers([way.settings * 2 + 1, way.size, len(way.corrections)])
+    return head + b"".join(encode_numbers([at, len(stretch)]) + stretch for at, stretch in way.corrections)
 
 
-def decode(reader: Reader, most: int) -> Way | Recoding:
+def decode(reader: Reader, most: int) -> StreamRecipe | Recoding:
     """The way that was encoded; lengths are at most `most`.
 
     Raises:
@@ -177,10 +172,10 @@ def decode(reader: Reader, most: int) -> Way | Recoding:
     if kind >= len(SETTINGS) * 2:
         raise Malformed("a recipe names settings that are not known here")
     if kind % 2 == 0:
-        return Way(kind // 2)
+        return StreamRecipe(kind // 2)
     size, count = reader.numbers(2, most)
     corrections: list[tuple[int, bytes]] = []
     for _ in range(count):
         at, length = reader.numbers(2, most)
         corrections.append((at, reader.take(length)))
-    return Way(kind // 2, size, tuple(corrections), is_exact=False)
+    return StreamRecipe(kind // 2, size, tuple(corrections), is_exact=False)

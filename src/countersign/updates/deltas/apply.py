@@ -1,25 +1,126 @@
-"""Applies deltas: new files out of old ones and a blob, each held against its digest before anybody sees it.
-
-A blob is a stranger's: every number in it is checked before it is used, nothing is unpacked beyond what the manifest
-announced, and what comes out counts only when its digest is the signed one.
-"""
+"""Applies deltas: new files from old files and a patch, each checked against its digest."""
 
 import hashlib
 import os
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from countersign.kernel.errors import Refused
-from countersign.updates.deltas import patch, streams
-from countersign.updates.deltas.bytewise import total
-from countersign.updates.deltas.covers import Cover
-from countersign.updates.deltas.reference import Piece, Reference
-from countersign.updates.deltas.streams import Stream
-from countersign.updates.numbers import MAX_NUMBER_BYTES, Malformed, Reader, unsigned
-from countersign.updates.unfold import folding
-from countersign.updates.unfold.spans import BIGGEST_FILE, TOTAL_BYTES, Budget, most_unfolded
+from countersign.updates.deltas import patch
+from countersign.updates.deltas.matches import Cover
+from countersign.updates.deltas.patch import Stream, add_bytes
+from countersign.updates.recompress import archives
+from countersign.updates.recompress.archives import (
+    HEAD_BYTES,
+    MAX_FILE_BYTES,
+    TOTAL_BYTES,
+    Budget,
+    max_decompressed,
+    may_hold_streams,
+    reference,
+)
+from countersign.updates.varint import MAX_NUMBER_BYTES, Malformed, Reader, unzigzag
+
+READ_BYTES = 1 << 20
+
+
+class Piece(Protocol):
+    """A stretch of bytes."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        ...
+
+    def read(self, at: int, length: int) -> bytes:
+        """The bytes from `at` on, `length` or fewer.
+
+        Raises:
+            OSError: they cannot be read.
+        """
+        ...
+
+
+class MemoryPiece:
+    """Bytes in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = len(data)
+
+    def read(self, at: int, length: int) -> bytes:
+        """The bytes from `at` on."""
+        return self._data[at : at + length]
+
+
+class FilePiece:
+    """A file, opened for each reading: there may be more files than may be open."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.size = path.stat().st_size
+
+    def read(self, at: int, length: int) -> bytes:
+        """The bytes from `at` on."""
+        descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            return os.pread(descriptor, length, at)
+        finally:
+            os.close(descriptor)
+
+
+class Reference:
+    """The files, one after another, and what their archives hold. `unfolded` is how many bytes of it are in memory."""
+
+    def __init__(self, files: Sequence[Piece], budget: Budget) -> None:
+        """Take the archives among the files apart, as far as the budget goes.
+
+        Raises:
+            OSError: a file cannot be read.
+        """
+        self._pieces: list[Piece] = []
+        self.unfolded = 0
+        for file in files:
+            self._pieces.append(file)
+            if may_hold_streams(file.read(0, HEAD_BYTES), file.size):
+                inner = [MemoryPiece(piece) for piece in reference(file.read(0, file.size), budget)][1:]
+                self.unfolded += sum(piece.size for piece in inner)
+                self._pieces += inner
+        self._pieces = [piece for piece in self._pieces if piece.size]
+        self._starts: list[int] = []
+        self.size = 0
+        for piece in self._pieces:
+            self._starts.append(self.size)
+            self.size += piece.size
+
+    def slices(self, start: int, length: int) -> Iterator[bytes]:
+        """The `length` bytes from `start` on, at most PIECE at a time.
+
+        Raises:
+            Malformed: they do not lie inside, or a file has become shorter.
+            OSError: a file cannot be read.
+        """
+        if start < 0 or start + length > self.size:
+            raise Malformed("a delta refers to bytes outside of the old files")
+        place = bisect_right(self._starts, start) - 1
+        while length:
+            at = start - self._starts[place]
+            wanted = min(length, READ_BYTES, self._pieces[place].size - at)
+            found = self._pieces[place].read(at, wanted)
+            if len(found) != wanted:
+                raise Malformed("an old file has changed while it was read")
+            yield found
+            start, length = start + wanted, length - wanted
+            place += at + wanted == self._pieces[place].size
+
+    def joined(self) -> bytes:
+        """All of it as one piece."""
+        if len(self._pieces) == 1:
+            return self._pieces[0].read(0, self.size)
+        return b"".join(self.slices(0, self.size))
 
 
 class DeltaRefused(Refused):
@@ -78,7 +179,7 @@ def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterato
             raise Malformed("the delta is for other old files")
         _check_size(taken, sum(sizes))
         recipes = _recipes(taken, len(sizes))
-        rebuilt = _Rebuilt(taken, reference)
+        rebuilt = _PatchedBytes(taken, reference)
     except Malformed as error:
         raise DeltaRefused(str(error)) from error
     for place, size in enumerate(sizes):
@@ -93,26 +194,26 @@ def _check_size(taken: patch.Patch, size: int) -> None:
     Raises:
         Malformed: it makes more bytes, or says more pieces of them than there are.
     """
-    if taken.new_size > most_unfolded(size):
+    if taken.new_size > max_decompressed(size):
         raise Malformed("the delta makes more than the files hold")
     if taken.covers > taken.new_size or taken.runs > taken.new_size:
         raise Malformed("the delta has more pieces than bytes")
 
 
-def _file(rebuilt: "_Rebuilt", size: int, recipe: tuple[int, bytes] | None) -> Iterator[bytes]:
+def _file(rebuilt: "_PatchedBytes", size: int, recipe: tuple[int, bytes] | None) -> Iterator[bytes]:
     try:
         if recipe is None:
             yield from rebuilt.take(size)
         else:
             length, how = recipe
-            yield folding.fold(b"".join(rebuilt.take(length)), how, size)
+            yield archives.recompress(b"".join(rebuilt.take(length)), how, size)
     except Malformed as error:
         raise DeltaRefused(str(error)) from error
 
 
 def _recipes(taken: patch.Patch, files: int) -> dict[int, tuple[int, bytes]]:
     """By the file's position how long it is unfolded, and how it is folded."""
-    if taken.recipes.size > BIGGEST_FILE:
+    if taken.recipes.size > MAX_FILE_BYTES:
         raise Malformed("recipes are longer than any archive needs")
     reader = Reader(Stream(taken.recipes, bytes).take(taken.recipes.size))
     found: dict[int, tuple[int, bytes]] = {}
@@ -121,12 +222,12 @@ def _recipes(taken: patch.Patch, files: int) -> dict[int, tuple[int, bytes]]:
         place += reader.number(files) + 1
         if place >= files:
             raise Malformed("a recipe is for a file that is not made")
-        length, size = reader.number(TOTAL_BYTES + BIGGEST_FILE), reader.number(BIGGEST_FILE)
+        length, size = reader.number(TOTAL_BYTES + MAX_FILE_BYTES), reader.number(MAX_FILE_BYTES)
         found[place] = (length, reader.take(size))
     return found
 
 
-class _Rebuilt:
+class _PatchedBytes:
     """The new bytes of a patch, taken from the front."""
 
     def __init__(self, taken: patch.Patch, reference: Reference) -> None:
@@ -181,7 +282,7 @@ class _Rebuilt:
         while self._run is not None and self._run[0] < end:
             begin, stop = self._run
             here = min(stop, end)
-            out[begin - start : here - start] = total(
+            out[begin - start : here - start] = add_bytes(
                 piece[begin - start : here - start], self._values.take(here - begin)
             )
             self._run = (here, stop) if here < stop else next(self._runs, None)
@@ -194,9 +295,9 @@ def _prefix(reference: Reference) -> bytes:
     Raises:
         Malformed: no dictionary can be of this length.
     """
-    if reference.size < streams.SHORTEST_PREFIX_BYTES:
+    if reference.size < patch.MIN_PREFIX_BYTES:
         raise Malformed("the old files are too short for a dictionary")
-    if reference.size > streams.PREFIX_BYTES:
+    if reference.size > patch.PREFIX_BYTES:
         raise Malformed("the old files are too long for a dictionary")
     return reference.joined()
 
@@ -210,7 +311,7 @@ def _covers(taken: patch.Patch) -> Iterator[Cover]:
     steps, gaps, lengths = _columns(taken.control, taken.covers, 3, 2 * max(taken.old_size, taken.new_size))
     old_end = new_end = 0
     for step, gap, length in zip(steps, gaps, lengths, strict=True):
-        cover = Cover(old_end + unsigned(step), new_end + gap, length)
+        cover = Cover(old_end + unzigzag(step), new_end + gap, length)
         old_end, new_end = cover.old + length, cover.new + length
         if new_end > taken.new_size or not length:
             raise Malformed("a cover lies outside of the new files, or has no bytes")
@@ -228,7 +329,7 @@ def _runs(taken: patch.Patch) -> Iterator[tuple[int, int]]:
         at += gap + length
 
 
-def _columns(packed: streams.Packed, rows: int, columns: int, most: int) -> "list[array[int]]":
+def _columns(packed: patch.CompressedStream, rows: int, columns: int, most: int) -> "list[array[int]]":
     """Numbers that stand column after column.
 
     Raises:

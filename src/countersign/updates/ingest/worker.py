@@ -1,0 +1,299 @@
+"""The ingest process: reads an artifact, and writes its entries, digests and chunks to a pipe as records."""
+
+import hashlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from queue import Queue
+from typing import BinaryIO
+
+import blake3
+import msgspec
+from backports import zstd
+
+from countersign.archives import confinement, reader
+from countersign.archives.entry import Entry, Member
+from countersign.archives.limits import Limits
+from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.updates import chunks, executables, framing
+from countersign.updates.chunks import Chunk
+from countersign.updates.ingest import protocol
+from countersign.updates.ingest.protocol import (
+    ChunkFrames,
+    ChunkQuery,
+    EndOfArtifact,
+    FoundEntry,
+    IngestFailed,
+    IngestOrder,
+    MetadataFile,
+    Progress,
+    Record,
+)
+
+BATCH_BYTES = 4 << 20
+WAITING_BATCHES = 2
+COMPRESSORS = 2
+MAX_NOTE_BYTES = 1 << 20
+MAX_NOTES = 200
+MAX_NOTED_BYTES = 16 << 20
+"""Of all the small files of a build that say what it consists of; those that come later are left."""
+_NOTED_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
+_NOTED_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
+FAILURES = (
+    *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
+    *(TypeError, ValueError, zstd.ZstdError),
+)
+"""What a thread of the reader can fail with: a failure that is lost lets the reader wait for ever, or loses chunks."""
+
+_Batch = list[tuple[bytes, Chunk]]
+
+
+class Contents:
+    """Takes members one after another and sends what was found; memory stays at a few batches.
+
+    Three things go on at once: the reader cuts and digests, a sender asks which chunks are wanted, and a few
+    compressors work on those.
+    """
+
+    def __init__(self, asked: BinaryIO, told: BinaryIO, *, wants_chunks: bool) -> None:
+        self._answers = asked
+        self._told = told
+        self._lock = threading.Lock()
+        self._wants_chunks = wants_chunks
+        self._met: set[bytes] = set()
+        self._batch: _Batch = []
+        self._batch_bytes = 0
+        self._notes = self._noted_bytes = 0
+        self._waiting: Queue[_Batch | None] = Queue(WAITING_BATCHES)
+        self._pool = ThreadPoolExecutor(COMPRESSORS)
+        self._failure: list[BaseException] = []
+        self._sender = threading.Thread(target=self._send_all, daemon=True)
+        self._sender.start()
+
+    def take(self, member: Member) -> None:
+        """Read the member to its end and send what it is."""
+        entry = member.entry
+        if entry.kind != "file":
+            self.tell(FoundEntry(entry.path, entry.kind, 0, entry.mode, entry.target, b"", b"", [], None))
+            return
+        looked = _Scan(entry)
+        pieces = looked.through(member.pieces)
+        found = [self._chunk(chunk) for chunk in chunks.cut(pieces)] if self._wants_chunks else _drain(pieces)
+        start = executables.detect(entry.path, entry.mode, bytes(looked.head))
+        sha256, name = looked.sha256.digest(), looked.blake3.digest()
+        self.tell(FoundEntry(entry.path, "file", looked.size, entry.mode, "", sha256, name, found, start))
+        if looked.note is not None and self._wants_chunks and self._may_note(len(looked.note)):
+            self.tell(MetadataFile(entry.path, bytes(looked.note)))
+
+    def _may_note(self, size: int) -> bool:
+        """Whether a note of this size is sent, too; it is counted then."""
+        if self._notes == MAX_NOTES or self._noted_bytes + size > MAX_NOTED_BYTES:
+            return False
+        self._notes += 1
+        self._noted_bytes += size
+        return True
+
+    def tell(self, record: Record) -> None:
+        """Send a record; several threads may."""
+        with self._lock:
+            protocol.write(self._told, record)
+
+    def finish(self) -> None:
+        """Send what still waits.
+
+        Raises:
+            BrokenPipeError: nobody reads any more.
+            MemoryError: there was too little for sending; any other failure of it is raised as well.
+        """
+        self._hand_over()
+        self._waiting.put(None)
+        self._sender.join()
+        if self._failure:
+            raise self._failure[0]
+
+    def _chunk(self, chunk: Chunk) -> tuple[bytes, int]:
+        name = blake3.blake3(chunk).digest()
+        if name not in self._met:
+            self._met.add(name)
+            self._batch.append((name, chunk))
+            self._batch_bytes += len(chunk)
+            if self._batch_bytes >= BATCH_BYTES:
+                self._hand_over()
+        return name, len(chunk)
+
+    def _hand_over(self) -> None:
+        if self._failure:
+            raise self._failure[0]
+        if self._batch:
+            self._waiting.put(self._batch)
+            self._batch, self._batch_bytes = [], 0
+
+    def _send_all(self) -> None:
+        try:
+            while (batch := self._waiting.get()) is not None:
+                self._send(batch)
+        except FAILURES as error:
+            self._failure.append(error)
+            while self._waiting.get() is not None:
+                continue
+
+    def _send(self, batch: _Batch) -> None:
+        self.tell(ChunkQuery([name for name, _ in batch]))
+        answer = framing.read(self._answers)
+        wanted = [each for each, is_wanted in zip(batch, answer, strict=True) if is_wanted]
+        frames = list(self._pool.map(chunks.compress, [chunk for _, chunk in wanted]))
+        told = [(name, len(chunk), len(frame)) for (name, chunk), frame in zip(wanted, frames, strict=True)]
+        self.tell(ChunkFrames(told, b"".join(frames)))
+
+
+class _Scan:
+    """What is seen of a file while its pieces pass by."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.size = 0
+        self.sha256 = hashlib.sha256()
+        self.blake3 = blake3.blake3()
+        self.head = bytearray()
+        self.note: bytearray | None = bytearray() if _is_metadata(entry) else None
+
+    def through(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """The same pieces, looked at."""
+        for piece in pieces:
+            self.size += len(piece)
+            self.sha256.update(piece)
+            self.blake3.update(piece)
+            if len(self.head) < executables.HEAD_BYTES:
+                self.head += piece[: executables.HEAD_BYTES - len(self.head)]
+            if self.note is not None:
+                self.note += piece
+            yield piece
+
+
+def _is_metadata(entry: Entry) -> bool:
+    name = entry.path.rpartition("/")[2].lower()
+    is_known = name in _NOTED_NAMES or entry.path.endswith(_NOTED_ENDINGS) or ".dist-info/sboms/" in entry.path
+    return is_known and entry.size <= MAX_NOTE_BYTES
+
+
+def _drain(pieces: Iterator[bytes]) -> list[tuple[bytes, int]]:
+    for _ in pieces:
+        continue
+    return []
+
+
+MIN_BLOCK_BYTES = 1 << 20
+_READER_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+"""What a fault of the reader raises, or a thread that has no room to start; it has nothing to do with who listens."""
+MAX_BLOCKS = 4096
+_PACKAGE_ENDINGS = (".apk", ".aab", ".ipa", ".jar", ".war", ".msix", ".appx")
+"""Archives that are started or installed as they are."""
+_ARCHIVE_ENDINGS = (".zip", ".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tzst", ".tar.zst", ".whl")
+
+
+def main() -> int:
+    """Read what the order says; the exit code is 0 also when the artifact is refused, which a record tells."""
+    # Ctrl-C in a terminal reaches this process too, and ends it without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    asked, told = sys.stdin.buffer, sys.stdout.buffer
+    fd = framing.receive_file(int(sys.argv[1]))
+    if fd is None:
+        return 0
+    order = msgspec.msgpack.decode(framing.read(asked), type=IngestOrder)
+    source = os.fdopen(fd, "rb", closefd=False)
+    confinement.confine(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
+    try:
+        blocks = Blocks(fd)
+        contents = Contents(asked, told, wants_chunks=order.chunks)
+        _read(order, source, contents)
+        contents.finish()
+        protocol.write(told, blocks.ended())
+    except ArchiveUnknown as refused:
+        protocol.write(told, IngestFailed("unknown", "", refused.detail, None))
+    except ArchiveRefused as refused:
+        protocol.write(told, IngestFailed("refused", refused.rule, refused.reason, refused.entry))
+    except MemoryError:
+        protocol.write(told, IngestFailed("refused", "memory", "reading it needs more memory than is allowed", None))
+    except _READER_ERRORS as fault:
+        # The same bytes fail again: one refusal, and neither a second attempt nor a stack as long as the archive.
+        protocol.write(told, IngestFailed("refused", "unreadable", f"the reader failed: {type(fault).__name__}", None))
+    return 0
+
+
+def _read(order: IngestOrder, source: BinaryIO, contents: Contents) -> None:
+    limits = msgspec.convert(order.limits, Limits)
+    if order.plain and order.name.lower().endswith(_PACKAGE_ENDINGS):
+        contents.take(_whole(order, source))
+        return
+    try:
+        for member in reader.read(source, limits, name=order.name):
+            contents.take(member)
+            contents.tell(Progress(source.tell()))
+    except ArchiveUnknown:
+        # An archive by its name that is none by its bytes is damaged; anything else is a build of one file.
+        if not order.plain or order.name.lower().endswith(_ARCHIVE_ENDINGS):
+            raise
+        contents.take(_whole(order, source))
+
+
+def _whole(order: IngestOrder, source: BinaryIO) -> Member:
+    source.seek(0)
+    head = source.read(executables.HEAD_BYTES)
+    mode = 0o755 if executables.detect(order.name, 0o755, head) is not None else 0o644
+    source.seek(0)
+    size = os.fstat(source.fileno()).st_size
+    return Member(Entry(order.name, "file", size, mode), iter(lambda: source.read(MIN_BLOCK_BYTES), b""))
+
+
+class Blocks:
+    """Digests of the artifact's own bytes, made beside the reading of what they hold."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        length = os.fstat(fd).st_size
+        self._size = block_size(length)
+        self._digests: list[bytes] = []
+        self._whole = hashlib.sha256()
+        self._failure: list[BaseException] = []
+        self._thread = threading.Thread(target=self._run, args=(length,), daemon=True)
+        self._thread.start()
+
+    def ended(self) -> EndOfArtifact:
+        """What was found, once everything was read.
+
+        Raises:
+            MemoryError, OSError: the artifact's own bytes could not be read; or what else the thread failed with.
+        """
+        self._thread.join()
+        if self._failure:
+            raise self._failure[0]
+        return EndOfArtifact(self._whole.digest(), self._size, self._digests)
+
+    def _run(self, length: int) -> None:
+        try:
+            self._read(length)
+        except FAILURES as error:
+            self._failure.append(error)
+
+    def _read(self, length: int) -> None:
+        for start in range(0, length, self._size):
+            block = blake3.blake3()
+            for place in range(start, min(start + self._size, length), MIN_BLOCK_BYTES):
+                piece = os.pread(self._fd, min(MIN_BLOCK_BYTES, start + self._size - place), place)
+                block.update(piece)
+                self._whole.update(piece)
+            self._digests.append(block.digest())
+
+
+def block_size(length: int) -> int:
+    """How many bytes of an artifact of that length one digest stands for: a power of two, so that there are few."""
+    size = MIN_BLOCK_BYTES
+    while size * MAX_BLOCKS < length:
+        size *= 2
+    return size
+
+
+if __name__ == "__main__":
+    sys.exit(main())

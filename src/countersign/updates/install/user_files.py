@@ -1,0 +1,124 @@
+"""The files in an installation, and which of them belong to the user and not to a manifest."""
+
+import os
+import stat
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from countersign.updates.install.validate_manifest import STATE_FOLDER
+from countersign.updates.install.workspace import WorkspaceRefused
+from countersign.updates.manifest import Manifest
+
+MAX_DEPTH = 256
+"""Folders in folders of an installation that are looked into."""
+
+
+@dataclass(slots=True)
+class Tree:
+    """Everything below a folder but our own state, by relative path: regular files, where links point, folders, and
+    what is none of these."""
+
+    files: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
+    links: dict[str, str] = field(default_factory=dict[str, str])
+    folders: set[str] = field(default_factory=set[str])
+    others: list[str] = field(default_factory=list[str])
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is there."""
+        return not (self.files or self.links or self.folders or self.others)
+
+
+def scan(root: Path) -> Tree:
+    """What lies in the folder; nothing where there is none.
+
+    Raises:
+        OSError: a folder of it cannot be read.
+        PlaceRefused: folders of it lie too deep in one another.
+    """
+    tree = Tree()
+    if not root.is_symlink() and root.is_dir():
+        for path, entry in _walk(root, "", MAX_DEPTH):
+            _add_entry(tree, path, entry)
+    return tree
+
+
+def _walk(root: Path, above: str, levels: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    if levels < 0:
+        top = root / above.partition("/")[0]
+        raise WorkspaceRefused(f"{top} is nested more than {MAX_DEPTH} folders deep; move it out of the installation")
+    with os.scandir(root / above) as entries:
+        listed = sorted(entries, key=lambda entry: entry.name)
+    for entry in listed:
+        path = f"{above}/{entry.name}" if above else entry.name
+        if path == STATE_FOLDER:
+            continue
+        yield path, entry
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(root, path, levels - 1)
+
+
+def _add_entry(tree: Tree, path: str, entry: os.DirEntry[str]) -> None:
+    found = entry.stat(follow_symlinks=False)
+    if stat.S_ISREG(found.st_mode):
+        tree.files[path] = found
+    elif stat.S_ISLNK(found.st_mode):
+        tree.links[path] = os.readlink(entry.path)
+    elif stat.S_ISDIR(found.st_mode):
+        tree.folders.add(path)
+    else:
+        tree.others.append(path)
+
+
+ASIDE = ".kept"
+"""Is put behind the name of what has to make room."""
+
+
+def user_paths(tree: Tree, old: Manifest | None, whole: Collection[str]) -> Iterator[str]:
+    """The paths that no manifest put there: files, links, and what is neither. Without an old manifest that is
+    everything but what is `whole` by the new one."""
+    known = set(whole)
+    if old is not None:
+        known = {file.path for file in old.files} | {link.path for link in old.links}
+    yield from (path for path in (*tree.files, *tree.links, *tree.others) if path not in known)
+
+
+def user_folders(tree: Tree, old: Manifest | None) -> Iterator[str]:
+    """The folders that no manifest put there."""
+    known = set[str]()
+    if old is not None:
+        paths = [file.path for file in old.files] + [link.path for link in old.links]
+        known = {*old.folders, *(above for path in paths for above in _parents(path))}
+    yield from (path for path in tree.folders if path not in known)
+
+
+def destinations(paths: Iterator[str], new: Manifest, *, are_folders: bool = False) -> Mapping[str, str]:
+    """Where each path goes beside the new build: where it was, or aside, where the build needs its place."""
+    solid = {file.path for file in new.files} | {link.path for link in new.links}
+    folders = {*new.folders, *(above for path in (*solid, *new.folders) for above in _parents(path))}
+    blocking = solid if are_folders else solid | folders
+    found: dict[str, str] = {}
+    for path in paths:
+        blocked = _first(_parents(path), solid) or (path if path in blocking else "")
+        found[path] = _aside_path(blocked, solid | folders) + path[len(blocked) :] if blocked else path
+    return found
+
+
+def _first(paths: Iterator[str], wanted: Collection[str]) -> str:
+    return next((path for path in paths if path in wanted), "")
+
+
+def _aside_path(path: str, taken: Collection[str]) -> str:
+    aside = path + ASIDE
+    while aside in taken:
+        aside += ASIDE
+    return aside
+
+
+def _parents(path: str) -> Iterator[str]:
+    """The folders above the path, outermost first."""
+    at = path.find("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.find("/", at + 1)

@@ -1,0 +1,1 @@
+"""Archives inside the files of a build: their decompressed contents, and a recipe that restores the same bytes."""
