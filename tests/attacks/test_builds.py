@@ -20,9 +20,9 @@ from countersign.store.releases.processing.queries import Build
 from countersign.store.releases.publishing import JustChanged
 from countersign.updates import chunks
 from countersign.updates.api_types import ChunkPlaces
-from countersign.updates.ingest.protocol import MetadataFile
-from countersign.updates.ingest.worker import MAX_NOTED_BYTES
+from countersign.updates.ingest_worker import MAX_NOTED_BYTES
 from countersign.updates.install.validate_manifest import ManifestRefused
+from countersign.updates.worker_protocol import MetadataFile
 from tests.store.files import Shop, open_shop
 from tests.store.processing.damage import stored_file
 from tests.store.processing.works import Works, noise, tar, zipped

@@ -14,9 +14,8 @@ from countersign.store.jobs import queries
 from countersign.store.releases.processing import deltas, sandboxed_process
 from countersign.store.releases.processing.types import TYPES
 from countersign.updates.chunks import chunk_id
-from countersign.updates.deltas.protocol import DeltaOrder, FileRequest, decode
-from countersign.updates.ingest.protocol import ChunkQuery
 from countersign.updates.manifest import File
+from countersign.updates.worker_protocol import ChunkQuery, DeltaOrder, FileRequest, decode_delta_record
 from tests.store.files import Shop, open_shop
 from tests.store.processing.works import Works, noise, tar
 from tests.store.world import World
@@ -140,7 +139,7 @@ async def test_deltas_of_strangers_bytes_are_made_by_a_process_without_rights() 
 
     async with sandboxed_process.started(deltas.PROGRAM) as process:
         await process.say(msgspec.msgpack.encode(DeltaOrder(side, other, 1 << 20, 1 << 30, 60)))
-        assert isinstance(decode(await process.hear()), FileRequest)
+        assert isinstance(decode_delta_record(await process.hear()), FileRequest)
         assert [is_confined(each) for each in children(deltas.PROGRAM)] == [True]
 
 

@@ -33,7 +33,7 @@ from countersign.store.redeem import codes
 from countersign.store.releases.processing import sbom
 from countersign.store.releases.schemas import ProductWrite
 from countersign.updates import manifest
-from countersign.updates.ingest.protocol import MetadataFile
+from countersign.updates.worker_protocol import MetadataFile
 from tests.scaling.texts import TEXTS, repeated
 
 HEADER, BODY, RECORDS_BODY = 64 << 10, 1 << 20, 8 << 20

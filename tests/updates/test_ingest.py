@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from countersign.archives.entry import Entry, Member
-from countersign.updates import framing
-from countersign.updates.ingest.worker import BATCH_BYTES, Blocks, Contents
+from countersign.updates.ingest_worker import BATCH_BYTES, Blocks, Contents
+from countersign.updates.worker_protocol import encode_frame
 
 FAILURES = [MemoryError(), ValueError("no such chunk"), RuntimeError("can't start new thread"), BrokenPipeError()]
 
@@ -39,7 +39,7 @@ def _member(size: int) -> Member:
 @pytest.mark.parametrize("size", [1 << 16, 2 * BATCH_BYTES])
 def test_a_failure_of_the_sender_ends_the_reading(failure: Exception, size: int) -> None:
     """A sender that ended alone left chunks out of the build, or let the reader wait for ever."""
-    contents = Contents(io.BytesIO(framing.encode(b"\1" * 1_000)), _FailsBeside(failure), wants_chunks=True)
+    contents = Contents(io.BytesIO(encode_frame(b"\1" * 1_000)), _FailsBeside(failure), wants_chunks=True)
 
     with pytest.raises(type(failure)):
         _all_of(contents, size)

@@ -13,8 +13,8 @@ from countersign.store.releases.processing import artifacts, queries, sandboxed_
 from countersign.store.releases.processing.artifacts import ArtifactGone
 from countersign.store.releases.processing.process import ArtifactDamaged
 from countersign.updates import chunks
-from countersign.updates.ingest.protocol import IngestOrder
 from countersign.updates.manifest import Manifest
+from countersign.updates.worker_protocol import IngestOrder
 from tests.archives import tars
 from tests.store.files import sha256_of
 from tests.store.processing.works import EXECUTABLE, Works, noise, tar, zipped

@@ -13,7 +13,7 @@ from countersign.cli import worker
 from countersign.store.jobs import worker_process
 from countersign.store.releases.processing import sandboxed_process
 from countersign.store.releases.processing.sandboxed_process import PROGRAM, Reading
-from countersign.updates.ingest.protocol import EndOfArtifact
+from countersign.updates.worker_protocol import EndOfArtifact
 from tests.store.files import Shop
 from tests.store.processing.works import Works, tar
 

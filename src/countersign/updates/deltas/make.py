@@ -2,10 +2,14 @@
 
 import hashlib
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import BinaryIO, NamedTuple, TypeAlias
 
+import msgspec
+
+from countersign.archives import confinement
 from countersign.updates.api_types import Stretches, stretches
 from countersign.updates.deltas import patch
 from countersign.updates.deltas.apply import MemoryPiece, Reference, contents
@@ -14,6 +18,15 @@ from countersign.updates.manifest import File
 from countersign.updates.recompress import archives
 from countersign.updates.recompress.archives import Budget, Decompressed, max_decompressed
 from countersign.updates.varint import encode_numbers
+from countersign.updates.worker_protocol import (
+    Delta,
+    DeltaOrder,
+    EndOfDeltas,
+    FileRequest,
+    encode_delta_record,
+    read_frame,
+    write_frame,
+)
 
 WHOLE = 2
 """Times the size of a group that a build may have and still be one: what moves between its files is then found."""
@@ -193,3 +206,30 @@ def _digests(blob: bytes, olds: Sequence[MemoryPiece], wanted: Sequence[File]) -
             digest.update(piece)
         found.append(digest.hexdigest())
     return found
+
+
+def main() -> int:
+    """Make what the order asks for."""
+    asked, told = sys.stdin.buffer, sys.stdout.buffer
+    order = msgspec.msgpack.decode(read_frame(asked), type=DeltaOrder)
+    confinement.confine(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
+    old = BuildFiles(order.old, _reader(asked, told, order.old, is_new=False))
+    new = BuildFiles(order.new, _reader(asked, told, order.new, is_new=True))
+    for made in make(old, new, order.group_bytes):
+        write_frame(told, encode_delta_record(Delta(made.old, made.files, made.memory, made.blob)))
+    write_frame(told, encode_delta_record(EndOfDeltas()))
+    return 0
+
+
+def _reader(asked: BinaryIO, told: BinaryIO, files: list[File], *, is_new: bool) -> Read:
+    places = {file.path: place for place, file in enumerate(files)}
+
+    def contents(file: File) -> bytes:
+        write_frame(told, encode_delta_record(FileRequest(is_new, places[file.path])))
+        return read_frame(asked)
+
+    return contents
+
+
+if __name__ == "__main__":
+    sys.exit(main())

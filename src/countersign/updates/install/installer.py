@@ -10,7 +10,7 @@ from countersign.kernel import ids
 from countersign.kernel.errors import StorageFull
 from countersign.updates import planner
 from countersign.updates.api_types import Envelope
-from countersign.updates.install import staging, state, swap
+from countersign.updates.install import state, swap
 from countersign.updates.install.fetch import Progress, Remote
 from countersign.updates.install.file_builder import BuildStats, FileBuilder
 from countersign.updates.install.integrity import Corruption, Integrity, check
@@ -134,11 +134,11 @@ def _change(place: Workspace, release: Release, now: _Installation, remote: Remo
     building = FileBuilder(place, manifest, now.found.local, remote, way.progress)
     building.build(plan, places)
     number = ids.new_uuid()
-    stamps = staging.stage(place, manifest, plan, building, now.tree.files)
+    stamps = swap.stage(place, manifest, plan, building, now.tree.files)
     folders = destinations(user_folders(now.tree, old), manifest, are_folders=True)
-    staging.carry(place, now.tree, goals, folders)
+    swap.carry(place, now.tree, goals, folders)
     state.write(place.stage, _state(release, number, stamps), release.envelope)
-    staging.sync(place)
+    swap.sync(place)
     swap.swap_in(place, number)
     swap.recover(place)
     place.clear_all()
@@ -171,7 +171,7 @@ def _require_room(place: Workspace, manifest: Manifest, plan: Plan, tree: Tree) 
     """Refuse before anything is written what would not fit in the end."""
     needed = plan.write_bytes + _SPARE_BYTES
     files = len(manifest.files) + len(tree.files)
-    if not staging.can_link(place):
+    if not swap.can_link(place):
         needed += sum(manifest.files[number].size for number in plan.kept)
         needed += sum(found.st_size for found in tree.files.values())
     needed += files * _BLOCK_BYTES

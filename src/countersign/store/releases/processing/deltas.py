@@ -16,9 +16,8 @@ from countersign.store.releases.processing.queries import Artifact, Located
 from countersign.store.releases.processing.schemas import DeltaPayload, Prepared
 from countersign.updates import chunks
 from countersign.updates.api_types import Stretches
-from countersign.updates.deltas import protocol
-from countersign.updates.deltas.protocol import Delta, DeltaOrder, EndOfDeltas
 from countersign.updates.manifest import Manifest
+from countersign.updates.worker_protocol import Delta, DeltaOrder, EndOfDeltas, decode_delta_record
 
 DELTA_JOB = "delta.make"
 
@@ -94,7 +93,7 @@ async def add(
     await transaction.run(ADD, ids.new_uuid(), from_artifact, to_artifact, sha256, size, said, clock.now())
 
 
-PROGRAM = "countersign.updates.deltas.worker"
+PROGRAM = "countersign.updates.deltas.make"
 MEBIBYTE = 1 << 20
 
 
@@ -165,7 +164,7 @@ async def _made(store: Store, work: Work[DeltaPayload], old: _Side, new: _Side) 
     told = 0.0
     async with sandboxed_process.started(PROGRAM) as process:
         await process.say(msgspec.msgpack.encode(order))
-        while not isinstance(record := protocol.decode(await process.hear()), EndOfDeltas):
+        while not isinstance(record := decode_delta_record(await process.hear()), EndOfDeltas):
             if isinstance(record, Delta):
                 if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
                     listed = Listed(record.old, record.files, record.memory)

@@ -28,8 +28,8 @@ from countersign.store.releases.processing.schemas import (
 from countersign.updates import chunks
 from countersign.updates.chunks import ChunkDamaged
 from countersign.updates.dsse import SignatureRefused
-from countersign.updates.ingest.protocol import EndOfArtifact, FoundEntry, Progress
 from countersign.updates.manifest import Manifest
+from countersign.updates.worker_protocol import EndOfArtifact, FoundEntry, Progress
 
 DIGEST_BYTES = 32
 _PIECE = 8 << 20

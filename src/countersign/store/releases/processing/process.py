@@ -23,17 +23,17 @@ from countersign.store.releases.processing.sandboxed_process import Reading
 from countersign.store.releases.processing.schemas import Processed, ProcessPayload
 from countersign.updates import dsse, manifest
 from countersign.updates.dsse import SignatureRefused, SigningKey
-from countersign.updates.ingest.protocol import (
+from countersign.updates.install.validate_manifest import ManifestRefused, validate
+from countersign.updates.manifest import Chunk, File, Link, Manifest
+from countersign.updates.worker_protocol import (
     ChunkFrames,
     ChunkQuery,
     EndOfArtifact,
     FoundEntry,
+    IngestRecord,
     MetadataFile,
     Progress,
-    Record,
 )
-from countersign.updates.install.validate_manifest import ManifestRefused, validate
-from countersign.updates.manifest import Chunk, File, Link, Manifest
 
 READING_SHARE = 0.95
 """How much of the work reading is; the rest is signing and keeping what was read."""
@@ -102,7 +102,7 @@ class Ingest:
             self._contents.places.update({place.id: place for place in pack.places})
         return self._contents
 
-    async def _take(self, reading: Reading, record: Record) -> None:
+    async def _take(self, reading: Reading, record: IngestRecord) -> None:
         match record:
             case FoundEntry():
                 self._contents.entries.append(record)

@@ -22,9 +22,8 @@ from countersign.archives.limits import limits_of
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.kernel.errors import Unavailable
 from countersign.settings import Settings
-from countersign.updates import framing
-from countersign.updates.ingest import protocol
-from countersign.updates.ingest.protocol import IngestFailed, IngestOrder, Record
+from countersign.updates import worker_protocol
+from countersign.updates.worker_protocol import IngestFailed, IngestOrder, IngestRecord
 
 F_SETPIPE_SZ = 1031
 PIPE_BYTES = 1 << 20
@@ -56,7 +55,7 @@ class Apart:
         return not looking.poll(0)
 
     def hand_over(self, fd: int) -> None:
-        """Give the process an open file, and no further one; see `framing.receive_file`."""
+        """Give the process an open file, and no further one; see `worker_protocol.receive_file`."""
         if self._handing is None:
             raise LookupError("the process was started to take no file")
         with suppress(OSError), self._handing:
@@ -70,7 +69,7 @@ class Apart:
             WorkerDied: the process ended too early.
         """
         try:
-            return await asyncio.to_thread(framing.read_raw, self._told)
+            return await asyncio.to_thread(worker_protocol.read_frame_unbuffered, self._told)
         except EOFError as error:
             code = await self._process.wait()
             if code == -signal.SIGXCPU:
@@ -80,7 +79,7 @@ class Apart:
     async def say(self, payload: bytes) -> None:
         """Send a message; nobody there to hear it is told by the next `hear`."""
         with suppress(ConnectionError):
-            self._asked.write(framing.encode(payload))
+            self._asked.write(worker_protocol.encode_frame(payload))
             await self._asked.drain()
 
     async def end(self) -> None:
@@ -195,7 +194,7 @@ def _environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-PROGRAM = "countersign.updates.ingest.worker"
+PROGRAM = "countersign.updates.ingest_worker"
 MEBIBYTE = 1 << 20
 
 
@@ -206,7 +205,7 @@ class Reading:
         self._process = process
         self._cpu_s = cpu_s
 
-    async def next(self) -> Record:
+    async def next(self) -> IngestRecord:
         """The next record.
 
         Raises:
@@ -214,7 +213,7 @@ class Reading:
             WorkerDied: the process ended too early.
         """
         try:
-            record = protocol.decode(await self._process.hear())
+            record = worker_protocol.decode_ingest_record(await self._process.hear())
         except CpuTimeExceeded as error:
             # The same bytes would take as long again.
             raise ArchiveRefused("too-slow", f"reading takes more than {self._cpu_s} seconds of CPU time") from error

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from countersign.updates.ingest.protocol import MetadataFile
+from countersign.updates.worker_protocol import MetadataFile
 
 MAX_COMPONENTS = 10_000
 MAX_TEXT_LENGTH = 300

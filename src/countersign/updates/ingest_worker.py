@@ -18,19 +18,21 @@ from countersign.archives import confinement, reader
 from countersign.archives.entry import Entry, Member
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
-from countersign.updates import chunks, executables, framing
+from countersign.updates import chunks, executables
 from countersign.updates.chunks import Chunk
-from countersign.updates.ingest import protocol
-from countersign.updates.ingest.protocol import (
+from countersign.updates.worker_protocol import (
     ChunkFrames,
     ChunkQuery,
     EndOfArtifact,
     FoundEntry,
     IngestFailed,
     IngestOrder,
+    IngestRecord,
     MetadataFile,
     Progress,
-    Record,
+    read_frame,
+    receive_file,
+    write_ingest_record,
 )
 
 BATCH_BYTES = 4 << 20
@@ -96,10 +98,10 @@ class Contents:
         self._noted_bytes += size
         return True
 
-    def tell(self, record: Record) -> None:
+    def tell(self, record: IngestRecord) -> None:
         """Send a record; several threads may."""
         with self._lock:
-            protocol.write(self._told, record)
+            write_ingest_record(self._told, record)
 
     def finish(self) -> None:
         """Send what still waits.
@@ -142,7 +144,7 @@ class Contents:
 
     def _send(self, batch: _Batch) -> None:
         self.tell(ChunkQuery([name for name, _ in batch]))
-        answer = framing.read(self._answers)
+        answer = read_frame(self._answers)
         wanted = [each for each, is_wanted in zip(batch, answer, strict=True) if is_wanted]
         frames = list(self._pool.map(chunks.compress, [chunk for _, chunk in wanted]))
         told = [(name, len(chunk), len(frame)) for (name, chunk), frame in zip(wanted, frames, strict=True)]
@@ -198,10 +200,10 @@ def main() -> int:
     # Ctrl-C in a terminal reaches this process too, and ends it without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     asked, told = sys.stdin.buffer, sys.stdout.buffer
-    fd = framing.receive_file(int(sys.argv[1]))
+    fd = receive_file(int(sys.argv[1]))
     if fd is None:
         return 0
-    order = msgspec.msgpack.decode(framing.read(asked), type=IngestOrder)
+    order = msgspec.msgpack.decode(read_frame(asked), type=IngestOrder)
     source = os.fdopen(fd, "rb", closefd=False)
     confinement.confine(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
     try:
@@ -209,16 +211,20 @@ def main() -> int:
         contents = Contents(asked, told, wants_chunks=order.chunks)
         _read(order, source, contents)
         contents.finish()
-        protocol.write(told, blocks.ended())
+        write_ingest_record(told, blocks.ended())
     except ArchiveUnknown as refused:
-        protocol.write(told, IngestFailed("unknown", "", refused.detail, None))
+        write_ingest_record(told, IngestFailed("unknown", "", refused.detail, None))
     except ArchiveRefused as refused:
-        protocol.write(told, IngestFailed("refused", refused.rule, refused.reason, refused.entry))
+        write_ingest_record(told, IngestFailed("refused", refused.rule, refused.reason, refused.entry))
     except MemoryError:
-        protocol.write(told, IngestFailed("refused", "memory", "reading it needs more memory than is allowed", None))
-    except _READER_ERRORS as fault:
+        write_ingest_record(
+            told, IngestFailed("refused", "memory", "reading it needs more memory than is allowed", None)
+        )
+    except _READER_ERRORS as error:
         # The same bytes fail again: one refusal, and neither a second attempt nor a stack as long as the archive.
-        protocol.write(told, IngestFailed("refused", "unreadable", f"the reader failed: {type(fault).__name__}", None))
+        write_ingest_record(
+            told, IngestFailed("refused", "unreadable", f"the reader failed: {type(error).__name__}", None)
+        )
     return 0
 
 
