@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from countersign.reach import denied
+from countersign.file_access import explain_permission_error
 
 PREFIX = "COUNTERSIGN_"
 MAX_DAYS = 36_500
@@ -347,7 +347,7 @@ def _secrets_in_files(variables: Mapping[str, str]) -> dict[str, object]:
         try:
             text = Path(path).read_text(encoding="utf-8").strip()
         except OSError as error:
-            raise Unreadable(f"{variable}: {denied(Path(path), error)}") from error
+            raise Unreadable(f"{variable}: {explain_permission_error(Path(path), error)}") from error
         except UnicodeDecodeError as error:
             raise BadSetting(f"{variable}: {path} is no text in UTF-8") from error
         if not text:
@@ -376,7 +376,7 @@ def _read_file(path: Path, *, required: bool) -> dict[str, object]:
             raise BadSetting(f"{path}: no such file; correct COUNTERSIGN_CONFIG") from error
         return {}
     except OSError as error:
-        raise Unreadable(denied(path, error)) from error
+        raise Unreadable(explain_permission_error(path, error)) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadSetting(f"{path}: cannot be read as TOML: {error}") from error
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from countersign import reach
+from countersign import file_access
 from countersign.cli import output
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
@@ -52,7 +52,11 @@ def held(data: Path, doing: str = "") -> Generator[DataLock]:
         if is_disk_full(error):
             raise output.disk_is_full(doing, error) from error
         remedy = "Let that user write there, or choose another directory with --data."
-        raise Failure(doing, why=reach.denied(Path(error.filename or path), error, "written"), remedy=remedy) from error
+        raise Failure(
+            doing,
+            why=file_access.explain_permission_error(Path(error.filename or path), error, "written"),
+            remedy=remedy,
+        ) from error
     try:
         _take(descriptor, path, doing)
         yield DataLock(descriptor)

@@ -11,11 +11,11 @@ from countersign.cli import configuration, lock, output
 from countersign.cli.output import Exit, Failure
 from countersign.cli.tables import Tables, made_ready, require_in_use
 from countersign.cli.target import DEFAULT_SERVER
+from countersign.file_access import explain_permission_error
 from countersign.kernel.database import migrate, migration_marker
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Database, Reader
 from countersign.kernel.errors import Refused, StorageFull, is_disk_full
-from countersign.reach import denied
 from countersign.settings import BadSetting, Settings
 from countersign.store import encrypted_columns, lifespan
 from countersign.store.auth import token_keys
@@ -109,7 +109,7 @@ def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
 def _unusable(error: OSError, doing: str) -> Failure:
     """What a file or folder that cannot be used means to whoever runs the command."""
     reason = error.strerror or type(error).__name__
-    why = denied(Path(error.filename), error, "used") if isinstance(error.filename, str) else reason
+    why = explain_permission_error(Path(error.filename), error, "used") if isinstance(error.filename, str) else reason
     if is_disk_full(error):
         return Failure(doing, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL)
     return Failure(doing, why=why, remedy="Let that user read and write there, or choose another with --data.")

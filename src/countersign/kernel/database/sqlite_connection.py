@@ -10,10 +10,10 @@ from typing import Literal, NoReturn, Protocol, cast
 
 import apsw
 
+from countersign.file_access import explain_permission_error
 from countersign.kernel import clock
 from countersign.kernel.database.port import ConstraintViolation, Row, Value, WrittenOutsideTransaction
 from countersign.kernel.errors import Refused, Unavailable, disk_full, is_disk_full, is_volume_full
-from countersign.reach import denied
 
 CACHED_STATEMENTS = 500
 MAX_KEPT_LENGTH = 16 * 1024
@@ -169,7 +169,7 @@ def _create_private(path: Path) -> None:
         return
     except OSError as error:
         refused = Unavailable(_CANNOT_OPEN, resolution=_LET_WRITE)
-        refused.add_note(denied(path, error, "made"))
+        refused.add_note(explain_permission_error(path, error, "made"))
         raise refused from error
 
 

@@ -9,9 +9,9 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from countersign.file_access import explain_permission_error
 from countersign.kernel import ids
 from countersign.kernel.errors import Refused
-from countersign.reach import denied
 from countersign.settings import BadSetting, Settings
 
 KEY_BYTES = 32
@@ -164,7 +164,7 @@ def _read(path: Path) -> MasterKey:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise MasterKeyRefused(
-            f"the master key: {denied(path, error)}",
+            f"the master key: {explain_permission_error(path, error)}",
             resolution="Correct its path, owner or mode.",
         ) from error
     try:
@@ -202,7 +202,7 @@ def _create(path: Path) -> None:
         _sync_directory(path.parent)
     except OSError as error:
         raise MasterKeyRefused(
-            f"the master key: {denied(path, error, 'made')}",
+            f"the master key: {explain_permission_error(path, error, 'made')}",
             resolution="Allow that user to write to the data directory, or set COUNTERSIGN_MASTER_KEY.",
         ) from error
 

@@ -1,0 +1,28 @@
+"""Explains which file or directory this process may not access, and as which user."""
+
+import os
+import pwd
+from pathlib import Path
+
+
+def explain_permission_error(path: Path, error: OSError, action: str = "read") -> str:
+    """Why the path could not be read (written, made): the first parent directory that cannot be entered, else the path
+    itself; the user of the process; and the system's reason."""
+    is_denied = isinstance(error, PermissionError)
+    parents = reversed(path.absolute().parents) if is_denied else ()
+    closed = next((each for each in parents if each.exists() and not _can_enter(each)), None)
+    refused = f"{path} cannot be {action}" if closed is None else f"the directory {closed} cannot be entered"
+    return f"{refused} as the user {current_user()}: {error.strerror or type(error).__name__}"
+
+
+def current_user() -> str:
+    """The name of the user that this process runs as, or the number of one without a name."""
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+def _can_enter(folder: Path) -> bool:
+    return os.access(folder, os.X_OK, effective_ids=os.access in os.supports_effective_ids)
