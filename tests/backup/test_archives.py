@@ -12,10 +12,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from countersign.backup.archive import ABOUT, BLOBS, FORMAT, KEY, MANIFEST, About, Manifest, Writing
+from countersign.backup.archive import (
+    ABOUT,
+    BLOBS,
+    FORMAT,
+    KEY,
+    MANIFEST,
+    About,
+    ArchiveReader,
+    ArchiveWriter,
+    Manifest,
+)
+from countersign.backup.creation import Backup, BlobSource, blob_name
 from countersign.backup.databases import SqliteDatabases
-from countersign.backup.making import Backup, Blobs, name_of
-from countersign.backup.reading import Reading
 from countersign.kernel import clock
 from countersign.kernel.blobs.local import LocalBlobs
 from countersign.kernel.database import sqlite_connection
@@ -54,16 +63,16 @@ class Installation:
 
     def begun(self) -> Backup:
         """A backup that is to be made."""
-        blobs = Blobs(self.store, "distribution", LIVE)
-        writing = Writing(AgeEncryptor(self.archive.write, PASSPHRASE, work=WORK))
+        blobs = BlobSource(self.store, "distribution", LIVE)
+        writing = ArchiveWriter(AgeEncryptor(self.archive.write, PASSPHRASE, work=WORK))
         return Backup(writing, self.databases, blobs, lambda what, done: None)
 
-    def read(self) -> tuple[Reading, dict[str, str]]:
+    def read(self) -> tuple[ArchiveReader, dict[str, str]]:
         """The archive read to its end, and the digests of what it holds."""
-        reading = Reading(AgeDecryptor(io.BytesIO(self.archive.getvalue()).read, PASSPHRASE), SCHEMAS)
+        reading = ArchiveReader(AgeDecryptor(io.BytesIO(self.archive.getvalue()).read, PASSPHRASE), SCHEMAS)
         found: dict[str, str] = {}
         for member in reading.members():
-            found[member.name] = hashlib.sha256(b"".join(member.pieces())).hexdigest()
+            found[member.name] = hashlib.sha256(b"".join(member.chunks())).hexdigest()
         return reading, found
 
 
@@ -77,7 +86,7 @@ async def made(installation: Installation) -> None:
     """Make the whole archive."""
     backup = installation.begun()
     await backup.begin({KEY: b"key"})
-    async with installation.databases.taken() as snapshot:
+    async with installation.databases.snapshot() as snapshot:
         assert await backup.end(snapshot, is_last_try=True) is not None
 
 
@@ -91,8 +100,8 @@ def test_an_archive_holds_every_blob_under_its_place(installation: Installation)
     digests = asyncio.run(run())
     reading, found = installation.read()
 
-    assert {name_of(sha256): sha256 for sha256 in digests}.items() <= found.items()
-    assert found.keys() - {name_of(sha256) for sha256 in digests} == {KEY, "distribution.sqlite"}
+    assert {blob_name(sha256): sha256 for sha256 in digests}.items() <= found.items()
+    assert found.keys() - {blob_name(sha256) for sha256 in digests} == {KEY, "distribution.sqlite"}
     assert reading.manifest is not None
     assert (reading.manifest.blobs, reading.manifest.unreadable) == (len(digests), ())
 
@@ -105,10 +114,10 @@ def test_a_blob_that_is_removed_between_the_moment_and_its_copy_asks_for_another
         backup = installation.begun()
         await backup.begin({})
         gone = await installation.add(b"gone")
-        async with installation.databases.taken() as snapshot:
+        async with installation.databases.snapshot() as snapshot:
             await installation.remove(gone)
             assert await backup.end(snapshot, is_last_try=False) is None
-        async with installation.databases.taken() as snapshot:
+        async with installation.databases.snapshot() as snapshot:
             assert await backup.end(snapshot, is_last_try=False) is not None
         return kept
 
@@ -117,7 +126,7 @@ def test_a_blob_that_is_removed_between_the_moment_and_its_copy_asks_for_another
 
     assert reading.manifest is not None
     assert (reading.manifest.blobs, reading.manifest.unreadable) == (1, ())
-    assert found.keys() == {name_of(kept), "distribution.sqlite"}
+    assert found.keys() == {blob_name(kept), "distribution.sqlite"}
 
 
 def test_a_blob_that_was_lost_before_is_named_and_everything_else_is_kept(installation: Installation) -> None:
@@ -186,7 +195,7 @@ def test_every_flipped_bit_is_found_and_placed(installation: Installation, is_fu
 def damaged_places(archive: bytes) -> list[tuple[int, int]]:
     """Where it is damaged, as `verify` finds it."""
     try:
-        reading = Reading(AgeDecryptor(io.BytesIO(archive).read, PASSPHRASE), SCHEMAS)
+        reading = ArchiveReader(AgeDecryptor(io.BytesIO(archive).read, PASSPHRASE), SCHEMAS)
         for _ in reading.members():
             continue
     except WrongPassphrase:
@@ -203,13 +212,13 @@ def damaged_places(archive: bytes) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("schemas", [("../escaped",), ("/elsewhere",), ("./distribution",), ("records", "records")])
 def test_an_archive_of_other_schemas_is_refused_before_anything_is_written(schemas: tuple[str, ...]) -> None:
     archive = io.BytesIO()
-    writing = Writing(AgeEncryptor(archive.write, PASSPHRASE, work=WORK))
+    writing = ArchiveWriter(AgeEncryptor(archive.write, PASSPHRASE, work=WORK))
     about = About(FORMAT, "1.0.0", "sqlite", schemas, "2026-01-01T00:00:00Z")
     writing.add(ABOUT, msgspec.json.encode(about))
     writing.finish(Manifest(clock.now(), "", 0, 0, dict(writing.digests), {}, ()))
 
-    with pytest.raises(Damaged, match="other schemas"):
-        Reading(AgeDecryptor(io.BytesIO(archive.getvalue()).read, PASSPHRASE), SCHEMAS)
+    with pytest.raises(Damaged, match="does not have"):
+        ArchiveReader(AgeDecryptor(io.BytesIO(archive.getvalue()).read, PASSPHRASE), SCHEMAS)
 
 
 ABOUT_SQLITE = msgspec.json.encode(About(FORMAT, "1.0.0", "sqlite", ("distribution",), "2026-01-01T00:00:00Z"))
@@ -231,7 +240,7 @@ HOSTILE = {
     "long_name": member(ABOUT, ABOUT_SQLITE) + member("x", b"../../a", kind=tarfile.GNUTYPE_LONGNAME),
     "twice": member(ABOUT, ABOUT_SQLITE) + member(KEY, b"a") + member(KEY, b"b"),
     "first_twice": member(ABOUT, ABOUT_SQLITE) * 2,
-    "blob_twice": member(ABOUT, ABOUT_SQLITE) + member(name_of(hashlib.sha256(b"x").hexdigest()), b"x") * 2,
+    "blob_twice": member(ABOUT, ABOUT_SQLITE) + member(blob_name(hashlib.sha256(b"x").hexdigest()), b"x") * 2,
     "deep_first": member(ABOUT, b'{"x":' + b"[" * 200_000),
     "deep_manifest": member(ABOUT, ABOUT_SQLITE) + member(MANIFEST, b'{"x":' + b"[" * 200_000),
     "no_hexadecimal": member(ABOUT, ABOUT_SQLITE) + member(f"{BLOBS}sealed/zz/zz/{'z' * 64}", b"x"),
@@ -246,5 +255,5 @@ def test_what_no_backup_writes_is_damage_that_is_found_at_once(kind: str) -> Non
     sealing.write(HOSTILE[kind] + bytes(1024))
     sealing.finish()
 
-    with pytest.raises(Damaged, match=r"no file|comes twice|cannot be read|no blob|ends too early"):
-        list(Reading(AgeDecryptor(io.BytesIO(archive.getvalue()).read, PASSPHRASE), SCHEMAS).members())
+    with pytest.raises(Damaged, match=r"not a file|duplicate|cannot be read|not the name of a blob|ends too early"):
+        list(ArchiveReader(AgeDecryptor(io.BytesIO(archive.getvalue()).read, PASSPHRASE), SCHEMAS).members())

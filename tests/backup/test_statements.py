@@ -2,8 +2,8 @@
 
 import pytest
 
+from countersign.backup.schema_validation import require_plain
 from countersign.backup.snapshot import Table
-from countersign.backup.statements import require_plain
 from countersign.kernel.security.age import Damaged
 
 CREATE = "CREATE TABLE lead (id text COLLATE \"C\" NOT NULL, n numeric(10,2) DEFAULT 0, s text DEFAULT 'a; b(c)'::text)"
@@ -33,7 +33,7 @@ def test_what_a_table_needs_is_let_through() -> None:
         "CREATE TABLE lead (id) AS (TABLE pg_authid)",
         "CREATE TABLE lead (id) AS SELECT pg_read_file('secret')",
         "CREATE TABLE lead (id text DEFAULT pg_read_file('secret'))",
-        'CREATE TABLE lead (id text DEFAULT "pg_read_file"(\'secret\'))',
+        "CREATE TABLE lead (id text DEFAULT \"pg_read_file\"('secret'))",
         "CREATE TABLE lead (id text DEFAULT pg_catalog.lo_export(1, 'x'))",
         "CREATE TABLE lead (id text) INHERITS (other)",
         "CREATE TABLE lead (id text /* ) */ )",

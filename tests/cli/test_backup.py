@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.backup.restoring import RESTORED_SETTINGS
+from countersign.backup.restore import RESTORED_SETTINGS
 from countersign.cli import progress
 from countersign.cli.output import Exit
 from countersign.kernel.security.age import AgeEncryptor

@@ -8,7 +8,7 @@ import apsw
 import httpx
 import pytest
 
-from countersign.backup import foreign, sqlite_snapshot
+from countersign.backup import schema_validation, sqlite_snapshot
 from countersign.cli import record_store, store
 from countersign.cli.databases import SERVICES
 from countersign.kernel.database import migrate
@@ -21,9 +21,7 @@ from tests.servers.countersign import served
 
 PACKAGES = {"distribution": lifespan.MIGRATIONS, "records": install.MIGRATIONS}
 EARLIER = [
-    (service, number)
-    for service, package in PACKAGES.items()
-    for number in range(1, len(migrate.migrations(package)))
+    (service, number) for service, package in PACKAGES.items() for number in range(1, len(migrate.migrations(package)))
 ]
 TABLES = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
 INDEXES = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL"
@@ -118,7 +116,7 @@ async def require_own(path: Path, service: str, folder: Path) -> None:
     """Insist that a restore would take the database."""
     database = await open_sqlite(path, reserve_bytes=0)
     tables = SERVICES[service].tables
-    await foreign.require_own(database, tables.migrations, tables.own, beside=folder)
+    await schema_validation.require_own(database, tables.migrations, tables.own, scratch_folder=folder)
     await database.close()
 
 

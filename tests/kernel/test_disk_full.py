@@ -11,7 +11,7 @@ import apsw
 import asyncpg
 import pytest
 
-from countersign.backup import unfinished
+from countersign.backup import atomic_files
 from countersign.kernel.blobs import disk
 from countersign.kernel.database import postgres, sqlite_connection
 from countersign.kernel.errors import ERRNOS, Refused, StorageFull, Unavailable, disk_full, is_disk_full, is_volume_full
@@ -61,7 +61,7 @@ def test_the_errors_of_both_databases_are_recognised() -> None:
         assert each.detail.startswith("The disk is full: ")
 
 
-@pytest.mark.parametrize("refusals", [lambda: unfinished.refusals(Path("here")), disk.refusals])
+@pytest.mark.parametrize("refusals", [lambda: atomic_files.disk_errors(Path("here")), disk.refusals])
 @pytest.mark.parametrize("number", sorted(ERRNOS))
 def test_each_writer_of_files_names_a_full_disk(refusals: object, number: int) -> None:
     assert callable(refusals)

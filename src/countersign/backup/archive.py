@@ -1,33 +1,38 @@
-"""The archive of a backup: a tar file inside an age file, what it begins and ends with, and how it is read.
+"""The archive of a backup: a tar file inside an age file, and how it is written and read.
 
-Opened by hand (`age -d FILE | tar x`) it is a data directory. `backup.json` comes first and says what follows,
-`manifest.json` comes last and says that nothing is missing; between them the keys, the blobs, and last the databases.
+Extracted by hand (`age -d FILE | tar x`) it is a data directory. `backup.json` comes first and describes the contents,
+`manifest.json` comes last and shows that nothing is missing; between them are the keys, the blobs, and last the
+databases.
 """
 
 import hashlib
+import re
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
 
+from countersign.kernel.blobs import layout
 from countersign.kernel.clock import Instant
+from countersign.kernel.errors import Refused
 from countersign.kernel.security.age import AgeDecryptor, AgeEncryptor, Damaged
 
 FORMAT = 1
 ABOUT, MANIFEST = "backup.json", "manifest.json"
 KEY, SETTINGS = "master.key", "countersign.toml"
 BLOBS = "blobs/"
-PIECE_BYTES = 1024 * 1024
+CHUNK_BYTES = 1024 * 1024
 
 _BLOCK = 512
 _MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
 
 class About(msgspec.Struct, frozen=True):
-    """What an archive begins with. `engine` is `sqlite` or `postgres`, `version` that of the program."""
+    """The first member of an archive. `engine` is `sqlite` or `postgres`, `version` that of the program."""
 
     format: int
     version: str
@@ -37,11 +42,11 @@ class About(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What an archive ends with.
+    """The last member of an archive.
 
-    Whatever was acknowledged before `moment` (µs since 1970 by the clock of the machine, `at` in words) is in it.
-    `members` are the SHA-256 of everything but blobs, by name; `unreadable` are blobs that the databases refer to and
-    the store did not have, or has other bytes of.
+    The archive contains every write that was acknowledged before `moment` (µs since 1970 by the clock of the machine;
+    `at` is the same as RFC 3339). `members` are the SHA-256 of everything except blobs, by name; `unreadable` are
+    blobs that the databases refer to and that the store lacked or had with other bytes.
     """
 
     moment: Instant
@@ -53,55 +58,64 @@ class Manifest(msgspec.Struct, frozen=True):
     unreadable: tuple[str, ...]
 
 
-class Writing:
+class ArchiveVersionUnsupported(Refused):
+    """A later version wrote the archive, in a format that this version does not support."""
+
+    status = 409
+    code = "archive_format"
+    title = "Archive of another version"
+    resolution = "Use the version that made it, or a later one."
+
+
+class ArchiveWriter:
     """Writes an archive, member by member."""
 
-    def __init__(self, sealing: AgeEncryptor) -> None:
-        self._sealing = sealing
-        self._left = 0
+    def __init__(self, encryptor: AgeEncryptor) -> None:
+        self._encryptor = encryptor
+        self._remaining = 0
         self._padding = 0
         self._name = ""
         self._hash = hashlib.sha256()
         self.digests: dict[str, str] = {}
 
     def add(self, name: str, content: bytes) -> None:
-        """A whole member."""
+        """Write a whole member."""
         self.begin(name, len(content))
         self.write(content)
         self.digests[name] = self.end()
 
     def begin(self, name: str, size: int) -> None:
-        """A member of so many bytes, which follow."""
-        member = tarfile.TarInfo(name)
-        member.size, member.mode = size, 0o600
-        self._sealing.write(member.tobuf(tarfile.GNU_FORMAT))
-        self._left, self._padding, self._name = size, -size % _BLOCK, name
+        """Begin a member of this size, whose bytes follow."""
+        header = tarfile.TarInfo(name)
+        header.size, header.mode = size, 0o600
+        self._encryptor.write(header.tobuf(tarfile.GNU_FORMAT))
+        self._remaining, self._padding, self._name = size, -size % _BLOCK, name
         self._hash = hashlib.sha256()
 
-    def write(self, piece: bytes | bytearray) -> None:
-        """The next bytes of the member."""
-        if len(piece) > self._left:
-            raise ValueError(f"{self._name} is longer than was announced")
-        self._left -= len(piece)
-        self._hash.update(piece)
-        self._sealing.write(piece)
+    def write(self, chunk: bytes | bytearray) -> None:
+        """Write the next bytes of the member."""
+        if len(chunk) > self._remaining:
+            raise ValueError(f"{self._name} is longer than its header says")
+        self._remaining -= len(chunk)
+        self._hash.update(chunk)
+        self._encryptor.write(chunk)
 
     def end(self) -> str:
-        """The member is over: the SHA-256 of its bytes. What was announced and did not come is made up for by zeros,
-        so that the archive can be read on; its digest is another one then."""
-        while self._left:
-            self.write(bytes(min(self._left, PIECE_BYTES)))
-        self._sealing.write(bytes(self._padding))
+        """End the member; returns the SHA-256 of its bytes. Missing bytes are filled with zeros, so that the archive
+        stays readable; the digest differs then."""
+        while self._remaining:
+            self.write(bytes(min(self._remaining, CHUNK_BYTES)))
+        self._encryptor.write(bytes(self._padding))
         return self._hash.hexdigest()
 
     def finish(self, manifest: Manifest) -> None:
-        """The last member, and the mark of the end."""
+        """Write the last member, and the end-of-archive marker."""
         self.add(MANIFEST, msgspec.json.encode(manifest))
-        self._sealing.write(bytes(2 * _BLOCK))
-        self._sealing.finish()
+        self._encryptor.write(bytes(2 * _BLOCK))
+        self._encryptor.finish()
 
 
-class Member:
+class ArchiveMember:
     """One member of an archive while it is read."""
 
     def __init__(self, name: str, size: int, read: Callable[[int], bytes]) -> None:
@@ -110,61 +124,157 @@ class Member:
         self.digest = ""
         self._read = read
 
-    def pieces(self) -> Iterator[bytes]:
-        """Its bytes, once; `digest` is their SHA-256 afterwards.
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes of the member, once; afterwards `digest` is their SHA-256.
 
         Raises:
-            Damaged: they do not open.
+            Damaged: they cannot be decrypted.
         """
         digest = hashlib.sha256()
-        left = self.size
-        while left:
-            piece = self._read(min(left, PIECE_BYTES))
-            if not piece:
-                raise _no_backup(f"{self.name} ends too early")
-            left -= len(piece)
-            digest.update(piece)
-            yield piece
+        remaining = self.size
+        while remaining:
+            chunk = self._read(min(remaining, CHUNK_BYTES))
+            if not chunk:
+                raise _not_a_backup(f"{self.name} ends too early")
+            remaining -= len(chunk)
+            digest.update(chunk)
+            yield chunk
         self._read(-self.size % _BLOCK)
         self.digest = digest.hexdigest()
 
     def document(self, kind: type[StructT]) -> StructT:
-        """The member as a document of this kind.
+        """The member, decoded as a JSON document of this type.
 
         Raises:
-            Damaged: it is none.
+            Damaged: it is not valid.
         """
         if self.size > _MAX_DOCUMENT_BYTES:
-            raise _no_backup(f"{self.name} is too long")
+            raise _not_a_backup(f"{self.name} is too long")
         try:
-            return msgspec.json.decode(b"".join(self.pieces()), type=kind)
+            return msgspec.json.decode(b"".join(self.chunks()), type=kind)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise _no_backup(f"{self.name} cannot be read: {error}") from error
+            raise _not_a_backup(f"{self.name} cannot be read: {error}") from error
 
 
-def members(opening: AgeDecryptor) -> Iterator[Member]:
-    """The members of an archive in their order; the pieces of each are to be read before the next is asked for.
+class ArchiveReader:
+    """Reads one archive and checks it against its manifest. `about` is known at once, `manifest` after the last
+    member."""
+
+    def __init__(self, decryptor: AgeDecryptor, schemas: Sequence[str]) -> None:
+        """Read the first member; the archive may contain only these schemas, whose names become file names.
+
+        Raises:
+            Damaged, ArchiveVersionUnsupported: the archive cannot be read.
+        """
+        self._members = _members(decryptor)
+        first = next(self._members, None)
+        if first is None or first.name != ABOUT:
+            raise invalid_archive(f"its first member is not {ABOUT}")
+        self.about = first.document(About)
+        if self.about.format != FORMAT:
+            detail = f"it has the format {self.about.format}, made by version {self.about.version}"
+            raise ArchiveVersionUnsupported(f"the archive cannot be read by this version: {detail}")
+        known = set(self.about.schemas)
+        if not known <= set(schemas) or len(known) != len(self.about.schemas):
+            raise invalid_archive("it contains schemas that an installation does not have")
+        self._digests = {first.name: first.digest}
+        self._blobs: set[bytes] = set()
+        self._bad: set[str] = set()
+        self.manifest: Manifest | None = None
+
+    def members(self) -> Iterator[ArchiveMember]:
+        """Every member between the first and the last; bytes that the caller does not read are skipped.
+
+        Raises:
+            Damaged: the archive was changed, is truncated, or differs from its manifest.
+        """
+        for member in self._members:
+            if self.manifest is not None:
+                raise invalid_archive("there are members after its manifest")
+            if member.name == MANIFEST:
+                self.manifest = member.document(Manifest)
+                continue
+            self._require_new(member)
+            yield member
+            for _ in () if member.digest else member.chunks():
+                continue
+            self._record(member)
+        self._compare()
+
+    def _require_new(self, member: ArchiveMember) -> None:
+        """Refuse a second member of the same name, except a blob whose first copy was damaged."""
+        if member.name.startswith(BLOBS):
+            is_new = bytes.fromhex(blob_digest(member)) not in self._blobs
+        else:
+            is_new = member.name not in self._digests
+        if not is_new:
+            raise invalid_archive(f"duplicate member {member.name!r}")
+
+    def _record(self, member: ArchiveMember) -> None:
+        if not member.name.startswith(BLOBS):
+            self._digests[member.name] = member.digest
+            return
+        sha256 = blob_digest(member)
+        if member.digest == sha256:
+            self._blobs.add(bytes.fromhex(sha256))
+            self._bad.discard(sha256)
+        else:
+            self._bad.add(sha256)
+
+    def _compare(self) -> None:
+        if self.manifest is None:
+            raise invalid_archive("it has no manifest")
+        if self._digests != self.manifest.members:
+            raise invalid_archive("its members differ from its manifest")
+        if len(self._blobs) != self.manifest.blobs or not self._bad <= set(self.manifest.unreadable):
+            raise invalid_archive("its blobs differ from its manifest")
+
+
+def _members(decryptor: AgeDecryptor) -> Iterator[ArchiveMember]:
+    """The members of an archive in order; read the chunks of each before the next.
 
     Raises:
-        Damaged: the archive was changed or ends too early; or what was sealed is no backup.
+        Damaged: the archive was changed or is truncated, or the encrypted file is not a backup.
     """
     while True:
-        header = opening.read(_BLOCK)
-        if len(header) < _BLOCK:
-            raise _no_backup("it has no end")
-        if not any(header):
+        block = decryptor.read(_BLOCK)
+        if len(block) < _BLOCK:
+            raise _not_a_backup("it is truncated")
+        if not any(block):
             break
         try:
-            found = tarfile.TarInfo.frombuf(header, "utf-8", "strict")
+            header = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
         except (tarfile.HeaderError, UnicodeDecodeError) as error:
-            raise _no_backup("it is no tar file") from error
-        if found.type != tarfile.REGTYPE or found.size < 0:
-            raise _no_backup(f"{found.name!r} is no file")
-        yield Member(found.name, found.size, opening.read)
-    while rest := opening.read(PIECE_BYTES):
+            raise _not_a_backup("it is not a tar file") from error
+        if header.type != tarfile.REGTYPE or header.size < 0:
+            raise _not_a_backup(f"{header.name!r} is not a file")
+        yield ArchiveMember(header.name, header.size, decryptor.read)
+    while rest := decryptor.read(CHUNK_BYTES):
         if any(rest):
-            raise _no_backup("something follows its end")
+            raise _not_a_backup("there is data after its end")
 
 
-def _no_backup(detail: str) -> Damaged:
-    return Damaged(f"the archive opens, but is no backup of ours: {detail}", 0, 0)
+def blob_name(sha256: str) -> str:
+    """The name of a blob in the archive, the same as its path in a data directory."""
+    return BLOBS + layout.sealed_name(sha256)
+
+
+def blob_digest(member: ArchiveMember) -> str:
+    """The SHA-256 in the name of a blob.
+
+    Raises:
+        Damaged: the name is not that of a blob.
+    """
+    sha256 = member.name.rpartition("/")[2]
+    if _SHA256.fullmatch(sha256) is None or member.name != blob_name(sha256):
+        raise invalid_archive(f"{member.name!r} is not the name of a blob")
+    return sha256
+
+
+def invalid_archive(detail: str) -> Damaged:
+    """The error for an archive that can be decrypted, and whose contents are not complete or not valid."""
+    return Damaged(f"the archive can be decrypted, but is not valid: {detail}", 0, 0)
+
+
+def _not_a_backup(detail: str) -> Damaged:
+    return Damaged(f"the archive can be decrypted, but is not a backup of Countersign: {detail}", 0, 0)

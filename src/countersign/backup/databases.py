@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from countersign.backup import postgres_snapshot, sqlite_snapshot, unfinished
-from countersign.backup.archive import PIECE_BYTES, Writing
+from countersign.backup import atomic_files, postgres_snapshot, sqlite_snapshot
+from countersign.backup.archive import CHUNK_BYTES, ArchiveWriter
 from countersign.backup.postgres_snapshot import PostgresSnapshot
 from countersign.backup.snapshot import Snapshot, Table
 from countersign.backup.sqlite_snapshot import SqliteSnapshot
@@ -20,33 +20,33 @@ SQLITE, POSTGRES = "sqlite", "postgres"
 SEGMENT_BYTES = 4 * 1024 * 1024
 
 SnapshotT = TypeVar("SnapshotT", bound=Snapshot)
-Told = Callable[[str, int], None]
-"""Hears what is being done, and how many bytes of it are."""
+Progress = Callable[[str, int], None]
+"""Called with the current step and the number of bytes or rows done."""
 
 
 class Tables(msgspec.Struct, frozen=True):
-    """The tables of a schema, in the order in which their rows follow."""
+    """The tables of a schema, in the order of the members with their rows."""
 
     tables: tuple[Table, ...]
 
 
 def file_name(schema: str) -> str:
-    """A SQLite file's name in the archive, and in a data directory."""
+    """The name of a SQLite file in the archive and in a data directory."""
     return f"{schema}.sqlite"
 
 
 def tables_name(schema: str) -> str:
-    """The name of the member with a schema's tables."""
+    """The name of the member with the tables of a schema."""
     return f"postgresql/{schema}/tables.json"
 
 
 def segment_name(schema: str, table: int, number: int) -> str:
-    """The name of a member with rows of the table at this place of the list."""
+    """The name of a member with rows of the table at this index of the list."""
     return f"postgresql/{schema}/{table:04d}/{number:08d}.copy"
 
 
 class Databases(Protocol[SnapshotT]):
-    """Where the databases are, and how one moment of them is written down."""
+    """The databases of an installation: takes snapshots of them, and writes a snapshot into an archive."""
 
     @property
     def engine(self) -> str:
@@ -55,21 +55,21 @@ class Databases(Protocol[SnapshotT]):
 
     @property
     def schemas(self) -> tuple[str, ...]:
-        """The services whose data there is."""
+        """The schemas that exist."""
         ...
 
-    def taken(self, *, holds_writes: bool = False) -> AbstractAsyncContextManager[SnapshotT]:
-        """One moment of all of them, until the block is left."""
+    def snapshot(self, *, block_writes: bool = False) -> AbstractAsyncContextManager[SnapshotT]:
+        """A snapshot of all of them for the block. With `block_writes` writers wait meanwhile."""
         ...
 
-    async def write(self, snapshot: SnapshotT, archive: Writing, told: Told) -> dict[str, int]:
-        """Write all databases of that moment; how many rows each table has, where that is known."""
+    async def write(self, snapshot: SnapshotT, archive: ArchiveWriter, progress: Progress) -> dict[str, int]:
+        """Write the databases of the snapshot; returns the number of rows of each table, if known."""
         ...
 
 
 class SqliteDatabases:
-    """Files, by the services whose they are; `scratch` is a folder for a copy of one at a time, on whose volume
-    `reserve_bytes` stay free."""
+    """SQLite files by schema; `scratch` is a folder for a copy of one file at a time, on whose volume `reserve_bytes`
+    stay free."""
 
     engine = SQLITE
 
@@ -83,28 +83,27 @@ class SqliteDatabases:
         """See Databases."""
         return tuple(self._paths)
 
-    def taken(self, *, holds_writes: bool = False) -> AbstractAsyncContextManager[SqliteSnapshot]:
+    def snapshot(self, *, block_writes: bool = False) -> AbstractAsyncContextManager[SqliteSnapshot]:
         """See Databases."""
-        return sqlite_snapshot.open_snapshot(self._paths, holds_writes=holds_writes)
+        return sqlite_snapshot.open_snapshot(self._paths, block_writes=block_writes)
 
-    async def write(self, snapshot: SqliteSnapshot, archive: Writing, told: Told) -> dict[str, int]:
+    async def write(self, snapshot: SqliteSnapshot, archive: ArchiveWriter, progress: Progress) -> dict[str, int]:
         """See Databases.
 
-        SQLite copies a file page by page, and only into a file; so each is copied beside the original first, where
-        it is as well guarded, and gone again when it is in the archive.
+        SQLite can only copy into a file. Each copy is made in the folder of the original, with the same protection,
+        and removed once it is in the archive.
 
         Raises:
-            StorageFull: there is no room for that copy.
+            StorageFull: there is not enough space for that copy.
         """
         for schema in snapshot.schemas:
-            self._require_room(schema, await snapshot.size(schema))
-            with unfinished.file(self._scratch) as copy:
-                await snapshot.copy(schema, copy.path, partial(told, f"copying {schema}"))
-                _add_file(archive, file_name(schema), copy.path, partial(told, f"writing {schema}"))
+            self._require_space(schema, await snapshot.size(schema))
+            with atomic_files.new_file(self._scratch) as copy:
+                await snapshot.copy(schema, copy.path, partial(progress, f"copying {schema}"))
+                _add_file(archive, file_name(schema), copy.path, partial(progress, f"writing {schema}"))
         return {}
 
-
-    def _require_room(self, schema: str, size: int) -> None:
+    def _require_space(self, schema: str, size: int) -> None:
         volume = os.statvfs(self._scratch)
         free = volume.f_bavail * volume.f_frsize - self._reserve_bytes
         if free < size:
@@ -127,59 +126,59 @@ class PostgresDatabases:
         """See Databases."""
         return self._schemas
 
-    def taken(self, *, holds_writes: bool = False) -> AbstractAsyncContextManager[PostgresSnapshot]:
+    def snapshot(self, *, block_writes: bool = False) -> AbstractAsyncContextManager[PostgresSnapshot]:
         """See Databases."""
-        return postgres_snapshot.open_snapshot(self._url, self._schemas, holds_writes=holds_writes)
+        return postgres_snapshot.open_snapshot(self._url, self._schemas, block_writes=block_writes)
 
-    async def write(self, snapshot: PostgresSnapshot, archive: Writing, told: Told) -> dict[str, int]:
+    async def write(self, snapshot: PostgresSnapshot, archive: ArchiveWriter, progress: Progress) -> dict[str, int]:
         """See Databases."""
         counts: dict[str, int] = {}
         for schema in snapshot.schemas:
             tables = await snapshot.tables(schema)
             archive.add(tables_name(schema), msgspec.json.encode(Tables(tuple(tables))))
             written = 0
-            for place, table in enumerate(tables):
-                segments = _Segments(archive, schema, place)
-                counts[f"{schema}.{table.name}"] = await snapshot.rows(schema, table, segments.take)
+            for index, table in enumerate(tables):
+                segments = _Segments(archive, schema, index)
+                counts[f"{schema}.{table.name}"] = await snapshot.rows(schema, table, segments.add)
                 segments.finish()
                 written += segments.size
-                told(f"writing {schema}", written)
+                progress(f"writing {schema}", written)
         return counts
 
 
 class _Segments:
-    """Lines of one table, cut into members between two lines."""
+    """Splits the lines of one table into members."""
 
-    def __init__(self, archive: Writing, schema: str, table: int) -> None:
+    def __init__(self, archive: ArchiveWriter, schema: str, table: int) -> None:
         self._archive = archive
         self._name = partial(segment_name, schema, table)
         self._number = 0
-        self._waiting = bytearray()
+        self._buffer = bytearray()
         self.size = 0
 
-    async def take(self, data: bytes) -> None:
-        """The next bytes."""
-        self._waiting += data
-        if len(self._waiting) >= SEGMENT_BYTES:
-            self._cut(self._waiting.rfind(b"\n") + 1)
+    async def add(self, data: bytes) -> None:
+        """Add the next bytes."""
+        self._buffer += data
+        if len(self._buffer) >= SEGMENT_BYTES:
+            self._write(self._buffer.rfind(b"\n") + 1)
 
     def finish(self) -> None:
-        """There are no more."""
-        self._cut(len(self._waiting))
+        """Write the rest."""
+        self._write(len(self._buffer))
 
-    def _cut(self, length: int) -> None:
+    def _write(self, length: int) -> None:
         if not length:
             return
-        self._archive.add(self._name(self._number), bytes(self._waiting[:length]))
-        del self._waiting[:length]
+        self._archive.add(self._name(self._number), bytes(self._buffer[:length]))
+        del self._buffer[:length]
         self._number += 1
         self.size += length
 
 
-def _add_file(archive: Writing, name: str, path: Path, told: Callable[[int], None]) -> None:
-    with unfinished.refusals(path.parent), path.open("rb") as content:
+def _add_file(archive: ArchiveWriter, name: str, path: Path, progress: Callable[[int], None]) -> None:
+    with atomic_files.disk_errors(path.parent), path.open("rb") as content:
         archive.begin(name, path.stat().st_size)
-        while piece := content.read(PIECE_BYTES):
-            archive.write(piece)
-            told(content.tell())
+        while chunk := content.read(CHUNK_BYTES):
+            archive.write(chunk)
+            progress(content.tell())
         archive.digests[name] = archive.end()

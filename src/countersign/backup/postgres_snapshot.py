@@ -127,22 +127,22 @@ class PostgresSnapshot:
 
 @asynccontextmanager
 async def open_snapshot(
-    url: str, schemas: Sequence[str], *, holds_writes: bool = False
+    url: str, schemas: Sequence[str], *, block_writes: bool = False
 ) -> AsyncGenerator[PostgresSnapshot]:
-    """A snapshot of the schemas for the block; their tables cannot be altered meanwhile. With `holds_writes` they
+    """A snapshot of the schemas for the block; their tables cannot be altered meanwhile. With `block_writes` they
     cannot be written either: writers wait, until their own timeout.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached, ended the transaction, or has too many concurrent writes.
     """
-    mode = "EXCLUSIVE" if holds_writes else "ACCESS SHARE"
+    mode = "EXCLUSIVE" if block_writes else "ACCESS SHARE"
     async with admin_session(url) as connection:
         for _ in range(MAX_UPGRADES):
             # Outside of the transaction, whose snapshot must not be taken before the locks are held.
             names = await _names(connection, schemas)
             tables = [(schema, name) for schema in schemas for name in names[schema]]
             locks = [await connection.fetchval(_LOCK, *table, mode) for table in tables]
-            async with _locked(connection, locks, holds_writes=holds_writes):
+            async with _locked(connection, locks, block_writes=block_writes):
                 moment = clock.now()
                 # An upgrade that held the locks may have created tables, which are not locked.
                 if await _names(connection, schemas) == names:
@@ -156,7 +156,7 @@ async def _names(connection: AdminConnection, schemas: Sequence[str]) -> dict[st
 
 
 @asynccontextmanager
-async def _locked(connection: AdminConnection, locks: Sequence[str], *, holds_writes: bool) -> AsyncGenerator[None]:
+async def _locked(connection: AdminConnection, locks: Sequence[str], *, block_writes: bool) -> AsyncGenerator[None]:
     """A transaction that holds all of the locks.
 
     Writers lock tables in another order, which may deadlock. This transaction gives way then and starts again:
@@ -167,8 +167,8 @@ async def _locked(connection: AdminConnection, locks: Sequence[str], *, holds_wr
     """
     deadline_s = clock.monotonic_s() + LOCK_TIMEOUT_S
     while True:
-        async with connection.transaction(isolation="repeatable_read", readonly=not holds_writes):
-            if holds_writes:
+        async with connection.transaction(isolation="repeatable_read", readonly=not block_writes):
+            if block_writes:
                 await connection.execute(_SOON)
             held_up = await _first_blocked(connection, locks)
             if held_up is None:

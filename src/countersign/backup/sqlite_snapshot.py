@@ -107,8 +107,8 @@ class SqliteSnapshot:
 
 
 @asynccontextmanager
-async def open_snapshot(paths: Mapping[str, Path], *, holds_writes: bool = False) -> AsyncGenerator[SqliteSnapshot]:
-    """A snapshot of the files for the block. With `holds_writes` they cannot be written meanwhile: writers wait, until
+async def open_snapshot(paths: Mapping[str, Path], *, block_writes: bool = False) -> AsyncGenerator[SqliteSnapshot]:
+    """A snapshot of the files for the block. With `block_writes` they cannot be written meanwhile: writers wait, until
     their own timeout.
 
     Raises:
@@ -117,7 +117,7 @@ async def open_snapshot(paths: Mapping[str, Path], *, holds_writes: bool = False
     """
     with ExitStack() as opened:
         # SQLite cannot copy by a connection that writes: another one locks out writers.
-        for path in paths.values() if holds_writes else ():
+        for path in paths.values() if block_writes else ():
             holding = await asyncio.to_thread(_begin, path, "BEGIN IMMEDIATE")
             opened.callback(holding.close, True)
         moment = clock.now()

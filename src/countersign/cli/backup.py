@@ -10,11 +10,11 @@ from typing import NamedTuple, Protocol
 
 import click
 
-from countersign.backup import series, unfinished
-from countersign.backup.archive import KEY, SETTINGS, Manifest, Writing
+from countersign.backup import atomic_files, backup_folder
+from countersign.backup.archive import KEY, SETTINGS, ArchiveWriter, Manifest
+from countersign.backup.creation import MAX_ATTEMPTS, Backup
 from countersign.backup.databases import Databases, SnapshotT, SqliteDatabases
-from countersign.backup.foreign import ForeignParts
-from countersign.backup.making import TRIES, Backup
+from countersign.backup.schema_validation import UnknownSchemaObjects
 from countersign.cli import configuration, installation, installation_id, output, passphrase, progress, store
 from countersign.cli.administration import data_option
 from countersign.cli.databases import SERVICES
@@ -98,10 +98,10 @@ def backup(
         sys.exit(Exit.FAILED)
 
 
-def _once(settings: Settings, secret: str, holds_writes: bool, place: Place, keep: int | None = None) -> bool:
+def _once(settings: Settings, secret: str, block_writes: bool, place: Place, keep: int | None = None) -> bool:
     """Make one, and tell of it; whether nothing is missing in it and it can be restored. Else no older one, of which
     that may be said, is removed for it."""
-    made = store.settled(_made(settings, secret, holds_writes, place), DOING)
+    made = store.settled(_made(settings, secret, block_writes, place), DOING)
     (manifest, name, ended, size), outlook = made
     value = {
         "file": name,
@@ -158,7 +158,7 @@ async def _outlook(settings: Settings) -> Outlook:
         try:
             if await each.tables.are_kept(settings):
                 await each.tables.require_restorable(settings)
-        except ForeignParts as refused:
+        except UnknownSchemaObjects as refused:
             found.refusals.append(refused)
         except PrivilegeMissing as missing:
             found.untold.append(f"{missing.detail}. {missing.remedy}")
@@ -185,7 +185,7 @@ class Made(NamedTuple):
     size: int
 
 
-async def _made(settings: Settings, secret: str, holds_writes: bool, place: Place) -> tuple[Made, Outlook]:
+async def _made(settings: Settings, secret: str, block_writes: bool, place: Place) -> tuple[Made, Outlook]:
     """The archive, and whether a restore will take it."""
     databases = installation.databases(settings)
     if databases is None:
@@ -196,8 +196,8 @@ async def _made(settings: Settings, secret: str, holds_writes: bool, place: Plac
     outlook = await _outlook(settings)
     with place() as (sink, finish):
         sealing = await asyncio.to_thread(AgeEncryptor, sink.write, secret)
-        archive = Writing(sealing)
-        way = Way(settings, sink, finish, holds_writes)
+        archive = ArchiveWriter(sealing)
+        way = Way(settings, sink, finish, block_writes)
         if isinstance(databases, SqliteDatabases):
             return await _written(databases, archive, files, way), outlook
         return await _written(databases, archive, files, way), outlook
@@ -209,18 +209,18 @@ class Way(NamedTuple):
     settings: Settings
     sink: Sink
     finish: Finish
-    holds_writes: bool
+    block_writes: bool
 
 
-async def _written(databases: Databases[SnapshotT], archive: Writing, files: dict[str, bytes], way: Way) -> Made:
+async def _written(databases: Databases[SnapshotT], archive: ArchiveWriter, files: dict[str, bytes], way: Way) -> Made:
     has_blobs = lifespan.SCHEMA in databases.schemas
     blobs = installation.referred(way.settings) if has_blobs else None
     under_way = Backup(archive, databases, blobs, installation.teller())
     await under_way.begin(files)
     # Now, so that little is left to be flushed after the moment.
     await asyncio.to_thread(way.sink.flush)
-    for left in reversed(range(TRIES)):
-        async with databases.taken(holds_writes=way.holds_writes) as snapshot:
+    for left in reversed(range(MAX_ATTEMPTS)):
+        async with databases.snapshot(block_writes=way.block_writes) as snapshot:
             manifest = await under_way.end(snapshot, is_last_try=not left)
             if manifest is not None:
                 return Made(manifest, way.finish(manifest), clock.now(), way.sink.size)
@@ -237,14 +237,14 @@ def _files(settings: Settings) -> dict[str, bytes]:
     files = {KEY: masterkey.encode_master_key(masterkey.master_key(settings)).encode() + b"\n"}
     written = Path(settings.config) if settings.config else data / SETTINGS
     if written.exists():
-        with unfinished.refusals(written.parent):
+        with atomic_files.disk_errors(written.parent):
             files[SETTINGS] = written.read_bytes()
     return files
 
 
 async def _expired(made: Path, keep: int) -> tuple[list[Path], list[Path]]:
-    found = series.found(made.parent)
-    return series.expire(found, keep, made), found.passed_over
+    found = backup_folder.read_folder(made.parent)
+    return backup_folder.remove_old(found, keep, made), found.skipped
 
 
 @contextmanager
@@ -256,7 +256,7 @@ def _named(path: Path) -> Generator[tuple[Sink, Finish]]:
     if path.exists():
         remedy = "Name another file, or remove it first: backups are never written over."
         raise Failure(DOING, why=f"{path} is there already", remedy=remedy, exit_code=Exit.CONFLICT)
-    with unfinished.file(path.parent) as sink:
+    with atomic_files.new_file(path.parent) as sink:
 
         def finish(_: Manifest) -> str:
             sink.finish(path)
@@ -267,12 +267,12 @@ def _named(path: Path) -> Generator[tuple[Sink, Finish]]:
 
 @contextmanager
 def _in_series(folder: Path) -> Generator[tuple[Sink, Finish]]:
-    with unfinished.refusals(folder):
+    with atomic_files.disk_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with unfinished.file(folder) as sink:
+    with atomic_files.new_file(folder) as sink:
 
         def finish(manifest: Manifest) -> str:
-            path = folder / series.name_of(manifest.moment)
+            path = folder / backup_folder.backup_name(manifest.moment)
             sink.finish(path)
             return str(path)
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from countersign.backup.creation import BlobSource
 from countersign.backup.databases import PostgresDatabases, SqliteDatabases, file_name
-from countersign.backup.making import Blobs
 from countersign.cli import output, progress
 from countersign.kernel import clock
 from countersign.kernel.blobs.open import open_blobs
@@ -39,9 +39,9 @@ def store(settings: Settings) -> BlobStore:
     )
 
 
-def referred(settings: Settings) -> Blobs:
+def referred(settings: Settings) -> BlobSource:
     """The blobs, and which of them the store refers to."""
-    return Blobs(store(settings), lifespan.SCHEMA, blobs.LIVE)
+    return BlobSource(store(settings), lifespan.SCHEMA, blobs.LIVE)
 
 
 def teller() -> Callable[[str, int], None]:

@@ -9,9 +9,9 @@ from urllib.parse import quote
 import click
 import msgspec
 
-from countersign.backup import moving, postgres_bulk_load, unfinished
+from countersign.backup import atomic_files, postgres_bulk_load, sqlite_to_postgres
 from countersign.backup.databases import SqliteDatabases
-from countersign.backup.moving import MovingBlobs, Service
+from countersign.backup.sqlite_to_postgres import BlobMigration, ServiceTables
 from countersign.backup.table_checksum import TableChecksum
 from countersign.cli import configuration, installation, lock, output, progress, record_store, store
 from countersign.cli import installation_id as installations
@@ -167,13 +167,15 @@ async def _planned(move: Move) -> Moved:
     await _tried(move)
     told = installation.teller()
     found: dict[str, TableChecksum] = {}
-    async with move.databases.taken() as snapshot:
+    async with move.databases.snapshot() as snapshot:
         for schema in snapshot.schemas:
-            found |= {f"{schema}.{each.table}": each for each in await moving.examine(snapshot.of(schema), told)}
+            found |= {
+                f"{schema}.{each.table}": each for each in await sqlite_to_postgres.dry_run(snapshot.of(schema), told)
+            }
         if not move.blobs_to or lifespan.SCHEMA not in snapshot.schemas:
             return Moved(found)
         referred = installation.referred(move.settings)
-        return Moved(found, *await moving.sizes(referred.store, snapshot, referred))
+        return Moved(found, *await sqlite_to_postgres.blob_totals(snapshot, referred))
 
 
 async def _tried(move: Move) -> None:
@@ -185,7 +187,7 @@ async def _tried(move: Move) -> None:
     services = await _services(move)
     async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS, keeps=False) as filling:
         for schema, service in services.of.items():
-            await service.make(await filling.make(schema))
+            await service.create(await filling.make(schema))
             await filling.stamp(schema, "")
     blobs_there = _moving_blobs(move)
     if blobs_there:
@@ -222,20 +224,20 @@ async def _moved(move: Move) -> Moved:
     with lock.held(move.folder, DOING):
         services = await _services(move)
         # Other commands write, too.
-        async with move.databases.taken(holds_writes=True) as snapshot:
+        async with move.databases.snapshot(block_writes=True) as snapshot:
             if under_way:
                 await under_way.end(snapshot)
             if app.SCHEMA in snapshot.schemas:
                 await tables.require_same(snapshot.of(app.SCHEMA), services.installed)
             mark = MigrationMarker(ids.new_uuid(), move.place, clock.rfc3339(clock.now()), is_complete=False)
             async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS) as filling:
-                digests = await moving.move(snapshot, filling, services.of, installation.teller())
+                digests = await sqlite_to_postgres.migrate_tables(snapshot, filling, services.of, installation.teller())
                 for schema in services.of:
                     await filling.stamp(schema, mark.id)
                 # Before the rows can be seen there. Whether a COMMIT without an answer counts, the next run finds out.
-                with unfinished.refusals(move.folder):
+                with atomic_files.disk_errors(move.folder):
                     migration_marker.write_marker(move.folder, mark)
-            with unfinished.refusals(move.folder):
+            with atomic_files.disk_errors(move.folder):
                 migration_marker.write_marker(move.folder, msgspec.structs.replace(mark, is_complete=True))
     return Moved(digests, under_way.count if under_way else 0, under_way.bytes if under_way else 0)
 
@@ -268,11 +270,11 @@ async def _require_empty(move: Move) -> None:
         each.require_new()
 
 
-def _moving_blobs(move: Move) -> MovingBlobs | None:
+def _moving_blobs(move: Move) -> BlobMigration | None:
     if not move.blobs_to or lifespan.SCHEMA not in move.databases.schemas:
         return None
     referred = installation.referred(move.settings)
-    return MovingBlobs(move.databases, referred, _blobs_target(move), installation.teller())
+    return BlobMigration(move.databases, referred, _blobs_target(move), installation.teller())
 
 
 def _blobs_target(move: Move) -> BlobStore:
@@ -293,7 +295,7 @@ async def _require_unclaimed(move: Move) -> str | None:
     return own.id if own and own.is_settled else None
 
 
-async def _blobs_begun(move: Move) -> MovingBlobs | None:
+async def _blobs_begun(move: Move) -> BlobMigration | None:
     under_way = _moving_blobs(move)
     if under_way:
         await under_way.require_own(blobs.KNOWN)
@@ -308,7 +310,7 @@ async def _blobs_begun(move: Move) -> MovingBlobs | None:
 class Services:
     """How each service's tables are moved, by schema; `installed` is what the records service has, as it is here."""
 
-    of: dict[str, Service]
+    of: dict[str, ServiceTables]
     installed: install.Snapshot
 
 
@@ -338,7 +340,7 @@ async def _installed(move: Move) -> install.Snapshot:
 
 
 async def _services(move: Move) -> Services:
-    found: dict[str, Service] = {}
+    found: dict[str, ServiceTables] = {}
     installed = await _installed(move)
     if lifespan.SCHEMA in move.databases.schemas:
 
@@ -349,13 +351,13 @@ async def _services(move: Move) -> Services:
             if move.blobs_to:
                 await uploads.forget_every_part(transaction)
 
-        found[lifespan.SCHEMA] = Service(make_store, settle_store)
+        found[lifespan.SCHEMA] = ServiceTables(make_store, settle_store)
     async with record_store.TABLES.kept(move.settings) as database:
         if database is not None:
             secret = await key.secret(database, masterkey.master_key(move.settings))
             registry = modules.found(modules.names(move.settings.modules))
             there = tables.target(registry, installed)
-            found[app.SCHEMA] = Service(
+            found[app.SCHEMA] = ServiceTables(
                 partial(tables.make, installed=there), partial(tables.settle, installed=there, secret=secret)
             )
     return Services(found, installed)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import click
 
-from countersign.backup import unfinished
+from countersign.backup import atomic_files
 from countersign.backup.databases import file_name
 from countersign.cli import configuration, installation, lock, output, record_store, reset_owner
 from countersign.cli.administration import data_option
@@ -262,7 +262,7 @@ def _links(folder: Path, own: list[Path]) -> dict[Path, Path]:
 def _files(folder: Path) -> tuple[list[Path], list[Path]]:
     """The product's own files and folders in the data directory, in the order of their removal; and all others."""
     own = [folder / name for name in _OWN if (folder / name).exists() or (folder / name).is_symlink()]
-    own = [*folder.glob(f"{unfinished.PREFIX}*{unfinished.ENDING}"), *own]
+    own = [*folder.glob(f"{atomic_files.PREFIX}*{atomic_files.ENDING}"), *own]
     left = [path for path in sorted(folder.iterdir()) if path not in own] if folder.is_dir() else []
     return own, left
 
@@ -280,14 +280,14 @@ async def _remove(settings: Settings, folder: Path, contents: Contents) -> None:
     if contents.takes_bucket:
         await open_blobs(settings.blobs_url, folder, reserve_bytes=0).clear()
     for path in contents.files:
-        with unfinished.refusals(path):
+        with atomic_files.disk_errors(path):
             if path.name == lifespan.BLOBS_FOLDER and path not in contents.links:
                 for link in (path / name for name in layout.FOLDERS):
                     if link in contents.links:
                         link.unlink(missing_ok=True)
                 await open_blobs(None, path, reserve_bytes=0).clear()
             await asyncio.to_thread(_remove_path, path)
-    await asyncio.to_thread(unfinished.sync_folder, folder)
+    await asyncio.to_thread(atomic_files.sync_folder, folder)
 
 
 async def _drop(settings: Settings, folder: Path, contents: Contents) -> None:
@@ -299,7 +299,7 @@ async def _drop(settings: Settings, folder: Path, contents: Contents) -> None:
     """
     progress = folder / reset_owner.PROGRESS
     if contents.takes_bucket:
-        with unfinished.refusals(progress):
+        with atomic_files.disk_errors(progress):
             await asyncio.to_thread(reset_owner.note_drop, folder, contents.owner)
     try:
         await postgres_admin.drop_schemas(settings.database_url, list(contents.schemas))

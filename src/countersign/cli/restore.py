@@ -10,10 +10,17 @@ from typing import NamedTuple
 
 import click
 
-from countersign.backup import postgres_bulk_load, restoring, series, unfinished
-from countersign.backup.archive import KEY, Manifest
-from countersign.backup.reading import Reading
-from countersign.backup.restoring import Ending, PostgresTarget, Restore, SqliteTarget, Target
+from countersign.backup import atomic_files, backup_folder, postgres_bulk_load
+from countersign.backup.archive import KEY, ArchiveReader, Manifest
+from countersign.backup.restore import (
+    PostgresTarget,
+    Restore,
+    RestoreTarget,
+    SchemaCompletion,
+    SqliteTarget,
+    require_empty,
+    require_engine,
+)
 from countersign.cli import configuration, installation, output, passphrase, record_store, store
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import ids, installation_id
@@ -93,7 +100,7 @@ def restore(
 
 def _moment(text: str | None) -> Instant | None:
     try:
-        return None if text is None else series.moment_of(text)
+        return None if text is None else backup_folder.parse_moment(text)
     except ValueError as error:
         raise click.UsageError(f"--at {text}: say it like 2026-11-20T22:13:00Z") from error
 
@@ -107,10 +114,10 @@ async def _chosen(file: str, at: Instant | None) -> Path:
     """
     path = Path(file)
     if await asyncio.to_thread(path.is_dir):
-        found = series.found(path)
-        for each in found.passed_over:
+        found = backup_folder.read_folder(path)
+        for each in found.skipped:
             output.note(f"Passed over {each.name}: its name is of no moment that has been.")
-        return series.newest(found, at).path
+        return backup_folder.newest(found, at).path
     if at is not None:
         raise click.UsageError("--at chooses among the backups of a folder, and FILE is none")
     if file != STDIN and not await asyncio.to_thread(path.exists):
@@ -122,7 +129,7 @@ async def _restored(path: Path, secret: str, into: Into) -> Manifest:
     try:
         if str(path) == STDIN:
             return await _from(sys.stdin.buffer.read, secret, into)
-        with unfinished.refusals(path), path.open("rb") as file:
+        with atomic_files.disk_errors(path), path.open("rb") as file:
             return await _from(file.read, secret, into)
     except Damaged as error:
         remedy = f"{error.remedy} `countersign verify` lists every damaged place."
@@ -132,15 +139,15 @@ async def _restored(path: Path, secret: str, into: Into) -> Manifest:
 
 
 async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manifest:
-    with unfinished.folder(into.folder) as folder:
-        reading = Reading(await asyncio.to_thread(AgeDecryptor, read, secret), installation.SCHEMAS)
-        restoring.require_engine(reading, is_postgres=bool(into.settings.database_url))
+    with atomic_files.new_folder(into.folder) as folder:
+        reading = ArchiveReader(await asyncio.to_thread(AgeDecryptor, read, secret), installation.SCHEMAS)
+        require_engine(reading, is_postgres=bool(into.settings.database_url))
         is_placed = False
         # A restored copy must not be taken for the installation that the backup is of, which may be served still.
         own = ids.new_uuid()
         try:
             async with _blobs(into.settings) as kept, _target(into.settings, folder.path, reading) as target:
-                under_way = Restore(folder.path, target, kept.store, kept.sealed, told=installation.teller())
+                under_way = Restore(folder.path, target, kept.store, kept.sealed, progress=installation.teller())
                 manifest = await under_way.read(reading)
                 master = _master_key(folder.path, into.settings)
                 await target.finish(manifest, _endings(master, into, own))
@@ -189,7 +196,7 @@ def _master_key(folder: Path, settings: Settings) -> MasterKey:
     return own
 
 
-def _endings(master: MasterKey, into: Into, own: str) -> dict[str, Ending]:
+def _endings(master: MasterKey, into: Into, own: str) -> dict[str, SchemaCompletion]:
     async def end_store(transaction: Transaction) -> None:
         await installation_id.replace(transaction, own)
         await after_restore.settle(transaction)
@@ -208,13 +215,13 @@ def _endings(master: MasterKey, into: Into, own: str) -> dict[str, Ending]:
             await outbox.pause(transaction)
 
     return {
-        tables.schema: Ending(tables.migrations, tables.own, end)
+        tables.schema: SchemaCompletion(tables.migrations, tables.own, end)
         for tables, end in ((store.TABLES, end_store), (record_store.TABLES, end_records))
     }
 
 
 @asynccontextmanager
-async def _target(settings: Settings, folder: Path, reading: Reading) -> AsyncGenerator[Target]:
+async def _target(settings: Settings, folder: Path, reading: ArchiveReader) -> AsyncGenerator[RestoreTarget]:
     """Where the databases go; PostgreSQL's appear when the block has been left."""
     if not settings.database_url:
         yield SqliteTarget(folder, reading.about.schemas)
@@ -239,7 +246,7 @@ async def _blobs(settings: Settings) -> AsyncGenerator[Kept]:
         yield Kept(None, [])
         return
     store = installation.store(settings)
-    await restoring.require_empty(store)
+    await require_empty(store)
     name = lifespan.files_name(settings)
     marker = await installation_id.blobs_marker(store, name)
     if marker is not None:

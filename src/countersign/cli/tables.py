@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from countersign.backup import foreign
+from countersign.backup import schema_validation
 from countersign.backup.databases import file_name
-from countersign.backup.foreign import OwnTables
 from countersign.backup.postgres_bulk_load import bulk_load
+from countersign.backup.schema_validation import OwnTables
 from countersign.kernel import reencryption
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import migrate, migration_marker, versions
@@ -118,18 +118,20 @@ class Tables:
         PostgreSQL tells that by making the same once more, in a transaction that is undone.
 
         Raises:
-            ForeignParts: they do not.
+            UnknownSchemaObjects: they do not.
             PrivilegeMissing: the role may not make a schema.
             SchemaMismatch: they belong to another version.
         """
         if not settings.database_url:
             async with self.opened(settings) as database:
-                await foreign.require_own(database, self.migrations, self.own, beside=Path(settings.data))
+                await schema_validation.require_own(
+                    database, self.migrations, self.own, scratch_folder=Path(settings.data)
+                )
             return
         (there,) = await privileges_at(settings.database_url, (self.schema,))
         there.require_making()
         async with bulk_load(settings.database_url, (), keeps=False) as trial:
-            await foreign.require_own_within(trial, self.schema, self.migrations, self.own, is_served=True)
+            await schema_validation.require_own_within(trial, self.schema, self.migrations, self.own, is_served=True)
 
     async def require_writable(self, settings: Settings) -> None:
         """Write without changing anything.

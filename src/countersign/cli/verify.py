@@ -8,8 +8,8 @@ from typing import BinaryIO, NamedTuple, TypeAlias
 
 import click
 
-from countersign.backup import postgres_snapshot, sqlite_snapshot, table_checksum, unfinished
-from countersign.backup.reading import Reading
+from countersign.backup import atomic_files, postgres_snapshot, sqlite_snapshot, table_checksum
+from countersign.backup.archive import ArchiveReader
 from countersign.backup.table_checksum import TableChecksum
 from countersign.cli import audit, configuration, installation, keys, output, passphrase, record_store, store
 from countersign.cli.administration import data_option
@@ -102,14 +102,14 @@ def _archive(file: str, secret: str) -> None:
         sys.exit(Exit.CHECKSUM)
 
 
-async def _archive_read(file: str, secret: str) -> tuple[Reading | None, list[Place]]:
+async def _archive_read(file: str, secret: str) -> tuple[ArchiveReader | None, list[Place]]:
     """The archive read to its end; or the places where it is damaged, of what comes by stdin the first alone."""
 
-    def read() -> tuple[Reading | None, list[Place]]:
+    def read() -> tuple[ArchiveReader | None, list[Place]]:
         if file == STDIN:
             reading, first = _read_once(sys.stdin.buffer, secret)
             return reading, first
-        with unfinished.refusals(Path(file)), Path(file).open("rb") as archive:
+        with atomic_files.disk_errors(Path(file)), Path(file).open("rb") as archive:
             reading, first = _read_once(archive, secret)
             if not first:
                 return reading, first
@@ -127,10 +127,10 @@ async def _archive_read(file: str, secret: str) -> tuple[Reading | None, list[Pl
         raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
 
 
-def _read_once(archive: BinaryIO, secret: str) -> tuple[Reading | None, list[Place]]:
+def _read_once(archive: BinaryIO, secret: str) -> tuple[ArchiveReader | None, list[Place]]:
     """The archive read to its end, or the first place where it is damaged."""
     try:
-        reading = Reading(AgeDecryptor(archive.read, secret), installation.SCHEMAS)
+        reading = ArchiveReader(AgeDecryptor(archive.read, secret), installation.SCHEMAS)
         for _ in reading.members():
             continue
     except Damaged as error:

@@ -45,7 +45,7 @@ async def test_who_writes_in_another_order_is_held_and_not_refused(new_postgres_
     await writing.execute("CREATE SCHEMA kept; CREATE TABLE kept.first (id int); CREATE TABLE kept.second (id int)")
 
     async def found() -> list[int]:
-        async with postgres_snapshot.open_snapshot(url, ["kept"], holds_writes=True) as snapshot:
+        async with postgres_snapshot.open_snapshot(url, ["kept"], block_writes=True) as snapshot:
             return [row[0] for row in await snapshot.fetch("kept", "SELECT count(*) FROM first")]
 
     async with writing.transaction():

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from countersign.backup import foreign
+from countersign.backup import schema_validation
 from countersign.backup.schema_description import describe_schema
 from countersign.declare import Bool, Date, Field, LongText, Model, Number, Ref, Select, Text
 from countersign.kernel.database.open import open_database
@@ -94,7 +94,7 @@ async def compare(url: str, folder: Path, sequence: list[Declared]) -> None:
 
         assert (await describe_schema(grown)).replace("grown_", "fresh_") == await describe_schema(fresh)
         if grown.dialect == "sqlite":
-            await foreign.require_own(grown, MIGRATIONS, tables, beside=folder)
+            await schema_validation.require_own(grown, MIGRATIONS, tables, scratch_folder=folder)
         assert await upgrade(grown, *models(sequence[-1])) == []
         for name in sequence[-1]:
             assert len(await column_of(grown, name, "id")) == 1

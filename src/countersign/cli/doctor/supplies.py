@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from countersign.backup.foreign import ForeignParts
+from countersign.backup.schema_validation import UnknownSchemaObjects
 from countersign.cli import databases, installation, installation_id
 from countersign.cli.doctor.finding import Finding, failed
 from countersign.cli.tables import Tables
@@ -119,7 +119,7 @@ async def _restorable(settings: Settings, tables: Tables, found: Finding) -> Fin
     with suppress(PrivilegeMissing):
         try:
             await tables.require_restorable(settings)
-        except ForeignParts as refused:
+        except UnknownSchemaObjects as refused:
             found.standing, found.remedy = "warn", refused.remedy
             found.detail += f"; but a restore will refuse every backup of it: {refused.detail}"
     return found

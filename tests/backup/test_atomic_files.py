@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from countersign.backup import unfinished
+from countersign.backup import atomic_files
 from countersign.kernel.errors import NotEmpty, StorageFull, Unavailable
 
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
-    with unfinished.file(tmp_path) as file:
+    with atomic_files.new_file(tmp_path) as file:
         file.write(b"content")
         assert not (tmp_path / "name").exists()
         file.finish(tmp_path / "name")
@@ -22,7 +22,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_an_abandoned_file_leaves_nothing(tmp_path: Path) -> None:
-    with unfinished.file(tmp_path) as file:
+    with atomic_files.new_file(tmp_path) as file:
         file.write(b"content")
 
     assert not list(tmp_path.iterdir())
@@ -31,22 +31,22 @@ def test_an_abandoned_file_leaves_nothing(tmp_path: Path) -> None:
 def test_what_has_the_name_already_is_never_written_over(tmp_path: Path) -> None:
     (tmp_path / "name").write_bytes(b"before")
 
-    with pytest.raises(Unavailable), unfinished.file(tmp_path) as file:
+    with pytest.raises(Unavailable), atomic_files.new_file(tmp_path) as file:
         file.finish(tmp_path / "name")
 
     assert (tmp_path / "name").read_bytes() == b"before"
 
 
 def test_leftovers_go_and_what_is_being_written_stays(tmp_path: Path) -> None:
-    dead = tmp_path / f"{unfinished.PREFIX}dead{unfinished.ENDING}"
+    dead = tmp_path / f"{atomic_files.PREFIX}dead{atomic_files.ENDING}"
     dead.mkdir()
     (dead / "half").touch()
-    (tmp_path / f"{unfinished.PREFIX}half{unfinished.ENDING}").touch()
+    (tmp_path / f"{atomic_files.PREFIX}half{atomic_files.ENDING}").touch()
 
     with (
-        unfinished.file(tmp_path) as file,
-        unfinished.folder(tmp_path / "name") as folder,
-        unfinished.file(tmp_path) as other,
+        atomic_files.new_file(tmp_path) as file,
+        atomic_files.new_folder(tmp_path / "name") as folder,
+        atomic_files.new_file(tmp_path) as other,
     ):
         assert {path for path in tmp_path.iterdir()} == {file.path, folder.path, other.path}
 
@@ -58,10 +58,10 @@ def test_a_folder_is_made_or_filled_where_it_is(tmp_path: Path, kind: str) -> No
         (tmp_path / "real").mkdir()
         target.symlink_to("real") if kind == "linked" else (tmp_path / "real").rename(target)
     if kind == "left":
-        (target / f"{unfinished.PREFIX}dead{unfinished.ENDING}").mkdir()
+        (target / f"{atomic_files.PREFIX}dead{atomic_files.ENDING}").mkdir()
     is_link, inode = target.is_symlink(), target.stat().st_ino if kind != "missing" else 0
 
-    with unfinished.folder(target) as folder:
+    with atomic_files.new_folder(target) as folder:
         (folder.path / "part").mkdir()
         (folder.path / "key").write_bytes(b"key")
         folder.finish(last="key")
@@ -79,23 +79,23 @@ def test_a_folder_that_holds_something_or_is_being_filled_is_refused_and_an_aban
     target = tmp_path / "name"
     target.mkdir()
 
-    with unfinished.folder(target) as folder:
+    with atomic_files.new_folder(target) as folder:
         (folder.path / "half").touch()
-        with pytest.raises(NotEmpty), unfinished.folder(target):
+        with pytest.raises(NotEmpty), atomic_files.new_folder(target):
             raise AssertionError("two fill it")
         (target / "other").touch()
         with pytest.raises(NotEmpty):
             folder.finish(last="")
 
     assert [path.name for path in target.iterdir()] == ["other"]
-    with pytest.raises(NotEmpty), unfinished.folder(target):
+    with pytest.raises(NotEmpty), atomic_files.new_folder(target):
         raise AssertionError("it was filled")
 
 
 def test_a_full_volume_is_said_and_so_is_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(StorageFull), unfinished.refusals(tmp_path):
+    with pytest.raises(StorageFull), atomic_files.disk_errors(tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    with pytest.raises(Unavailable), unfinished.file(tmp_path / "missing"):
+    with pytest.raises(Unavailable), atomic_files.new_file(tmp_path / "missing"):
         raise AssertionError("it was made")
 
 
@@ -104,7 +104,7 @@ def test_what_is_no_file_of_ours_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "kept").write_bytes(b"kept")
     (tmp_path / ".countersign-link.unfinished").symlink_to(tmp_path / "kept")
 
-    with unfinished.file(tmp_path) as file:
+    with atomic_files.new_file(tmp_path) as file:
         file.finish(tmp_path / "name")
 
     assert (tmp_path / ".countersign-pipe.unfinished").is_fifo()

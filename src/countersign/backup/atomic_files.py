@@ -1,4 +1,7 @@
-"""Files and folders that get their name only when they are whole and on the disk; leftovers of dead processes go."""
+"""Files and folders that appear under their name only once they are complete and durable.
+
+They are written under a temporary name, with a lock; leftovers of killed processes are removed.
+"""
 
 import fcntl
 import os
@@ -14,8 +17,8 @@ from countersign.kernel.errors import NotEmpty, Unavailable, disk_full, is_disk_
 PREFIX, ENDING = ".countersign-", ".unfinished"
 
 
-class Unfinished:
-    """A file without its name, written from its beginning to its end."""
+class AtomicFile:
+    """A file under a temporary name, written from start to end."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -28,33 +31,33 @@ class Unfinished:
         Raises:
             StorageFull, Unavailable: the volume is full, or cannot be written.
         """
-        left = memoryview(data)
-        with refusals(self.path.parent):
-            while left:
-                left = left[os.write(self._descriptor, left) :]
+        remaining = memoryview(data)
+        with disk_errors(self.path.parent):
+            while remaining:
+                remaining = remaining[os.write(self._descriptor, remaining) :]
         self.size += len(data)
 
     def flush(self) -> None:
-        """Have what was written so far on the disk.
+        """Make the bytes that were written so far durable.
 
         Raises:
             StorageFull, Unavailable: as `write`.
         """
-        with refusals(self.path.parent):
+        with disk_errors(self.path.parent):
             os.fsync(self._descriptor)
 
     def finish(self, path: Path) -> None:
-        """Give the file its name in the same folder, durably. What has the name already stays as it is.
+        """Give the file its name in the same folder, durably. An existing file is never replaced.
 
         Raises:
-            Unavailable: something has the name already, or the folder cannot be written.
+            Unavailable: the name exists already, or the folder cannot be written.
         """
         self.flush()
-        with refusals(path.parent):
+        with disk_errors(path.parent):
             try:
                 os.link(self.path, path)
             except PermissionError:
-                # A volume without hard links. Of two that take the same name at the same moment one is lost there.
+                # A volume without hard links: of two processes that use the same name at once, one loses its file.
                 if path.exists():
                     raise
                 self.path.rename(path)
@@ -62,42 +65,47 @@ class Unfinished:
 
 
 @contextmanager
-def file(folder: Path) -> Generator[Unfinished]:
-    """A new file in the folder, for its owner alone, until the block is left; removed then unless it was finished.
+def new_file(folder: Path) -> Generator[AtomicFile]:
+    """A new file in the folder for the block, accessible to its owner only; removed afterwards unless it was finished.
 
     Raises:
-        StorageFull, Unavailable: it cannot be made.
+        StorageFull, Unavailable: it cannot be created.
     """
     _remove_leftovers(folder)
-    path, descriptor = _locked(folder, lambda path: os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600)), os.O_RDWR)
+
+    def create(path: Path) -> None:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+
+    path, descriptor = _create_locked(folder, create, os.O_RDWR)
     try:
-        yield Unfinished(path, descriptor)
+        yield AtomicFile(path, descriptor)
     finally:
         path.unlink(missing_ok=True)
         os.close(descriptor)
 
 
-class UnfinishedFolder:
-    """A folder without its name: `path` is filled, and is what `target` becomes, or is filled with if it is there."""
+class AtomicFolder:
+    """A folder under a temporary name: `path` is renamed to `target`, or its entries are moved there if `target`
+    exists."""
 
     def __init__(self, path: Path, target: Path) -> None:
         self.path = path
         self.target = target
 
     def finish(self, *, last: str) -> None:
-        """Let everything be found at `target`, durably; what the entries hold must be on the disk already.
+        """Move everything to `target`, durably; the contents of the entries must be durable already.
 
-        A folder that was not there appears at once. One that was there is filled entry by entry, the `last` at the
-        end: a volume can be given no other root.
+        A new folder appears at once. An existing one, which may be the root of a volume, is filled entry by entry,
+        with `last` at the end.
 
         Raises:
-            NotEmpty: something came to be there meanwhile.
-            StorageFull, Unavailable: it cannot be written; what was moved is gone again.
+            NotEmpty: another process created something there.
+            StorageFull, Unavailable: it cannot be written; the entries are moved back.
         """
-        is_filled = self.path.parent == self.target
-        with refusals(self.target):
+        is_existing = self.path.parent == self.target
+        with disk_errors(self.target):
             _require_empty(self.target)
-            if not is_filled:
+            if not is_existing:
                 self.path.rename(self.target)
                 sync_folder(self.target.parent)
                 return
@@ -114,34 +122,34 @@ class UnfinishedFolder:
 
 
 @contextmanager
-def folder(target: Path) -> Generator[UnfinishedFolder]:
-    """A new folder, for its owner alone, until the block is left; removed then with all it holds that was not finished.
+def new_folder(target: Path) -> Generator[AtomicFolder]:
+    """A new folder for the block, accessible to its owner only; removed afterwards unless it was finished.
 
-    It lies beside the target; within it, if that is there already, since it may be the root of a volume. A symbolic
-    link stands for what it points to. Nobody else fills the target meanwhile.
+    It is created next to the target, or inside it if the target exists, which may be the root of a volume. Symbolic
+    links are resolved. The target is locked against other processes meanwhile.
 
     Raises:
-        NotEmpty: the target is there, and holds something; or somebody fills it at the moment.
-        StorageFull, Unavailable: nothing can be made there.
+        NotEmpty: the target is not empty, or another process is writing to it.
+        StorageFull, Unavailable: the folder cannot be created.
     """
-    # Not Path.resolve, whose errors differ for links in a circle.
+    # Not Path.resolve: its errors differ for circular links.
     target = Path(os.path.realpath(target))
-    with ExitStack() as held:
-        with refusals(target):
+    with ExitStack() as stack:
+        with disk_errors(target):
             if target.is_dir():
-                held.callback(os.close, _filled_by_one(target))
+                stack.callback(os.close, _lock_folder(target))
             _require_empty(target)
             parent = target if target.is_dir() else target.parent
             parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             _remove_leftovers(parent)
-        path, descriptor = _locked(parent, lambda path: path.mkdir(mode=0o700), os.O_RDONLY | os.O_DIRECTORY)
-        held.callback(os.close, descriptor)
-        held.callback(shutil.rmtree, path, ignore_errors=True)
-        yield UnfinishedFolder(path, target)
+        path, descriptor = _create_locked(parent, lambda path: path.mkdir(mode=0o700), os.O_RDONLY | os.O_DIRECTORY)
+        stack.callback(os.close, descriptor)
+        stack.callback(shutil.rmtree, path, ignore_errors=True)
+        yield AtomicFolder(path, target)
 
 
-def _filled_by_one(target: Path) -> int:
-    """A descriptor that holds the folder's own lock."""
+def _lock_folder(target: Path) -> int:
+    """Lock the folder; returns the descriptor that owns the lock."""
     descriptor = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -152,24 +160,24 @@ def _filled_by_one(target: Path) -> int:
 
 
 def _require_empty(target: Path) -> None:
-    """Insist that it is not there, or a folder with nothing but what is unfinished."""
+    """Check that the target does not exist, or is a folder with nothing but unfinished entries."""
     if not target.exists():
         return
     if not target.is_dir() or any(not _is_unfinished(path.name) for path in target.iterdir()):
-        raise NotEmpty(f"{target} is there, and not empty")
+        raise NotEmpty(f"{target} exists and is not empty")
 
 
 def _is_unfinished(name: str) -> bool:
     return name.startswith(PREFIX) and name.endswith(ENDING)
 
 
-def _locked(parent: Path, make: Callable[[Path], None], flags: int) -> tuple[Path, int]:
-    """Something new without a name, and a descriptor that holds its lock."""
+def _create_locked(parent: Path, create: Callable[[Path], None], flags: int) -> tuple[Path, int]:
+    """Create an entry under a temporary name; returns its path and the descriptor that owns its lock."""
     while True:
-        with refusals(parent):
+        with disk_errors(parent):
             path = parent / f"{PREFIX}{ids.new_uuid()}{ENDING}"
-            make(path)
-            # Somebody who looks for leftovers may have found it before its lock was taken.
+            create(path)
+            # Another process may remove it as a leftover before it is locked.
             with suppress(FileNotFoundError):
                 descriptor = os.open(path, flags | os.O_CLOEXEC)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -179,10 +187,10 @@ def _locked(parent: Path, make: Callable[[Path], None], flags: int) -> tuple[Pat
 
 
 def _remove_leftovers(parent: Path) -> None:
-    """Remove what a process left that was killed: whoever still works on something holds its lock."""
+    """Remove the entries of killed processes: running processes lock theirs."""
     for path in parent.glob(f"{PREFIX}*{ENDING}"):
         with suppress(OSError):
-            # A folder may be others' too: what is no file or folder of one's own is passed over, and not waited for.
+            # Other users may write to the folder too: skip everything that is not an own file or folder.
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
                 if not _is_own(os.fstat(descriptor)):
@@ -201,7 +209,7 @@ def _is_own(found: os.stat_result) -> bool:
 
 
 def sync_folder(path: Path) -> None:
-    """Make the names in a folder survive a loss of power."""
+    """Make the entries of a folder durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -210,13 +218,13 @@ def sync_folder(path: Path) -> None:
 
 
 @contextmanager
-def refusals(where: Path) -> Generator[None]:
-    """Turn the disk's errors into StorageFull and Unavailable, which name the folder."""
+def disk_errors(path: Path) -> Generator[None]:
+    """Turn OSError into StorageFull or Unavailable with the path."""
     try:
         yield
     except OSError as error:
         if is_disk_full(error):
             remedy = "Free space there, or name another place. The partial file is removed."
-            raise disk_full(str(where), error, resolution=remedy) from error
-        text = f"{where} cannot be used: {(error.strerror or type(error).__name__).lower()}."
+            raise disk_full(str(path), error, resolution=remedy) from error
+        text = f"{path} cannot be used: {(error.strerror or type(error).__name__).lower()}."
         raise Unavailable(text, resolution="Correct its path, owner or mode, or name another place.") from error

@@ -1,4 +1,4 @@
-"""Blobs on their way into another store: what differs there, is missing here, or is somebody else's, is named."""
+"""BlobSource on their way into another store: what differs there, is missing here, or is somebody else's, is named."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from countersign.backup.creation import BlobSource
 from countersign.backup.databases import SqliteDatabases
-from countersign.backup.making import Blobs
-from countersign.backup.moving import MovingBlobs, NotMovable
+from countersign.backup.sqlite_to_postgres import BlobMigration, NotMovable
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore
@@ -48,7 +48,7 @@ async def test_blobs_are_copied_compared_and_told_apart(tmp_path: Path) -> None:
     here = open_blobs("", tmp_path / "here", reserve_bytes=0)
     there = open_blobs("", tmp_path / "there", reserve_bytes=0)
     databases = await installed(tmp_path)
-    moving = MovingBlobs(databases, Blobs(here, "store", LIVE), there, lambda what, done: None)
+    moving = BlobMigration(databases, BlobSource(here, "store", LIVE), there, lambda what, done: None)
     first, second = [await sealed(here, each) for each in CONTENTS]
 
     await moving.require_own(KNOWN)
@@ -56,7 +56,7 @@ async def test_blobs_are_copied_compared_and_told_apart(tmp_path: Path) -> None:
     assert (moving.count, moving.bytes) == (2, 3003)
     assert await there.size(first) == 3
     # A second run reads again what a first has brought.
-    again = MovingBlobs(databases, Blobs(here, "store", LIVE), there, lambda what, done: None)
+    again = BlobMigration(databases, BlobSource(here, "store", LIVE), there, lambda what, done: None)
     await again.require_own(KNOWN)
     (path,) = (tmp_path / "there").rglob(layout.sealed_name(second).rpartition("/")[2])
     path.chmod(0o600)
@@ -70,14 +70,14 @@ async def test_blobs_are_copied_compared_and_told_apart(tmp_path: Path) -> None:
     (path,) = (tmp_path / "here").rglob(path.name)
     path.chmod(0o600)
     path.write_bytes(b"twe" + CONTENTS[1][3:])
-    third = MovingBlobs(databases, Blobs(here, "store", LIVE), there, lambda what, done: None)
-    async with databases.taken(holds_writes=True) as snapshot:
+    third = BlobMigration(databases, BlobSource(here, "store", LIVE), there, lambda what, done: None)
+    async with databases.snapshot(block_writes=True) as snapshot:
         with pytest.raises(NotMovable, match=second):
             await third.end(snapshot)
     assert [each.sha256 async for each in there.sealed()] == [first]
 
     await here.delete(second)
-    async with databases.taken(holds_writes=True) as snapshot:
+    async with databases.snapshot(block_writes=True) as snapshot:
         with pytest.raises(NotMovable, match=second):
             await again.end(snapshot)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.backup import foreign
-from countersign.backup.foreign import ForeignParts
+from countersign.backup import schema_validation
+from countersign.backup.schema_validation import UnknownSchemaObjects
 from countersign.cli.databases import SERVICES
 from countersign.kernel.database import migrate
 from countersign.kernel.database.sqlite import open_sqlite
@@ -56,7 +56,7 @@ async def require_own(made: Mapping[str, Path], folder: Path, name: str, stateme
         connection.executescript(statements)
     database = await open_sqlite(path, reserve_bytes=0)
     try:
-        await foreign.require_own(database, *OWN[name], beside=folder)
+        await schema_validation.require_own(database, *OWN[name], scratch_folder=folder)
     finally:
         await database.close()
 
@@ -117,5 +117,5 @@ async def test_an_index_of_columns_may_have_been_added(
 async def test_what_somebody_else_has_made_is_refused(
     made: Mapping[str, Path], tmp_path: Path, name: str, statements: str
 ) -> None:
-    with pytest.raises(ForeignParts):
+    with pytest.raises(UnknownSchemaObjects):
         await require_own(made, tmp_path, name, statements)

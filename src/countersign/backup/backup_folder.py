@@ -1,0 +1,108 @@
+"""A folder of backups, named by their moments: list them, find one by time, remove old ones."""
+
+import re
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from countersign.backup import atomic_files
+from countersign.kernel import clock
+from countersign.kernel.clock import SECOND, Instant
+from countersign.kernel.errors import NotFound
+
+MAX_CLOCK_SKEW = 3600 * SECOND
+"""How far the clock of the machine that created a backup may be ahead of the local clock."""
+
+_NAME = re.compile(r"countersign-(\d{8}T\d{6}\.\d{6}Z)\.backup")
+
+
+class BackupFile(NamedTuple):
+    """A backup: the moment in its name, and its path."""
+
+    moment: Instant
+    path: Path
+
+
+class BackupFolder(NamedTuple):
+    """The backups of a folder, oldest first. `skipped` are files whose name has an invalid moment or one in the future:
+    their age is unknown, so they are neither restored nor removed."""
+
+    path: Path
+    backups: list[BackupFile]
+    skipped: list[Path]
+
+
+class NoBackup(NotFound):
+    """The folder has no backup, or none that is old enough."""
+
+    code = "no_backup"
+    resolution = "Name another folder, or a later moment; a backup is one of its moment, and nothing before it."
+
+
+def backup_name(moment: Instant) -> str:
+    """The file name of a backup of that moment: countersign-20261122T092623.123456Z.backup."""
+    day, _, time = clock.rfc3339(moment).rstrip("Z").partition("T")
+    seconds = time.partition(".")[0].replace(":", "")
+    return f"countersign-{day.replace('-', '')}T{seconds}.{moment % SECOND:06d}Z.backup"
+
+
+def read_folder(folder: Path) -> BackupFolder:
+    """The backups of the folder; files with other names are ignored.
+
+    Raises:
+        Unavailable: the folder cannot be read.
+    """
+    with atomic_files.disk_errors(folder):
+        names = sorted((name[1], path) for path in folder.iterdir() if (name := _NAME.fullmatch(path.name)))
+    latest = clock.now() + MAX_CLOCK_SKEW
+    found = BackupFolder(folder, [], [])
+    for timestamp, path in names:
+        moment = _parse_timestamp(timestamp)
+        if moment is None or moment > latest:
+            found.skipped.append(path)
+        else:
+            found.backups.append(BackupFile(moment, path))
+    return found
+
+
+def newest(folder: BackupFolder, at: Instant | None) -> BackupFile:
+    """The newest backup whose moment is not after `at` (None: the newest of all).
+
+    Raises:
+        NoBackup: there is none.
+    """
+    candidates = [each for each in folder.backups if at is None or each.moment <= at]
+    if not candidates:
+        when = "" if at is None else f" of {clock.rfc3339(at)} or before"
+        raise NoBackup(f"{folder.path} contains no backup{when}")
+    return candidates[-1]
+
+
+def remove_old(folder: BackupFolder, keep: int, created: Path) -> list[Path]:
+    """Remove all but the newest `keep` backups, among them the one just `created`; returns the removed ones.
+
+    Raises:
+        Unavailable: one cannot be removed.
+    """
+    others = [each.path for each in folder.backups if each.path.name != created.name]
+    surplus = others[: max(len(others) - keep + 1, 0)]
+    with atomic_files.disk_errors(folder.path):
+        for path in surplus:
+            path.unlink(missing_ok=True)
+    return surplus
+
+
+def parse_moment(text: str) -> Instant:
+    """The moment in an RFC 3339 text, with up to six digits of a second.
+
+    Raises:
+        ValueError: the text is not valid, or has no time zone.
+    """
+    return clock.from_datetime(datetime.fromisoformat(text))
+
+
+def _parse_timestamp(timestamp: str) -> Instant | None:
+    try:
+        return clock.from_datetime(datetime.strptime(f"{timestamp[:-1]}+0000", "%Y%m%dT%H%M%S.%f%z"))
+    except ValueError:
+        return None

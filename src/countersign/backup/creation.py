@@ -1,0 +1,151 @@
+"""Creates a backup of an installation in use: copies the blobs first, then a snapshot of the databases."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Generic
+
+import msgspec
+
+from countersign import __version__
+from countersign.backup.archive import ABOUT, FORMAT, About, ArchiveWriter, Manifest, blob_name
+from countersign.backup.databases import Databases, Progress, SnapshotT
+from countersign.backup.snapshot import Snapshot
+from countersign.kernel import clock
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.errors import NotFound
+
+BLOBS_PER_PAGE = 1000
+MAX_CONCURRENT = 16
+SMALL_BLOB_BYTES = 1024 * 1024
+MAX_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class BlobSource:
+    """The blobs of an installation: `statement` reads the digests that the tables of `schema` refer to, in order, after
+    $1, at most $2 of them."""
+
+    store: BlobStore
+    schema: str
+    statement: str
+
+
+class Backup(Generic[SnapshotT]):
+    """A running backup.
+
+    The order makes it consistent. Blobs never change, so `begin` copies all of them first, without a lock. Then the
+    caller takes a snapshot of the databases, and `end` copies the few blobs that are new in it, and the databases last.
+    A blob that was removed between the snapshot and its copy is no longer in use: the caller retries with a later
+    snapshot.
+    """
+
+    def __init__(
+        self, archive: ArchiveWriter, databases: Databases[SnapshotT], blobs: BlobSource | None, progress: Progress
+    ) -> None:
+        self._archive = archive
+        self._databases = databases
+        self._blobs = blobs
+        self._progress = progress
+        self._copied: set[bytes] = set()
+        self._bytes = 0
+
+    async def begin(self, files: Mapping[str, bytes]) -> None:
+        """Write the first member, the files, and every blob that is in use now.
+
+        Raises:
+            Unavailable, StorageFull: something cannot be read, or the archive cannot be written.
+        """
+        databases = self._databases
+        about = About(FORMAT, __version__, databases.engine, databases.schemas, clock.rfc3339(clock.now()))
+        self._archive.add(ABOUT, msgspec.json.encode(about))
+        for name, content in files.items():
+            self._archive.add(name, content)
+        if self._blobs is None:
+            return
+        last = ""
+        while True:
+            async with databases.snapshot() as snapshot:
+                rows = await snapshot.fetch(self._blobs.schema, self._blobs.statement, last, BLOBS_PER_PAGE)
+            await self._copy_all(self._blobs.store, [row[0] for row in rows])
+            if len(rows) < BLOBS_PER_PAGE:
+                return
+            last = rows[-1][0]
+
+    async def end(self, snapshot: SnapshotT, *, is_last_try: bool) -> Manifest | None:
+        """Write the rest: the blobs of the snapshot that are not copied yet, the databases, and the manifest; None if
+        a blob is gone, so that the caller retries with another snapshot.
+
+        Raises:
+            Unavailable, StorageFull: as `begin`.
+        """
+        unreadable = await self._copy_rest(snapshot)
+        if unreadable and not is_last_try:
+            return None
+        rows = await self._databases.write(snapshot, self._archive, self._progress)
+        moment = snapshot.moment
+        manifest = Manifest(
+            moment,
+            clock.rfc3339(moment),
+            len(self._copied),
+            self._bytes,
+            dict(self._archive.digests),
+            rows,
+            tuple(unreadable),
+        )
+        self._archive.finish(manifest)
+        return manifest
+
+    async def _copy_rest(self, snapshot: Snapshot) -> list[str]:
+        """Copy the blobs of the snapshot that are not copied yet; returns those that cannot be read."""
+        unreadable: list[str] = []
+        if self._blobs is None:
+            return unreadable
+        last = ""
+        while rows := await snapshot.fetch(self._blobs.schema, self._blobs.statement, last, BLOBS_PER_PAGE):
+            missing = [row[0] for row in rows if bytes.fromhex(row[0]) not in self._copied]
+            unreadable += await self._copy_all(self._blobs.store, missing)
+            last = rows[-1][0]
+        return unreadable
+
+    async def _copy_all(self, store: BlobStore, digests: Sequence[str]) -> list[str]:
+        """Copy the blobs; returns those that are missing or damaged. Small ones are fetched concurrently: the latency
+        of a remote store exceeds the time of the transfer."""
+        failed: list[str] = []
+        for start in range(0, len(digests), MAX_CONCURRENT):
+            batch = digests[start : start + MAX_CONCURRENT]
+            fetched = await asyncio.gather(*(_fetch_small(store, sha256) for sha256 in batch))
+            for sha256, found in zip(batch, fetched, strict=True):
+                if found is None or not await self._copy(store, sha256, found):
+                    failed.append(sha256)
+            self._progress("copying files", self._bytes)
+        return failed
+
+    async def _copy(self, store: BlobStore, sha256: str, found: int | bytes) -> bool:
+        """Copy a blob of this size, or with these bytes; whether it matches its digest."""
+        size = found if isinstance(found, int) else len(found)
+        self._archive.begin(blob_name(sha256), size)
+        if isinstance(found, bytes):
+            self._archive.write(found)
+        else:
+            # The archive fills missing bytes with zeros, so that the digest differs.
+            with suppress(NotFound):
+                async for chunk in store.read(sha256, 0, size):
+                    self._archive.write(chunk)
+        if self._archive.end() != sha256:
+            return False
+        self._copied.add(bytes.fromhex(sha256))
+        self._bytes += size
+        return True
+
+
+async def _fetch_small(store: BlobStore, sha256: str) -> int | bytes | None:
+    """The bytes of a small blob, the size of a large one; None if there is none."""
+    size = await store.size(sha256)
+    if size is None or size > SMALL_BLOB_BYTES:
+        return size
+    try:
+        return b"".join([chunk async for chunk in store.read(sha256, 0, size)])
+    except NotFound:
+        return None

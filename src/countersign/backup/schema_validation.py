@@ -1,0 +1,216 @@
+"""Validates the schema of a restored database before any statement of ours runs on it.
+
+An archive is untrusted data: restoring it must not execute code that its author chose. A check constraint, an index
+expression or a generated column would run with every later statement. So the statements of an archive are validated
+before PostgreSQL executes them, and each restored schema is compared with the one that the migrations and modules
+create. Only plain indexes on columns, which execute nothing, may be added: operators add them, and their backups must
+stay restorable.
+"""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from countersign.backup.archive import invalid_archive
+from countersign.backup.postgres_bulk_load import PostgresBulkLoad
+from countersign.backup.postgres_snapshot import ENGINE_TABLES
+from countersign.backup.schema_description import describe_tables, normalize_statement
+from countersign.backup.snapshot import Table
+from countersign.kernel.database import migrate
+from countersign.kernel.database.open import SQLITE, open_database
+from countersign.kernel.database.port import Database, Reader
+from countersign.kernel.errors import Refused
+
+# Statements of a PostgreSQL archive.
+_NAME = r'(?:[a-z_][a-z0-9_]*|"(?:[^"]|"")+")'
+_TEXT = re.compile(r"'(?:[^']|'')*'")
+_QUOTED = re.compile(r'"(?:[^"]|"")+"')
+_CREATE_TABLE = re.compile(rf"CREATE TABLE {_NAME} (\(.*\))", re.DOTALL)
+_CONSTRAINT_KINDS = "PRIMARY KEY|UNIQUE|CHECK|FOREIGN KEY"
+_CONSTRAINT = re.compile(rf"ALTER TABLE {_NAME} ADD CONSTRAINT {_NAME} ((?:{_CONSTRAINT_KINDS}) \(.*)", re.DOTALL)
+_ON_TABLE = rf"ON (?:{_NAME}\.)?{_NAME}"
+_CREATE_INDEX = re.compile(
+    rf"CREATE (?:UNIQUE )?INDEX {_NAME} {_ON_TABLE} (USING (?:btree|gin|gist|hash) \(.*)", re.DOTALL
+)
+_REFERENCE = re.compile(rf"REFERENCES (?:{_NAME}\.)?{_NAME}\(")
+# Matches every run of such characters once, with or without a parenthesis after it, to stay linear.
+_CALL = re.compile(r"([A-Za-z0-9_.]+)(\s*\(|)")
+# Keywords that precede a parenthesis without a call, and functions without side effects.
+_SAFE_WORDS = frozenset(
+    {
+        *("and", "any", "array", "btree", "case", "character", "char", "check", "else", "gin", "gist", "hash", "in"),
+        *("include", "key", "not", "numeric", "or", "references", "then", "unique", "varying", "when", "where"),
+        *("coalesce", "length", "lower", "octet_length", "upper"),
+    }
+)
+_UNSAFE = re.compile(r";|\$|--|/\*|\bselect\b", re.IGNORECASE)
+
+# Statements of modules in a SQLite file.
+_MODULE_NAME = r'"[a-z][a-z0-9_]*"'
+_MODULE_COLUMN = rf", {_MODULE_NAME} (?:TEXT|INTEGER|REAL|BLOB)(?: REFERENCES {_MODULE_NAME} \(id\))?"
+_MODULE_TABLE = re.compile(
+    rf"CREATE TABLE {_MODULE_NAME} \(id TEXT PRIMARY KEY NOT NULL, revision INTEGER NOT NULL, changed INTEGER NOT NULL"
+    rf"(?:{_MODULE_COLUMN})*\) STRICT"
+)
+_MODULE_INDEX = re.compile(
+    rf"CREATE (?:UNIQUE )?INDEX {_MODULE_NAME} ON {_MODULE_NAME} (\(.*\))( WHERE {_MODULE_NAME} IS NOT NULL)?"
+)
+
+_WORD = r'(?:[A-Za-z_]\w*|"[^"]+")'
+_COLUMN_LIST = rf"\({_WORD}(?: ASC| DESC)?(?:, ?{_WORD}(?: ASC| DESC)?)*\)"
+# An index that an operator added; PostgreSQL writes out the optional words.
+_OPERATOR_INDEX = re.compile(rf"(?:index )?CREATE INDEX {_WORD} ON {_WORD} ?(?:USING btree )?{_COLUMN_LIST}")
+
+# The scratch schema begins and ends within the transaction of the restore, invisible to others.
+_SCRATCH = "countersign_made"
+_CREATE_SCRATCH = "CREATE SCHEMA countersign_made"
+_DROP_SCRATCH = "DROP SCHEMA countersign_made CASCADE"
+
+OwnTables = Callable[[Reader], Awaitable[frozenset[str]]]
+"""Reads the names of the tables that the modules of a service create, from the installed modules in its database."""
+
+
+class UnknownSchemaObjects(Refused):
+    """A database of the archive has tables or indexes that neither Countersign nor a module creates, or lacks some."""
+
+    status = 422
+    code = "foreign_parts"
+    title = "Foreign parts in a database"
+    resolution = (
+        "If you have added or changed it yourself, undo that in the original and make another backup; else restore "
+        "another one, and find out who has made this one."
+    )
+
+
+def require_plain(table: Table) -> None:
+    """Check that the statements create a table, its constraints and indexes, and nothing else.
+
+    Raises:
+        Damaged: one does something else, or calls a function that is not known to be safe.
+    """
+    created = _CREATE_TABLE.fullmatch(table.create)
+    if created is None or not _is_one_list(created[1]):
+        raise invalid_archive(f"the statement that creates {table.name!r} is not a CREATE TABLE")
+    bodies = [created[1]]
+    for statement in (*table.finish, *table.references):
+        found = _CONSTRAINT.fullmatch(statement) or _CREATE_INDEX.fullmatch(statement)
+        if found is None:
+            raise invalid_archive(f"a statement of {table.name!r} is neither a constraint nor an index")
+        bodies.append(_REFERENCE.sub("REFERENCES (", found[1]))
+    if not all(map(_is_safe, bodies)):
+        raise invalid_archive(f"a statement of {table.name!r} calls a function that is not allowed")
+
+
+def _is_safe(body: str) -> bool:
+    """Whether the body of a statement calls only safe functions, and contains no other statement."""
+    bare = _without_literals(body)
+    called = {name.lstrip("0123456789.").lower() for name, opening in _CALL.findall(bare) if opening}
+    return _UNSAFE.search(bare) is None and called <= _SAFE_WORDS
+
+
+def _without_literals(statement: str) -> str:
+    """The statement with string literals and quoted names replaced."""
+    return _QUOTED.sub("q", _TEXT.sub("''", statement))
+
+
+def _is_one_list(text: str) -> bool:
+    """Whether the first parenthesis is closed by the last character."""
+    depth = 0
+    bare = _without_literals(text)
+    for at, letter in enumerate(bare):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return at == len(bare) - 1
+    return False
+
+
+async def require_own(database: Database, migrations: str, own_tables: OwnTables, *, scratch_folder: Path) -> None:
+    """Check that a SQLite file contains only objects that its migrations and modules create. Nothing of the file is
+    executed. The expected schema is created in `scratch_folder`, and removed again.
+
+    Raises:
+        UnknownSchemaObjects: it contains others, or lacks one.
+        SchemaMismatch: a newer version created it.
+    """
+    found = await describe_tables(database, "sqlite")
+    if found.get(migrate.LEDGER) != [normalize_statement(migrate.ledger("sqlite"))]:
+        raise _altered(migrate.LEDGER)
+    leaving = len(await migrate.pending(database, migrations))
+    with TemporaryDirectory(dir=scratch_folder) as folder:
+        scratch = await open_database(f"{SQLITE}{folder}/made.sqlite", schema="", reserve_bytes=0)
+        try:
+            await migrate.upgrade(scratch, migrations, leaving=leaving)
+            expected = await describe_tables(scratch, "sqlite")
+        finally:
+            await scratch.close()
+    for table in await _module_tables(found, expected, own_tables, database):
+        if not all(map(_is_of_module, found[table])):
+            raise _unknown(table)
+
+
+async def require_own_within(
+    bulk_load: PostgresBulkLoad, schema: str, migrations: str, own_tables: OwnTables, *, is_served: bool = False
+) -> None:
+    """The same check for a PostgreSQL schema, within the transaction that created its tables by validated statements;
+    or, with `is_served`, for a schema in use, whose tables that no backup contains are ignored.
+
+    Raises:
+        UnknownSchemaObjects, SchemaMismatch: as `require_own`.
+    """
+    restored = await bulk_load.transaction(schema)
+    found = await describe_tables(restored, "postgres")
+    if is_served:
+        found = {table: lines for table, lines in found.items() if not table.startswith(ENGINE_TABLES)}
+    if migrate.LEDGER not in found:
+        raise _altered(migrate.LEDGER)
+    leaving = await migrate.count_pending_within(restored, migrations)
+    await restored.run(_CREATE_SCRATCH)
+    scratch = await bulk_load.transaction(_SCRATCH)
+    await migrate.create_scratch(scratch, migrations, "postgres", leaving=leaving)
+    expected = await describe_tables(scratch, "postgres")
+    await scratch.run(_DROP_SCRATCH)
+    await _module_tables(found, expected, own_tables, await bulk_load.transaction(schema))
+
+
+async def _module_tables(
+    found: Mapping[str, list[str]], expected: Mapping[str, list[str]], own_tables: OwnTables, reader: Reader
+) -> list[str]:
+    """The tables of modules.
+
+    Raises:
+        UnknownSchemaObjects: a table of the migrations differs, or a table belongs to no module.
+    """
+    for table, lines in expected.items():
+        if _without_operator_indexes(found.get(table, []), lines) != lines:
+            raise _altered(table)
+    try:
+        own = await own_tables(reader)
+    except msgspec.MsgspecError as error:
+        raise UnknownSchemaObjects("the list of installed modules cannot be read") from error
+    others = sorted(found.keys() - expected.keys())
+    for table in others:
+        if table not in own:
+            raise _unknown(table)
+    return others
+
+
+def _without_operator_indexes(found: Sequence[str], expected: Sequence[str]) -> list[str]:
+    return [each for each in found if each in expected or _OPERATOR_INDEX.fullmatch(each) is None]
+
+
+def _altered(table: str) -> UnknownSchemaObjects:
+    return UnknownSchemaObjects(f"the table {table!r}, or an index of it, differs from what Countersign creates")
+
+
+def _unknown(table: str) -> UnknownSchemaObjects:
+    return UnknownSchemaObjects(f"the table {table!r}, or an index of it, was not created by Countersign or a module")
+
+
+def _is_of_module(statement: str) -> bool:
+    index = _MODULE_INDEX.fullmatch(statement)
+    if index is not None:
+        return _is_safe(index[1])
+    return any(kind.fullmatch(statement) for kind in (_MODULE_TABLE, _OPERATOR_INDEX))

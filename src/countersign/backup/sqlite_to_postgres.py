@@ -1,0 +1,281 @@
+"""Migrates an installation from SQLite to PostgreSQL in one transaction, after its blobs were copied to another store.
+
+Every table is read once and hashed while its rows are sent, then read back from PostgreSQL: the checksums must agree
+before the transaction commits.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import NamedTuple
+
+from countersign.backup import table_checksum
+from countersign.backup.creation import BLOBS_PER_PAGE, MAX_CONCURRENT, SMALL_BLOB_BYTES, BlobSource
+from countersign.backup.databases import Progress, SqliteDatabases
+from countersign.backup.postgres_bulk_load import PostgresBulkLoad
+from countersign.backup.restore import TransactionTask
+from countersign.backup.snapshot import Snapshot
+from countersign.backup.sqlite_snapshot import SqliteSnapshot, SqliteSnapshotReader
+from countersign.backup.table_checksum import TableChecksum, TableHasher
+from countersign.kernel import ids
+from countersign.kernel.blobs import layout
+from countersign.kernel.blobs.port import BlobStore, ChecksumMismatch
+from countersign.kernel.database.port import Row
+from countersign.kernel.errors import NotEmpty, NotFound, Refused
+
+_COLUMNS = "SELECT name, pk FROM pragma_table_info($1) ORDER BY name"
+
+
+class NotMovable(Refused):
+    """Something cannot be migrated as it is. Nothing was migrated."""
+
+    status = 422
+    code = "not_movable"
+    title = "Cannot be moved"
+
+
+class ServiceTables(NamedTuple):
+    """The tables of a service: `create` creates them empty, `finish` runs after all rows were sent and compared."""
+
+    create: TransactionTask
+    finish: TransactionTask
+
+
+async def dry_run(snapshot: SqliteSnapshotReader, progress: Progress) -> list[TableChecksum]:
+    """Read every table of a service as a migration does; returns their checksums.
+
+    Raises:
+        NotMovable: PostgreSQL cannot store a value.
+    """
+    found: list[TableChecksum] = []
+    for table, statement in await table_checksum.table_reads(snapshot):
+        stream = _TableStream(snapshot, table, await _columns(snapshot, table), progress)
+        async with aclosing(stream.rows(statement)) as rows:
+            async for _ in rows:
+                continue
+        found.append(stream.digest())
+    return found
+
+
+async def migrate_tables(
+    snapshot: SqliteSnapshot, bulk_load: PostgresBulkLoad, services: Mapping[str, ServiceTables], progress: Progress
+) -> dict[str, TableChecksum]:
+    """Copy the tables of all services into the transaction; returns the checksum of each, by schema and name.
+
+    Raises:
+        NotMovable: PostgreSQL cannot store a value, or stored another one than was sent.
+        NotEmpty: another process has just started to use the database.
+        StorageFull, Unavailable: it cannot be written.
+    """
+    digests: dict[str, TableChecksum] = {}
+    for schema, service in services.items():
+        await service.create(await bulk_load.make(schema))
+        references = await bulk_load.open(schema)
+        sent = await _send(snapshot.of(schema), bulk_load, schema, progress)
+        await bulk_load.close(schema, references)
+        progress(f"comparing {schema}", 0)
+        received = [each async for each in table_checksum.table_checksums(await bulk_load.of(schema))]
+        if sent != received:
+            names = ", ".join(sorted({each.table for each in {*sent} ^ {*received}}))
+            raise NotMovable(f"these tables of {schema} are not equal on both sides: {names}", resolution=_UNEQUAL)
+        await service.finish(await bulk_load.transaction(schema))
+        digests |= {f"{schema}.{each.table}": each for each in sent}
+    return digests
+
+
+_UNEQUAL = "Nothing was moved. Run `countersign verify`, check the memory and disks of both machines, and try again."
+
+
+async def _send(
+    snapshot: SqliteSnapshotReader, bulk_load: PostgresBulkLoad, schema: str, progress: Progress
+) -> list[TableChecksum]:
+    sent: list[TableChecksum] = []
+    for table, statement in await table_checksum.table_reads(snapshot):
+        columns = await _columns(snapshot, table)
+        names = [name for name, _ in columns]
+        if names != await bulk_load.columns(schema, table):
+            text = f"the columns of the table {table} of {schema} differ from those that this version creates"
+            raise NotMovable(text, resolution="Run `countersign db upgrade` with this version first.")
+        stream = _TableStream(snapshot, table, columns, progress)
+        async with aclosing(stream.rows(statement)) as rows:
+            await bulk_load.add_rows(schema, table, names, rows)
+        sent.append(stream.digest())
+    return sent
+
+
+async def _columns(snapshot: SqliteSnapshotReader, table: str) -> list[tuple[str, bool]]:
+    """The columns by name, and whether each belongs to the primary key."""
+    return [(name, bool(position)) for name, position in await snapshot.fetch(_COLUMNS, table)]
+
+
+class _TableStream:
+    """The rows of one table, hashed and validated while they are read."""
+
+    def __init__(
+        self, snapshot: SqliteSnapshotReader, table: str, columns: Sequence[tuple[str, bool]], progress: Progress
+    ) -> None:
+        self._snapshot = snapshot
+        self._table = table
+        self._columns = columns
+        self._progress = progress
+        self._hasher = TableHasher(table)
+
+    async def rows(self, statement: str) -> AsyncGenerator[Row]:
+        """The rows that the statement reads.
+
+        Raises:
+            NotMovable: PostgreSQL cannot store a value.
+        """
+        sent = 0
+        try:
+            async with aclosing(self._snapshot.stream(statement)) as batches:
+                async for batch in batches:
+                    self._hasher.add(batch)
+                    for row in batch:
+                        self._require_storable(row)
+                        yield row
+                    sent += len(batch)
+                    self._progress(f"moving {self._table}, rows", sent)
+        except UnicodeError as error:
+            text = f"a text in the table {self._table} is not UTF-8: {error}"
+            raise NotMovable(text, resolution="Correct it where it is, with the tools of SQLite.") from error
+
+    def _require_storable(self, row: Row) -> None:
+        for (name, _), value in zip(self._columns, row, strict=True):
+            if isinstance(value, str) and "\0" in value:
+                keys = zip(self._columns, row, strict=True)
+                key = ", ".join(f"{column}={each!r}" for (column, is_key), each in keys if is_key)
+                text = f"PostgreSQL cannot store text with a NUL, which {self._table}.{name} has in the row {key}"
+                raise NotMovable(text, resolution="Change that text in the present installation, then move it.")
+
+    def digest(self) -> TableChecksum:
+        """The checksum of all rows."""
+        return self._hasher.digest()
+
+
+class BlobMigration:
+    """Copies blobs to another store, and reads each back from there. Blobs that an earlier run copied stay, and are
+    read back as well."""
+
+    def __init__(self, databases: SqliteDatabases, blobs: BlobSource, target: BlobStore, progress: Progress) -> None:
+        self._databases = databases
+        self._blobs = blobs
+        self._target = target
+        self._progress = progress
+        self._copied: set[bytes] = set()
+        self.bytes = 0
+
+    @property
+    def count(self) -> int:
+        """The number of blobs that were copied and compared."""
+        return len(self._copied)
+
+    async def require_own(self, known: str) -> None:
+        """Check that the target contains only blobs that `known` finds by $1 in the SQLite databases: garbage
+        collection would delete others.
+
+        Raises:
+            NotEmpty: it contains others.
+        """
+        await self._target.check()
+        async with self._databases.snapshot() as snapshot:
+            async for sha256, *_ in self._target.sealed():
+                if not await snapshot.fetch(self._blobs.schema, known, sha256):
+                    remedy = "Empty it, if an interrupted move left that; else name another prefix."
+                    raise NotEmpty(f"the blob store contains an unknown blob, {sha256}", resolution=remedy)
+
+    async def begin(self) -> None:
+        """Copy all blobs in use, while other processes write; skip those that are removed meanwhile.
+
+        Raises:
+            NotMovable: the target has a blob with other bytes.
+            StorageFull, Unavailable: one cannot be read or written.
+        """
+        last = ""
+        while True:
+            async with self._databases.snapshot() as snapshot:
+                rows = await self._page(snapshot, last)
+            await self._copy_all([row[0] for row in rows])
+            if len(rows) < BLOBS_PER_PAGE:
+                return
+            last = rows[-1][0]
+
+    async def end(self, snapshot: SqliteSnapshot) -> None:
+        """Copy the remaining blobs of the snapshot; while writes are blocked none is removed.
+
+        Raises:
+            NotMovable: one is missing or damaged.
+            StorageFull, Unavailable: as `begin`.
+        """
+        last = ""
+        while rows := await self._page(snapshot, last):
+            bad = await self._copy_all([row[0] for row in rows if bytes.fromhex(row[0]) not in self._copied])
+            if bad:
+                text = f"{len(bad)} files are missing or damaged here: {', '.join(bad)}"
+                remedy = "Restore them from a backup (`countersign verify` names them all); nothing was moved."
+                raise NotMovable(text, resolution=remedy)
+            last = rows[-1][0]
+
+    async def _page(self, snapshot: Snapshot, last: str) -> list[Row]:
+        return await snapshot.fetch(self._blobs.schema, self._blobs.statement, last, BLOBS_PER_PAGE)
+
+    async def _copy_all(self, digests: Sequence[str]) -> list[str]:
+        bad: list[str] = []
+        for start in range(0, len(digests), MAX_CONCURRENT):
+            batch = digests[start : start + MAX_CONCURRENT]
+            sizes = await asyncio.gather(*map(self._copy, batch))
+            for sha256, size in zip(batch, sizes, strict=True):
+                if size is None:
+                    bad.append(sha256)
+                else:
+                    self._copied.add(bytes.fromhex(sha256))
+                    self.bytes += size
+            self._progress("moving files", self.bytes)
+        return bad
+
+    async def _copy(self, sha256: str) -> int | None:
+        """Copy a blob and read it back; returns its size, None if it is missing or damaged here."""
+        source = self._blobs.store
+        size = await source.size(sha256)
+        if size is None:
+            return None
+        if await self._target.size(sha256) is None:
+            try:
+                await self._put(sha256, source.read(sha256, 0, size), size)
+            except (ChecksumMismatch, NotFound):
+                return None
+        received = hashlib.sha256()
+        # One byte more: a longer blob has another digest then.
+        async for chunk in self._target.read(sha256, 0, size + 1):
+            received.update(chunk)
+        if received.hexdigest() != sha256:
+            remedy = "Remove it there and run the command again; if it happens again, the store damages its contents."
+            raise NotMovable(f"the blob store has other bytes under {sha256}", resolution=remedy)
+        return size
+
+    async def _put(self, sha256: str, content: AsyncIterator[bytes], size: int) -> None:
+        if size <= SMALL_BLOB_BYTES:
+            data = b"".join([chunk async for chunk in content])
+            layout.check_digest(hashlib.sha256(data).hexdigest(), sha256)
+            await self._target.put(data)
+            return
+        upload = f"move-{ids.new_uuid()}"
+        try:
+            part = await self._target.stage(upload, 0, content)
+            await self._target.seal(upload, [part], size, sha256)
+        finally:
+            await self._target.discard(upload)
+
+
+async def blob_totals(snapshot: Snapshot, blobs: BlobSource) -> tuple[int, int]:
+    """The number of blobs that the snapshot refers to, and their total size without missing ones."""
+    count, total, last = 0, 0, ""
+    page = partial(snapshot.fetch, blobs.schema, blobs.statement)
+    while rows := await page(last, BLOBS_PER_PAGE):
+        for (sha256,) in rows:
+            total += await blobs.store.size(sha256) or 0
+        count += len(rows)
+        last = rows[-1][0]
+    return count, total

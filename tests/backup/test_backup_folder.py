@@ -1,0 +1,64 @@
+"""Backups of a folder, by their moments."""
+
+from pathlib import Path
+
+import pytest
+
+from countersign.backup import backup_folder
+from countersign.kernel.clock import SECOND, Instant
+
+FIRST = Instant(1_767_225_600 * SECOND + 42)
+LATER = Instant(FIRST + 60 * SECOND)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two backups, and something else."""
+    for moment in (LATER, FIRST):
+        (tmp_path / backup_folder.backup_name(moment)).touch()
+    (tmp_path / "countersign-notes.txt").touch()
+    return tmp_path
+
+
+def test_a_name_tells_its_moment_to_the_microsecond(folder: Path) -> None:
+    assert backup_folder.backup_name(FIRST) == "countersign-20260101T000000.000042Z.backup"
+    assert [each.moment for each in backup_folder.read_folder(folder).backups] == [FIRST, LATER]
+
+
+def test_the_newest_that_is_not_after_the_moment_is_chosen(folder: Path) -> None:
+    found = backup_folder.read_folder(folder)
+
+    assert backup_folder.newest(found, None).moment == LATER
+    assert backup_folder.newest(found, LATER).moment == LATER
+    assert backup_folder.newest(found, Instant(LATER - 1)).moment == FIRST
+    assert backup_folder.newest(found, backup_folder.parse_moment("2026-01-01T01:00:30+01:00")).moment == FIRST
+    with pytest.raises(backup_folder.NoBackup):
+        backup_folder.newest(found, Instant(FIRST - 1))
+
+
+def test_the_newest_are_kept_and_nothing_else_is_touched(folder: Path) -> None:
+    backup_folder.remove_old(backup_folder.read_folder(folder), 1, folder / backup_folder.backup_name(LATER))
+
+    assert [each.moment for each in backup_folder.read_folder(folder).backups] == [LATER]
+    assert (folder / "countersign-notes.txt").exists()
+
+
+def test_the_one_just_made_is_kept_whatever_the_others_are_called(folder: Path) -> None:
+    # As after a clock that was ahead has been set back.
+    backup_folder.remove_old(backup_folder.read_folder(folder), 1, folder / backup_folder.backup_name(FIRST))
+
+    assert [each.moment for each in backup_folder.read_folder(folder).backups] == [FIRST]
+
+
+@pytest.mark.parametrize("stamp", ["20990101T000000.000000Z", "99999999T999999.000000Z", "20260231T000000.000000Z"])
+def test_a_name_of_no_moment_that_has_been_is_neither_believed_nor_removed(folder: Path, stamp: str) -> None:
+    odd = folder / f"countersign-{stamp}.backup"
+    odd.touch()
+
+    found = backup_folder.read_folder(folder)
+    removed = backup_folder.remove_old(found, 1, folder / backup_folder.backup_name(LATER))
+
+    assert found.skipped == [odd]
+    assert backup_folder.newest(found, None).moment == LATER
+    assert [path.name for path in removed] == [backup_folder.backup_name(FIRST)]
+    assert odd.exists()
