@@ -150,8 +150,10 @@ def running(
 
 
 @contextmanager
-def worker(configuration: Mapping[str, object], folder: Path, cores: Cores) -> Iterator[Worker]:
-    """A contender (see contenders/__main__.py) that accepts connections.
+def worker(
+    configuration: Mapping[str, object], folder: Path, cores: Cores, tree: Path = ROOT
+) -> Iterator[Worker]:
+    """A contender (see contenders/__main__.py) that accepts connections, from this tree or that of another version.
 
     Raises:
         RuntimeError: it ended, or did not listen within a minute; the text holds its log.
@@ -161,7 +163,7 @@ def worker(configuration: Mapping[str, object], folder: Path, cores: Cores) -> I
     port = free_port()
     asked = json.dumps({**configuration, "port": port})
     command = [*pinned(cores.worker), sys.executable, "-m", "contenders", asked]
-    environment = {"PYTHONPATH": os.pathsep.join((str(HERE), str(ROOT / "src")))}
+    environment = {"PYTHONPATH": os.pathsep.join((str(tree / HERE.name), str(tree / "src")))}
     log = folder / f"{configuration['contender']}-{port}.log"
     with listening(command, port, log=log, environment=environment) as started:
         yield started

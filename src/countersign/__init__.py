@@ -1,3 +1,3 @@
 """Countersign: agents act, people countersign."""
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"

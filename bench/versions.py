@@ -1,0 +1,115 @@
+"""This version against an earlier one, on the same data: catalog, redeem and records, in one interleaved run.
+
+    python bench/versions.py [--base COMMIT] [--quick] [--rounds N] [--database sqlite|postgres|both]
+
+The base is a commit (default: the one in `bench/baseline`), checked out into a temporary folder. Its
+databases must have the same migrations. Ratios are requests
+per second of this version to those of the base.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import catalog_page
+import harness
+import records_read
+import records_seed
+import redeem
+import seed
+from harness import Bench, Contender, Requests
+from processes import ROOT, Worker, worker
+
+BASELINE = ROOT / "bench" / "baseline"
+PRODUCTS, LEADS = 20_000, 100_000
+NOT_SLOWER = 0.95
+"""Two runs of one version differ by up to 5 %."""
+
+Serve = Callable[[str, Path, dict[str, object]], Worker]
+
+
+@contextmanager
+def checkout(commit: str, folder: Path) -> Iterator[Path]:
+    """The tree of the commit in a folder of its own, until the block ends."""
+    tree = folder / "base"
+    subprocess.run(["git", "worktree", "add", "--detach", "--quiet", tree, commit], cwd=ROOT, check=True)
+    try:
+        yield tree
+    finally:
+        subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
+
+
+def compare(
+    bench: Bench, database: str, variant: str, workers: dict[str, Worker], requests: dict[str, Requests]
+) -> None:
+    """Measure both versions, and hold this one to the base."""
+    contenders = [Contender(name, workers[name], requests[name]) for name in workers]
+    table = bench.compare(database, variant, contenders)
+    bench.aim(f"{database}, {variant}, this version to the base", table.ratios["ours/base"], NOT_SLOWER)
+
+
+def store(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStack) -> None:
+    """Pages of the catalog that are not in memory, one that is, and redemptions."""
+    size = seed.Size(products=PRODUCTS, persons=2_000, codes=400_000)
+    seeded = stack.enter_context(seed.new(database, size, bench.folder, bench.cluster))
+    workers: dict[str, Worker] = {}
+    for name, tree in trees.items():
+        copied = stack.enter_context(seed.copy(seeded, bench.cluster))
+        place = {"contender": "ours", "database_url": copied.database_url, "data": str(copied.data), "writes": True}
+        workers[name] = stack.enter_context(worker(place, bench.folder, bench.cores, tree))
+    pages = [harness.get(path) for path in catalog_page.requests(seeded)["ours"]]
+    compare(bench, database, "random pages of 20", workers, {name: Requests(pages) for name in workers})
+    compare(bench, database, "one page repeated", workers, {name: Requests(pages[:1]) for name in workers})
+    codes = {name: redeem.requests(seeded, "ours") for name in workers}
+    compare(bench, database, "a code each", workers, codes)
+
+
+def records(bench: Bench, database: str, trees: dict[str, Path], stack: ExitStack) -> None:
+    """Leads read and written by a person, and by an agent who sees placeholder tokens."""
+    workers: dict[str, Worker] = {}
+    seeds: dict[str, records_seed.Seeded] = {}
+    for name, tree in trees.items():
+        seeds[name] = stack.enter_context(records_seed.new(database, LEADS, bench.folder, bench.cluster))
+        place = {"database_url": seeds[name].database_url, "data": str(seeds[name].data)}
+        workers[name] = stack.enter_context(worker({"contender": "records", **place}, bench.folder, bench.cores, tree))
+    for command in ("get", "list", "update"):
+        for who in ("manager", "agent of manager"):
+            requests: dict[str, Requests] = {}
+            for name in workers:
+                ids = seeds[name].leads[:10_000]
+                bodies: dict[str, list[dict[str, object]]] = {
+                    "get": [{"id": each} for each in ids],
+                    "list": [{**records_read.PAGE, "limit": 50}],
+                    "update": [{"id": each, "title": f"{who} {turn}"} for turn in range(6) for each in ids],
+                }
+                requests[name] = records_read.asked(seeds[name], who, command, bodies[command])
+            compare(bench, database, f"{command} by {who}", workers, requests)
+
+
+def measure(bench: Bench, base: str) -> None:
+    """Both services on each database."""
+    bench.other["base"] = base
+    with checkout(base, bench.folder) as tree:
+        trees = {"base": tree, "ours": ROOT}
+        for database in bench.options.databases:
+            for service in (store, records):
+                with ExitStack() as stack:
+                    service(bench, database, trees, stack)
+
+
+def base_of(arguments: list[str]) -> str:
+    """The commit after `--base`, which is taken out of the arguments; without it the baseline."""
+    if "--base" not in arguments:
+        return BASELINE.read_text().split()[0]
+    at = arguments.index("--base")
+    base = arguments[at + 1]
+    del arguments[at : at + 2]
+    return base
+
+
+if __name__ == "__main__":
+    base = base_of(sys.argv)
+    with harness.bench("versions", "this version against an earlier one") as running:
+        measure(running, base)
