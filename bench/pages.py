@@ -99,7 +99,15 @@ async def palette(page: Page) -> None:
 async def wander(page: Page) -> None:
     """Go through the grid by key: down, by pages, to the end and back."""
     await page.focus("[role=grid]")
-    for key in (*["ArrowDown"] * 5, "PageDown", "PageDown", "Control+End", "PageUp", "Control+Home", "ArrowRight"):
+    for key in (
+        *["ArrowDown"] * 5,
+        "PageDown",
+        "PageDown",
+        "Control+End",
+        "PageUp",
+        "Control+Home",
+        "ArrowRight",
+    ):
         await page.keyboard.press(key)
         await page.wait_for_timeout(100)
 
@@ -177,7 +185,7 @@ def scripts(bench: Bench) -> None:
     """What each entry loads before it shows anything."""
     assets = Assets.of_package()
     for entry in ("store", "work"):
-        parts = assets.parts(entry)
+        parts = assets.entry_assets(entry)
         assert parts is not None, "the pages are not built here (make setup)"
         size = sum(len(gzip.compress(assets.files[name[1:]], 9)) for name in (parts.script, *parts.preloads))
         bench.other[f"{entry}, scripts at first"] = {"bytes": size, "ratio": round(size / SCRIPT_BYTES, 2)}

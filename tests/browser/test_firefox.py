@@ -72,7 +72,7 @@ async def proposals_are_gone_through_and_signed_by_keyboard(page: Page, desk: De
 
 
 async def test_the_main_journeys_work_in_firefox(firefox: Path, tmp_path: Path) -> None:
-    if Assets.of_package().parts("work") is None:
+    if Assets.of_package().entry_assets("work") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
     with served(tmp_path / "data", "--demo", service="both") as running:
         desk = Desk(running)

@@ -16,7 +16,7 @@ PASSWORD = "countersign-demo"
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Both services with the demonstration; skips where the pages are not built."""
-    if Assets.of_package().parts("store") is None:
+    if Assets.of_package().entry_assets("store") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
     with served(tmp_path_factory.mktemp("demo") / "data", "--demo", service="both") as running:
         yield running

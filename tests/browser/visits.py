@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.async_api import Browser, Page, Route
 
-from countersign.web.entry import Addresses
+from countersign.web.site_config import PageRoutes
 from tests.browser.rules import broken
 from tests.browser.watched import picture, watched
 from tests.figures import ROOT, Figures
@@ -178,6 +178,6 @@ def counted(figures: Figures, cells: int, found: Sequence[str]) -> None:
 def unvisited(entry: str, places: Sequence[Place]) -> list[str]:
     """The addresses of an entry's pages that none of the places is at."""
     templates: list[str] = json.loads((ROOT / f"frontend/{entry}/paths.json").read_text())
-    addresses = Addresses(templates)
-    visited = {found[0] for place in places if (found := addresses.at(place.bare)) is not None}
+    routes = PageRoutes(templates)
+    visited = {found[0] for place in places if (found := routes.match(place.bare)) is not None}
     return sorted(set(templates) - visited)

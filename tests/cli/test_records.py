@@ -35,9 +35,7 @@ def test_modules_are_planned_applied_and_listed(run: Run, data: Path, settings: 
     assert "crm\t1.0.0\t1.0.0\ton\tSales\n" in after.stdout
 
 
-def test_a_module_that_was_switched_off_is_dropped_when_that_is_said(
-    run: Run, data: Path, settings: Settings
-) -> None:
+def test_a_module_that_was_switched_off_is_dropped_when_that_is_said(run: Run, data: Path, settings: Settings) -> None:
     fewer = {**settings, "COUNTERSIGN_MODULES": "party"}
     assert run("modules", "apply", "--data", data, **settings).returncode == Exit.OK
 
@@ -118,7 +116,7 @@ def test_a_person_made_here_sets_a_password_by_the_link_once_and_signs_in(
     assert token not in made.stderr + server.log.read_text()
     assert shown.status_code == 200
     assert [each.is_success for each in sent] == [True, False]
-    has_pages = Assets.of_package().parts("work") is not None
+    has_pages = Assets.of_package().entry_assets("work") is not None
     assert ('href="/signin"' in sent[0].text) == has_pages
     assert [(each["username"], each["name"], each["email"]) for each in people] == [("zoe", "Zoe", "zoe@example.com")]
     assert "user_role.create" in entries

@@ -10,16 +10,16 @@ import httpx
 import pytest
 
 from countersign.kernel.http.request import ASGIApp, Receive, Send
-from countersign.web import store, work
+from countersign.web import store_site, work_site
 from countersign.web.assets import Assets
-from countersign.web.entry import Entry
-from countersign.web.origin import Home
+from countersign.web.origin import PublicAddress
 from countersign.web.site import Site
+from countersign.web.site_config import SiteConfig
 from tests.servers.countersign import Running, served
 
-HERE = Home("http://127.0.0.1:8480", is_loopback=True)
-PUBLIC = Home("https://store.example", is_loopback=False)
-OPEN = Home("http://store.example", is_loopback=False)
+HERE = PublicAddress("http://127.0.0.1:8480", is_loopback=True)
+PUBLIC = PublicAddress("https://store.example", is_loopback=False)
+OPEN = PublicAddress("http://store.example", is_loopback=False)
 SESSION = "css_" + "a" * 40
 BEARER = "bearer-of-the-session"
 FILES = {
@@ -76,19 +76,19 @@ def echo() -> Echo:
     return Echo()
 
 
-def store_entry(home: Home) -> Entry:
+def store_entry(home: PublicAddress) -> SiteConfig:
     """The store's pages at this place."""
-    return store.entry("The Store", "__Host-countersign" if home.is_secure else "countersign", home)
+    return store_site.site_config("The Store", "__Host-countersign" if home.is_secure else "countersign", home)
 
 
-def work_entry(home: Home) -> Entry:
+def work_entry(home: PublicAddress) -> SiteConfig:
     """The work app's pages at this place."""
-    return work.entry(home, "COUNTERSIGN_RECORDS_URL")
+    return work_site.site_config(home, "COUNTERSIGN_RECORDS_URL")
 
 
 @asynccontextmanager
 async def browsing(
-    service: ASGIApp, entry: Entry, home: Home = HERE, files: dict[str, bytes] | None = None
+    service: ASGIApp, entry: SiteConfig, home: PublicAddress = HERE, files: dict[str, bytes] | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the service with its pages in front."""
     site = Site(entry, service, home, Assets(FILES if files is None else files))
@@ -107,5 +107,5 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.fixture(scope="session")
 def built() -> None:
     """Skips where the pages are not built."""
-    if Assets.of_package().parts("store") is None:
+    if Assets.of_package().entry_assets("store") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")

@@ -22,7 +22,7 @@ LARGEST_SCRIPTS = 60_000
 
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_what_a_page_loads_at_first_is_small(entry: str, built: None) -> None:
-    parts = Assets.of_package().parts(entry)
+    parts = Assets.of_package().entry_assets(entry)
     assert parts is not None
 
     scripts = [pages.BUILT / name.removeprefix("/") for name in (parts.script, *parts.preloads)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from countersign.web.origin import Home
+from countersign.web.origin import PublicAddress
 from tests.web.conftest import BEARER, HERE, PUBLIC, SESSION, Echo, browsing, store_entry, work_entry
 
 OURS = {"Sec-Fetch-Site": "same-origin"}
@@ -62,7 +62,7 @@ async def test_whatever_is_not_our_page_goes_on_without_credentials(
 
 
 async def test_names_of_this_machine_are_not_one_for_a_service_that_others_reach(echo: Echo) -> None:
-    home = Home("http://127.0.0.1:8480", is_loopback=False)
+    home = PublicAddress("http://127.0.0.1:8480", is_loopback=False)
     async with browsing(echo, store_entry(home), home) as http:
         answer = await http.get("/api/v1/library", headers=with_session(Origin="http://localhost:8480"))
 
@@ -174,7 +174,7 @@ async def test_only_our_pages_learn_whether_somebody_is_signed_in(echo: Echo) ->
 
 
 @pytest.mark.parametrize("home", [HERE, PUBLIC])
-async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: Echo, home: Home) -> None:
+async def test_the_session_of_the_work_app_is_a_cookie_no_script_reads(echo: Echo, home: PublicAddress) -> None:
     sent = {"username": "alice", "password": "right"}
     async with browsing(echo, work_entry(home), home) as http:
         answer = await http.post("/signin", json=sent, headers=OURS)

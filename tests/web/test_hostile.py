@@ -8,8 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from countersign.kernel.http.request import ASGIApp, Receive, Send
-from countersign.web import asking
-from countersign.web.origin import Home
+from countersign.web import api_client
+from countersign.web.origin import PublicAddress
 from tests.web.conftest import BEARER, HERE, PUBLIC, SESSION, Echo, browsing, store_entry, work_entry
 
 OURS = {"Sec-Fetch-Site": "same-origin"}
@@ -94,7 +94,7 @@ async def test_an_address_with_any_number_of_parameters_is_a_page() -> None:
 async def test_what_is_too_long_for_a_page_is_left_to_the_script(
     echo: Echo, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    monkeypatch.setattr(asking, "MAX_BYTES", 1000)
+    monkeypatch.setattr(api_client, "MAX_BYTES", 1000)
     releases = [{"notes": "n" * 2000}]
     answers = {"/api/v1/products/evil": (200, PRODUCT), "/api/v1/products/evil/releases": (status, releases)}
     async with browsing(answering(answers), store_entry(HERE)) as http:
@@ -218,7 +218,9 @@ async def test_a_file_comes_packed_to_nobody_who_refuses_that(echo: Echo, accept
     ],
 )
 @pytest.mark.parametrize("home", [HERE])
-async def test_what_looks_almost_like_our_page_is_not(echo: Echo, pairs: list[tuple[str, str]], home: Home) -> None:
+async def test_what_looks_almost_like_our_page_is_not(
+    echo: Echo, pairs: list[tuple[str, str]], home: PublicAddress
+) -> None:
     sent = [("cookie", f"countersign={SESSION}"), *pairs]
     async with browsing(echo, store_entry(home), home) as http:
         answer = await http.get("/api/v1/library", headers=sent)

@@ -6,7 +6,7 @@ import re
 
 import httpx
 
-from countersign.web import product
+from countersign.web import store_site
 from tests.servers.countersign import Running
 
 PERSON = {"Accept": "text/html"}
@@ -64,7 +64,7 @@ def test_the_list_is_readable_without_a_script(demo: Running, built: None) -> No
 
 def test_a_publishers_text_stays_text() -> None:
     # Private: it is what everything written into a page goes through.
-    written = product._json({"title": "</script><script>alert(1)</script><!--\u2028"})
+    written = store_site._json({"title": "</script><script>alert(1)</script><!--\u2028"})
 
     assert "<" not in written
     assert json.loads(written) == {"title": "</script><script>alert(1)</script><!--\u2028"}

@@ -12,9 +12,9 @@ from countersign.store import app, demo, health_checks, lifespan
 from countersign.store.apidocs.health import DOCUMENT_LINKS
 from countersign.store.auth import people, queries, sessions
 from countersign.store.context import Store
-from countersign.web import store as pages
+from countersign.web import store_site
 from countersign.web.assets import Assets
-from countersign.web.origin import Home
+from countersign.web.origin import PublicAddress
 from countersign.web.site import Site
 
 
@@ -46,9 +46,10 @@ async def serving(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
         workers = worker.COMMAND if store.settings.job_workers else ()
         front = app.create(store, workers=workers)
         stack.push_async_callback(front.close)
-        home = Home(store.root_url, store.is_loopback)
-        entry = pages.entry(store.settings.resource_name, sessions.cookie_name(store), home, link=DOCUMENT_LINKS)
-        yield Site(entry, front, home, Assets.of_package())
+        address = PublicAddress(store.root_url, store.is_loopback)
+        title, cookie = store.settings.resource_name, sessions.cookie_name(store)
+        config = store_site.site_config(title, cookie, address, link=DOCUMENT_LINKS)
+        yield Site(config, front, address, Assets.of_package())
 
 
 async def prepare(store: Store, is_demo: bool) -> str:

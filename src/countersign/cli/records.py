@@ -10,9 +10,9 @@ from countersign.records import app, demo
 from countersign.records import health_checks as watching
 from countersign.records.access import invitations as setup
 from countersign.settings import BadSetting, Settings
-from countersign.web import work as pages
+from countersign.web import work_site
 from countersign.web.assets import Assets
-from countersign.web.origin import Home
+from countersign.web.origin import PublicAddress
 from countersign.web.site import Site
 
 
@@ -34,10 +34,10 @@ async def serving(service: app.Service, tends: bool) -> AsyncGenerator[ASGIApp]:
     async with AsyncExitStack() as stack:
         if tends:
             await stack.enter_async_context(app.tended(service))
-        home = Home(service.records.root_url, service.records.is_loopback)
-        entry, assets = pages.entry(home, SERVICE.setting), Assets.of_package()
-        front = app.create(service, sign_in=pages.SIGN_IN if assets.parts(entry.name) else "")
-        yield Site(entry, front, home, assets)
+        address = PublicAddress(service.records.root_url, service.records.is_loopback)
+        config, assets = work_site.site_config(address, SERVICE.setting), Assets.of_package()
+        front = app.create(service, sign_in=work_site.SIGN_IN if assets.entry_assets(config.name) else "")
+        yield Site(config, front, address, assets)
 
 
 async def prepare(service: app.Service, is_demo: bool) -> str:

@@ -1,4 +1,4 @@
-"""The built files of the pages, as they travel in the package: read once, served from memory."""
+"""The built files of the pages in the package: read once, served from memory."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Response
 
 FOLDER = "assets"
-FOR_EVER = ("Cache-Control", "public, max-age=31536000, immutable")
+IMMUTABLE = ("Cache-Control", "public, max-age=31536000, immutable")
 TYPES = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -19,11 +19,11 @@ TYPES = {
     "json": "application/json",
 }
 
-_REFUSED = re.compile(r"q=0(\.0*)?")
+_ZERO_WEIGHT = re.compile(r"q=0(\.0*)?")
 
 
-class Parts(NamedTuple):
-    """What the page of an entry loads, as addresses; `paths` are the templates of the addresses it has pages for."""
+class EntryAssets(NamedTuple):
+    """The addresses that the page of an entry loads; `paths` are the path templates of its pages."""
 
     script: str
     styles: tuple[str, ...]
@@ -33,26 +33,26 @@ class Parts(NamedTuple):
 
 
 class Assets:
-    """Built files by their address."""
+    """Built files by address."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self.files = files
 
     @classmethod
     def of_package(cls) -> "Assets":
-        """The files that were built into the package; none where that was not done."""
+        """The files in the package; none if the pages were not built."""
         root = resources.files("countersign.web").joinpath("static")
         return cls(dict(_read(root, "")) if root.is_dir() else {})
 
-    def parts(self, entry: str) -> Parts | None:
-        """What the entry's page loads; None when it is not built."""
+    def entry_assets(self, entry: str) -> EntryAssets | None:
+        """What the page of the entry loads; None if it is not built."""
         chunks = self._chunks()
         chunk, paths = chunks.get(f"{entry}/main.tsx"), self.files.get(f"{entry}.paths.json")
         if chunk is None or paths is None:
             return None
         imported = [chunks[name] for name in chunk.get("imports", ())]
         styles = [style for each in (*imported, chunk) for style in each.get("css", ())]
-        return Parts(
+        return EntryAssets(
             script=f"/{chunk['file']}",
             styles=tuple(f"/{name}" for name in dict.fromkeys(styles)),
             preloads=tuple(f"/{each['file']}" for each in imported),
@@ -61,29 +61,29 @@ class Assets:
         )
 
     def _chunks(self) -> dict[str, dict[str, Any]]:
-        """What the build tells of each of its parts, by their sources."""
+        """The chunks in the manifest of the build, by source file."""
         return json.loads(self.files.get("manifest.json", b"{}"))
 
-    def answer(self, path: str, headers: Headers) -> Response | None:
-        """The file at the address, compressed where it is and the browser takes that; None when there is none."""
+    def response(self, path: str, headers: Headers) -> Response | None:
+        """The file at the address, compressed if available and accepted; None if there is no file."""
         name = path.removeprefix("/")
         body, media_type = self.files.get(name), TYPES.get(name.rpartition(".")[2])
         if body is None or media_type is None:
             return None
-        said: tuple[tuple[str, str], ...] = (FOR_EVER, ("Vary", "Accept-Encoding"))
-        said += (("Cross-Origin-Resource-Policy", "same-origin"),)
-        packed = self.files.get(f"{name}.gz")
-        if packed is not None and _takes_gzip(headers.get("accept-encoding") or ""):
-            return Response(200, packed, media_type, (*said, ("Content-Encoding", "gzip")))
-        return Response(200, body, media_type, said)
+        sent: tuple[tuple[str, str], ...] = (IMMUTABLE, ("Vary", "Accept-Encoding"))
+        sent += (("Cross-Origin-Resource-Policy", "same-origin"),)
+        compressed = self.files.get(f"{name}.gz")
+        if compressed is not None and _accepts_gzip(headers.get("accept-encoding") or ""):
+            return Response(200, compressed, media_type, (*sent, ("Content-Encoding", "gzip")))
+        return Response(200, body, media_type, sent)
 
 
-def _takes_gzip(accepted: str) -> bool:
-    """Whether Accept-Encoding names gzip, and not to refuse it (RFC 9110 §12.5.3)."""
+def _accepts_gzip(accepted: str) -> bool:
+    """Whether Accept-Encoding accepts gzip explicitly (RFC 9110 §12.5.3)."""
     for each in accepted.lower().split(","):
         name, *parameters = (part.strip() for part in each.split(";"))
         if name == "gzip":
-            return not any(_REFUSED.fullmatch(part) for part in parameters)
+            return not any(_ZERO_WEIGHT.fullmatch(part) for part in parameters)
     return False
 
 

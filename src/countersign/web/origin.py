@@ -1,4 +1,4 @@
-"""Whether a request was made by a page of this very service (Fetch Metadata; RFC 6454), and what its cookies say."""
+"""Checks whether a request comes from a page of this service (Fetch Metadata, RFC 6454), and reads its cookies."""
 
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -8,20 +8,20 @@ from countersign.kernel.http.request import Headers
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-class Home(NamedTuple):
-    """The address that the service gives out for itself, and whether only this machine reaches it."""
+class PublicAddress(NamedTuple):
+    """The public address of the service, and whether it is reachable from this machine only."""
 
     root_url: str
     is_loopback: bool
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers come by https."""
+        """Whether browsers use https."""
         return self.root_url.startswith("https://")
 
     @property
     def may_sign_in(self) -> bool:
-        """Whether passwords and cookies travel unread: over https, or inside this machine."""
+        """Whether passwords and cookies are protected in transit: by https, or within this machine."""
         return self.is_secure or self.is_loopback
 
     @property
@@ -31,22 +31,24 @@ class Home(NamedTuple):
         return f"{parts.scheme}://{parts.netloc}"
 
 
-def is_own_page(headers: Headers, home: Home) -> bool:
-    """Whether a page of this service sent the request. Sec-Fetch-Site and Origin have to say so wherever they are
-    sent, and one of them has to be: what tells nothing of where it comes from is not ours."""
+def is_same_origin(headers: Headers, address: PublicAddress) -> bool:
+    """Whether a page of this service sent the request: Sec-Fetch-Site and Origin must agree with that, and at least one
+    of them must be present."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is None and origin is None:
         return False
-    return site in (None, "same-origin") and (origin is None or _place(origin, home) == _place(home.root_url, home))
+    if site not in (None, "same-origin"):
+        return False
+    return origin is None or _parse_origin(origin, address) == _parse_origin(address.root_url, address)
 
 
-def is_own_or_typed(headers: Headers, home: Home) -> bool:
-    """Whether our own page led here, or a person who typed the address or has it in the bookmarks."""
-    return headers.get("sec-fetch-site") == "none" or is_own_page(headers, home)
+def is_same_origin_or_direct(headers: Headers, address: PublicAddress) -> bool:
+    """Whether a page of this service led here, or the visitor typed the address or used a bookmark."""
+    return headers.get("sec-fetch-site") == "none" or is_same_origin(headers, address)
 
 
-def _place(origin: str, home: Home) -> tuple[str, str, int | None] | None:
-    """Scheme, host and port; on this machine all names of the machine are one. None is no origin."""
+def _parse_origin(origin: str, address: PublicAddress) -> tuple[str, str, int | None] | None:
+    """Scheme, host and port; all loopback names are equal if only this machine is served. None if it is not valid."""
     try:
         parts = urlsplit(origin)
         port = parts.port
@@ -54,15 +56,15 @@ def _place(origin: str, home: Home) -> tuple[str, str, int | None] | None:
         return None
     if not parts.hostname:
         return None
-    host = "localhost" if home.is_loopback and parts.hostname in LOOPBACK else parts.hostname
+    host = "localhost" if address.is_loopback and parts.hostname in LOOPBACK else parts.hostname
     return parts.scheme, host, port
 
 
 def cookie(headers: Headers, name: str) -> str | None:
-    """The cookie's value; None when there is none of the name, or it is empty."""
-    # Split by hand: what another service of this host keeps in its cookies need not be well-formed (RFC 6265 §5.4).
-    # Only what browsers put around a pair is taken off: a name that begins with another white space is another name,
-    # which any subdomain may set, whatever prefix follows.
+    """The value of the cookie; None if it is missing or empty."""
+    # Split by hand: cookies of other services on this host need not be well-formed (RFC 6265 §5.4). Only spaces and
+    # tabs are stripped: a name that starts with other white space is a different cookie, which any subdomain may set
+    # despite a __Host- prefix.
     for pair in (headers.get("cookie") or "").split(";"):
         found, _, value = pair.strip(" \t").partition("=")
         if found == name:

@@ -1,4 +1,4 @@
-"""Refusals as pages: what a service answers in JSON to a browser that shows it to a person becomes a page."""
+"""Problem pages: turns JSON error responses into HTML pages for browsers."""
 
 import json
 from typing import cast
@@ -7,45 +7,45 @@ from countersign.kernel.http import html
 from countersign.kernel.http.request import Message, Send
 from countersign.kernel.http.response import Response
 
-LARGEST_REFUSAL = 65_536
-_OF_THE_BODY = frozenset((b"content-type", b"content-length", b"content-encoding", b"etag", b"transfer-encoding"))
+MAX_PROBLEM_BYTES = 65_536
+_BODY_HEADERS = frozenset((b"content-type", b"content-length", b"content-encoding", b"etag", b"transfer-encoding"))
 
 
-def of_refusals(method: str, send: Send) -> Send:
-    """A `send` that turns JSON with a status of 400 or more into a page of the same status and headers; everything
-    else passes as it is."""
+def send_problem_pages(method: str, send: Send) -> Send:
+    """A `send` that turns a JSON response with a status of 400 or more into a page with the same status and headers;
+    other responses pass unchanged."""
     started: Message = {}
     body = bytearray()
 
-    async def sent(message: Message) -> None:
-        if message["type"] == "http.response.start" and _is_refusal(message):
+    async def convert(message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_problem(message):
             started.update(message)
             return
         if not started:
             await send(message)
             return
-        piece: bytes = message.get("body", b"")
-        body.extend(piece[: LARGEST_REFUSAL - len(body)])
+        chunk: bytes = message.get("body", b"")
+        body.extend(chunk[: MAX_PROBLEM_BYTES - len(body)])
         if not message.get("more_body", False):
-            await _answer(started, bytes(body), method, send)
+            await _send_page(started, bytes(body), method, send)
 
-    return sent
+    return convert
 
 
-def _is_refusal(start: Message) -> bool:
+def _is_problem(start: Message) -> bool:
     kind = next((value for name, value in start["headers"] if name == b"content-type"), b"")
     return start["status"] >= 400 and kind.split(b";")[0] in (b"application/json", b"application/problem+json")
 
 
-async def _answer(start: Message, body: bytes, method: str, send: Send) -> None:
-    headers: list[tuple[bytes, bytes]] = [pair for pair in start["headers"] if pair[0] not in _OF_THE_BODY]
+async def _send_page(start: Message, body: bytes, method: str, send: Send) -> None:
+    headers: list[tuple[bytes, bytes]] = [pair for pair in start["headers"] if pair[0] not in _BODY_HEADERS]
     page = _page(start["status"], _members(body), headers)
     text = page.body if isinstance(page.body, bytes) else b""
     own = [(name.lower().encode(), value.encode("latin-1")) for name, value in page.headers]
     own += [(b"content-type", page.media_type.encode()), (b"content-length", b"%d" % len(text))]
     names = {name for name, _ in own}
-    kept = [pair for pair in headers if pair[0] not in names]
-    await send({**start, "headers": [*own, *kept]})
+    others = [pair for pair in headers if pair[0] not in names]
+    await send({**start, "headers": [*own, *others]})
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else text, "more_body": False})
 
 

@@ -1,7 +1,7 @@
-"""From a session's cookie to the bearer that the service's API asks for. No page ever learns either.
+"""Exchanges the session cookie for the bearer token of the API. Scripts of pages can read neither.
 
-A bearer is in this process's memory alone, under a hash of the cookie, and in no log. What the service says of it
-holds: a bearer that was ended elsewhere is refused there with 401, and then forgotten here.
+Tokens exist only in the memory of this process, keyed by a hash of the cookie, and are never logged. The service
+decides whether a token is valid: a 401 removes it from the cache.
 """
 
 import asyncio
@@ -13,113 +13,114 @@ from typing import NamedTuple, Protocol
 from countersign.kernel import clock
 from countersign.kernel.http.exchange import Scope
 from countersign.kernel.http.request import ASGIApp
-from countersign.web import asking
-from countersign.web.origin import Home
+from countersign.web import api_client
+from countersign.web.origin import PublicAddress
 
-MAX_KEPT = 10_000
-RENEWED_BEFORE_S = 60
+MAX_CACHED = 10_000
+RENEWAL_MARGIN_S = 60
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,4096}")
 
 
 class Sessions(Protocol):
-    """What the pages of a service know of being signed in."""
+    """The sessions of the visitors of a site."""
 
     cookie_name: str
 
     async def bearer(self, service: ASGIApp, scope: Scope, value: str) -> str | None:
-        """The bearer of the session with this cookie; None when the session has ended."""
+        """The bearer token of the session with this cookie; None if the session has ended."""
         ...
 
     def forget(self, value: str) -> None:
-        """Keep nothing of the session with this cookie."""
+        """Remove the session with this cookie from the cache."""
         ...
 
 
-class OwnSessions:
-    """Where the pages themselves sign in: the cookie holds the bearer."""
+class CookieSessions:
+    """For pages that sign in themselves: the value of the cookie is the bearer token."""
 
-    def __init__(self, name: str, home: Home) -> None:
-        self.cookie_name = f"__Host-{name}" if home.is_secure else name
-        self._attributes = "Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if home.is_secure else "")
+    def __init__(self, name: str, address: PublicAddress) -> None:
+        self.cookie_name = f"__Host-{name}" if address.is_secure else name
+        self._attributes = "Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if address.is_secure else "")
 
     async def bearer(self, service: ASGIApp, scope: Scope, value: str) -> str | None:
-        """The bearer in the cookie, when it looks like one."""
+        """The value of the cookie, if it has the format of a token."""
         return value if _TOKEN.fullmatch(value) else None
 
     def forget(self, value: str) -> None:
-        """Nothing is kept."""
+        """Nothing is cached."""
 
-    def started(self, token: str) -> tuple[str, str]:
-        """The header by which a browser keeps the session until it is closed."""
+    def set_cookie(self, token: str) -> tuple[str, str]:
+        """The header that sets the session cookie until the browser is closed."""
         return ("Set-Cookie", f"{self.cookie_name}={token}; {self._attributes}")
 
-    def ended(self) -> tuple[str, str]:
-        """The header by which a browser forgets the session."""
+    def delete_cookie(self) -> tuple[str, str]:
+        """The header that deletes the session cookie."""
         return ("Set-Cookie", f"{self.cookie_name}=; Max-Age=0; {self._attributes}")
 
 
-class _Kept(NamedTuple):
+class _CachedToken(NamedTuple):
     bearer: str | None
-    until_s: float
+    expires_s: float
 
 
-class ExchangedSessions:
-    """Where the service has sessions of its own: a bearer is asked for in exchange, and kept until shortly before it
-    ends. That a session has ended is remembered as well, or every request of a stale cookie would ask again."""
+class TokenExchangeSessions:
+    """For services with sessions of their own: exchanges the cookie for a bearer token at `exchange_path`, and caches
+    the token until shortly before it expires. Ended sessions are cached as well, so that a stale cookie causes one
+    exchange only."""
 
-    def __init__(self, cookie_name: str, address: str, home: Home) -> None:
+    def __init__(self, cookie_name: str, exchange_path: str, address: PublicAddress) -> None:
         self.cookie_name = cookie_name
+        self._exchange_path = exchange_path
         self._address = address
-        self._home = home
-        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
-        self._asking = asyncio.Lock()
+        self._cache: OrderedDict[bytes, _CachedToken] = OrderedDict()
+        self._exchange_lock = asyncio.Lock()
 
     async def bearer(self, service: ASGIApp, scope: Scope, value: str) -> str | None:
-        """The bearer for the session, from memory or from the service."""
+        """The bearer token of the session, from the cache or from the service."""
         if not _TOKEN.fullmatch(value):
             return None
         key = _key(value)
-        # Looked for before waiting as well: whoever is known is not held up by cookies that have to be asked about.
-        found = self._found(key)
-        if found is not None:
-            return found.bearer
-        async with self._asking:
-            found = self._found(key)
-            if found is not None:
-                return found.bearer
-            headers = (("Cookie", f"{self.cookie_name}={value}"), ("Origin", self._home.origin))
-            reply = await asking.ask(service, scope, "POST", self._address, headers=headers, body=b"{}")
+        # Checked before the lock as well: cached sessions never wait for exchanges.
+        cached = self._cached(key)
+        if cached is not None:
+            return cached.bearer
+        async with self._exchange_lock:
+            cached = self._cached(key)
+            if cached is not None:
+                return cached.bearer
+            headers = (("Cookie", f"{self.cookie_name}={value}"), ("Origin", self._address.origin))
+            reply = await api_client.call_api(service, scope, "POST", self._exchange_path, headers=headers, body=b"{}")
             members = reply.members()
             bearer, life_s = members.get("access_token"), members.get("expires_in")
             if reply.status == 200 and isinstance(bearer, str) and isinstance(life_s, int):
-                self._keep(key, _Kept(bearer, clock.monotonic_s() + life_s - RENEWED_BEFORE_S))
+                self._add(key, _CachedToken(bearer, clock.monotonic_s() + life_s - RENEWAL_MARGIN_S))
                 return bearer
             if reply.status == 401:
-                self._keep(key, _Kept(None, float("inf")))
+                self._add(key, _CachedToken(None, float("inf")))
             return None
 
     def forget(self, value: str) -> None:
-        """Ask again for this session's bearer the next time."""
-        self._kept.pop(_key(value), None)
+        """Remove the token of this session from the cache."""
+        self._cache.pop(_key(value), None)
 
-    def _found(self, key: bytes) -> _Kept | None:
-        """What is remembered of the session and still holds."""
-        kept = self._kept.get(key)
-        if kept is None or kept.until_s <= clock.monotonic_s():
+    def _cached(self, key: bytes) -> _CachedToken | None:
+        """The cached token, unless it has expired."""
+        found = self._cache.get(key)
+        if found is None or found.expires_s <= clock.monotonic_s():
             return None
-        self._kept.move_to_end(key)
-        return kept
+        self._cache.move_to_end(key)
+        return found
 
-    def _keep(self, key: bytes, kept: _Kept) -> None:
-        self._kept[key] = kept
-        self._kept.move_to_end(key)
-        if len(self._kept) > MAX_KEPT:
-            self._kept.popitem(last=False)
+    def _add(self, key: bytes, token: _CachedToken) -> None:
+        self._cache[key] = token
+        self._cache.move_to_end(key)
+        if len(self._cache) > MAX_CACHED:
+            self._cache.popitem(last=False)
 
 
-def mark(value: str) -> str:
-    """What tells a session's cookie from another's and nothing else of it: a page that shows one person's data says it
-    with each call, and is not answered with another's once somebody else has signed in."""
+def session_mark(value: str) -> str:
+    """A hash that identifies the session of the cookie. A page sends it with each call, so that it never receives the
+    data of another person who has signed in since."""
     return hashlib.sha256(b"mark of " + value.encode()).hexdigest()[:32]
 
 

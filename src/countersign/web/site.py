@@ -1,8 +1,7 @@
-"""A service with its pages in front: ASGI around ASGI.
+"""A service with its pages: ASGI middleware.
 
-What asks for the API goes to the API, with the bearer of the session when one of our own pages sent it; built files
-and pages are answered here; all else is the service's. Where the service has nothing, a browser gets a page that says
-so.
+Requests to the API are passed on, with the bearer token of the session if a page of this site sent them; built files
+and pages are served here; everything else is passed to the service. If the service answers 404, browsers get a page.
 """
 
 from collections.abc import Mapping
@@ -12,29 +11,29 @@ from countersign.kernel.http import html
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.request import ASGIApp, BodyTooLarge, ClientGone, Headers, Message, Receive, Send
 from countersign.kernel.http.response import Response, json
-from countersign.web import asking, origin, problem_page, shell
-from countersign.web.asking import AnswerTooLong, Reply
+from countersign.web import api_client, origin, page_shell, problem_page
+from countersign.web.api_client import ApiResponse, ResponseTooLong
 from countersign.web.assets import FOLDER, Assets
-from countersign.web.entry import Addresses, Entry
-from countersign.web.origin import Home
-from countersign.web.sessions import mark
-from countersign.web.shell import Rendered
+from countersign.web.origin import PublicAddress
+from countersign.web.page_shell import RenderedPage
+from countersign.web.sessions import session_mark
+from countersign.web.site_config import PageRoutes, SiteConfig
 
 API = "/api/"
-FOR_PROGRAMS = (API, "/mcp", "/sandbox/", "/.well-known/")
-"""Where the addresses begin that answer programs: their refusals stay as they are."""
-SESSION = "/session"
-SHOWN = "x-session-mark"
-"""The header in which a page of ours says whose data it shows."""
+PROGRAM_PATHS = (API, "/mcp", "/sandbox/", "/.well-known/")
+"""Prefixes of paths for programs, whose error responses stay unchanged."""
+SESSION_PATH = "/session"
+SESSION_MARK = "x-session-mark"
+"""The header in which a page identifies the session whose data it shows."""
 CREDENTIALS = frozenset((b"authorization", b"x-api-key"))
-NOT_BUILT = "make setup"
+BUILD_COMMAND = "make setup"
 
 
-class _Visit:
-    """A request for a page (entry.Visit)."""
+class _PageRequest:
+    """See site_config.PageRequest."""
 
     def __init__(self, site: "Site", scope: Scope, headers: Headers, values: Mapping[str, str]) -> None:
-        self.home = site.home
+        self.address = site.address
         self.headers = headers
         self.values = values
         self.query: str = scope["query_string"].decode("latin-1")
@@ -46,46 +45,46 @@ class _Visit:
         return (await self._bearer())[1] is not None
 
     async def _bearer(self) -> tuple[str, str | None]:
-        if not origin.is_own_or_typed(self.headers, self.home):
+        if not origin.is_same_origin_or_direct(self.headers, self.address):
             return "", None
         return await self._site.bearer(self._scope, self.headers)
 
-    async def get(self, target: str) -> Reply:
-        """What the API answers this visitor; what is too long for a page is as good as refused."""
+    async def get(self, target: str) -> ApiResponse:
+        """The response of the API to this visitor; an empty one with the status of the error if it is too long."""
         value, bearer = await self._bearer()
         sent = (("Accept", "application/json"), *((("Authorization", f"Bearer {bearer}"),) if bearer else ()))
         try:
-            reply = await asking.ask(self._site.service, self._scope, "GET", target, headers=sent)
-        except AnswerTooLong as refused:
-            return Reply(refused.status, (), b"")
+            reply = await api_client.call_api(self._site.service, self._scope, "GET", target, headers=sent)
+        except ResponseTooLong as refused:
+            return ApiResponse(refused.status, (), b"")
         if reply.status == 401 and bearer:
             self._site.forget(value)
         return reply
 
 
 class Site:
-    """The whole of a service as ASGI: the API, and the pages."""
+    """A service and its pages as one ASGI application."""
 
-    def __init__(self, entry: Entry, service: ASGIApp, home: Home, assets: Assets) -> None:
+    def __init__(self, config: SiteConfig, service: ASGIApp, address: PublicAddress, assets: Assets) -> None:
         self.service = service
-        self.home = home
-        self._entry = entry
+        self.address = address
+        self._config = config
         self._assets = assets
-        self._parts = assets.parts(entry.name)
+        self._entry_assets = assets.entry_assets(config.name)
         self._log = telemetry.logger("web")
-        self._addresses = Addresses(() if self._parts is None else self._parts.paths)
+        self._routes = PageRoutes(() if self._entry_assets is None else self._entry_assets.paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one HTTP request (ASGI 3)."""
+        """Handle one HTTP request (ASGI 3)."""
         if scope["type"] != "http":
             await self.service(scope, receive, send)
             return
         try:
             await self._answer(scope["path"], scope, receive, send)
         except ConnectionAbortedError:
-            raise  # The service's way to say that a body is not whole.
+            raise  # The service aborts an incomplete response.
         except Exception as error:
-            # The service answers its own faults; what is left is a fault of the pages, which nothing else logs.
+            # The service handles its own errors: this is an error of the pages, which nothing else logs.
             self._log.error("page failed", exc_info=error)
             raise
 
@@ -93,51 +92,53 @@ class Site:
         if path.startswith(API):
             await self._api(scope, receive, send)
         else:
-            html.LANGUAGE.set(shell.language(Headers(scope["headers"])))
-            if not await self._own(path, scope, receive, send):
-                await self._rest(path, scope, receive, send)
+            html.LANGUAGE.set(page_shell.language(Headers(scope["headers"])))
+            if not await self._handle(path, scope, receive, send):
+                await self._page_or_service(path, scope, receive, send)
 
     async def bearer(self, scope: Scope, headers: Headers) -> tuple[str, str | None]:
-        """The session's cookie that came along, and the bearer of that session."""
-        value = origin.cookie(headers, self._entry.sessions.cookie_name)
+        """The session cookie of the request, and the bearer token of the session."""
+        value = origin.cookie(headers, self._config.sessions.cookie_name)
         if value is None:
             return "", None
-        return value, await self._entry.sessions.bearer(self.service, scope, value)
+        return value, await self._config.sessions.bearer(self.service, scope, value)
 
     def forget(self, value: str) -> None:
-        """Ask anew for the bearer of the session with this cookie."""
-        self._entry.sessions.forget(value)
+        """Remove the token of the session with this cookie from the cache."""
+        self._config.sessions.forget(value)
 
     async def _api(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a call of the API, with the bearer when it is our own page's and brings no credentials itself."""
+        """Pass on a call of the API, with the bearer token if a page of this site sent it without own credentials."""
         names = {name for name, _ in scope["headers"]}
-        is_bare = scope["method"] == "POST" and scope["path"].startswith(self._entry.bare)
-        if b"cookie" not in names or names & CREDENTIALS or is_bare:
+        has_own = scope["method"] == "POST" and scope["path"].startswith(self._config.own_credentials_paths)
+        if b"cookie" not in names or names & CREDENTIALS or has_own:
             await self.service(scope, receive, send)
             return
         headers = Headers(scope["headers"])
         value, bearer = "", None
-        if origin.is_own_page(headers, self.home):
+        if origin.is_same_origin(headers, self.address):
             value, bearer = await self.bearer(scope, headers)
-        # Who signed in meanwhile in another window is somebody else than the page says it shows.
-        if bearer is None or (headers.get(SHOWN) or mark(value)) != mark(value):
+        # Another person may have signed in in another window since the page was loaded.
+        mark = session_mark(value)
+        if bearer is None or (headers.get(SESSION_MARK) or mark) != mark:
             await self.service(scope, receive, send)
             return
 
-        async def watched(message: Message) -> None:
+        async def send_private(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": _kept_by_nobody(message["headers"])}
+                message = {**message, "headers": _uncacheable(message["headers"])}
                 if message["status"] == 401:
                     self.forget(value)
             await send(message)
 
         authorization = (b"authorization", f"Bearer {bearer}".encode())
-        await self.service({**scope, "headers": [*scope["headers"], authorization]}, receive, watched)
+        await self.service({**scope, "headers": [*scope["headers"], authorization]}, receive, send_private)
 
-    async def _own(self, path: str, scope: Scope, receive: Receive, send: Send) -> bool:
-        """Answer what is the pages' own: built files, and requests of theirs that are no API. Whether it was that."""
+    async def _handle(self, path: str, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Handle requests to the site itself: built files, the session, the configured handlers. Returns whether it was
+        one."""
         exchange = Exchange(scope, receive, send)
-        handler = self._entry.own.get((exchange.method, path))
+        handler = self._config.handlers.get((exchange.method, path))
         if handler is not None:
             try:
                 await exchange.answer(await handler(self.service, exchange, scope))
@@ -146,80 +147,79 @@ class Site:
             except ClientGone:
                 exchange.status = ClientGone.status
             return True
-        if path.startswith(self._entry.forgets):
-            value = origin.cookie(exchange.headers, self._entry.sessions.cookie_name)
+        if path.startswith(self._config.session_change_paths):
+            value = origin.cookie(exchange.headers, self._config.sessions.cookie_name)
             if value is not None:
                 self.forget(value)
             return False
         if exchange.method not in ("GET", "HEAD"):
             return False
-        if path == SESSION:
+        if path == SESSION_PATH:
             await exchange.answer(await self._session(exchange.headers, scope))
             return True
-        found = self._assets.answer(path, exchange.headers) if path.startswith(f"/{FOLDER}/") else None
+        found = self._assets.response(path, exchange.headers) if path.startswith(f"/{FOLDER}/") else None
         if found is not None:
             await exchange.answer(found)
         return found is not None
 
     async def _session(self, headers: Headers, scope: Scope) -> Response:
-        """Tell a page of ours whether somebody is signed in, and the mark of that session, and nothing else."""
+        """Whether the visitor is signed in, and the mark of the session; for pages of this site only."""
         value, bearer = "", None
-        if origin.is_own_page(headers, self.home):
+        if origin.is_same_origin(headers, self.address):
             value, bearer = await self.bearer(scope, headers)
-        told = {"signed_in": bearer is not None, "mark": mark(value if bearer is not None else "")}
-        return json(told, headers=(("Cache-Control", "no-store"),))
+        session = {"signed_in": bearer is not None, "mark": session_mark(value if bearer is not None else "")}
+        return json(session, headers=(("Cache-Control", "no-store"),))
 
-    async def _rest(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _page_or_service(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope["headers"])
         accept = headers.get("accept") or "*/*"
-        if "text/html" in accept and accepts_html(accept) and not path.startswith(FOR_PROGRAMS):
-            send = problem_page.of_refusals(scope["method"], send)
-        found = self._addresses.at(path)
+        if "text/html" in accept and accepts_html(accept) and not path.startswith(PROGRAM_PATHS):
+            send = problem_page.send_problem_pages(scope["method"], send)
+        found = self._routes.match(path)
         if scope["method"] not in ("GET", "HEAD") or not accepts_html(accept):
             await self.service(scope, receive, send)
         elif found is not None:
             template, values = found
-            answer = await self._page(template, _Visit(self, scope, headers, values))
+            answer = await self._page(template, _PageRequest(self, scope, headers, values))
             await Exchange(scope, receive, send).answer(answer)
-        elif "text/html" not in accept or path.startswith(self._entry.apart):
+        elif "text/html" not in accept or path.startswith(self._config.service_paths):
             await self.service(scope, receive, send)
         else:
-            await self._found_or_page(scope, receive, send)
+            await self._service_or_missing_page(scope, receive, send)
 
-    async def _page(self, template: str, visit: _Visit) -> Response:
-        renderer = self._entry.rendered.get(template)
-        rendered = None if renderer is None else await renderer(visit)
-        return self._shell(visit.headers, rendered or Rendered(self._entry.title))
+    async def _page(self, template: str, request: _PageRequest) -> Response:
+        renderer = self._config.renderers.get(template)
+        rendered = None if renderer is None else await renderer(request)
+        return self._shell(request.headers, rendered or RenderedPage(self._config.title))
 
-    def _shell(self, headers: Headers, rendered: Rendered) -> Response:
-        if self._parts is None:
-            text = f"The service runs, its API too. Its pages are made by “{NOT_BUILT}”, with Node or npm’s registry."
+    def _shell(self, headers: Headers, rendered: RenderedPage) -> Response:
+        if self._entry_assets is None:
+            text = f"The service and its API run. “{BUILD_COMMAND}” builds the pages, with Node or npm’s registry."
             return html.message_page("The pages are not built", text, 503)
-        page = shell.page(self._parts, rendered, headers)
-        if self._entry.link:
-            page.headers = (*page.headers, ("Link", self._entry.link))
+        page = page_shell.page(self._entry_assets, rendered, headers)
+        if self._config.link_header:
+            page.headers = (*page.headers, ("Link", self._config.link_header))
         return page
 
-    async def _found_or_page(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """What the service has there; where that is nothing, the page that says so."""
+    async def _service_or_missing_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The response of the service; a page with status 404 if it has none."""
         is_missing = False
 
-        async def unless_missing(message: Message) -> None:
+        async def send_unless_missing(message: Message) -> None:
             nonlocal is_missing
             if message["type"] == "http.response.start":
                 is_missing = message["status"] == 404
             if not is_missing:
                 await send(message)
 
-        await self.service(scope, receive, unless_missing)
+        await self.service(scope, receive, send_unless_missing)
         if is_missing:
             exchange = Exchange(scope, receive, send)
-            await exchange.answer(self._shell(exchange.headers, Rendered(self._entry.title, status=404)))
+            await exchange.answer(self._shell(exchange.headers, RenderedPage(self._config.title, status=404)))
 
 
 def accepts_html(accept: str) -> bool:
-    """Whether HTML is an answer to this Accept header (RFC 9110 §12.5.1). Clients that name JSON read JSON, whatever
-    else they take."""
+    """Whether this Accept header accepts HTML (RFC 9110 §12.5.1). Clients that name JSON but not HTML get JSON."""
     kinds: set[str] = set()
     for each in accept.lower().split(","):
         kind, *parameters = (part.strip() for part in each.split(";"))
@@ -230,9 +230,9 @@ def accepts_html(accept: str) -> bool:
     return bool(kinds & {"*/*", "text/*"}) and "application/json" not in kinds
 
 
-def _kept_by_nobody(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer to a person, for no cache where the service says nothing of that. A shared one keeps
-    nothing of a request with Authorization by itself (RFC 9111 §3.5), but that was put on behind it."""
+def _uncacheable(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers with `Cache-Control: no-store`, unless the service set one. Shared caches do not store responses to
+    requests with Authorization (RFC 9111 §3.5), but they cannot see the one that was added here."""
     if any(name == b"cache-control" for name, _ in headers):
         return headers
     return [*headers, (b"cache-control", b"no-store")]

@@ -11,7 +11,7 @@ from tests.servers.countersign import Running, served
 @pytest.fixture(scope="session")
 def demo_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The store; somebody works on its jobs."""
-    if Assets.of_package().parts("store") is None:
+    if Assets.of_package().entry_assets("store") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
     data = tmp_path_factory.mktemp("store") / "data"
     with served(data, "--demo", settings={"COUNTERSIGN_JOB_WORKERS": "1", "COUNTERSIGN_RATE_KEYS": "10000"}) as running:

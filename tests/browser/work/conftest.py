@@ -85,7 +85,7 @@ class Desk:
 @pytest.fixture(scope="session")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """The app with the demonstration; skips where the pages are not built."""
-    if Assets.of_package().parts("work") is None:
+    if Assets.of_package().entry_assets("work") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
     with served(tmp_path_factory.mktemp("desk") / "data", "--demo", service="both") as running:
         yield Desk(running)

@@ -21,7 +21,7 @@ BUSY_S = 20
 async def test_pages_go_on_by_themselves_after_a_restart_of_the_server(
     browser: Browser, tmp_path: Path, figures: Figures, pytestconfig: pytest.Config
 ) -> None:
-    if Assets.of_package().parts("work") is None:
+    if Assets.of_package().entry_assets("work") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
     data, ports = tmp_path / "data", (free_port(), free_port())
     settings = {"COUNTERSIGN_GRACE_S": "1"}

@@ -14,9 +14,9 @@ from playwright.async_api import Browser, Page
 from countersign.kernel import clock
 from countersign.kernel.http.request import Receive, Send
 from countersign.records import app
-from countersign.web import work
+from countersign.web import work_site
 from countersign.web.assets import Assets
-from countersign.web.origin import Home
+from countersign.web.origin import PublicAddress
 from countersign.web.site import Site
 from tests.records.office import ROOT_URL
 from tests.records.worlds.building import PASSWORD, STARTED, Audience, World, made_id
@@ -96,7 +96,7 @@ class Counted:
             self.being_answered -= is_counted
 
 
-class Visit(NamedTuple):
+class PageRequest(NamedTuple):
     """A page that is signed in, of a site at the address."""
 
     page: Page
@@ -116,13 +116,13 @@ class Visit(NamedTuple):
 
 
 @asynccontextmanager
-async def visited(browser: Browser, world: World, who: str) -> AsyncGenerator[Visit]:
+async def visited(browser: Browser, world: World, who: str) -> AsyncGenerator[PageRequest]:
     """A page of the world's work app, signed in. The site is served by this process."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        home = Home(address, is_loopback=True)
+        home = PublicAddress(address, is_loopback=True)
         api = app.create(world.service)
-        site = Counted(Site(work.entry(home, "COUNTERSIGN_RECORDS_URL"), api, home, Assets.of_package()))
+        site = Counted(Site(work_site.site_config(home, "COUNTERSIGN_RECORDS_URL"), api, home, Assets.of_package()))
         server = uvicorn.Server(uvicorn.Config(site, lifespan="off", log_config=None))
         serving = asyncio.create_task(server.serve([listening]))
         context = await browser.new_context(base_url=address, locale="en-GB", timezone_id="UTC")
@@ -136,7 +136,7 @@ async def visited(browser: Browser, world: World, who: str) -> AsyncGenerator[Vi
             await page.fill("#password", PASSWORD)
             await page.press("#password", "Enter")
             await page.wait_for_url(lambda url: urlsplit(url).path == "/")
-            yield Visit(page, site, address)
+            yield PageRequest(page, site, address)
         await context.close()
         # It would wait for the answer to the long poll, which nobody listens to any more.
         server.should_exit = server.force_exit = True
@@ -147,7 +147,7 @@ async def visited(browser: Browser, world: World, who: str) -> AsyncGenerator[Vi
 async def test_two_worlds_look_the_same(
     browser: Browser, sqlite_worlds: Pairs, audience: Audience, is_full: bool
 ) -> None:
-    if Assets.of_package().parts("work") is None:
+    if Assets.of_package().entry_assets("work") is None:
         pytest.skip("the pages are not built here (make setup, with Node and npm's registry)")
     async with (
         sqlite_worlds.copied(audience) as (first, second),

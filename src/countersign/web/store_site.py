@@ -1,4 +1,4 @@
-"""The store's pages that are readable without a script: the list of products, and a product with its releases."""
+"""The site of the store: its configuration, and the pages that are rendered on the server, readable without scripts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,15 +6,17 @@ from html import escape
 from typing import Any, NamedTuple, cast
 from urllib.parse import parse_qsl, quote, urlencode
 
-from countersign.web import shell
-from countersign.web.entry import Visit
-from countersign.web.shell import Rendered
+from countersign.web import page_shell
+from countersign.web.origin import PublicAddress
+from countersign.web.page_shell import RenderedPage
+from countersign.web.sessions import TokenExchangeSessions
+from countersign.web.site_config import PageRequest, SiteConfig
 
 API = "/api/v1"
-PAGE = 24
+PAGE_SIZE = 24
 MAX_FIELDS = 20
 FACETS = ("q", "kind", "platform", "org", "tag", "channel", "access", "published_since", "sort")
-"""The parameters of a list's address that are the API's as well, in the order in which the script sends them."""
+"""The parameters of the list that are passed to the API, in the order in which the script sends them."""
 
 CATEGORIES = {"game": "GameApplication", "app": "BusinessApplication", "tool": "DeveloperApplication"}
 _WORDS: Mapping[str, Mapping[str, str]] = {
@@ -43,30 +45,48 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
 }
 
 
+def site_config(title: str, cookie_name: str, address: PublicAddress, *, link: str = "") -> SiteConfig:
+    """The configuration of the store's site; `title` is the name of the store, `cookie_name` that of the session
+    cookie, `link` the Link header of each page."""
+    return SiteConfig(
+        name="store",
+        title=title,
+        sessions=TokenExchangeSessions(cookie_name, "/auth/session/token", address),
+        service_paths=("/api/", "/auth/", "/.well-known/", "/problems/", "/sandbox/", "/mcp"),
+        own_credentials_paths=("/api/v1/auth/",),
+        session_change_paths=("/auth/",),
+        renderers={
+            "/": lambda request: render_product_list(request, title),
+            "/products/{slug}": lambda request: render_product(request, title),
+        },
+        link_header=link,
+    )
+
+
 class _Page(NamedTuple):
     words: Mapping[str, str]
     store: str
     is_signed_in: bool
 
 
-async def _page(visit: Visit, store: str) -> _Page:
-    return _Page(_WORDS[shell.language(visit.headers)], store, await visit.is_signed_in())
+async def _page(request: PageRequest, store: str) -> _Page:
+    return _Page(_WORDS[page_shell.language(request.headers)], store, await request.is_signed_in())
 
 
-async def listed(visit: Visit, store: str) -> Rendered | None:
-    """The first products that the address asks for, as links; None where the API gives none, or the
-    address has too many parameters to look at."""
+async def render_product_list(request: PageRequest, store: str) -> RenderedPage | None:
+    """The first page of products that match the query; None if the API returns an error, or the query has too many
+    parameters."""
     try:
-        given = dict(parse_qsl(visit.query, max_num_fields=MAX_FIELDS))
+        query = dict(parse_qsl(request.query, max_num_fields=MAX_FIELDS))
     except ValueError:
         return None
-    asked = {"limit": str(PAGE), **{name: given[name] for name in FACETS if given.get(name)}}
-    target = f"{API}/products?{urlencode(asked)}"
-    reply = await visit.get(target)
+    parameters = {"limit": str(PAGE_SIZE), **{name: query[name] for name in FACETS if query.get(name)}}
+    target = f"{API}/products?{urlencode(parameters)}"
+    reply = await request.get(target)
     if reply.status != 200:
         return None
     found = reply.members()
-    page = await _page(visit, store)
+    page = await _page(request, store)
     items = cast("list[dict[str, Any]]", found.get("items", []))
     cards = "".join(
         f'<li class="card"><h2><a href="/products/{quote(each["slug"])}">{escape(each["title"])}</a></h2>'
@@ -74,25 +94,25 @@ async def listed(visit: Visit, store: str) -> Rendered | None:
         for each in items
     )
     body = f'<h1>{page.words["products"]}</h1><ul class="cards">{cards}</ul>'
-    return Rendered(store, _data({target: found}), _framed(page, body))
+    return RenderedPage(store, _data({target: found}), _framed(page, body))
 
 
-async def shown(visit: Visit, store: str) -> Rendered | None:
-    """A product with its releases; a page of status 404 where the visitor may see none."""
-    address = f"{API}/products/{quote(visit.values['slug'], safe='')}"
-    reply = await visit.get(address)
+async def render_product(request: PageRequest, store: str) -> RenderedPage | None:
+    """A product with its releases; a page with status 404 if the visitor cannot see it."""
+    address = f"{API}/products/{quote(request.values['slug'], safe='')}"
+    reply = await request.get(address)
     if reply.status == 404:
-        return await missing(visit, store)
+        return await render_missing(request, store)
     if reply.status != 200:
         return None
     product = cast("dict[str, Any]", reply.members())
     listed_at = f"{address}/releases"
-    reply = await visit.get(listed_at)
+    reply = await request.get(listed_at)
     if reply.status != 200:
         return None
     releases: list[dict[str, Any]] = json.loads(reply.body)
-    page = await _page(visit, store)
-    url = f"{visit.home.root_url}/products/{quote(product['slug'])}"
+    page = await _page(request, store)
+    url = f"{request.address.root_url}/products/{quote(product['slug'])}"
     head = _meta(product, url, store) + _linked_data(product, releases, url)
     head += _data({address: product, listed_at: releases})
     description = escape(product.get("description") or "")
@@ -101,27 +121,27 @@ async def shown(visit: Visit, store: str) -> Rendered | None:
         f"{_pictures(product)}{_facts(product, page)}"
         f"<h2>{page.words['releases']}</h2>{''.join(_release(each, page) for each in releases)}</article>"
     )
-    return Rendered(f"{product['title']} · {store}", head, _framed(page, body))
+    return RenderedPage(f"{product['title']} · {store}", head, _framed(page, body))
 
 
-async def missing(visit: Visit, store: str) -> Rendered:
-    """What stands where there is nothing, or nothing for the visitor."""
-    page = await _page(visit, store)
+async def render_missing(request: PageRequest, store: str) -> RenderedPage:
+    """The page for a missing product, or one that the visitor cannot see."""
+    page = await _page(request, store)
     words = page.words
     body = f'<h1>{words["missing"]}</h1><p>{words["missing text"]}</p><p><a href="/">{words["products"]}</a></p>'
-    return Rendered(f"{words['missing']} · {store}", body=_framed(page, body), status=404)
+    return RenderedPage(f"{words['missing']} · {store}", body=_framed(page, body), status=404)
 
 
 def _framed(page: _Page, body: str) -> str:
-    """The body between the head that every page has, for whoever has no script."""
-    way = f'<a href="/auth/signin">{page.words["sign in"]}</a>'
+    """The body with the header of every page, for visitors without scripts."""
+    sign_in = f'<a href="/auth/signin">{page.words["sign in"]}</a>'
     if page.is_signed_in:
         button = f'<button class="button">{page.words["sign out"]}</button>'
-        way = f'<form method="post" action="/auth/signout">{button}</form>'
+        sign_in = f'<form method="post" action="/auth/signout">{button}</form>'
     return (
         f'<header class="top"><a class="brand" href="/">{escape(page.store)}</a>'
         f'<nav><ul><li><a href="/auth/agents">{page.words["agents"]}</a></li></ul></nav>'
-        f'<div class="end">{way}</div></header><main id="main">{body}</main>'
+        f'<div class="end">{sign_in}</div></header><main id="main">{body}</main>'
     )
 
 
@@ -136,8 +156,8 @@ def _pictures(product: Mapping[str, Any]) -> str:
 
 def _facts(product: Mapping[str, Any], page: _Page) -> str:
     maker = f'<a href="/?org={quote(product["org"])}">{escape(product["org"])}</a>'
-    told = " · ".join(escape(each) for each in (", ".join(product["platforms"]), product["license"]) if each)
-    return f"<p>{page.words['maker']} {maker} · {told}</p>"
+    facts = " · ".join(escape(each) for each in (", ".join(product["platforms"]), product["license"]) if each)
+    return f"<p>{page.words['maker']} {maker} · {facts}</p>"
 
 
 def _release(release: Mapping[str, Any], page: _Page) -> str:
@@ -149,7 +169,7 @@ def _release(release: Mapping[str, Any], page: _Page) -> str:
     when = (release["published_at"] or "")[:10]
     is_yanked = release.get("status") == "yanked"
     yanked = f"<p>{page.words['yanked']}: {escape(release.get('yank_reason') or '')}</p>" if is_yanked else ""
-    # Notes stay as they are written: Markdown is made to be read as it is.
+    # Markdown is readable without rendering.
     return (
         f'<section class="release"><h3>{escape(release["version"])} <span>{release["channel"]}</span> '
         f'<time datetime="{release["published_at"] or ""}">{when}</time></h3>{yanked}'
@@ -160,7 +180,7 @@ def _release(release: Mapping[str, Any], page: _Page) -> str:
 def _meta(product: Mapping[str, Any], url: str, store: str) -> str:
     description = product.get("description") or ""
     pictures = [each["url"] for each in product["media"] if each["kind"] in ("cover", "screenshot")]
-    told = {
+    properties = {
         "og:type": "website",
         "og:site_name": store,
         "og:title": product["title"],
@@ -168,7 +188,7 @@ def _meta(product: Mapping[str, Any], url: str, store: str) -> str:
         "og:url": url,
         **({"og:image": pictures[0]} if pictures else {}),
     }
-    tags = "".join(f'<meta property="{name}" content="{escape(value)}">' for name, value in told.items())
+    tags = "".join(f'<meta property="{name}" content="{escape(value)}">' for name, value in properties.items())
     return (
         f'<link rel="canonical" href="{escape(url)}">'
         f'<link rel="alternate" type="application/atom+xml" href="{API}/products/{quote(product["slug"])}/feed">'
@@ -177,7 +197,7 @@ def _meta(product: Mapping[str, Any], url: str, store: str) -> str:
 
 
 def _linked_data(product: Mapping[str, Any], releases: Sequence[Mapping[str, Any]], url: str) -> str:
-    """What search engines read (schema.org, SoftwareApplication)."""
+    """Structured data for search engines (schema.org, SoftwareApplication)."""
     newest = next((each for each in releases if each["published_at"]), None)
     data = {
         "@context": "https://schema.org",
@@ -192,16 +212,16 @@ def _linked_data(product: Mapping[str, Any], releases: Sequence[Mapping[str, Any
         "datePublished": newest and newest["published_at"],
         "image": [each["url"] for each in product["media"]],
     }
-    kept = {name: value for name, value in data.items() if value not in (None, [], "")}
-    return f'<script type="application/ld+json">{_json(kept)}</script>'
+    filled = {name: value for name, value in data.items() if value not in (None, [], "")}
+    return f'<script type="application/ld+json">{_json(filled)}</script>'
 
 
 def _data(replies: Mapping[str, object]) -> str:
-    """What the API said, for the script that takes over: it need not ask again."""
+    """The responses of the API, so that the script need not request them again."""
     return f'<script type="application/json" id="replies">{_json(replies)}</script>'
 
 
 def _json(value: object) -> str:
-    """JSON that stays inside of its element whatever is in it; no browser takes either element for a program."""
+    """JSON that cannot end its script element; browsers execute neither element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,19 +1,18 @@
-"""The HTML around a page: what it loads, what it may do, and what is there before a script runs."""
+"""The HTML document of a page: the assets it loads, its security headers, and the content before scripts run."""
 
 from html import escape
 from typing import NamedTuple
 
 from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Response
-from countersign.web.assets import Parts
+from countersign.web.assets import EntryAssets
 from countersign.web.origin import cookie
 
 HTML = "text/html; charset=utf-8"
 LANGUAGES = ("en", "de")
 THEMES = ("light", "dark")
 LANGUAGE_COOKIE, THEME_COOKIE = "countersign-language", "countersign-theme"
-# Scripts and styles are files of ours with a hash in their name: nothing is written into the page. Text never becomes
-# code either, since no way to make it so can be used (Trusted Types).
+# Scripts and styles are files with a hash in their name, never inline. Trusted Types keep text from becoming code.
 POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -37,8 +36,8 @@ HEADERS = (
 )
 
 
-class Rendered(NamedTuple):
-    """A page as it is before any script: its title, more of its head, its body (both HTML), and its status."""
+class RenderedPage(NamedTuple):
+    """A page rendered on the server: its title, additional HTML of its head, the HTML of its body, and its status."""
 
     title: str
     head: str = ""
@@ -46,27 +45,27 @@ class Rendered(NamedTuple):
     status: int = 200
 
 
-def page(parts: Parts, rendered: Rendered, headers: Headers) -> Response:
-    """The page for whoever sent these headers, in their language and colours."""
+def page(assets: EntryAssets, rendered: RenderedPage, headers: Headers) -> Response:
+    """The HTML document, in the language and theme of the visitor."""
     theme = cookie(headers, THEME_COOKIE)
     themed = f' data-theme="{theme}"' if theme in THEMES else ""
-    loaded = "".join(f'<link rel="stylesheet" href="{each}">' for each in parts.styles)
-    loaded += "".join(f'<link rel="modulepreload" href="{each}">' for each in parts.preloads)
-    if parts.icon:
-        loaded += f'<link rel="icon" type="image/svg+xml" href="{parts.icon}">'
+    links = "".join(f'<link rel="stylesheet" href="{each}">' for each in assets.styles)
+    links += "".join(f'<link rel="modulepreload" href="{each}">' for each in assets.preloads)
+    if assets.icon:
+        links += f'<link rel="icon" type="image/svg+xml" href="{assets.icon}">'
     text = (
         f'<!doctype html><html lang="{language(headers)}"{themed}><head><meta charset="utf-8">'
         f"<title>{escape(rendered.title)}</title>"
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark">{loaded}{rendered.head}'
-        f'<script type="module" src="{parts.script}"></script></head>'
+        f'<meta name="color-scheme" content="light dark">{links}{rendered.head}'
+        f'<script type="module" src="{assets.script}"></script></head>'
         f'<body><div id="app">{rendered.body}</div></body></html>'
     )
     return Response(rendered.status, text.encode(), HTML, HEADERS)
 
 
 def language(headers: Headers) -> str:
-    """The language that was chosen on a page, else the first of the browser's that there are words for."""
+    """The language that the visitor chose on a page, else the first supported one of the browser."""
     chosen = cookie(headers, LANGUAGE_COOKIE)
     if chosen in LANGUAGES:
         return chosen

@@ -1,4 +1,4 @@
-"""One request to the service in the same process, as a browser would send it: the pages' only way to data."""
+"""Calls the API of the service in the same process, as a browser would: the only access to data that the pages have."""
 
 import asyncio
 import json
@@ -10,11 +10,11 @@ from countersign.kernel.http.exchange import Scope
 from countersign.kernel.http.request import ASGIApp, Message
 
 MAX_BYTES = 4 << 20
-_KEPT = frozenset((b"host", b"user-agent", b"x-forwarded-for", b"x-forwarded-proto"))
+_FORWARDED = frozenset((b"host", b"user-agent", b"x-forwarded-for", b"x-forwarded-proto"))
 
 
-class AnswerTooLong(Refused):
-    """The service answered with more than a page is made of."""
+class ResponseTooLong(Refused):
+    """A response of the API exceeds the limit for pages."""
 
     status = 502
     code = "answer_too_long"
@@ -22,19 +22,19 @@ class AnswerTooLong(Refused):
     resolution = "Ask for less at once."
 
 
-class Reply(NamedTuple):
-    """The service's answer, whole."""
+class ApiResponse(NamedTuple):
+    """A complete response of the API."""
 
     status: int
     headers: Sequence[tuple[bytes, bytes]]
     body: bytes
 
     def header(self, name: bytes) -> str | None:
-        """The first header of this lower-case name."""
+        """The first header with this lower-case name."""
         return next((value.decode("latin-1") for key, value in self.headers if key == name), None)
 
     def members(self) -> dict[str, object]:
-        """The JSON object in the body; empty when there is none."""
+        """The JSON object in the body; empty if there is none."""
         try:
             found: object = json.loads(self.body)
         except ValueError:
@@ -42,7 +42,7 @@ class Reply(NamedTuple):
         return cast("dict[str, object]", found) if isinstance(found, dict) else {}
 
 
-async def ask(
+async def call_api(
     app: ASGIApp,
     scope: Scope,
     method: str,
@@ -50,15 +50,15 @@ async def ask(
     *,
     headers: Sequence[tuple[str, str]] = (),
     body: bytes = b"",
-) -> Reply:
-    """The service's answer to a request of the visitor whose own request `scope` is: from the same address, with these
-    headers and nothing else of the visitor's. `target` is a path with its query, encoded.
+) -> ApiResponse:
+    """Call the API on behalf of the visitor who sent the request of `scope`: from the same address, with these headers
+    and no credentials of the outer request. `target` is an encoded path with its query.
 
     Raises:
-        AnswerTooLong: the answer has more than 4 MiB.
+        ResponseTooLong: the response has more than 4 MiB.
     """
     path, _, query = target.partition("?")
-    sent = [pair for pair in scope["headers"] if pair[0] in _KEPT]
+    sent = [pair for pair in scope["headers"] if pair[0] in _FORWARDED]
     sent += [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in headers]
     if body:
         sent += ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)))
@@ -72,27 +72,27 @@ async def ask(
     }
     to_send = [{"type": "http.request", "body": body, "more_body": False}]
     started: Message = {}
-    pieces: list[bytes] = []
+    chunks: list[bytes] = []
     size = 0
 
     async def receive() -> Message:
         if to_send:
             return to_send.pop()
-        # The visitor stays until the answer is there.
+        # The client never disconnects.
         return await asyncio.get_running_loop().create_future()
 
-    async def take(message: Message) -> None:
+    async def collect(message: Message) -> None:
         nonlocal size
         if message["type"] == "http.response.start":
             started.update(message)
             return
-        piece: bytes = message.get("body", b"")
-        size += len(piece)
-        # Refused afterwards: what is raised in here is the service's to make of it what it likes.
+        chunk: bytes = message.get("body", b"")
+        size += len(chunk)
+        # Raised afterwards: the service might catch an exception raised here.
         if size <= MAX_BYTES:
-            pieces.append(piece)
+            chunks.append(chunk)
 
-    await app(inner, receive, take)
+    await app(inner, receive, collect)
     if size > MAX_BYTES:
-        raise AnswerTooLong(f"{path} answered with more than {MAX_BYTES} bytes")
-    return Reply(started["status"], started["headers"], b"".join(pieces))
+        raise ResponseTooLong(f"the response to {path} has more than {MAX_BYTES} bytes")
+    return ApiResponse(started["status"], started["headers"], b"".join(chunks))

@@ -1,0 +1,81 @@
+"""The configuration of a site: everything in which the pages of one service differ from those of another."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from countersign.kernel.http.exchange import Exchange
+from countersign.kernel.http.request import ASGIApp, Headers
+from countersign.kernel.http.response import Response
+from countersign.web.api_client import ApiResponse
+from countersign.web.origin import PublicAddress
+from countersign.web.page_shell import RenderedPage
+from countersign.web.sessions import Sessions
+
+
+class PageRequest(Protocol):
+    """A request for a page, as its renderer sees it."""
+
+    address: PublicAddress
+    headers: Headers
+    values: Mapping[str, str]
+    """The parameters in the path."""
+    query: str
+    """The query string."""
+
+    async def is_signed_in(self) -> bool:
+        """Whether the visitor has a session; shared caches never store pages that depend on it."""
+        ...
+
+    async def get(self, target: str) -> ApiResponse:
+        """The response of the API to this visitor's GET of the target."""
+        ...
+
+
+Renderer = Callable[[PageRequest], Awaitable[RenderedPage | None]]
+"""Renders a page on the server; None leaves it to the script."""
+
+Handler = Callable[[ASGIApp, Exchange, dict[str, object]], Awaitable[Response]]
+"""Handles a request to the site itself, with the service to call, and the scope of the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteConfig:
+    """The pages of one service.
+
+    name                    the folder in frontend/ with the main.tsx that they are built from
+    title                   the title of the window
+    sessions                exchanges cookies for bearer tokens
+    service_paths           prefixes of paths of the service, which never have pages
+    own_credentials_paths   prefixes of API paths whose POST requests have credentials of their own: no bearer is added
+    session_change_paths    prefixes of paths at which a session changes
+    renderers               by path template, the pages that are rendered on the server as well
+    handlers                by method and path, the requests that the site handles itself
+    link_header             the Link header of each page
+    """
+
+    name: str
+    title: str
+    sessions: Sessions
+    service_paths: tuple[str, ...] = ("/api/",)
+    own_credentials_paths: tuple[str, ...] = ()
+    session_change_paths: tuple[str, ...] = ()
+    renderers: Mapping[str, Renderer] = field(default_factory=dict[str, Renderer])
+    handlers: Mapping[tuple[str, str], Handler] = field(default_factory=dict[tuple[str, str], Handler])
+    link_header: str = ""
+
+
+class PageRoutes:
+    """Finds the page of a path."""
+
+    def __init__(self, templates: Sequence[str]) -> None:
+        self._patterns = [(each, re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", each))) for each in templates]
+
+    def match(self, path: str) -> tuple[str, Mapping[str, str]] | None:
+        """The first template that matches the path, with its values."""
+        for template, pattern in self._patterns:
+            found = pattern.fullmatch(path)
+            if found is not None:
+                return template, found.groupdict()
+        return None

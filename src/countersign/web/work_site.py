@@ -1,0 +1,83 @@
+"""The site of the work app: its configuration, and POST /signin and /signout, which set and delete an HttpOnly cookie.
+
+It signs in itself, and reads every model from /api/meta.
+"""
+
+from countersign.kernel.http.exchange import Exchange
+from countersign.kernel.http.request import ASGIApp
+from countersign.kernel.http.response import Response, json
+from countersign.web import api_client, origin
+from countersign.web.origin import PublicAddress
+from countersign.web.sessions import CookieSessions
+from countersign.web.site_config import Handler, SiteConfig
+
+COOKIE = "countersign-work"
+SIGN_IN = "/signin"
+"""The address of the sign-in page and of its form."""
+MAX_BODY_BYTES = 16_384
+_PRIVATE = ("Cache-Control", "no-store")
+_FORWARDED = (b"retry-after",)
+
+
+def site_config(address: PublicAddress, secure_setting: str) -> SiteConfig:
+    """The configuration of the work app; `secure_setting` names the setting with the public address of the service."""
+    sessions = CookieSessions(COOKIE, address)
+    return SiteConfig(
+        name="work",
+        title="Countersign",
+        sessions=sessions,
+        service_paths=("/api/", "/mcp", "/setup"),
+        own_credentials_paths=("/api/auth/login",),
+        handlers=handlers(sessions, address, secure_setting),
+    )
+
+
+def handlers(sessions: CookieSessions, address: PublicAddress, secure_setting: str) -> dict[tuple[str, str], Handler]:
+    """The handlers of the work app; `secure_setting` names the setting to correct if sign-in is refused because the
+    connection is not secure."""
+
+    def refusal(exchange: Exchange) -> Response | None:
+        if not address.may_sign_in:
+            return _refused(f"sign-in is offered over https only: set {secure_setting} to the https address")
+        if not origin.is_same_origin(exchange.headers, address):
+            return _refused("this must be sent by a page of this service")
+        return None
+
+    async def sign_in(service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> Response:
+        """Exchange user name and password in the body (JSON) for the cookie, or return the response of the API.
+
+        The previous session of the browser is ended: its cookie is replaced, so it could not be ended later."""
+        refused = refusal(exchange)
+        if refused is not None:
+            return refused
+        body = await exchange.body(MAX_BODY_BYTES) or b"{}"
+        reply = await api_client.call_api(service, scope, "POST", "/api/auth/login", body=body)
+        token = reply.members().get("token")
+        if reply.status == 200 and isinstance(token, str):
+            await _end(sessions, service, exchange, scope)
+            return Response(204, headers=(sessions.set_cookie(token), _PRIVATE))
+        forwarded = tuple((name.decode(), value.decode()) for name, value in reply.headers if name in _FORWARDED)
+        return Response(reply.status, reply.body, headers=(*forwarded, _PRIVATE))
+
+    async def sign_out(service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> Response:
+        """End the session, in the browser and at the service."""
+        refused = refusal(exchange)
+        if refused is not None:
+            return refused
+        await _end(sessions, service, exchange, scope)
+        return Response(204, headers=(sessions.delete_cookie(), _PRIVATE))
+
+    return {("POST", SIGN_IN): sign_in, ("POST", "/signout"): sign_out}
+
+
+async def _end(sessions: CookieSessions, service: ASGIApp, exchange: Exchange, scope: dict[str, object]) -> None:
+    """End the session of the request's cookie at the service, if it has not ended already."""
+    value = origin.cookie(exchange.headers, sessions.cookie_name)
+    bearer = None if value is None else await sessions.bearer(service, scope, value)
+    if bearer is not None:
+        headers = (("Authorization", f"Bearer {bearer}"),)
+        await api_client.call_api(service, scope, "POST", "/api/session/revoke", headers=headers, body=b"{}")
+
+
+def _refused(why: str) -> Response:
+    return json({"error": why}, 403, (_PRIVATE,))
