@@ -1,4 +1,4 @@
-"""Every setting once: its name, type, default, meaning and unit. Environment over file over default."""
+"""All settings: name, type, default, meaning and unit. The environment overrides the file, which overrides defaults."""
 
 import tomllib
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ class BadSetting(Exception):
     """A setting's value cannot be used; the text names it and the remedy."""
 
 
-class Unreadable(BadSetting):
-    """A file that holds settings cannot be read; the text says which, why and as whom."""
+class UnreadableSettingsFile(BadSetting):
+    """A file with settings cannot be read; the text names the file, the reason and the user."""
 
 
 def _setting(
@@ -31,7 +31,7 @@ def _setting(
     among: tuple[str, ...] = (),
     max_value: int | None = None,
 ) -> Any:
-    # A time to live of 0 days would end at once what is alive, and a very long one is beyond the moments of a database.
+    # A time to live of 0 days would expire everything at once; a very long one exceeds the timestamps of a database.
     min_value, default_max = {"days": (1, MAX_DAYS), "MiB": (0, MAX_MIB)}.get(unit, (0, MAX_NUMBER))
     metadata = {"meaning": meaning, "unit": unit, "secret": secret, "among": among}
     metadata |= {"min_value": min_value, "max_value": max_value or default_max}
@@ -57,7 +57,7 @@ class Settings:
     reserve_mib: int = _setting(64, "Writes are refused with 507 when less is free on the data volume.", "MiB")
     master_key: str = _setting(
         "",
-        "Key that seals stored secrets: base64 of 32 bytes, or `id:base64,…` (first seals, all open).",
+        "Key that encrypts stored secrets: base64 of 32 bytes, or `id:base64,…` (first encrypts, all decrypt).",
         secret=True,
     )
     master_key_file: str = _setting("", "File that holds the master key, mode 0600.", "path")
@@ -65,7 +65,7 @@ class Settings:
         "", "s3://bucket/prefix?endpoint=…&region=… ; empty: a folder in the data directory.", "URL"
     )
     blobs_beneath: str = _setting(
-        "", "Folder of another store's blobs that are read as well and never changed; empty: none.", "path"
+        "", "Folder of another store's blobs, read in addition and never changed; empty: none.", "path"
     )
     cdn_url: str = _setting(
         "", "Address before this service's signed blob paths that a CDN serves; empty: none.", "URL"
@@ -95,7 +95,7 @@ class Settings:
         secret=True,
     )
     trusted_proxies: str = _setting(
-        "", "Addresses and networks whose X-Forwarded-For and traceparent are believed, comma-separated."
+        "", "Addresses and networks whose X-Forwarded-For and traceparent are trusted, comma-separated."
     )
     rate_anonymous: int = _setting(120, "Requests of one address without credentials.", "per minute")
     rate_community: int = _setting(600, "Requests of one community key.", "per minute")
@@ -103,8 +103,8 @@ class Settings:
     rate_documents: int = _setting(
         600, "Requests of one address for documents, problem pages and keys, apart from its other quotas.", "per minute"
     )
-    rate_keys: int = _setting(5, "Keys that one address may take.", "per hour")
-    key_days: int = _setting(30, "How long a key that nobody uses lasts.", "days")
+    rate_keys: int = _setting(5, "Keys that one address may create.", "per hour")
+    key_days: int = _setting(30, "Life of an unused key.", "days")
     rate_person: int = _setting(1200, "Requests of one person or OAuth client.", "per minute")
     rate_token: int = _setting(60, "Calls of the token endpoint and sign-in from one address.", "per minute")
     rate_register: int = _setting(
@@ -119,15 +119,13 @@ class Settings:
     code_failures_address: int = _setting(50, "Wrong redeem codes from one address before 429.", "per 10 minutes")
     token_ttl_s: int = _setting(86400, "Life of an access token, a day at most.", "seconds", max_value=86400)
     session_ttl_s: int = _setting(1209600, "Life of a signed-in session.", "seconds")
-    agents_anonymous: bool = _setting(True, "Let agents register without naming anybody.")
+    agents_anonymous: bool = _setting(True, "Let agents register without naming a person.")
     agents_by_email: bool = _setting(True, "Let agents register by the e-mail of their person, who then confirms.")
     dynamic_clients: bool = _setting(
         True,
-        "Let OAuth clients register themselves (RFC 7591), as MCP clients do; off: those that did get no more tokens.",
+        "Let OAuth clients register themselves (RFC 7591), as MCP clients do; off: registered ones get no more tokens.",
     )
-    dynamic_client_days: int = _setting(
-        180, "How long an OAuth client that registered itself lasts while it is unused.", "days"
-    )
+    dynamic_client_days: int = _setting(180, "Life of an unused OAuth client that registered itself.", "days")
     assertion_ttl_s: int = _setting(
         3600,
         "Life of the assertion an agent exchanges for access tokens, a day at most.",
@@ -136,7 +134,7 @@ class Settings:
     )
     claim_ttl_s: int = _setting(86400, "How long a registered agent may be claimed.", "seconds")
     attempt_ttl_s: int = _setting(600, "Life of a claim link and its code, a day at most.", "seconds", max_value=86400)
-    poll_interval_s: int = _setting(5, "Least time between two polls of a claim.", "seconds", max_value=86400)
+    poll_interval_s: int = _setting(5, "Minimum time between two polls of a claim.", "seconds", max_value=86400)
     claim_grant: str = _setting("urn:workos:agent-auth:grant-type:claim", "Grant type that polls a claim.", "URN")
     revoked_event: str = _setting(
         "https://schemas.workos.com/events/agent/auth/identity/assertion/revoked",
@@ -149,8 +147,7 @@ class Settings:
     resource_name: str = _setting("Countersign", "The store's name in metadata, in auth.md and on pages.")
     security_contact: str = _setting(
         "",
-        "Whom to tell of a weakness: e-mail or web addresses for security.txt, separated by commas; empty: no such "
-        "file.",
+        "Contacts for security reports: e-mail or web addresses for security.txt, separated by commas; empty: no file.",
     )
     smtp_url: str = _setting(
         "",
@@ -161,11 +158,11 @@ class Settings:
     mail_from: str = _setting("Countersign <no-reply@localhost>", "Sender of all mail.")
     mail_link_ttl_s: int = _setting(3600, "How long a mailed link works.", "seconds")
     private_webhooks: bool = _setting(
-        False, "Send webhooks to private and loopback addresses and over http, for networks of one's own."
+        False, "Send webhooks to private and loopback addresses and over http, for private networks."
     )
-    webhook_days: int = _setting(14, "How long an ended delivery of a webhook can be looked up.", "days")
+    webhook_days: int = _setting(14, "How long a completed webhook delivery is kept.", "days")
     plan_letter_s: int = _setting(
-        300, "How long after the first waiting plan a letter tells its approvers; 0: no letters.", "seconds"
+        300, "Delay between the first pending plan and the e-mail to its approvers; 0: no e-mail.", "seconds"
     )
     upload_ttl_s: int = _setting(86400, "How long an upload may stay incomplete.", "seconds")
     artifact_max_mib: int = _setting(204800, "Largest artifact.", "MiB")
@@ -175,15 +172,15 @@ class Settings:
     archive_path_bytes: int = _setting(1024, "Longest path of an entry.", "bytes")
     archive_total_mib: int = _setting(204800, "Most that one archive may unpack to.", "MiB")
     archive_ratio: int = _setting(200, "Most bytes that one byte of an archive may become.", "times")
-    archive_ratio_after_mib: int = _setting(64, "What may be unpacked before the ratio counts.", "MiB")
+    archive_ratio_after_mib: int = _setting(64, "Unpacked size below which the ratio is not checked.", "MiB")
     archive_seconds: int = _setting(3600, "Longest time for reading one archive.", "seconds")
-    archive_memory_mib: int = _setting(1024, "Memory of the process that reads an archive.", "MiB")
+    archive_memory_mib: int = _setting(1024, "Memory limit of the process that reads an archive.", "MiB")
     archive_profile: str = _setting(
         "strict",
-        "`strict`, or `compatible`, which also takes what is unusual and harmless.",
+        "`strict`, or `compatible`, which also accepts unusual but harmless archives.",
         among=("strict", "compatible"),
     )
-    job_workers: int = _setting(2, "Processes of `serve` that work on jobs; 0: only `countersign worker` does.")
+    job_workers: int = _setting(2, "Processes of `serve` that run jobs; 0: only `countersign worker` runs them.")
     job_engine: str = _setting(
         "auto",
         "How jobs find a worker: `embedded` (leases in the job table), `procrastinate` (PostgreSQL alone), or `auto`: "
@@ -194,15 +191,15 @@ class Settings:
         4, "Requested jobs of one organisation that run at a time, and background jobs beside them.", "jobs"
     )
     jobs_queued: int = _setting(1000, "Requested jobs of one organisation that may wait.", "jobs")
-    job_attempts: int = _setting(3, "How often a job is begun before it fails.", "attempts")
-    job_lease_s: int = _setting(15, "A worker that was silent for so long has lost its job.", "seconds")
+    job_attempts: int = _setting(3, "Attempts before a job fails.", "attempts")
+    job_lease_s: int = _setting(15, "A worker without a heartbeat for this long loses its job.", "seconds")
     job_seconds: int = _setting(7200, "Longest time of one attempt.", "seconds")
-    job_memory_mib: int = _setting(4096, "Memory of a process that works on jobs.", "MiB")
-    job_nice: int = _setting(10, "How far jobs step back behind requests, 0 to 19.")
-    job_days: int = _setting(30, "How long an ended job can be looked up.", "days")
+    job_memory_mib: int = _setting(4096, "Memory limit of a process that runs jobs.", "MiB")
+    job_nice: int = _setting(10, "Niceness of job processes, 0 to 19.")
+    job_days: int = _setting(30, "How long a completed job is kept.", "days")
     sandboxes: int = _setting(100, "Data sets of the sandbox that this node keeps at a time; 0: none.", "data sets")
     sandbox_mib: int = _setting(256, "Most that one data set of the sandbox may take.", "MiB")
-    sandbox_idle_s: int = _setting(3600, "How long a data set of the sandbox lasts that nobody uses.", "seconds")
+    sandbox_idle_s: int = _setting(3600, "Life of an unused data set of the sandbox.", "seconds")
     statement_ttl_s: int = _setting(1209600, "Life of a signed statement of a channel.", "seconds")
     delta_history: int = _setting(3, "Earlier builds from which an update is prepared.", "builds")
     delta_group_mib: int = _setting(256, "Most contents that are compared at once for an update.", "MiB")
@@ -213,33 +210,31 @@ class Settings:
     ask_model_key: str = _setting("", "Key for that model.", secret=True)
     ask_model_seconds: int = _setting(5, "How long that model may take before the rules' answer is given.", "seconds")
     page_cache_mib: int = _setting(64, "Memory for encoded catalog pages in each worker.", "MiB")
-    catalog_max_age_s: int = _setting(5, "How long others may keep a public catalog answer.", "seconds")
+    catalog_max_age_s: int = _setting(5, "How long caches may keep a public catalog response.", "seconds")
     plan_ttl_s: int = _setting(604800, "How long a proposed plan waits for its approval.", "seconds")
     header_deadline_s: int = _setting(5, "Time a client has for its request's header.", "seconds")
     idle_deadline_s: int = _setting(15, "Time an idle connection stays open.", "seconds")
-    body_grace_s: int = _setting(10, "Time a client has for a body before the least rate is asked of it.", "seconds")
-    body_rate_kib_s: int = _setting(64, "Least rate of a body after the grace time.", "KiB/s")
+    body_grace_s: int = _setting(10, "Time a client has for a body before the minimum rate applies.", "seconds")
+    body_rate_kib_s: int = _setting(64, "Minimum rate of a body after the grace time.", "KiB/s")
     grace_s: int = _setting(5, "Time running requests get when the service stops.", "seconds")
     watchdog_s: int = _setting(
-        10, "A server process whose event loop has not turned for so long is replaced; 0: never.", "seconds"
+        10, "A server process whose event loop is blocked for this long is replaced; 0: never.", "seconds"
     )
-    operator_port: int = _setting(
-        0, "Port that tells the operator how the services are: /livez, /readyz, /metrics; 0: none."
-    )
-    operator_host: str = _setting("127.0.0.1", "Address of that port. Whoever reaches it is answered.")
+    operator_port: int = _setting(0, "Port for the operator: /livez, /readyz, /metrics; 0: none.")
+    operator_host: str = _setting("127.0.0.1", "Address of that port, which requires no authentication.")
     otlp_url: str = _setting(
         "",
         "Base address of a collector of traces (OTLP over HTTP), like http://127.0.0.1:4318; empty: no traces.",
         "URL",
         secret=True,
     )
-    log_level: str = _setting("info", "Least level that is logged: debug, info, warning, error.")
+    log_level: str = _setting("info", "Minimum log level: debug, info, warning, error.")
     log_requests: bool = _setting(False, "Log a line for every request.")
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """One setting as `countersign config` shows it; `shown` hides the value of a secret one."""
+class SettingValue:
+    """One setting as `countersign config` prints it; `shown` hides the value of a secret."""
 
     variable: str
     shown: str
@@ -251,29 +246,29 @@ class Explained:
 
 
 def load(environment: Mapping[str, str], **given: object) -> Settings:
-    """The settings from `given` (the command line), the environment, the file, the defaults; None and the empty text
-    are no value: the next place is read.
+    """The settings from `given` (the command line), the environment, the file, and the defaults, in this order; None
+    and empty strings count as unset.
 
     Raises:
-        BadSetting: a value has the wrong type or is none of the known words; the file cannot be read or names an
-            unknown setting.
+        BadSetting: a value has the wrong type or is not one of the choices; the file cannot be read or has an unknown
+            setting.
     """
     return _resolve(environment, given)[0]
 
 
-def explain(environment: Mapping[str, str], **given: object) -> list[Explained]:
-    """Every setting with its value and where that comes from.
+def explain(environment: Mapping[str, str], **given: object) -> list[SettingValue]:
+    """Every setting with its value and its source.
 
     Raises:
         BadSetting: as `load`.
     """
     settings, sources = _resolve(environment, given)
-    lines: list[Explained] = []
+    lines: list[SettingValue] = []
     for item in fields(settings):
         value = getattr(settings, item.name)
         hidden = item.metadata["secret"] and value
         lines.append(
-            Explained(
+            SettingValue(
                 PREFIX + item.name.upper(),
                 "(set, not shown)" if hidden else str(value),
                 sources[item.name],
@@ -297,14 +292,14 @@ def _resolve(environment: Mapping[str, str], given: Mapping[str, object]) -> tup
         source = next(((label, layer[item.name]) for label, layer in layers if item.name in layer), None)
         sources[item.name] = source[0] if source else "default"
         if source:
-            values[item.name] = _typed(item.name, source[1], item.default)
-            _require_known(item.name, values[item.name], item.metadata["among"])
+            values[item.name] = _convert(item.name, source[1], item.default)
+            _require_choice(item.name, values[item.name], item.metadata["among"])
             _require_bounds(item.name, values[item.name], item.metadata["min_value"], item.metadata["max_value"])
     return Settings(**values), sources
 
 
 def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Layers:
-    """Where values may come from, the strongest first."""
+    """The sources of values, in order of precedence."""
     variables = {
         name.removeprefix(PREFIX).lower(): value
         for name, value in environment.items()
@@ -324,12 +319,12 @@ def _layers(environment: Mapping[str, str], given: Mapping[str, object]) -> _Lay
 
 
 def _set(values: Mapping[str, object]) -> dict[str, object]:
-    """The values without the empty ones: an empty setting is an unset one, wherever it is written."""
+    """The values without empty ones, which count as unset in every source."""
     return {name: value for name, value in values.items() if value is not None and value != ""}
 
 
 def file_variables() -> frozenset[str]:
-    """Variables that name a file with a secret setting's value, as orchestrators mount secrets: `…_FILE`."""
+    """The variables `…_FILE`, each with the path of a file with a secret setting, as orchestrators mount secrets."""
     names = {item.name for item in fields(Settings)}
     secret = (item.name for item in fields(Settings) if item.metadata["secret"])
     return frozenset(f"{PREFIX}{name.upper()}_FILE" for name in secret if f"{name}_file" not in names)
@@ -347,11 +342,11 @@ def _secrets_in_files(variables: Mapping[str, str]) -> dict[str, object]:
         try:
             text = Path(path).read_text(encoding="utf-8").strip()
         except OSError as error:
-            raise Unreadable(f"{variable}: {explain_permission_error(Path(path), error)}") from error
+            raise UnreadableSettingsFile(f"{variable}: {explain_permission_error(Path(path), error)}") from error
         except UnicodeDecodeError as error:
-            raise BadSetting(f"{variable}: {path} is no text in UTF-8") from error
+            raise BadSetting(f"{variable}: {path} is not UTF-8 text") from error
         if not text:
-            # Else a service whose secret was not written yet would start on an empty database of its own.
+            # A service whose secret is not written yet would otherwise start with an empty database.
             raise BadSetting(f"{variable}: {path} is empty; write the value into it, or remove the variable")
         found[name] = text
     return found
@@ -376,12 +371,12 @@ def _read_file(path: Path, *, required: bool) -> dict[str, object]:
             raise BadSetting(f"{path}: no such file; correct COUNTERSIGN_CONFIG") from error
         return {}
     except OSError as error:
-        raise Unreadable(explain_permission_error(path, error)) from error
+        raise UnreadableSettingsFile(explain_permission_error(path, error)) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadSetting(f"{path}: cannot be read as TOML: {error}") from error
 
 
-def _require_known(name: str, value: object, among: tuple[str, ...]) -> None:
+def _require_choice(name: str, value: object, among: tuple[str, ...]) -> None:
     if among and value not in among:
         raise BadSetting(f"{PREFIX}{name.upper()} must be {' or '.join(among)}, not {value!r}")
 
@@ -395,8 +390,8 @@ def _require_bounds(name: str, value: object, min_value: int, max_value: int) ->
         raise BadSetting(f"{PREFIX}{name.upper()} must be {min_value} at least, not {value}")
 
 
-def _typed(name: str, value: object, default: object) -> object:
-    """The value in the type of the default."""
+def _convert(name: str, value: object, default: object) -> object:
+    """The value, converted to the type of the default."""
     variable = PREFIX + name.upper()
     if isinstance(default, bool):
         word = str(value).strip().lower()

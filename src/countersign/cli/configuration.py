@@ -43,7 +43,7 @@ def load(**given: object) -> settings.Settings:
 
 def _bad(error: settings.BadSetting) -> output.Failure:
     remedy = "Correct it; `countersign config` explains every setting."
-    if isinstance(error, settings.Unreadable):
+    if isinstance(error, settings.UnreadableSettingsFile):
         remedy = "Let that user read it, run as another, or choose another with --data or COUNTERSIGN_CONFIG."
     return output.Failure("a setting cannot be used", why=str(error), remedy=remedy, exit_code=output.Exit.USAGE)
 
@@ -69,14 +69,14 @@ def config(data: str | None) -> None:
         click.echo(output.clean(_in_words(each)))
 
 
-def _explained(variable: ClientVariable) -> settings.Explained:
+def _explained(variable: ClientVariable) -> settings.SettingValue:
     value = os.environ.get(variable.name, "")
     shown = HIDDEN if value and variable.is_secret else value or variable.default
     source = "environment" if value else "default"
-    return settings.Explained(variable.name, shown, source, variable.default, "", variable.meaning)
+    return settings.SettingValue(variable.name, shown, source, variable.default, "", variable.meaning)
 
 
-def _as_json(each: settings.Explained) -> dict[str, str]:
+def _as_json(each: settings.SettingValue) -> dict[str, str]:
     return {
         "variable": each.variable,
         "value": each.shown,
@@ -87,7 +87,7 @@ def _as_json(each: settings.Explained) -> dict[str, str]:
     }
 
 
-def _in_words(each: settings.Explained) -> str:
+def _in_words(each: settings.SettingValue) -> str:
     default = "" if each.source == "default" else f"; default {each.default or 'empty'}"
     unit = f" [{each.unit}]" if each.unit else ""
     return f"{each.variable} = {each.shown or '(empty)'}{unit}   ({each.source}{default})\n    {each.meaning}"
