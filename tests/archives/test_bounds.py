@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from countersign.archives import bounded_reader, tar_reader
-from countersign.archives.entry import Member
+from countersign.archives.entry import ArchiveMember
 from countersign.archives.limits import Limits
 from countersign.archives.reader import read
 from countersign.archives.refusals import ArchiveRefused
@@ -38,8 +38,8 @@ def _tar(entries: Sequence[tuple[str, bytes | str]]) -> bytes:
     return held.getvalue()
 
 
-def _read(data: bytes, limits: Limits | None = None) -> list[Member]:
-    taken: list[Member] = []
+def _read(data: bytes, limits: Limits | None = None) -> list[ArchiveMember]:
+    taken: list[ArchiveMember] = []
     for member in read(io.BytesIO(data), limits or Limits()):
         deque(member.pieces, maxlen=0)
         taken.append(member)
@@ -50,7 +50,7 @@ def _read(data: bytes, limits: Limits | None = None) -> list[Member]:
 def test_an_archive_of_too_many_entries_is_refused_before_they_are_worked_on(is_packed: bool) -> None:
     data = _tar([(f"f{number}", b"x") for number in range(COUNT_FIRST_FROM + 1_001)])
     reading = read(io.BytesIO(gzip.compress(data, 1) if is_packed else data), Limits(entries=6_000))
-    taken: list[Member] = []
+    taken: list[ArchiveMember] = []
 
     with pytest.raises(ArchiveRefused, match="more than 6000") as refused:
         taken.extend(reading)
@@ -79,7 +79,7 @@ def test_small_files_that_hard_links_name_in_turn_are_read_again_once(monkeypatc
     begun = 0
     begin = tar_reader.LinkedFiles._at  # pyright: ignore[reportPrivateUsage]
 
-    def counted(files: LinkedFiles, start: int, position: int, entry: str) -> bounded_reader.Reader:
+    def counted(files: LinkedFiles, start: int, position: int, entry: str) -> bounded_reader.ForwardReader:
         nonlocal begun
         begun += 1
         return begin(files, start, position, entry)
@@ -112,7 +112,9 @@ def test_hard_links_that_go_back_and_forth_are_refused_at_a_multiple_of_the_arch
 def test_bytes_behind_hard_links_are_those_of_the_file() -> None:
     data = b"".join(number.to_bytes(2, "big") for number in range(1000))
     whole = b"head" + data
-    files = LinkedFiles(lambda: bounded_reader.Reader(bounded_reader.FileRange(io.BytesIO(whole), 0, len(whole)).more))
+    files = LinkedFiles(
+        lambda: bounded_reader.ForwardReader(bounded_reader.FileRange(io.BytesIO(whole), 0, len(whole)).more)
+    )
 
     for start in (504, 4, 104):
         assert b"".join(files.pieces(FileLocation(start, 100, 0o644), 2000, "l")) == whole[start : start + 100]
@@ -148,7 +150,7 @@ def test_extended_headers_cost_no_more_than_a_bound_for_each_entry(is_packed: bo
     """A few kB of a packed archive hold millions of records, which took minutes."""
     data = _with_records([6_000] * 4)
     reading = read(io.BytesIO(gzip.compress(data, 1) if is_packed else data), Limits())
-    taken: list[Member] = []
+    taken: list[ArchiveMember] = []
 
     with pytest.raises(ArchiveRefused) as refused:
         taken.extend(reading)

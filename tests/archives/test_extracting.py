@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from countersign.archives import extraction
-from countersign.archives.entry import Entry, Member
-from countersign.archives.extraction import Extracted, TargetTaken, Tree
+from countersign.archives.entry import ArchiveEntry, ArchiveMember
+from countersign.archives.extraction import ExtractionCounts, TargetTaken, TreeWriter
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.archives.sandboxed_extraction import extract_in_sandbox
 from countersign.kernel.errors import StorageFull
 
-Extract = Callable[..., Extracted]
+Extract = Callable[..., ExtractionCounts]
 
 LIMITS = Limits()
 
@@ -68,7 +68,7 @@ def test_files_folders_and_links_are_there_with_plain_modes(tmp_path: Path, extr
     with stored(tmp_path, tar_of(*GOOD)).open("rb") as source:
         done = extract(source, target, LIMITS)
 
-    assert done == Extracted(files=2, folders=2, links=1, size=700_010)
+    assert done == ExtractionCounts(files=2, folders=2, links=1, size=700_010)
     assert {path.relative_to(target).as_posix() for path in target.rglob("*")} == {
         "bin", "bin/tool", "notes.txt", "empty", "latest",
     }  # fmt: skip
@@ -128,7 +128,7 @@ def test_a_zip_file_is_unpacked_the_same_way(tmp_path: Path, extract: Extract) -
     with stored(tmp_path, made).open("rb") as source:
         done = extract(source, tmp_path / "out", LIMITS)
 
-    assert done == Extracted(files=1, folders=1, links=0, size=2_000_000)
+    assert done == ExtractionCounts(files=1, folders=1, links=0, size=2_000_000)
     assert (tmp_path / "out/a/b.txt").read_bytes() == b"b" * 2_000_000
 
 
@@ -147,11 +147,11 @@ def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
 def test_a_folder_that_became_a_link_meanwhile_is_not_entered(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "outside").mkdir()
-    with Tree(tmp_path / "tree") as tree:
+    with TreeWriter(tmp_path / "tree") as tree:
         (tmp_path / "tree/a").symlink_to(tmp_path / "outside")
 
         with pytest.raises(ArchiveRefused):
-            tree.put(Member(Entry("a/b", "file", 1, 0o644), iter((b"x",))))
+            tree.put(ArchiveMember(ArchiveEntry("a/b", "file", 1, 0o644), iter((b"x",))))
 
     assert not list((tmp_path / "outside").iterdir())
 
@@ -159,14 +159,14 @@ def test_a_folder_that_became_a_link_meanwhile_is_not_entered(tmp_path: Path) ->
 def test_a_folder_that_is_no_longer_held_open_and_became_a_link_is_not_entered(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "outside").mkdir()
-    with Tree(tmp_path / "tree") as tree:
+    with TreeWriter(tmp_path / "tree") as tree:
         for number in range(80):
-            tree.put(Member(Entry(f"d{number}", "folder", 0, 0o755), iter(())))
+            tree.put(ArchiveMember(ArchiveEntry(f"d{number}", "folder", 0, 0o755), iter(())))
         (tmp_path / "tree/d0").rmdir()
         (tmp_path / "tree/d0").symlink_to(tmp_path / "outside")
 
         with pytest.raises(OSError, match="d0"):
-            tree.put(Member(Entry("d0/b", "file", 1, 0o644), iter((b"x",))))
+            tree.put(ArchiveMember(ArchiveEntry("d0/b", "file", 1, 0o644), iter((b"x",))))
 
     assert not list((tmp_path / "outside").iterdir())
 
@@ -174,8 +174,8 @@ def test_a_folder_that_is_no_longer_held_open_and_became_a_link_is_not_entered(t
 def test_a_file_that_is_there_already_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("mine")
 
-    with Tree(tmp_path) as tree, pytest.raises(ArchiveRefused):
-        tree.put(Member(Entry("a", "file", 1, 0o644), iter((b"x",))))
+    with TreeWriter(tmp_path) as tree, pytest.raises(ArchiveRefused):
+        tree.put(ArchiveMember(ArchiveEntry("a", "file", 1, 0o644), iter((b"x",))))
 
     assert (tmp_path / "a").read_text() == "mine"
 

@@ -6,7 +6,7 @@ import pytest
 
 from countersign.archives.entry import Kind
 from countersign.archives.limits import Limits
-from countersign.archives.paths import Names, check_path
+from countersign.archives.paths import ArchivePaths, check_path
 from countersign.archives.refusals import ArchiveRefused
 
 STRICT, COMPATIBLE = Limits(), Limits(profile="compatible")
@@ -55,7 +55,7 @@ def test_an_entry_is_held_to_the_same_rules(rule: str, path: str) -> None:
         ("", "above/") if not path.startswith(("/", "\\")) and rule not in ("path-too-long", "drive") else ("",)
     ):
         with pytest.raises(ArchiveRefused) as refused:
-            Names(STRICT).take(prefix + path, "file")
+            ArchivePaths(STRICT).take(prefix + path, "file")
 
         assert refused.value.rule == rule
 
@@ -63,7 +63,7 @@ def test_an_entry_is_held_to_the_same_rules(rule: str, path: str) -> None:
 @pytest.mark.parametrize("path", FINE)
 def test_an_honest_path_is_taken(path: str) -> None:
     check_path(path, STRICT)
-    Names(STRICT).take(path, "file")
+    ArchivePaths(STRICT).take(path, "file")
 
 
 def test_a_decomposed_name_is_taken_in_the_compatible_profile_alone() -> None:
@@ -98,7 +98,7 @@ MEETING: list[tuple[str, list[tuple[str, Kind]]]] = [
 
 @pytest.mark.parametrize(("rule", "entries"), MEETING)
 def test_two_entries_do_not_meet(rule: str, entries: list[tuple[str, Kind]]) -> None:
-    names = Names(COMPATIBLE)
+    names = ArchivePaths(COMPATIBLE)
     for path, kind in entries[:-1]:
         names.take(path, kind)
 
@@ -109,14 +109,14 @@ def test_two_entries_do_not_meet(rule: str, entries: list[tuple[str, Kind]]) -> 
 
 
 def test_a_folder_may_be_named_after_what_lies_in_it() -> None:
-    names = Names(STRICT)
+    names = ArchivePaths(STRICT)
 
     for path, kind in (("a/b/c", "file"), ("a", "folder"), ("a/b", "folder"), ("a/b/d", "file"), ("e", "folder")):
         names.take(path, "folder" if kind == "folder" else "file")
 
 
 def test_folders_that_are_only_implied_count_as_entries() -> None:
-    names = Names(replace(STRICT, entries=4))
+    names = ArchivePaths(replace(STRICT, entries=4))
     names.take("a/b/c", "file")
     names.take("d", "file")
 

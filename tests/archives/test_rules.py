@@ -7,7 +7,7 @@ from pathlib import Path
 from countersign.archives.refusals import RULES
 
 FOLDER = Path(__file__).parents[2] / "src/countersign/archives"
-RAISING = ("ArchiveRefused", "NameFault")
+RAISING = ("ArchiveRefused", "NameViolation")
 
 
 def words(node: ast.expr) -> Iterator[str]:

@@ -21,14 +21,14 @@ from countersign.cli import pins
 from countersign.cli.pins import Pin
 from countersign.updates import chunks, dsse, trust, varint
 from countersign.updates import manifest as manifests
-from countersign.updates.api_types import ChannelState, ChunkPlaces, Delta, Pack, Statement
+from countersign.updates.api_types import ChannelState, ChannelStatement, ChunkPlaces, Delta, Pack
 from countersign.updates.deltas import apply, patch
 from countersign.updates.deltas.apply import DeltaRefused, MemoryPiece
 from countersign.updates.dsse import SigningKey
 from countersign.updates.install import installer
 from countersign.updates.install.fetch import ChunkFetcher, ContentMismatch
 from countersign.updates.install.file_builder import MAX_FAILED_DELTAS
-from countersign.updates.install.installer import PullOptions, Report
+from countersign.updates.install.installer import PullOptions, PullReport
 from countersign.updates.install.validate_manifest import ManifestRefused
 from countersign.updates.install.workspace import WorkspaceRefused
 from countersign.updates.manifest import Chunk
@@ -44,7 +44,7 @@ SIGNED.manifest = msgspec.structs.replace(SIGNED.manifest, platform="linux")
 ISSUED, EXPIRES = "2026-11-20T00:00:00.000Z", "2999-12-04T00:00:00.000Z"
 
 
-def pull(folder: Path, shelf: Shelf) -> Report:
+def pull(folder: Path, shelf: Shelf) -> PullReport:
     return installer.pull(folder, shelf.wanted.release(), shelf, PullOptions())
 
 
@@ -172,7 +172,7 @@ def test_root_installs_nothing_into_a_folder_of_somebody_else(app: Path) -> None
 MOUNTED = """
 import subprocess, sys
 from pathlib import Path
-from countersign.updates.install.workspace import PlaceRefused
+from countersign.updates.install.workspace import WorkspaceRefused
 from tests.attacks.test_pull import NEW, pull
 from tests.updates.builds import Shelf
 
@@ -180,7 +180,7 @@ app, volume = Path(sys.argv[1]), Path(sys.argv[2])
 subprocess.run(["mount", "--bind", volume, app / "my saves"], check=True)
 try:
     pull(app, Shelf(NEW))
-except PlaceRefused as refused:
+except WorkspaceRefused as refused:
     print("refused", refused.detail)
 """
 
@@ -250,10 +250,12 @@ def offered(script: Scripted, made: Build, state: ChannelState, by: SigningKey) 
 def state_of(chain: list[SigningKey], signs: SigningKey) -> ChannelState:
     """The channel of SIGNED's product at 9.0, with a chain of keys."""
     manifest = SIGNED.manifest
-    said = Statement(manifest.org, manifest.product_id, manifest.product, "stable", "9.0", {}, 5, ISSUED, EXPIRES)
+    said = ChannelStatement(
+        manifest.org, manifest.product_id, manifest.product, "stable", "9.0", {}, 5, ISSUED, EXPIRES
+    )
     pairs = itertools.pairwise(chain)
-    rotations = [trust.rotate(manifest.org, old, new.public, ISSUED) for old, new in pairs]
-    return ChannelState(trust.state(said, signs), chain[0].public, rotations)
+    rotations = [trust.sign_rotation(manifest.org, old, new.public, ISSUED) for old, new in pairs]
+    return ChannelState(trust.sign_statement(said, signs), chain[0].public, rotations)
 
 
 def test_folders_in_folders_beyond_any_use_are_refused_before_anything_is_changed(app: Path) -> None:
@@ -358,7 +360,7 @@ def test_after_a_few_deltas_that_do_not_serve_the_others_are_left(tmp_path: Path
 
     assert contents_of(tmp_path / "app") == dict(new.contents)
     assert shelf.served["delta"] == sum(sizes[:MAX_FAILED_DELTAS])
-    assert report.built.detours[-1] == "skipped the other deltas"
+    assert report.stats.detours[-1] == "skipped the other deltas"
 
 
 @pytest.mark.parametrize(

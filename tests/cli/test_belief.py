@@ -14,7 +14,7 @@ from countersign.cli.names import Product
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
 from countersign.updates import trust
-from countersign.updates.api_types import ChannelState, Statement
+from countersign.updates.api_types import ChannelState, ChannelStatement
 from tests.cli.conftest import Run, Scripted
 from tests.updates.builds import KEY, Build, build
 
@@ -28,10 +28,10 @@ def script(
     """Answer as a store whose channel names one build, and which shows another."""
     now = clock.now()
     times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=seconds))
-    statement = Statement("toolsmith", product_id, "bench", "stable", "2.0", {"": named.sha256}, 5, *times)
+    statement = ChannelStatement("toolsmith", product_id, "bench", "stable", "2.0", {"": named.sha256}, 5, *times)
     product = {"id": "0199", "slug": "bench", "title": "B", "kind": "tool", "platforms": ["linux"], "org": "toolsmith"}
     store.say(200, product)
-    store.say(200, msgspec.to_builtins(ChannelState(trust.state(statement, KEY), KEY.public, [])))
+    store.say(200, msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, [])))
     store.say(200, msgspec.to_builtins(shown.release().envelope))
 
 
@@ -108,8 +108,8 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
     store, now = scripted(), clock.now()
     times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=3600))
-    statement = Statement("toolsmith", "0199", "bench", "stable", "4.0", {"windows": "0" * 64}, 5, *times)
-    shown = msgspec.to_builtins(ChannelState(trust.state(statement, KEY), KEY.public, []))
+    statement = ChannelStatement("toolsmith", "0199", "bench", "stable", "4.0", {"windows": "0" * 64}, 5, *times)
+    shown = msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, []))
     linux = replace(OTHER, manifest=msgspec.structs.replace(OTHER.manifest, platform="linux"))
     releases = [
         listed("4.0", "windows"),
@@ -147,9 +147,9 @@ def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
     monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
     store, now = scripted(), clock.now()
     times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=3600))
-    statement = Statement("toolsmith", "0199", "bench", "stable", "2.0", {"": NAMED.sha256}, 5, *times)
+    statement = ChannelStatement("toolsmith", "0199", "bench", "stable", "2.0", {"": NAMED.sha256}, 5, *times)
     wanted = Wanted(Product("toolsmith", "bench"), "stable", None, "windows", tmp_path / "app")
-    store.say(200, msgspec.to_builtins(ChannelState(trust.state(statement, KEY), KEY.public, [])))
+    store.say(200, msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, [])))
     store.say(200, [])
 
     with pytest.raises(Failure) as failure:

@@ -9,8 +9,8 @@ from countersign.updates import chunks, dsse
 from countersign.updates import manifest as manifests
 from countersign.updates.api_types import ChunkPlaces, Delta, DeltaOffer, Pack
 from countersign.updates.deltas import make
-from countersign.updates.install.installer import Release
-from countersign.updates.manifest import Chunk, File, Link, Manifest
+from countersign.updates.install.installer import VerifiedRelease
+from countersign.updates.manifest import Chunk, File, Manifest, Symlink
 
 KEY = dsse.signing_key(bytes(range(32)))
 Contents = Mapping[str, bytes]
@@ -36,10 +36,10 @@ class Build:
         """Their digest."""
         return hashlib.sha256(self.payload).hexdigest()
 
-    def release(self, counter: int = 1) -> Release:
+    def release(self, counter: int = 1) -> VerifiedRelease:
         """As a client has it once it believes it."""
         signed = dsse.sign(manifests.PAYLOAD_TYPE, self.payload, KEY)
-        return Release(self.manifest, signed, self.sha256, "https://store.example", "stable", counter)
+        return VerifiedRelease(self.manifest, signed, self.sha256, "https://store.example", "stable", counter)
 
 
 def build(
@@ -79,7 +79,7 @@ def build(
         platform=None,
         created_at="2026-11-20T00:00:00Z",
         files=files,
-        links=[Link(path, target) for path, target in sorted((links or {}).items())],
+        links=[Symlink(path, target) for path, target in sorted((links or {}).items())],
         folders=sorted(folders),
         chunks=listed,
         launch=[],

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from countersign.updates.deltas import make
 from countersign.updates.manifest import File
 from countersign.updates.recompress import archives, deflate_prediction, deflate_tokens, zlib_settings
-from countersign.updates.recompress.archives import Budget
+from countersign.updates.recompress.archives import InflateBudget
 from countersign.updates.recompress.deflate_prediction import Edit, Recoding
 from countersign.updates.recompress.deflate_tokens import Block
-from countersign.updates.varint import Malformed, Reader
+from countersign.updates.varint import Malformed, VarintReader
 
 CHANCE = random.Random(2)
 WORDS = [bytes(CHANCE.choice(b"abcdefghijklmnopqrstuvwxyz") for _ in range(CHANCE.randrange(2, 9))) for _ in range(600)]
@@ -37,9 +37,9 @@ def gnu(data: bytes, level: int = 6) -> bytes:
     return subprocess.run(["gzip", "-n", f"-{level}"], input=data, capture_output=True, check=True).stdout
 
 
-def unfolded(data: bytes) -> archives.Decompressed:
+def unfolded(data: bytes) -> archives.DecompressedFile:
     """The data unfolded; the way back was tried."""
-    found = archives.decompress(data, Budget())
+    found = archives.decompress(data, InflateBudget())
     if found.recipe:
         assert archives.recompress(found.content, found.recipe, len(data)) == data
     return found
@@ -111,17 +111,17 @@ def test_every_stream_is_written_as_it_was_read(is_full: bool) -> None:
         found, blocks = deflate_tokens.read(stream, deflate_prediction.MAX_TOKENS)
 
         assert deflate_tokens.write(content, found, blocks) == stream, seed
-        way = deflate_prediction.Search().way(stream, content)
+        way = deflate_prediction.RecodingSearch().find(stream, content)
         if way is not None:
             assert deflate_prediction.restore(content, way) == stream
-            again = deflate_prediction.decode(Reader(deflate_prediction.encode(way)), 1 << 40)
+            again = deflate_prediction.decode(VarintReader(deflate_prediction.encode(way)), 1 << 40)
             assert deflate_prediction.restore(content, again) == stream
 
 
 def test_a_recoding_is_never_longer_than_a_part_of_its_stream() -> None:
     noise = random.Random(3).randbytes(60_000)
     stream = compressed(random.Random(4), noise)
-    way = deflate_prediction.Search().way(stream, noise)
+    way = deflate_prediction.RecodingSearch().find(stream, noise)
 
     assert way is None or len(deflate_prediction.encode(way)) * 4 <= len(stream)
 
@@ -139,7 +139,7 @@ def test_a_stream_of_very_many_blocks_is_given_up_at_once() -> None:
 @cache
 def of_node() -> bytes:
     """The recoding of the sample."""
-    way = deflate_prediction.Search().way(NODE[10:-8], TEXT)
+    way = deflate_prediction.RecodingSearch().find(NODE[10:-8], TEXT)
     assert way is not None
     return deflate_prediction.encode(way)
 
@@ -151,7 +151,9 @@ def test_a_strangers_recoding_is_refused_or_gives_something(data: st.DataObject)
     for _ in range(data.draw(st.integers(1, 4))):
         encoded[data.draw(st.integers(0, len(encoded) - 1))] = data.draw(st.integers(0, 255))
     try:
-        found = deflate_prediction.restore(TEXT[:2_000], deflate_prediction.decode(Reader(bytes(encoded)), 1 << 40))
+        found = deflate_prediction.restore(
+            TEXT[:2_000], deflate_prediction.decode(VarintReader(bytes(encoded)), 1 << 40)
+        )
     except Malformed:
         return
     assert len(found) < 1 << 20

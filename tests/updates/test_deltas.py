@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from countersign.updates.chunks import chunk_id
 from countersign.updates.deltas import apply, make, matches, patch
-from countersign.updates.deltas.apply import DeltaRefused, FilePiece, MemoryPiece, Reference, Target, contents
-from countersign.updates.deltas.make import BuildFiles, MadeDelta
+from countersign.updates.deltas.apply import DeltaRefused, FilePiece, MemoryPiece, Reference, TargetFile, contents
+from countersign.updates.deltas.make import BuildFiles, DeltaBlob
 from countersign.updates.deltas.matches import covers
 from countersign.updates.deltas.patch import add_bytes, subtract_bytes
 from countersign.updates.manifest import File
 from countersign.updates.planner import positions
-from countersign.updates.recompress.archives import Budget
-from countersign.updates.varint import Malformed, Reader, encode_numbers, unzigzag, zigzag
+from countersign.updates.recompress.archives import InflateBudget
+from countersign.updates.varint import Malformed, VarintReader, encode_numbers, unzigzag, zigzag
 from tests.updates.test_unfold import TEXT, tarred, zipped
 
 Files = dict[str, bytes]
@@ -34,12 +34,12 @@ def side(files: Files) -> BuildFiles:
     return BuildFiles(listed, lambda file: files[file.path])
 
 
-def made(old: Files, new: Files, group_bytes: int = make.GROUP_BYTES) -> list[MadeDelta]:
+def made(old: Files, new: Files, group_bytes: int = make.GROUP_BYTES) -> list[DeltaBlob]:
     """The deltas."""
     return list(make.make(side(old), side(new), group_bytes))
 
 
-def applied(deltas: list[MadeDelta], old: Files, new: Files) -> Files:
+def applied(deltas: list[DeltaBlob], old: Files, new: Files) -> Files:
     """What the deltas make of the old files."""
     olds, news = side(old).files, side(new).files
     found: Files = {}
@@ -109,7 +109,7 @@ def test_a_file_of_few_bytes_is_changed_exactly(length: int) -> None:
 
 def test_old_files_of_fewer_bytes_than_a_dictionary_has_are_refused() -> None:
     with pytest.raises(Malformed, match="too short for a dictionary"):
-        apply._prefix(Reference([MemoryPiece(b"1234567")], Budget()))
+        apply._prefix(Reference([MemoryPiece(b"1234567")], InflateBudget()))
 
 
 def test_a_changed_byte_in_a_big_file_costs_next_to_nothing() -> None:
@@ -180,8 +180,8 @@ def test_files_are_written_and_the_wrong_ones_are_named(tmp_path: Path) -> None:
     for path, data in old.items():
         (tmp_path / path).write_bytes(data)
     targets = [
-        Target(tmp_path / "a.new", len(new["a"]), hashlib.sha256(new["a"]).hexdigest()),
-        Target(tmp_path / "b.new", len(new["b"]), "0" * 64),
+        TargetFile(tmp_path / "a.new", len(new["a"]), hashlib.sha256(new["a"]).hexdigest()),
+        TargetFile(tmp_path / "b.new", len(new["b"]), "0" * 64),
     ]
 
     failed = apply.apply(delta.blob, [FilePiece(tmp_path / path) for path in sorted(old)], targets)
@@ -196,7 +196,9 @@ def test_a_zlib_that_writes_other_bytes_makes_a_wrong_file_and_no_error(monkeypa
 
     old, new = {"a.zip": zipped({"m": TEXT})}, {"a.zip": zipped({"m": TEXT + b"!"})}
     (delta,) = made(old, new)
-    monkeypatch.setattr(zlib_settings, "SETTINGS", tuple(zlib_settings.Settings(1, 8) for _ in zlib_settings.SETTINGS))
+    monkeypatch.setattr(
+        zlib_settings, "SETTINGS", tuple(zlib_settings.DeflateSettings(1, 8) for _ in zlib_settings.SETTINGS)
+    )
     size = len(new["a.zip"])
 
     try:
@@ -238,11 +240,11 @@ def test_a_tampered_delta_is_refused_or_makes_files_of_the_announced_sizes(data:
 def test_numbers_come_back() -> None:
     numbers = [0, 1, 127, 128, 1 << 20, (1 << 40) - 1]
 
-    assert Reader(encode_numbers(numbers)).numbers(len(numbers), 1 << 40) == numbers
+    assert VarintReader(encode_numbers(numbers)).numbers(len(numbers), 1 << 40) == numbers
     assert [unzigzag(zigzag(number)) for number in (-5, -1, 0, 1, 5)] == [-5, -1, 0, 1, 5]
     for bad in (b"", b"\x80", b"\xff" * 12):
         with pytest.raises(Malformed):
-            Reader(bad).number(1 << 40)
+            VarintReader(bad).number(1 << 40)
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
@@ -255,7 +257,7 @@ def test_a_difference_added_to_the_old_bytes_gives_the_new_ones(one: bytes, othe
 
 @pytest.mark.parametrize(("start", "length"), [(-1, 1), (0, 8), (7, 1), (9, 0)])
 def test_nothing_is_read_outside_of_the_old_files(start: int, length: int) -> None:
-    reference = Reference([MemoryPiece(b"one"), MemoryPiece(b"four")], Budget())
+    reference = Reference([MemoryPiece(b"one"), MemoryPiece(b"four")], InflateBudget())
 
     assert b"".join(reference.slices(2, 3)) == b"efo"
     with pytest.raises(Malformed):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.archives.entry import Entry, Member
-from countersign.updates.ingest_worker import BATCH_BYTES, Blocks, Contents
+from countersign.archives.entry import ArchiveEntry, ArchiveMember
+from countersign.updates.ingest_worker import BATCH_BYTES, BlockDigests, EntryProcessor
 from countersign.updates.worker_protocol import encode_frame
 
 FAILURES = [MemoryError(), ValueError("no such chunk"), RuntimeError("can't start new thread"), BrokenPipeError()]
@@ -30,16 +30,16 @@ class _FailsBeside(io.BytesIO):
         return 0
 
 
-def _member(size: int) -> Member:
+def _member(size: int) -> ArchiveMember:
     pieces: Iterator[bytes] = (number.to_bytes(4, "big") * (1 << 14) for number in range(size >> 16))
-    return Member(Entry("a", "file", size, 0o644), pieces)
+    return ArchiveMember(ArchiveEntry("a", "file", size, 0o644), pieces)
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=[type(each).__name__ for each in FAILURES])
 @pytest.mark.parametrize("size", [1 << 16, 2 * BATCH_BYTES])
 def test_a_failure_of_the_sender_ends_the_reading(failure: Exception, size: int) -> None:
     """A sender that ended alone left chunks out of the build, or let the reader wait for ever."""
-    contents = Contents(io.BytesIO(encode_frame(b"\1" * 1_000)), _FailsBeside(failure), wants_chunks=True)
+    contents = EntryProcessor(io.BytesIO(encode_frame(b"\1" * 1_000)), _FailsBeside(failure), wants_chunks=True)
 
     with pytest.raises(type(failure)):
         _all_of(contents, size)
@@ -58,9 +58,9 @@ def test_a_failure_of_the_digests_is_not_taken_for_their_end(
 
     monkeypatch.setattr(os, "pread", fail)
     with artifact.open("rb") as file, pytest.raises(type(failure)):
-        Blocks(file.fileno()).ended()
+        BlockDigests(file.fileno()).ended()
 
 
-def _all_of(contents: Contents, size: int) -> None:
+def _all_of(contents: EntryProcessor, size: int) -> None:
     contents.take(_member(size))
     contents.finish()

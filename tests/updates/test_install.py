@@ -13,9 +13,9 @@ import pytest
 
 from countersign.updates.install import fetch, installer, state, swap
 from countersign.updates.install.fetch import ContentMismatch
-from countersign.updates.install.installer import PullOptions, Report
+from countersign.updates.install.installer import PullOptions, PullReport
 from countersign.updates.install.workspace import side_folder
-from countersign.updates.planner import Plan
+from countersign.updates.planner import UpdatePlan
 from tests.updates.builds import Build, Shelf, build, contents_of
 
 CHANCE = random.Random(6)
@@ -41,7 +41,7 @@ NEW = build(
 )
 
 
-def pull(folder: Path, shelf: Shelf, *, counter: int = 1, verify: bool = False, dry_run: bool = False) -> Report:
+def pull(folder: Path, shelf: Shelf, *, counter: int = 1, verify: bool = False, dry_run: bool = False) -> PullReport:
     """Pull what the shelf has."""
     return installer.pull(folder, shelf.wanted.release(counter), shelf, PullOptions(verify=verify, dry_run=dry_run))
 
@@ -80,7 +80,7 @@ def test_an_update_gives_the_new_build(app: Path, with_deltas: bool) -> None:
     assert not (app / "logs").exists()
     assert (report.former, report.version) == ("1.0", "2.0")
     assert set(shelf.served) == ({"delta"} if with_deltas else {"pack"})
-    assert report.built.fetched_bytes == sum(shelf.served.values())
+    assert report.stats.fetched_bytes == sum(shelf.served.values())
 
 
 def test_an_update_by_delta_fetches_a_fraction_of_what_chunks_cost(app: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_build_of_one_file_costs_its_size_once(tmp_path: Path) -> None:
 
     assert is_build(tmp_path / "app", image)
     assert shelf.served == {"artifact": len(BIG)}
-    assert (report.built.fetched_bytes, report.built.detours) == (len(BIG), [])
+    assert (report.stats.fetched_bytes, report.stats.detours) == (len(BIG), [])
     assert report.plan is not None
     assert report.plan.write_bytes == len(BIG)
 
@@ -124,16 +124,16 @@ def test_a_second_pull_does_nothing(app: Path) -> None:
 
 def test_a_pull_says_what_it_will_fetch_and_write_before_it_does(app: Path) -> None:
     shelf = Shelf(NEW, OLD)
-    told: list[tuple[Plan, int]] = []
+    told: list[tuple[UpdatePlan, int]] = []
 
-    def announce(plan: Plan) -> None:
+    def announce(plan: UpdatePlan) -> None:
         told.append((plan, sum(shelf.served.values())))
 
     report = installer.pull(app, NEW.release(), shelf, PullOptions(announce=announce))
 
     (plan, fetched_before) = told[0]
     assert fetched_before == 0
-    assert plan.fetch_bytes == report.built.fetched_bytes
+    assert plan.fetch_bytes == report.stats.fetched_bytes
     assert plan.write_bytes >= len(NEW.contents["bin/tool"])
 
 
@@ -157,8 +157,8 @@ def test_a_damaged_file_is_healed_by_its_damaged_chunks_alone(app: Path) -> None
     report = pull(app, shelf)
 
     assert is_build(app, OLD)
-    assert [(wound.path, wound.kind) for wound in report.wounds] == [("bin/tool", "changed")]
-    assert report.wounds[0].offset <= 150_000 < report.wounds[0].offset + report.wounds[0].size
+    assert [(wound.path, wound.kind) for wound in report.corruptions] == [("bin/tool", "changed")]
+    assert report.corruptions[0].offset <= 150_000 < report.corruptions[0].offset + report.corruptions[0].size
     assert 0 < shelf.served["pack"] < len(BIG) // 2
 
 
@@ -168,8 +168,8 @@ def test_a_change_that_keeps_size_and_time_is_found_by_verify(app: Path) -> None
     path.write_bytes(b"b" * 5000)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
-    assert pull(app, Shelf(OLD)).wounds == []
-    assert [wound.path for wound in pull(app, Shelf(OLD), verify=True).wounds] == ["lib/a.txt"]
+    assert pull(app, Shelf(OLD)).corruptions == []
+    assert [wound.path for wound in pull(app, Shelf(OLD), verify=True).corruptions] == ["lib/a.txt"]
     assert is_build(app, OLD)
 
 
@@ -181,7 +181,7 @@ def test_missing_files_wrong_modes_and_lost_links_are_healed(app: Path) -> None:
 
     report = pull(app, Shelf(OLD))
 
-    assert {wound.path: wound.kind for wound in report.wounds} == {
+    assert {wound.path: wound.kind for wound in report.corruptions} == {
         "gone.txt": "missing",
         "bin/tool": "mode",
         "tool": "link",
@@ -240,7 +240,7 @@ def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, 
     report = pull(app, shelf)
 
     assert contents_of(app) == dict(NEW.contents)
-    assert "sha256" in report.built.detours[0]
+    assert "sha256" in report.stats.detours[0]
     assert shelf.served["pack"] > 0
 
 
@@ -328,7 +328,7 @@ def test_the_whole_artifact_is_taken_where_it_is_smaller(tmp_path: Path) -> None
     report = pull(tmp_path / "app", shelf)
 
     assert is_build(tmp_path / "app", shelf.wanted)
-    assert report.built.by_artifact == 200
+    assert report.stats.by_artifact == 200
     assert set(shelf.served) == {"artifact"}
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from countersign.updates import planner
 from countersign.updates.api_types import DeltaOffer, stretches
-from countersign.updates.planner import ChunkLocation, Local, Plan, positions
+from countersign.updates.planner import ChunkLocation, LocalFiles, UpdatePlan, positions
 from tests.updates.builds import Build, Shelf, build
 
 CHANCE = random.Random(4)
@@ -18,7 +18,7 @@ OLD = build("1.0", {"a": BIG, "b": b"b" * 3000, "c": b"c"}, executables=("b",))
 NEW = build("2.0", {"a": BIG + b"more", "moved/b": b"b" * 3000, "c": b"c", "d": CHANCE.randbytes(9000)})
 
 
-def local(installed: Build, damaged: Iterable[str] = ()) -> Local:
+def local(installed: Build, damaged: Iterable[str] = ()) -> LocalFiles:
     """The build on disk, whole but for some files, of which nothing is left."""
     files = {file.path: (file.sha256, file.mode) for file in installed.manifest.files if file.path not in set(damaged)}
     spots: dict[str, ChunkLocation] = {}
@@ -28,17 +28,17 @@ def local(installed: Build, damaged: Iterable[str] = ()) -> Local:
             chunk = installed.manifest.chunks[place]
             spots.setdefault(chunk.id, ChunkLocation(file.path, offset))
             offset += chunk.size
-    return Local(files, spots, installed.manifest, installed.sha256)
+    return LocalFiles(files, spots, installed.manifest, installed.sha256)
 
 
-def plan(shelf: Shelf, known: Local, *, memory_bytes: int = planner.MEMORY_BYTES) -> Plan:
+def plan(shelf: Shelf, known: LocalFiles, *, memory_bytes: int = planner.MEMORY_BYTES) -> UpdatePlan:
     """The plan for what the shelf has."""
     wanted = shelf.wanted
     offer = shelf.offer(shelf.older.version) if shelf.older else None
     return planner.plan(wanted.manifest, wanted.sha256, known, shelf.places(), offer, memory_bytes=memory_bytes)
 
 
-def paths(found: Plan, wanted: Build = NEW) -> dict[str, list[str]]:
+def paths(found: UpdatePlan, wanted: Build = NEW) -> dict[str, list[str]]:
     """The files' paths by what is done with them."""
     files = wanted.manifest.files
     by_delta = [place for delta in found.deltas for place in positions(delta.files, len(files))]
@@ -69,7 +69,7 @@ def test_without_deltas_only_chunks_that_lie_nowhere_are_fetched() -> None:
 def test_a_chunk_that_two_files_need_is_counted_once() -> None:
     wanted = build("1", {"one": BIG, "two": BIG + b"!"})
 
-    found = plan(Shelf(wanted), Local())
+    found = plan(Shelf(wanted), LocalFiles())
 
     assert found.fetch_bytes == sum(map(len, wanted.frames.values()))
     assert found.write_bytes >= 2 * len(BIG)
@@ -78,7 +78,7 @@ def test_a_chunk_that_two_files_need_is_counted_once() -> None:
 def test_a_first_install_takes_the_artifact_where_that_is_smaller() -> None:
     small = build("1", {"one": BIG}, artifact=b"small")
 
-    found = plan(Shelf(small), Local())
+    found = plan(Shelf(small), LocalFiles())
 
     assert found.artifact
     assert found.fetch_bytes == 5

@@ -9,9 +9,9 @@ import pytest
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.updates import dsse, trust
-from countersign.updates.api_types import ChannelState, Envelope, PublicKey, Statement
+from countersign.updates.api_types import ChannelState, ChannelStatement, Envelope, PublicKey
 from countersign.updates.dsse import SignatureRefused, SigningKey
-from countersign.updates.trust import KeyChanged, RolledBack, Stale
+from countersign.updates.trust import KeyChanged, RolledBack, StaleStatement
 
 NOW = clock.from_datetime(datetime(2026, 11, 21, 12, tzinfo=UTC))
 ISSUED, EXPIRES = "2026-11-20T00:00:00.000Z", "2026-12-04T00:00:00.000Z"
@@ -22,19 +22,23 @@ def keys(count: int) -> list[SigningKey]:
 
 
 def rotations(chain: list[SigningKey], org: str = "north") -> list[Envelope]:
-    return [trust.rotate(org, old, new.public, ISSUED) for old, new in itertools.pairwise(chain)]
+    return [trust.sign_rotation(org, old, new.public, ISSUED) for old, new in itertools.pairwise(chain)]
 
 
-def statement(counter: int = 5, org: str = "north", channel: str = "stable", expires: str = EXPIRES) -> Statement:
-    return Statement(org, "id", "orbit", channel, "1.2.0", {"linux": "0" * 64}, counter, ISSUED, expires)
+def statement(
+    counter: int = 5, org: str = "north", channel: str = "stable", expires: str = EXPIRES
+) -> ChannelStatement:
+    return ChannelStatement(org, "id", "orbit", channel, "1.2.0", {"linux": "0" * 64}, counter, ISSUED, expires)
 
 
-def shown(chain: list[SigningKey], said: Statement | None = None, by: SigningKey | None = None) -> ChannelState:
-    signed = trust.state(said or statement(), by or chain[-1])
+def shown(chain: list[SigningKey], said: ChannelStatement | None = None, by: SigningKey | None = None) -> ChannelState:
+    signed = trust.sign_statement(said or statement(), by or chain[-1])
     return ChannelState(signed, chain[0].public, rotations(chain))
 
 
-def believed(state: ChannelState, pinned: PublicKey | None = None, seen: int = 0, now: Instant = NOW) -> Statement:
+def believed(
+    state: ChannelState, pinned: PublicKey | None = None, seen: int = 0, now: Instant = NOW
+) -> ChannelStatement:
     return trust.verify_channel("north", "stable", state, pinned=pinned, seen=seen, now=now)[0]
 
 
@@ -61,8 +65,8 @@ def test_a_chain_that_does_not_pass_the_pinned_key_is_refused() -> None:
 
 def test_a_rotation_by_another_key_is_refused() -> None:
     first, second, thief = keys(3)
-    forged = trust.rotate("north", thief, second.public, ISSUED)
-    state = ChannelState(trust.state(statement(), second), first.public, [forged])
+    forged = trust.sign_rotation("north", thief, second.public, ISSUED)
+    state = ChannelState(trust.sign_statement(statement(), second), first.public, [forged])
 
     with pytest.raises(SignatureRefused):
         believed(state, first.public)
@@ -70,7 +74,7 @@ def test_a_rotation_by_another_key_is_refused() -> None:
 
 def test_a_rotation_of_another_organisation_is_refused() -> None:
     chain = keys(2)
-    state = ChannelState(trust.state(statement(), chain[1]), chain[0].public, rotations(chain, "south"))
+    state = ChannelState(trust.sign_statement(statement(), chain[1]), chain[0].public, rotations(chain, "south"))
 
     with pytest.raises(SignatureRefused):
         believed(state, chain[0].public)
@@ -86,7 +90,7 @@ def test_a_key_that_was_succeeded_signs_no_more() -> None:
 def test_a_key_under_another_keys_name_is_refused() -> None:
     real, thief = keys(2)
     posing = PublicKey(real.public.keyid, thief.public.public)
-    signed = trust.state(statement(), thief)
+    signed = trust.sign_statement(statement(), thief)
     signed = msgspec.structs.replace(
         signed, signatures=[msgspec.structs.replace(signed.signatures[0], keyid=real.public.keyid)]
     )
@@ -96,7 +100,7 @@ def test_a_key_under_another_keys_name_is_refused() -> None:
 
 
 @pytest.mark.parametrize("said", [statement(org="south"), statement(channel="beta")], ids=["organisation", "channel"])
-def test_a_statement_about_something_else_is_refused(said: Statement) -> None:
+def test_a_statement_about_something_else_is_refused(said: ChannelStatement) -> None:
     with pytest.raises(SignatureRefused):
         believed(shown(keys(1), said))
 
@@ -104,7 +108,7 @@ def test_a_statement_about_something_else_is_refused(said: Statement) -> None:
 def test_a_changed_statement_is_refused() -> None:
     chain = keys(1)
     state = shown(chain)
-    other = trust.state(statement(counter=9), keys(1)[0])
+    other = trust.sign_statement(statement(counter=9), keys(1)[0])
     changed = msgspec.structs.replace(state.statement, payload=other.payload)
 
     with pytest.raises(SignatureRefused):
@@ -136,5 +140,5 @@ def test_an_expired_statement_is_refused() -> None:
     expires = clock.from_datetime(datetime(2026, 12, 4, tzinfo=UTC))
 
     assert believed(shown(chain), now=Instant(expires - 1)).counter == 5
-    with pytest.raises(Stale):
+    with pytest.raises(StaleStatement):
         believed(shown(chain), now=expires)

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign.updates.recompress import archives, zlib_settings
-from countersign.updates.recompress.archives import LEVELS, Budget, spans
-from countersign.updates.recompress.zlib_settings import SETTINGS, Search, StreamRecipe
+from countersign.updates.recompress.archives import MAX_LEVELS, InflateBudget, spans
+from countersign.updates.recompress.zlib_settings import SETTINGS, SettingsSearch, StreamRecipe
 from countersign.updates.varint import Malformed
 
 CHANCE = random.Random(1)
@@ -43,9 +43,9 @@ def tarred(contents: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def unfolded(data: bytes) -> archives.Decompressed:
+def unfolded(data: bytes) -> archives.DecompressedFile:
     """Unfolded with a budget of its own; the way back was tried."""
-    found = archives.decompress(data, Budget())
+    found = archives.decompress(data, InflateBudget())
     if found.recipe:
         assert archives.recompress(found.content, found.recipe, len(data)) == data
     return found
@@ -77,7 +77,7 @@ def test_archives_in_archives_lie_open(data: bytes) -> None:
 
 def test_no_more_than_three_levels_are_opened() -> None:
     data = TEXT
-    for _ in range(LEVELS + 1):
+    for _ in range(MAX_LEVELS + 1):
         data = gzip.compress(data, mtime=0)
 
     found = unfolded(data)
@@ -98,12 +98,12 @@ def test_archives_of_other_tools_that_use_zlib_lie_open(tmp_path: Path, tool: st
 
 
 @pytest.mark.parametrize("settings_", SETTINGS, ids=str)
-def test_every_setting_is_found_again(settings_: zlib_settings.Settings) -> None:
+def test_every_setting_is_found_again(settings_: zlib_settings.DeflateSettings) -> None:
     level, memory, strategy, window = settings_
     compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
     stream = compressor.compress(TEXT) + compressor.flush()
 
-    way = Search().way(stream, TEXT)
+    way = SettingsSearch().find(stream, TEXT)
 
     assert way is not None
     assert zlib_settings.restore(TEXT, way) == stream
@@ -113,7 +113,7 @@ def test_a_stream_with_another_end_is_made_again_with_a_correction() -> None:
     compressor = zlib.compressobj(6, zlib.DEFLATED, -15)
     stream = compressor.compress(TEXT) + compressor.flush(zlib.Z_FULL_FLUSH) + compressor.flush()
 
-    way = Search().way(stream, TEXT)
+    way = SettingsSearch().find(stream, TEXT)
 
     assert way is not None
     assert not way.is_exact
@@ -131,19 +131,19 @@ def test_a_stream_of_an_unknown_compressor_stays_as_it_is() -> None:
     found = unfolded(data)
 
     assert found == (data, b"")
-    assert TEXT[:70_000] in b"".join(archives.reference(data, Budget())), "as a reference it needs no way back"
+    assert TEXT[:70_000] in b"".join(archives.reference(data, InflateBudget())), "as a reference it needs no way back"
 
 
 def test_a_bomb_is_left_closed() -> None:
     bomb = gzip.compress(bytes(64 << 20), mtime=0)
-    budget = Budget(size=1 << 20)
+    budget = InflateBudget(size=1 << 20)
 
     assert archives.decompress(bomb, budget) == (bomb, b"")
     assert budget.size == 1 << 20
 
 
 def test_the_streams_of_all_files_share_one_budget() -> None:
-    budget = Budget(streams=3)
+    budget = InflateBudget(streams=3)
 
     assert archives.decompress(zipped({str(number): TEXT[number:] for number in range(2)}), budget).recipe
     assert len(spans(zipped({str(number): TEXT[number:] for number in range(9)}), budget)) == 1
@@ -152,7 +152,7 @@ def test_the_streams_of_all_files_share_one_budget() -> None:
 def test_a_reference_is_the_same_every_time() -> None:
     data = gzip.compress(tarred({"inner.zip": zipped({"a": TEXT, "b": b"b" * 99})}), mtime=0)
 
-    assert list(archives.reference(data, Budget())) == list(archives.reference(data, Budget()))
+    assert list(archives.reference(data, InflateBudget())) == list(archives.reference(data, InflateBudget()))
 
 
 @settings(max_examples=150, deadline=None)
@@ -165,7 +165,7 @@ def test_a_damaged_archive_is_unfolded_to_what_it_is_or_not_at_all(data: st.Data
         out[at : at + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
     damaged = bytes(out)
 
-    found = archives.decompress(damaged, Budget(size=1 << 20))
+    found = archives.decompress(damaged, InflateBudget(size=1 << 20))
 
     if found.recipe:
         assert archives.recompress(found.content, found.recipe, len(damaged)) == damaged

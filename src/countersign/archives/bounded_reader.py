@@ -34,7 +34,7 @@ class FileRange:
         return passed
 
 
-class Reader:
+class ForwardReader:
     """Reads of any length from a stream; `position` counts from where the stream began, `jump` passes over bytes of a
     stream that need not be read for it."""
 

@@ -35,7 +35,7 @@ class _Engine(Protocol):
     def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
 
 
-class _Gzip:
+class _GzipEngine:
     """A gzip member (RFC 1952) in the shape of the other engines; zlib checks its header, checksum and length."""
 
     def __init__(self) -> None:
@@ -67,11 +67,11 @@ def _zstd() -> _Engine:
 
 Start: TypeAlias = Callable[[], _Engine]
 
-BY_MAGIC: dict[bytes, Start] = {b"\x1f\x8b\x08": _Gzip, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
+BY_MAGIC: dict[bytes, Start] = {b"\x1f\x8b\x08": _GzipEngine, b"\xfd7zXZ\x00": _xz, b"\x28\xb5\x2f\xfd": _zstd}
 """The compressions that are read, by how their streams begin."""
 
 
-class Unpacked:
+class DecompressedStream:
     """The unpacked bytes of a compressed stream."""
 
     def __init__(self, packed: ReadPiece, magic: bytes, limits: Limits, gauge: Budget | None) -> None:

@@ -9,7 +9,7 @@ from countersign.archives.refusals import ArchiveRefused
 Kind: TypeAlias = Literal["file", "folder", "link"]
 
 
-class Entry(NamedTuple):
+class ArchiveEntry(NamedTuple):
     """One entry: a relative path of NFC text with single slashes, its kind, its size in bytes (0 but for files),
     its mode (0o644 or 0o755), and where a link points, relative to the link's own folder."""
 
@@ -20,10 +20,10 @@ class Entry(NamedTuple):
     target: str = ""
 
 
-class Member(NamedTuple):
+class ArchiveMember(NamedTuple):
     """An entry and its bytes, piece by piece; they have to be read before the next member is asked for."""
 
-    entry: Entry
+    entry: ArchiveEntry
     pieces: Iterator[bytes]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from countersign.archives.entry import Member
+from countersign.archives.entry import ArchiveMember
 from countersign.archives.limits import Limits
 from countersign.archives.reader import read
 from countersign.archives.refusals import ArchiveRefused
@@ -21,7 +21,7 @@ _FOLDER_MODE = 0o755
 _MAX_OPEN_FOLDERS = 64
 
 
-class Extracted(NamedTuple):
+class ExtractionCounts(NamedTuple):
     """What was unpacked: how many files, folders and links, and the bytes of the files."""
 
     files: int
@@ -39,7 +39,9 @@ class TargetTaken(Refused):
     resolution = "Name a folder that does not exist, or is empty."
 
 
-def extract(source: BinaryIO, target: Path, limits: Limits, *, name: str = "", durable: bool = True) -> Extracted:
+def extract(
+    source: BinaryIO, target: Path, limits: Limits, *, name: str = "", durable: bool = True
+) -> ExtractionCounts:
     """Unpack the archive as the folder `target`, which does not exist or is empty; its parent exists.
 
     It is put together beside `target` and renamed when it is whole; with `durable` it then outlives a power cut.
@@ -50,11 +52,11 @@ def extract(source: BinaryIO, target: Path, limits: Limits, *, name: str = "", d
         TargetTaken: the target is there and not an empty folder.
         OSError: it cannot be written; nothing is left.
     """
-    require_free(target)
+    require_empty_target(target)
     partial = target.with_name(f".{target.name}.partial-{ids.new_record_id()[:12]}")
     try:
         partial.mkdir(mode=_FOLDER_MODE)
-        with Tree(partial) as tree:
+        with TreeWriter(partial) as tree:
             for member in read(source, limits, name=name):
                 tree.put(member)
             done = tree.finish(durable=durable)
@@ -69,13 +71,13 @@ def extract(source: BinaryIO, target: Path, limits: Limits, *, name: str = "", d
     return done
 
 
-def require_free(target: Path) -> None:
+def require_empty_target(target: Path) -> None:
     """Raise TargetTaken unless the path is free, or an empty folder."""
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise TargetTaken(f"{target.name} is there and not an empty folder")
 
 
-class Tree:
+class TreeWriter:
     """A folder that members are put into, by handles of their folders alone."""
 
     def __init__(self, root: Path) -> None:
@@ -87,14 +89,14 @@ class Tree:
         # Where the umask takes nothing away, files need no second call for their mode.
         self._is_exact = os.fstat(self._root).st_mode & 0o777 == _FOLDER_MODE
 
-    def __enter__(self) -> "Tree":
+    def __enter__(self) -> "TreeWriter":
         return self
 
     def __exit__(self, *_: object) -> None:
         for handle in (*self._held.values(), self._root):
             os.close(handle)
 
-    def put(self, member: Member) -> None:
+    def put(self, member: ArchiveMember) -> None:
         """Write a file or folder now; a link waits until `finish`, so that nothing is written through it.
 
         Raises:
@@ -110,7 +112,7 @@ class Tree:
         else:
             self._links.append((path, target))
 
-    def finish(self, *, durable: bool) -> Extracted:
+    def finish(self, *, durable: bool) -> ExtractionCounts:
         """Make the links, and all of it durable where that is asked for.
 
         Raises:
@@ -119,11 +121,11 @@ class Tree:
         for path, target in self._links:
             above, _, name = path.rpartition("/")
             folder = self._folder(above)
-            with _written_once(path):
+            with _refuse_existing(path):
                 os.symlink(target, name, dir_fd=folder)
         if durable:
             _sync_file_system(self._root)
-        return Extracted(self._files, len(self._made), len(self._links), self._size)
+        return ExtractionCounts(self._files, len(self._made), len(self._links), self._size)
 
     def _write(self, folder: int, path: str, name: str, mode: int, pieces: Iterator[bytes]) -> None:
         try:
@@ -152,7 +154,7 @@ class Tree:
         above, _, name = path.rpartition("/")
         outer = self._folder(above)
         if path not in self._made:
-            with _written_once(path):
+            with _refuse_existing(path):
                 os.mkdir(name, _FOLDER_MODE, dir_fd=outer)
             self._made.add(path)
         handle = os.open(name, _OPEN_FOLDER, dir_fd=outer)
@@ -165,7 +167,7 @@ class Tree:
 
 
 @contextlib.contextmanager
-def _written_once(path: str) -> Generator[None]:
+def _refuse_existing(path: str) -> Generator[None]:
     try:
         yield
     except FileExistsError as error:

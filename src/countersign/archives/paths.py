@@ -24,7 +24,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _UNCOMPARED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
-class NameFault(NamedTuple):
+class NameViolation(NamedTuple):
     """The rule that a name breaks, and how."""
 
     rule: str
@@ -34,20 +34,20 @@ class NameFault(NamedTuple):
 _FORBIDDEN = (
     (
         re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]"),
-        NameFault("control-character", "a control character is in the name"),
+        NameViolation("control-character", "a control character is in the name"),
     ),
     (
         re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"),
-        NameFault("bidi-control", "a character in the name changes the direction of writing"),
+        NameViolation("bidi-control", "a character in the name changes the direction of writing"),
     ),
     (
         re.compile(
             "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
             "\ufff9-\ufffb\U000e0000-\U000e0fff]"
         ),
-        NameFault("invisible-character", "a character in the name is not seen"),
+        NameViolation("invisible-character", "a character in the name is not seen"),
     ),
-    (re.compile("[\ud800-\udfff]"), NameFault("not-utf8", "the name is no UTF-8")),
+    (re.compile("[\ud800-\udfff]"), NameViolation("not-utf8", "the name is no UTF-8")),
 )
 
 
@@ -65,47 +65,47 @@ def check_path(path: str, limits: Limits) -> None:
     _check_length(path, limits)
 
 
-def characters_fault(text: str) -> NameFault | None:
+def character_violation(text: str) -> NameViolation | None:
     """What is wrong with the characters of a name or of a link's target; None when nothing is."""
     for pattern, fault in _FORBIDDEN:
         if pattern.search(text):
             return fault
     if "\\" in text:
         rule = "unc-path" if text.startswith("\\\\") else "backslash"
-        return NameFault(rule, "a backslash is in the name")
+        return NameViolation(rule, "a backslash is in the name")
     if ":" in text:
-        return NameFault("drive" if _DRIVE.match(text) else "colon", "a colon is in the name")
+        return NameViolation("drive" if _DRIVE.match(text) else "colon", "a colon is in the name")
     return None
 
 
-def _component_fault(name: str, limits: Limits) -> NameFault | None:
+def _component_violation(name: str, limits: Limits) -> NameViolation | None:
     if not name:
-        return NameFault("empty-name", "a name in the path is empty")
+        return NameViolation("empty-name", "a name in the path is empty")
     if name in (".", ".."):
-        return NameFault("dot" if name == "." else "dot-dot", f"a name in the path is {name}")
-    if fault := characters_fault(name):
+        return NameViolation("dot" if name == "." else "dot-dot", f"a name in the path is {name}")
+    if fault := character_violation(name):
         return fault
     if name[-1] in ". ":
-        return NameFault("trailing-dot-or-space", "a name ends with a dot or a space")
+        return NameViolation("trailing-dot-or-space", "a name ends with a dot or a space")
     if _RESERVED.fullmatch(name):
-        return NameFault("reserved-name", "Windows keeps the name for a device")
-    return _portability_fault(name) if limits.profile == "strict" else None
+        return NameViolation("reserved-name", "Windows keeps the name for a device")
+    return _portability_violation(name) if limits.profile == "strict" else None
 
 
-def _portability_fault(name: str) -> NameFault | None:
+def _portability_violation(name: str) -> NameViolation | None:
     if _WILD.search(name):
-        return NameFault("reserved-character", 'one of < > | " ? * is in the name')
+        return NameViolation("reserved-character", 'one of < > | " ? * is in the name')
     if _SHORT.fullmatch(name):
-        return NameFault("short-name", "the name has the form of Windows' short names")
+        return NameViolation("short-name", "the name has the form of Windows' short names")
     if not unicodedata.is_normalized("NFC", name):
-        return NameFault("not-nfc", "the name is not in the composed form NFC")
+        return NameViolation("not-nfc", "the name is not in the composed form NFC")
     return None
 
 
 def _check_name(name: str, path: str, limits: Limits) -> None:
     # What is longer than any name may be is not looked at more closely: its normal form takes time.
     is_long = len(name) > limits.name_bytes
-    if not is_long and not _PLAIN.match(name) and (fault := _component_fault(name, limits)):
+    if not is_long and not _PLAIN.match(name) and (fault := _component_violation(name, limits)):
         raise ArchiveRefused(fault.rule, fault.detail, entry=path)
     if len(name) * 4 > limits.name_bytes and len(name.encode()) > limits.name_bytes:
         raise ArchiveRefused("name-too-long", f"a name has more than {limits.name_bytes} bytes", entry=path)
@@ -118,7 +118,7 @@ def _check_length(path: str, limits: Limits) -> None:
         raise ArchiveRefused("too-deep", f"it lies in more than {limits.depth} folders", entry=path)
 
 
-def folded(text: str) -> str:
+def casefold_path(text: str) -> str:
     """The text as the most forgiving file system compares it: paths that are equal here can be one file there."""
     if text.isascii():
         return text.lower()
@@ -126,19 +126,19 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", bare).casefold())
 
 
-def _folded_compatibly(text: str) -> str:
-    """`folded`, and characters that look alike or stand for others (ﬁ, ², ＡＢＣ) are one (NFKC)."""
+def _casefold_compatibly(text: str) -> str:
+    """`casefold_path`, and characters that look alike or stand for others (ﬁ, ², ＡＢＣ) are one (NFKC)."""
     if text.isascii():
         return text.lower()
-    return folded(unicodedata.normalize("NFKC", folded(unicodedata.normalize("NFKC", text))))
+    return casefold_path(unicodedata.normalize("NFKC", casefold_path(unicodedata.normalize("NFKC", text))))
 
 
-class Names:
+class ArchivePaths:
     """The paths of one archive, taken one after another."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._folded = _folded_compatibly if limits.profile == "strict" else folded
+        self._folded = _casefold_compatibly if limits.profile == "strict" else casefold_path
         self._count = 0
         self._places: dict[str, str] = {}
         self._folders: dict[str, str] = {"": ""}
@@ -217,7 +217,7 @@ class Names:
 MAX_PASSED = 16
 """Most links that are passed when one is followed."""
 
-_Form: TypeAlias = Callable[[str], str]
+_NameForm: TypeAlias = Callable[[str], str]
 
 
 def check_target(path: str, target: str, limits: Limits) -> None:
@@ -230,7 +230,7 @@ def check_target(path: str, target: str, limits: Limits) -> None:
         raise ArchiveRefused("link-target", "the link points to nothing", entry=path)
     if target.startswith("/"):
         raise ArchiveRefused("link-absolute", f"the link points to the absolute path {target!a}", entry=path)
-    if fault := characters_fault(target):
+    if fault := character_violation(target):
         raise ArchiveRefused("link-target", f"the link points to {target!a}: {fault.detail}", entry=path)
     if len(target.encode()) > limits.path_bytes:
         raise ArchiveRefused("path-too-long", f"where it points to has more than {limits.path_bytes}", entry=path)
@@ -253,8 +253,8 @@ def check_links(links: Mapping[str, str], gauge: Budget) -> None:
     Raises:
         ArchiveRefused: `link-escape` or `link-chain`.
     """
-    for form in (str, folded):
-        tree = _Tree(links, form)
+    for form in (str, casefold_path):
+        tree = _LinkTree(links, form)
         for path in links:
             gauge.tick()
             tree.follow(path)
@@ -280,11 +280,11 @@ class _Position(NamedTuple):
     above: "_Position | None"
 
 
-class _Tree:
+class _LinkTree:
     """The links of an archive by their names, in one form of them. A step on the way costs one look-up, and where a
     link leads is shared by all that pass it."""
 
-    def __init__(self, links: Mapping[str, str], form: _Form) -> None:
+    def __init__(self, links: Mapping[str, str], form: _NameForm) -> None:
         self._form = form
         self._root = _Node()
         self._links = {path: self._add(path, target) for path, target in links.items()}

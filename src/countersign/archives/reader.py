@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from countersign.archives import compression, tar_headers, zip_directory, zip_reader
-from countersign.archives.bounded_reader import PIECE_BYTES, FileRange, Reader
-from countersign.archives.entry import NO_CONTENT, Entry, Kind, Member, RawEntry, checked_mode
+from countersign.archives.bounded_reader import PIECE_BYTES, FileRange, ForwardReader
+from countersign.archives.entry import NO_CONTENT, ArchiveEntry, ArchiveMember, Kind, RawEntry, checked_mode
 from countersign.archives.limits import Budget, Limits
-from countersign.archives.paths import Names, check_links, check_target
+from countersign.archives.paths import ArchivePaths, check_links, check_target
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.archives.tar_reader import TarReader
 
@@ -31,12 +31,12 @@ def folder_entries(path: Path, limits: Limits) -> Iterator[RawEntry]:
     """
     root = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield from _below(root, "", limits)
+        yield from _walk_folder(root, "", limits)
     finally:
         os.close(root)
 
 
-def _below(folder: int, prefix: str, limits: Limits) -> Iterator[RawEntry]:
+def _walk_folder(folder: int, prefix: str, limits: Limits) -> Iterator[RawEntry]:
     if prefix.count("/") > limits.depth + 1:
         raise ArchiveRefused("too-deep", f"it lies in more than {limits.depth} folders", entry=prefix)
     for name in sorted(os.listdir(folder)):
@@ -46,7 +46,7 @@ def _below(folder: int, prefix: str, limits: Limits) -> Iterator[RawEntry]:
             yield RawEntry(path, "folder", 0, checked_mode(about.st_mode, path, limits, is_folder=True), "", NO_CONTENT)
             inner = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
             try:
-                yield from _below(inner, path + "/", limits)
+                yield from _walk_folder(inner, path + "/", limits)
             finally:
                 os.close(inner)
         elif stat.S_ISLNK(about.st_mode):
@@ -75,7 +75,7 @@ _NAMED_TAR = (".tar", ".tgz", ".tar.gz", ".txz", ".tar.xz", ".tzst", ".tar.zst")
 _SLASHES = re.compile("//+")
 
 
-def read(source: BinaryIO, limits: Limits, *, name: str = "") -> Iterator[Member]:
+def read(source: BinaryIO, limits: Limits, *, name: str = "") -> Iterator[ArchiveMember]:
     """Every entry of an archive in a seekable file, in the order of their bytes; `name` is the file's, as a hint.
 
     Nothing may be believed before the iteration has ended: an archive can be refused at its last byte. The pieces of
@@ -90,7 +90,7 @@ def read(source: BinaryIO, limits: Limits, *, name: str = "") -> Iterator[Member
     return _members(_entries(source, size, limits, gauge, name.lower()), limits, gauge)
 
 
-def read_folder(path: Path, limits: Limits) -> Iterator[Member]:
+def read_folder(path: Path, limits: Limits) -> Iterator[ArchiveMember]:
     """Everything below a directory, by the same rules.
 
     Raises:
@@ -98,19 +98,19 @@ def read_folder(path: Path, limits: Limits) -> Iterator[Member]:
         OSError: something cannot be read.
     """
     gauge = Budget(limits, limits.total_bytes)
-    return _members(_counted(folder_entries(path, limits), gauge), limits, gauge)
+    return _members(_count_entries(folder_entries(path, limits), gauge), limits, gauge)
 
 
-def _counted(entries: Iterator[RawEntry], gauge: Budget) -> Iterator[RawEntry]:
+def _count_entries(entries: Iterator[RawEntry], gauge: Budget) -> Iterator[RawEntry]:
     for found in entries:
         gauge.tick()
         gauge.count(found.size, found.name)
         yield found
 
 
-def _members(entries: Iterator[RawEntry], limits: Limits, gauge: Budget) -> Iterator[Member]:
+def _members(entries: Iterator[RawEntry], limits: Limits, gauge: Budget) -> Iterator[ArchiveMember]:
     """The entries whose names and links are right among each other."""
-    names = Names(limits)
+    names = ArchivePaths(limits)
     links: dict[str, str] = {}
     for raw, kind, size, mode, target, pieces in entries:
         path = raw
@@ -122,7 +122,7 @@ def _members(entries: Iterator[RawEntry], limits: Limits, gauge: Budget) -> Iter
         if kind == "link":
             check_target(path, target, limits)
             links[path] = target
-        yield Member(Entry(path, kind, size, mode, target), pieces)
+        yield ArchiveMember(ArchiveEntry(path, kind, size, mode, target), pieces)
     check_links(links, gauge)
 
 
@@ -160,18 +160,18 @@ def _entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget, name: s
 
 def _stream(
     source: BinaryIO, size: int, limits: Limits, head: bytes, name: str
-) -> Callable[[Budget | None], Reader] | None:
+) -> Callable[[Budget | None], ForwardReader] | None:
     """How to begin the stream that holds the blocks of a tar file; None when the file begins like neither."""
     for magic in compression.BY_MAGIC:
         if head.startswith(magic):
-            return lambda gauge: Reader(
-                compression.Unpacked(FileRange(source, 0, size).more, magic, limits, gauge).more
+            return lambda gauge: ForwardReader(
+                compression.DecompressedStream(FileRange(source, 0, size).more, magic, limits, gauge).more
             )
     if tar_headers.is_header(head) or (head and not head.strip(b"\0") and name.endswith(_NAMED_TAR)):
         return lambda _: _plain_reader(source, size)
     return None
 
 
-def _plain_reader(source: BinaryIO, size: int) -> Reader:
+def _plain_reader(source: BinaryIO, size: int) -> ForwardReader:
     stretch = FileRange(source, 0, size)
-    return Reader(stretch.more, jump=stretch.jump)
+    return ForwardReader(stretch.more, jump=stretch.jump)

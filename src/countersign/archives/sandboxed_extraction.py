@@ -13,7 +13,7 @@ import msgspec
 
 from countersign.archives import confinement
 from countersign.archives.confinement import NOBODY
-from countersign.archives.extraction import Extracted, extract, require_free, sync_folder
+from countersign.archives.extraction import ExtractionCounts, extract, require_empty_target, sync_folder
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.kernel import ids
@@ -95,7 +95,7 @@ def extract_in_sandbox(
     name: str = "",
     durable: bool = True,
     memory_bytes: int = MEMORY_BYTES,
-) -> Extracted:
+) -> ExtractionCounts:
     """As `extracting.extract`, of a real file, in a confined process; the tree then belongs to the caller. Where the
     file is read next is not known afterwards.
 
@@ -104,7 +104,7 @@ def extract_in_sandbox(
         ReaderFailed: the process ended without an answer; nothing is left.
         OSError: the folder beside `target` cannot be written; nothing is left.
     """
-    require_free(target)
+    require_empty_target(target)
     holder = target.absolute().with_name(f".{target.name}.partial-{ids.new_record_id()[:12]}")
     asked = ExtractOrder(limits, name, durable, memory_bytes)
     try:
@@ -159,10 +159,10 @@ def _run_process(source: BinaryIO, holder: Path, asked: ExtractOrder) -> Extract
     raise ReaderFailed(f"it ended with {done.returncode}: {''.join(last)[:300]}")
 
 
-def _result(told: ExtractResult) -> Extracted:
+def _result(told: ExtractResult) -> ExtractionCounts:
     """The counts, or the refusal that the process told, raised here."""
     if told.how == "done":
-        return Extracted(told.files, told.folders, told.links, told.size)
+        return ExtractionCounts(told.files, told.folders, told.links, told.size)
     if told.how == "refused":
         raise ArchiveRefused.told(told.rule, told.detail, told.entry)
     if told.how == "unknown":

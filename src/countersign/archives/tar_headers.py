@@ -58,7 +58,7 @@ def parse_header(block: bytes, limits: Limits) -> Header:
         if not fields[5].startswith(_NEGATIVE):
             _field_number(fields[5], name, limits)
     if said != _checksum(block):
-        raise ArchiveRefused("tar-checksum", "its header has another checksum than it says", entry=shown(name))
+        raise ArchiveRefused("tar-checksum", "its header has another checksum than it says", entry=printable_name(name))
     _check_form(block, fields, name, limits)
     if magic == _USTAR and fields[14][0]:
         name = _field_text(fields[14], block) + b"/" + name
@@ -69,16 +69,16 @@ def _check_form(block: bytes, fields: tuple[bytes, ...], name: bytes, limits: Li
     """Refuse a header of another form, or with something in it that some readers trip over."""
     magic = fields[9]
     if magic not in (_USTAR, _GNU) and (magic != _OLD or limits.profile == "strict"):
-        raise ArchiveRefused("tar-magic", "its header is neither ustar nor GNU", entry=shown(name))
+        raise ArchiveRefused("tar-magic", "its header is neither ustar nor GNU", entry=printable_name(name))
     if magic == _GNU and block[_GNU_SPARSE:].strip(b"\0"):
-        raise ArchiveRefused("sparse", "its header says pieces or a size of a sparse entry", entry=shown(name))
+        raise ArchiveRefused("sparse", "its header says pieces or a size of a sparse entry", entry=printable_name(name))
     if block[329:345].strip(b"\0 0"):
         # Nothing of a device is kept, but some readers refuse a header in which its numbers are none.
         _field_number(fields[12], name, limits)
         _field_number(fields[13], name, limits)
 
 
-def shown(name: bytes) -> str:
+def printable_name(name: bytes) -> str:
     """A name as it is written, as text for a refusal."""
     return name.decode("utf-8", "backslashreplace")
 
@@ -93,7 +93,7 @@ def _checksum(block: bytes) -> int:
 def _field_text(field: bytes, block: bytes) -> bytes:
     text, _, rest = field.partition(b"\0")
     if rest.strip(b"\0"):
-        raise ArchiveRefused("tar-header", "something is hidden behind the end of a text", entry=shown(text))
+        raise ArchiveRefused("tar-header", "something is hidden behind the end of a text", entry=printable_name(text))
     return text
 
 
@@ -101,19 +101,19 @@ def _field_number(field: bytes, name: bytes, limits: Limits) -> int:
     """A number in octal, or in base-256 where the first bit is set (GNU)."""
     if field[0] & 0x80:
         if field[0] != 0x80:
-            raise ArchiveRefused("tar-number", "a number in its header is negative", entry=shown(name))
+            raise ArchiveRefused("tar-number", "a number in its header is negative", entry=printable_name(name))
         number = int.from_bytes(field[1:], "big")
         if number > MAX_SIZE:
-            raise ArchiveRefused("tar-number", "a number in its header is too large", entry=shown(name))
+            raise ArchiveRefused("tar-number", "a number in its header is too large", entry=printable_name(name))
         return number
     octal = _OCTAL.match(field)
     if octal is None:
-        raise ArchiveRefused("tar-number", "a number in its header is not octal", entry=shown(name))
+        raise ArchiveRefused("tar-number", "a number in its header is not octal", entry=printable_name(name))
     return int(octal[1] or b"0", 8)
 
 
-_MEANT = ("path", "linkpath", "size")
-_SHOWN_WHOLE = tuple(f" {key}=".encode() for key in (*_MEANT, "hdrcharset", "charset"))
+_EFFECTIVE = ("path", "linkpath", "size")
+_UNMASKED = tuple(f" {key}=".encode() for key in (*_EFFECTIVE, "hdrcharset", "charset"))
 _COMMON = ("comment", "mtime")
 _HARMLESS = ("atime", "ctime", "uid", "gid", "uname", "gname")
 _NO_DIGITS = bytes(ord("_") if byte in b"0123456789" else byte for byte in range(256))
@@ -124,7 +124,7 @@ SPARE_RECORDS, RECORDS_PER_ENTRY = 10_000, 16
 """PAX records that an archive may have: so many, and so many more for each entry."""
 
 
-class Records:
+class PaxRecordCounter:
     """How many PAX records an archive has had. They take more time than their bytes tell, and nearly none when they
     are compressed."""
 
@@ -148,7 +148,7 @@ class Records:
 
 
 @dataclass(slots=True)
-class Extended:
+class ExtendedHeaders:
     """What the headers before the next entry say about it."""
 
     path: str | None = None
@@ -156,7 +156,7 @@ class Extended:
     size: int | None = None
     seen: str = ""
 
-    def take(self, header: Header, payload: bytes, counted: Records) -> None:
+    def take(self, header: Header, payload: bytes, counted: PaxRecordCounter) -> None:
         """Note an extended header of one entry: PAX `x`, or GNU `L` or `K`.
 
         Raises:
@@ -170,7 +170,7 @@ class Extended:
             records = parse_records(payload, _name(header), counted)
             self.path, self.link = records.get("path"), records.get("linkpath")
             self.size = _size(records.get("size"), _name(header))
-            _check_meant(records, _name(header))
+            _check_effective(records, _name(header))
         elif kind == "L":
             self.path = _long(payload, header)
         else:
@@ -202,11 +202,11 @@ class Extended:
         return self.size
 
 
-NO_EXTENSION = Extended()
+NO_EXTENSION = ExtendedHeaders()
 """Stands for an entry with nothing in front of it; never changed."""
 
 
-def check_global(header: Header, payload: bytes, counted: Records, limits: Limits) -> None:
+def check_global(header: Header, payload: bytes, counted: PaxRecordCounter, limits: Limits) -> None:
     """Refuse a global header that says more than a comment, as git's archives have it, or the time of all entries.
 
     Raises:
@@ -218,7 +218,7 @@ def check_global(header: Header, payload: bytes, counted: Records, limits: Limit
             raise ArchiveRefused("pax-global", f"a global header says {key!a}", entry=_name(header))
 
 
-def parse_records(payload: bytes, name: str, counted: Records) -> dict[str, str]:
+def parse_records(payload: bytes, name: str, counted: PaxRecordCounter) -> dict[str, str]:
     """The records `length key=value` and a line's end, each exactly as long as it says.
 
     Raises:
@@ -250,7 +250,7 @@ def without_digits(payload: bytes) -> bytes:
         space = payload.index(b" ", at)
         stop = at + int(payload[at:space])
         record = payload[space:stop]
-        is_meant = record.startswith(_SHOWN_WHOLE)
+        is_meant = record.startswith(_UNMASKED)
         pieces += [payload[at:space], record if is_meant else record.translate(_NO_DIGITS)]
         at = stop
     return b"".join(pieces)
@@ -271,11 +271,11 @@ def _take_record(records: dict[str, str], key: bytes, value: bytes, name: str) -
     records[word] = text
 
 
-def _check_meant(records: dict[str, str], name: str) -> None:
+def _check_effective(records: dict[str, str], name: str) -> None:
     for key, value in records.items():
         if key.startswith(("GNU.sparse.", "SUN.holes")) or key == "SCHILY.realsize":
             raise ArchiveRefused("sparse", "the entry is sparse", entry=name)
-        if key in _MEANT and not value:
+        if key in _EFFECTIVE and not value:
             raise ArchiveRefused("pax-record", f"the PAX record {key!a} is empty", entry=name)
         if key in ("hdrcharset", "charset") and value not in _UTF8:
             raise ArchiveRefused("not-utf8", f"its names are {value!a}", entry=name)
@@ -295,10 +295,10 @@ def _long(payload: bytes, header: Header) -> str:
     text, _, rest = payload.partition(b"\0")
     if rest or not text or len(text) == len(payload):
         raise ArchiveRefused("tar-header", "a long name does not end with one NUL", entry=_name(header))
-    return decoded(text)
+    return decode_name(text)
 
 
-def decoded(text: bytes) -> str:
+def decode_name(text: bytes) -> str:
     """A name that is written as UTF-8.
 
     Raises:
@@ -307,8 +307,8 @@ def decoded(text: bytes) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError as error:
-        raise ArchiveRefused("not-utf8", "the name is no UTF-8", entry=shown(text)) from error
+        raise ArchiveRefused("not-utf8", "the name is no UTF-8", entry=printable_name(text)) from error
 
 
 def _name(header: Header) -> str:
-    return shown(header.name)
+    return printable_name(header.name)

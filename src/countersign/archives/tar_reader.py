@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from countersign.archives import crosscheck, tar_headers
-from countersign.archives.bounded_reader import PIECE_BYTES, Reader
+from countersign.archives.bounded_reader import PIECE_BYTES, ForwardReader
 from countersign.archives.entry import NO_CONTENT, Kind, RawEntry, checked_mode
 from countersign.archives.limits import Budget, Limits
 from countersign.archives.refusals import ArchiveRefused
-from countersign.archives.tar_headers import BLOCK, NO_EXTENSION, Extended, Header
+from countersign.archives.tar_headers import BLOCK, NO_EXTENSION, ExtendedHeaders, Header
 
 _EXTENSIONS = (b"x", b"g", b"L", b"K")
 
 
-def check_count(reader: Reader, limits: Limits, gauge: Budget) -> None:
+def check_count(reader: ForwardReader, limits: Limits, gauge: Budget) -> None:
     """Refuse a tar file of more entries than are allowed. Anything else that is wrong with it is left to the walk.
 
     Raises:
@@ -42,7 +42,7 @@ MIN_REREAD_BYTES = 64 << 20
 _MAX_CACHED_BYTES = 8 << 20
 _CACHE_BYTES = 32 << 20
 
-OpenStream: TypeAlias = Callable[[], Reader]
+OpenStream: TypeAlias = Callable[[], ForwardReader]
 """Begins the unpacked stream anew."""
 
 
@@ -61,7 +61,7 @@ class LinkedFiles:
 
     def __init__(self, begin: OpenStream) -> None:
         self._begin = begin
-        self._reader: Reader | None = None
+        self._reader: ForwardReader | None = None
         self._cache: OrderedDict[int, bytes] = OrderedDict()
         self._cached_bytes = 0
         self._passed = 0
@@ -89,7 +89,7 @@ class LinkedFiles:
             left -= len(data)
             yield data
 
-    def _at(self, start: int, position: int, entry: str) -> Reader:
+    def _at(self, start: int, position: int, entry: str) -> ForwardReader:
         """A reader of the stream that stands at `start`."""
         if self._reader is None or self._reader.position > start:
             self._reader = self._begin()
@@ -132,7 +132,7 @@ class _EntryHeaders(NamedTuple):
     and where they begin."""
 
     header: Header
-    extended: Extended
+    extended: ExtendedHeaders
     raw: bytes
     start: int
 
@@ -142,7 +142,7 @@ class TarReader:
     and to count its entries, which `counting` watches."""
 
     def __init__(
-        self, begin: Callable[[Budget | None], Reader], limits: Limits, gauge: Budget, counting: Budget
+        self, begin: Callable[[Budget | None], ForwardReader], limits: Limits, gauge: Budget, counting: Budget
     ) -> None:
         self._begin = begin
         self._reader = begin(gauge)
@@ -151,7 +151,7 @@ class TarReader:
         self._counting = counting
         self._entries = 0
         self._peer = crosscheck.TarCrosscheck()
-        self._records = tar_headers.Records()
+        self._records = tar_headers.PaxRecordCounter()
         self._files: dict[str, FileLocation] = {}
         self._linked = LinkedFiles(lambda: begin(None))
 
@@ -169,7 +169,7 @@ class TarReader:
                 check_count(self._begin(self._counting), self._limits, self._counting)
             header, extended = following.header, following.extended
             kind = self._kind_of(header)
-            name = extended.path or tar_headers.decoded(header.name)
+            name = extended.path or tar_headers.decode_name(header.name)
             size = header.size if extended.size is None else extended.size_of(header, name)
             self._check_length(name, extended.link)
             info = self._peer.next(following.start, following.raw)
@@ -206,7 +206,7 @@ class TarReader:
                 return _EntryHeaders(header, extended, block if len(headers) == 1 else b"".join(headers), start)
             if len(headers) > 2 * MAX_EXTENSIONS:
                 detail = f"more than {MAX_EXTENSIONS} extended headers stand in front of one entry"
-                raise ArchiveRefused("pax-order", detail, entry=tar_headers.shown(header.name))
+                raise ArchiveRefused("pax-order", detail, entry=tar_headers.printable_name(header.name))
             payload = self._payload(header)
             content, padding = payload[: header.size], payload[header.size :]
             extended = self._extended(extended, header, content)
@@ -226,7 +226,7 @@ class TarReader:
             raise ArchiveRefused("truncated", "the archive ends in the middle of a header")
         return block
 
-    def _extended(self, extended: Extended, header: Header, payload: bytes) -> Extended:
+    def _extended(self, extended: ExtendedHeaders, header: Header, payload: bytes) -> ExtendedHeaders:
         """What is known of the next entry with one more extended header."""
         self._gauge.tick()
         if header.type == b"g":
@@ -235,13 +235,13 @@ class TarReader:
             tar_headers.check_global(header, payload, self._records, self._limits)
             return extended
         if extended is NO_EXTENSION:
-            extended = Extended()
+            extended = ExtendedHeaders()
         extended.take(header, payload, self._records)
         return extended
 
     def _payload(self, header: Header) -> bytes:
         """The content of an extended header with its padding."""
-        name = tar_headers.shown(header.name)
+        name = tar_headers.printable_name(header.name)
         if header.size > _MAX_EXTENSION_BYTES:
             raise ArchiveRefused("pax-record", f"an extended header has {header.size} bytes", entry=name)
         payload = self._reader.exactly(header.size + -header.size % BLOCK, name)
@@ -252,7 +252,7 @@ class TarReader:
         kind = _KINDS.get(header.type)
         if kind is not None:
             return kind
-        name = tar_headers.shown(header.name)
+        name = tar_headers.printable_name(header.name)
         if header.type in _SPECIAL:
             raise ArchiveRefused("special-file", f"it is {_SPECIAL[header.type]}", entry=name)
         if header.type == b"S":
@@ -264,7 +264,7 @@ class TarReader:
     def _link(self, following: _EntryHeaders, name: str, size: int, seen: str) -> RawEntry:
         """A symbolic link, or the copy that a hard link stands for; `seen` is the second parser's target."""
         _require_empty(size, name)
-        target = following.extended.link or tar_headers.decoded(following.header.link)
+        target = following.extended.link or tar_headers.decode_name(following.header.link)
         if seen != target:
             raise ArchiveRefused("parsers-disagree", "a second parser sees another target", entry=name)
         if following.header.type == _LINK:

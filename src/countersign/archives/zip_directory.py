@@ -14,12 +14,12 @@ END_SIGNATURE = b"PK\x05\x06"
 _END = struct.Struct("<4s4H2LH")
 _LOCATOR = struct.Struct("<4sLQL")
 _END64 = struct.Struct("<4sQ2H2L4Q")
-_LOOKING_LIKE_RECORDS = (b"PK\x01\x02", b"PK\x03\x04", END_SIGNATURE, b"PK\x06\x06", b"PK\x06\x07", b"PK\x07\x08")
+_RECORD_SIGNATURES = (b"PK\x01\x02", b"PK\x03\x04", END_SIGNATURE, b"PK\x06\x06", b"PK\x06\x07", b"PK\x07\x08")
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF
 _MAX_DIRECTORY_BYTES = 128 << 20
 
 
-class End(NamedTuple):
+class EndRecord(NamedTuple):
     """What the end of a zip file says: how many entries, where their directory is and how long."""
 
     entries: int
@@ -33,7 +33,7 @@ def has_end(source: BinaryIO, size: int) -> bool:
     return _end_position(tail) is not None
 
 
-def find_end(source: BinaryIO, size: int, limits: Limits) -> End:
+def find_end(source: BinaryIO, size: int, limits: Limits) -> EndRecord:
     """The end of a zip file of `size` bytes.
 
     Raises:
@@ -45,17 +45,17 @@ def find_end(source: BinaryIO, size: int, limits: Limits) -> End:
         if END_SIGNATURE in tail:
             raise ArchiveRefused("trailing-data", "something follows the end record")
         raise ArchiveRefused("zip-end", "there is no end record")
-    if any(mark in tail[place + 4 :] for mark in _LOOKING_LIKE_RECORDS):
+    if any(mark in tail[place + 4 :] for mark in _RECORD_SIGNATURES):
         raise ArchiveRefused("zip-comment", "the comment looks like a record of a zip file")
     _, disk, directory_disk, here, entries, length, start, _ = _END.unpack_from(tail, place)
     if (disk, directory_disk, here) != (0, 0, entries):
         raise ArchiveRefused("split", "it is one of several files")
-    end, place = _with_zip64(source, size - len(tail) + place, End(entries, start, length))
+    end, place = _with_zip64(source, size - len(tail) + place, EndRecord(entries, start, length))
     _check_directory(end, place, limits)
     return end
 
 
-def _check_directory(end: End, place: int, limits: Limits) -> None:
+def _check_directory(end: EndRecord, place: int, limits: Limits) -> None:
     """Refuse a directory that is too large, too small, or does not end at `place`."""
     if end.entries > limits.entries:
         raise ArchiveRefused("too-many-entries", f"there are {end.entries}, and {limits.entries} are allowed")
@@ -84,7 +84,7 @@ def _end_position(tail: bytes) -> int | None:
     return None
 
 
-def _with_zip64(source: BinaryIO, place: int, end: End) -> tuple[End, int]:
+def _with_zip64(source: BinaryIO, place: int, end: EndRecord) -> tuple[EndRecord, int]:
     """The end with the Zip64 values, where there are, and where the first of the end records begins."""
     first = place - _LOCATOR.size - _END64.size
     source.seek(max(0, first))
@@ -101,7 +101,7 @@ def _with_zip64(source: BinaryIO, place: int, end: End) -> tuple[End, int]:
         raise ArchiveRefused("split", "it is one of several files")
     if end.entries not in (_FULL16, entries) or end.size not in (_FULL32, size) or end.start not in (_FULL32, start):
         raise ArchiveRefused("zip64", "the two end records say different things")
-    return End(entries, start, size), first
+    return EndRecord(entries, start, size), first
 
 
 _ZIP64_FIELD, _UNICODE_PATH_FIELD = 0x0001, 0x7075
@@ -197,7 +197,7 @@ class DirectoryEntry(NamedTuple):
     mode: int
 
 
-def directory_entries(source: BinaryIO, end: End, limits: Limits) -> list[DirectoryEntry]:
+def directory_entries(source: BinaryIO, end: EndRecord, limits: Limits) -> list[DirectoryEntry]:
     """Every entry in the order of the table.
 
     Raises:
@@ -207,7 +207,7 @@ def directory_entries(source: BinaryIO, end: End, limits: Limits) -> list[Direct
     return list(_entries(source.read(end.size), end, limits))
 
 
-def _entries(table: bytes, end: End, limits: Limits) -> Iterator[DirectoryEntry]:
+def _entries(table: bytes, end: EndRecord, limits: Limits) -> Iterator[DirectoryEntry]:
     at = 0
     for _ in range(end.entries):
         if len(table) - at < _HEADER.size:

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import BinaryIO
 
 from countersign.archives import crosscheck, zip_directory
-from countersign.archives.bounded_reader import PIECE_BYTES, FileRange, Reader
+from countersign.archives.bounded_reader import PIECE_BYTES, FileRange, ForwardReader
 from countersign.archives.entry import NO_CONTENT, RawEntry
 from countersign.archives.limits import Budget, Limits
 from countersign.archives.refusals import ArchiveRefused
@@ -19,7 +19,7 @@ _DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
 _DESCRIPTOR_FORMS = {12: (b"", 4), 16: (_DESCRIPTOR_SIGNATURE, 4), 20: (b"", 8), 24: (_DESCRIPTOR_SIGNATURE, 8)}
 
 
-def read_header(reader: Reader, entry: DirectoryEntry, limits: Limits) -> tuple[DirectoryEntry, bool]:
+def read_header(reader: ForwardReader, entry: DirectoryEntry, limits: Limits) -> tuple[DirectoryEntry, bool]:
     """Read the entry's own header, which has to say what the table says; whether it has a Zip64 field.
 
     The own header alone may announce a data descriptor, as some writers of valid files do: the entry that is returned
@@ -55,7 +55,7 @@ def _check_deferred(entry: DirectoryEntry, said: tuple[int, int, int]) -> None:
             raise ArchiveRefused("local-mismatch", "its own header says another size or checksum", entry=entry.name)
 
 
-def read_descriptor(reader: Reader, entry: DirectoryEntry, room: int, *, is_wide: bool, limits: Limits) -> None:
+def read_descriptor(reader: ForwardReader, entry: DirectoryEntry, room: int, *, is_wide: bool, limits: Limits) -> None:
     """Read what stands in the `room` bytes between the entry's bytes and the next record.
 
     Raises:
@@ -95,7 +95,7 @@ _RAW = -zlib.MAX_WBITS
 _RECORD_SIGNATURES = (b"PK\x07\x08", b"PK\x03\x04", b"PK\x01\x02")
 
 
-def pieces_of(reader: Reader, entry: DirectoryEntry, gauge: Budget) -> Iterator[bytes]:
+def pieces_of(reader: ForwardReader, entry: DirectoryEntry, gauge: Budget) -> Iterator[bytes]:
     """The unpacked bytes of the entry that the reader stands before; small ones are read at once.
 
     Raises:
@@ -117,7 +117,7 @@ def _check_no_signatures(data: bytes, entry: DirectoryEntry) -> None:
         raise ArchiveRefused("data-descriptor", "its bytes look like ending earlier", entry=entry.name)
 
 
-def _small(reader: Reader, entry: DirectoryEntry) -> bytes:
+def _small(reader: ForwardReader, entry: DirectoryEntry) -> bytes:
     data = reader.exactly(entry.packed, entry.name)
     if entry.method != STORED:
         engine = zlib.decompressobj(_RAW)
@@ -134,7 +134,7 @@ def _small(reader: Reader, entry: DirectoryEntry) -> bytes:
     return data
 
 
-def _stored(reader: Reader, entry: DirectoryEntry, *, is_open: bool) -> Iterator[bytes]:
+def _stored(reader: ForwardReader, entry: DirectoryEntry, *, is_open: bool) -> Iterator[bytes]:
     left = entry.packed
     before = b""
     while left:
@@ -146,7 +146,7 @@ def _stored(reader: Reader, entry: DirectoryEntry, *, is_open: bool) -> Iterator
         yield data
 
 
-def _inflated(reader: Reader, entry: DirectoryEntry) -> Iterator[bytes]:
+def _inflated(reader: ForwardReader, entry: DirectoryEntry) -> Iterator[bytes]:
     engine = zlib.decompressobj(_RAW)
     left = entry.packed
     while not engine.eof:
@@ -211,7 +211,7 @@ def entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget) -> Itera
     first = in_place[0].offset if in_place else end.start
     if first:
         _check_front(source, first, limits)
-    reader = Reader(FileRange(source, first, end.start).more, first)
+    reader = ForwardReader(FileRange(source, first, end.start).more, first)
     for index, known in enumerate(in_place):
         gauge.entry()
         is_last = index + 1 == len(in_place)
@@ -228,7 +228,7 @@ def entries(source: BinaryIO, size: int, limits: Limits, gauge: Budget) -> Itera
         read_descriptor(reader, entry, room, is_wide=is_wide, limits=limits)
 
 
-def _raw_entry(reader: Reader, entry: DirectoryEntry, limits: Limits, gauge: Budget) -> RawEntry:
+def _raw_entry(reader: ForwardReader, entry: DirectoryEntry, limits: Limits, gauge: Budget) -> RawEntry:
     if entry.kind == "link":
         if entry.size > limits.path_bytes:
             raise ArchiveRefused("path-too-long", "where the link points to is too long", entry=entry.name)

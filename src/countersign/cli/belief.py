@@ -18,10 +18,10 @@ from countersign.kernel import clock
 from countersign.updates import dsse as envelopes
 from countersign.updates import manifest as manifests
 from countersign.updates import trust
-from countersign.updates.api_types import ChannelState, Envelope, PublicKey, Rotation, Statement
+from countersign.updates.api_types import ChannelState, ChannelStatement, Envelope, PublicKey, Rotation
 from countersign.updates.dsse import SignatureRefused
 from countersign.updates.install import state
-from countersign.updates.install.installer import Release
+from countersign.updates.install.installer import VerifiedRelease
 from countersign.updates.manifest import Manifest
 from countersign.updates.trust import RolledBack
 
@@ -42,7 +42,7 @@ class Wanted:
         return f"cannot pull {self.product}" + (f" {self.version}" if self.version else "")
 
 
-def believed(server: Server, found: wire.Product, wanted: Wanted) -> Release:
+def believed(server: Server, found: wire.Product, wanted: Wanted) -> VerifiedRelease:
     """The release to install. The organisation's key is pinned the first time, and followed from then on.
 
     Raises:
@@ -65,12 +65,12 @@ def believed(server: Server, found: wire.Product, wanted: Wanted) -> Release:
     if installed is not None and version != statement.version:
         _require_newer(manifest, installed.manifest)
     sha256 = manifests.digest(payload)
-    return Release(manifest, envelope, sha256, server.root, wanted.channel, statement.counter)
+    return VerifiedRelease(manifest, envelope, sha256, server.root, wanted.channel, statement.counter)
 
 
 def _statement(
     server: Server, found: wire.Product, wanted: Wanted, shown: ChannelState, seen: int
-) -> tuple[Statement, list[PublicKey]]:
+) -> tuple[ChannelStatement, list[PublicKey]]:
     """What the channel is at, once it is believed, and the keys that sign builds; keys and counter are kept."""
     org, place = wanted.product.org, f"{found.id}/{wanted.channel}"
     pin = pins.pinned(server.root, org)
@@ -85,12 +85,12 @@ def _statement(
     return statement, keys
 
 
-def _is_of(known: state.State, server: Server, found: wire.Product, wanted: Wanted) -> bool:
+def _is_of(known: state.InstallState, server: Server, found: wire.Product, wanted: Wanted) -> bool:
     asked = (server.root, wanted.product.org, found.slug, wanted.channel)
     return (known.server, known.org, known.product, known.channel) == asked
 
 
-def _choice(server: Server, wanted: Wanted, statement: Statement, usual: list[str]) -> tuple[str, list[str]]:
+def _choice(server: Server, wanted: Wanted, statement: ChannelStatement, usual: list[str]) -> tuple[str, list[str]]:
     """Version and platforms of the build: the version that was asked for, or what the channel is at; where that has
     no build for this machine, the newest release before it that has one, which is then said. A build for another
     platform is taken only where there is no other.
@@ -111,7 +111,7 @@ def _choice(server: Server, wanted: Wanted, statement: Statement, usual: list[st
     return statement.version, [_only(wanted, statement, named)]
 
 
-def _only(wanted: Wanted, statement: Statement, named: str) -> str:
+def _only(wanted: Wanted, statement: ChannelStatement, named: str) -> str:
     """The platform of the only build, where no platform was asked for.
 
     Raises:
@@ -126,7 +126,9 @@ def _only(wanted: Wanted, statement: Statement, named: str) -> str:
     raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
 
 
-def _earlier(server: Server, wanted: Wanted, statement: Statement, usual: list[str]) -> tuple[str, list[str]] | None:
+def _earlier(
+    server: Server, wanted: Wanted, statement: ChannelStatement, usual: list[str]
+) -> tuple[str, list[str]] | None:
     """The newest other release of the channel with a build for one of the platforms; None without one."""
     path = f"/products/{segment(statement.product)}/releases"
     releases = server.get(f"{path}?{urlencode({'channel': wanted.channel})}", list[wire.Release], wanted.doing)
@@ -152,7 +154,7 @@ def _is_built(server: Server, path: str, platform: str, doing: str) -> bool:
     return True
 
 
-def _likely(wanted: Wanted, installed: state.Installed | None) -> list[str]:
+def _likely(wanted: Wanted, installed: state.Installation | None) -> list[str]:
     """The platform asked for; else that of the build that is installed, this machine's, and none in particular."""
     if wanted.platform:
         return [wanted.platform]
@@ -176,7 +178,9 @@ def _envelope(
     raise AssertionError("there is a platform to ask for")
 
 
-def _payload(envelope: Envelope, keys: Sequence[PublicKey], statement: Statement, version: str, platform: str) -> bytes:
+def _payload(
+    envelope: Envelope, keys: Sequence[PublicKey], statement: ChannelStatement, version: str, platform: str
+) -> bytes:
     """The manifest's bytes, signed by a key that the organisation has or had, and named by the statement where the
     channel is at this version."""
     payload = envelopes.verify(envelope, manifests.PAYLOAD_TYPE, {key.keyid: key for key in keys})

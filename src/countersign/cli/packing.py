@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
 
-from countersign.archives.entry import Entry, Member
+from countersign.archives.entry import ArchiveEntry, ArchiveMember
 from countersign.archives.limits import Limits
 from countersign.archives.reader import read_folder
 from countersign.archives.refusals import ArchiveRefused
@@ -47,7 +47,7 @@ def pack(directory: Path, output: IO[bytes], form: Format) -> None:
         raise Failure("the directory cannot be packed", why=why, remedy=remedy) from refused
 
 
-def _write_tar(members: Iterator[Member], output: IO[bytes]) -> None:
+def _write_tar(members: Iterator[ArchiveMember], output: IO[bytes]) -> None:
     with (
         gzip.GzipFile("", "wb", _COMPRESSION, output, mtime=EPOCH_S) as compressed,
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
@@ -66,7 +66,7 @@ def _write_tar(members: Iterator[Member], output: IO[bytes]) -> None:
                 archive.addfile(info, _Stream(pieces))
 
 
-def _write_zip(members: Iterator[Member], output: IO[bytes]) -> None:
+def _write_zip(members: Iterator[ArchiveMember], output: IO[bytes]) -> None:
     with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as archive:
         for entry, pieces in members:
             is_folder = entry.kind == "folder"
@@ -83,7 +83,7 @@ def _write_zip(members: Iterator[Member], output: IO[bytes]) -> None:
                 archive.writestr(info, entry.target)
 
 
-def _mode(entry: Entry) -> int:
+def _mode(entry: ArchiveEntry) -> int:
     """Kind and rights as Unix writes them."""
     if entry.kind == "link":
         return stat.S_IFLNK | 0o777

@@ -19,8 +19,8 @@ from countersign.cli.supply import Supply
 from countersign.cli.target import server_option
 from countersign.kernel.errors import Refused, is_disk_full
 from countersign.updates.install import installer
-from countersign.updates.install.installer import PullOptions, Release, Report
-from countersign.updates.planner import Plan
+from countersign.updates.install.installer import PullOptions, PullReport, VerifiedRelease
+from countersign.updates.planner import UpdatePlan
 from countersign.updates.trust import KeyChanged
 
 Value: TypeAlias = dict[str, object]
@@ -60,7 +60,7 @@ def pull(
     output.answer(_value(release, report, folder), _words(release, report, wanted, dry_run=dry_run))
 
 
-def _install(server: Server, release: Release, wanted: Wanted, *, verify: bool, dry_run: bool) -> Report:
+def _install(server: Server, release: VerifiedRelease, wanted: Wanted, *, verify: bool, dry_run: bool) -> PullReport:
     manifest = release.manifest
     supply = Supply(server, manifest.product, manifest.version, manifest.platform or "", wanted.doing)
     with ExitStack() as stack:
@@ -77,7 +77,7 @@ class _Shown:
         self._meter: Meter | None = None
         self._done = 0
 
-    def announce(self, plan: Plan) -> None:
+    def announce(self, plan: UpdatePlan) -> None:
         """Say what will be fetched and written."""
         size, fetch = progress.size(self._size), progress.size(plan.fetch_bytes)
         # What lies between two wanted chunks comes along where that saves a request.
@@ -112,7 +112,7 @@ def _told(wanted: Wanted) -> Generator[None]:
         raise Failure("the pull was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
 
 
-def _value(release: Release, report: Report, folder: Path) -> Value:
+def _value(release: VerifiedRelease, report: PullReport, folder: Path) -> Value:
     manifest, plan = release.manifest, report.plan
     planned: Value = {}
     if plan is not None:
@@ -128,23 +128,26 @@ def _value(release: Release, report: Report, folder: Path) -> Value:
         "path": str(folder),
         "changed": report.is_changed,
         "plan": planned,
-        "fetched_bytes": report.built.fetched_bytes,
-        "wounds": msgspec.to_builtins(report.wounds),
+        "fetched_bytes": report.stats.fetched_bytes,
+        "wounds": msgspec.to_builtins(report.corruptions),
         "aside": report.aside,
-        "detours": report.built.detours,
+        "detours": report.stats.detours,
     }
 
 
-def _words(release: Release, report: Report, wanted: Wanted, *, dry_run: bool) -> str:
-    lines = [f"{wound.path}: {wound.kind}, {wound.size} bytes from {wound.offset}" for wound in report.wounds]
+def _words(release: VerifiedRelease, report: PullReport, wanted: Wanted, *, dry_run: bool) -> str:
+    lines = [
+        f"{corruption.path}: {corruption.kind}, {corruption.size} bytes from {corruption.offset}"
+        for corruption in report.corruptions
+    ]
     lines += [f"{path} was yours and stood in the way: it is {goal} now" for path, goal in report.aside.items()]
-    lines += report.built.detours
+    lines += report.stats.detours
     name = f"{wanted.product} {release.manifest.version}"
     if dry_run and report.plan is not None:
         return "\n".join([*lines, f"{wanted.folder} would become {name}; nothing was changed"])
     if not report.is_changed:
         return "\n".join([*lines, f"{wanted.folder} is {name} already"])
     came = f", it was {report.former}" if report.former not in (None, "", release.manifest.version) else ""
-    came += ", healed" if report.wounds else ""
-    downloaded = progress.size(report.built.fetched_bytes)
+    came += ", healed" if report.corruptions else ""
+    downloaded = progress.size(report.stats.fetched_bytes)
     return "\n".join([*lines, f"{wanted.folder} is {name}{came}; downloaded {downloaded}"])

@@ -7,7 +7,7 @@ from countersign.cli import connection
 from countersign.cli.connection import Server, segment
 from countersign.cli.output import Exit, Failure
 from countersign.cli.transport import Response, Unreachable, read
-from countersign.updates.api_types import BEGINS, ChunkPlaces, DeltaOffer
+from countersign.updates.api_types import BEGINS_HEADER, ChunkPlaces, DeltaOffer
 
 ATTEMPTS = 8
 PIECE_BYTES = 256 << 10
@@ -32,7 +32,7 @@ class Supply:
         Raises:
             Failure: refused or unreachable.
         """
-        found = self._places({BEGINS: "1"} if begins else {})
+        found = self._places({BEGINS_HEADER: "1"} if begins else {})
         self._given = self._fresh = _addresses(found, None)
         return found
 

@@ -112,7 +112,7 @@ async def rotate(transaction: Transaction, store: Store, org_id: str, slug: str)
     number, rotation = 1, None
     if known is not None:
         number = known[0] + 1
-        rotation = trust.rotate(slug, known[1], fresh.public, clock.rfc3339(clock.now()))
+        rotation = trust.sign_rotation(slug, known[1], fresh.public, clock.rfc3339(clock.now()))
     if not await add(transaction, store.master, org_id, number, fresh, rotation):
         raise KeyJustRotated("another rotation came at the same moment")
     return fresh.public

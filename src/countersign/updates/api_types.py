@@ -40,7 +40,7 @@ class Rotation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     issued_at: str
 
 
-class Statement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ChannelStatement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Payload: what a channel is at. `counter` rises with every change; nobody goes back below one they have seen,
     nor believes it after `expires_at`. `builds` has the manifest's SHA-256 (of the signed payload) by platform, ""
     where a build names none."""
@@ -65,7 +65,7 @@ class ChannelState(msgspec.Struct, frozen=True):
     rotations: list[Envelope]
 
 
-BEGINS = "Download-Begins"
+BEGINS_HEADER = "Download-Begins"
 """The header by which a client says that with this request it begins to install a build, or to update to it."""
 
 

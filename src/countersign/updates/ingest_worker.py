@@ -15,7 +15,7 @@ import msgspec
 from backports import zstd
 
 from countersign.archives import confinement, reader
-from countersign.archives.entry import Entry, Member
+from countersign.archives.entry import ArchiveEntry, ArchiveMember
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.updates import chunks, executables
@@ -24,12 +24,12 @@ from countersign.updates.worker_protocol import (
     ChunkFrames,
     ChunkQuery,
     EndOfArtifact,
-    FoundEntry,
+    EntryRecord,
     IngestFailed,
     IngestOrder,
     IngestRecord,
     MetadataFile,
-    Progress,
+    ReadPosition,
     read_frame,
     receive_file,
     write_ingest_record,
@@ -44,7 +44,7 @@ MAX_NOTED_BYTES = 16 << 20
 """Of all the small files of a build that say what it consists of; those that come later are left."""
 _NOTED_NAMES = ("package.json", "package-lock.json", "bom.json", "sbom.json")
 _NOTED_ENDINGS = (".dist-info/METADATA", ".cdx.json", ".spdx.json")
-FAILURES = (
+THREAD_ERRORS = (
     *(ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
     *(TypeError, ValueError, zstd.ZstdError),
 )
@@ -53,19 +53,19 @@ FAILURES = (
 _Batch = list[tuple[bytes, Chunk]]
 
 
-class Contents:
+class EntryProcessor:
     """Takes members one after another and sends what was found; memory stays at a few batches.
 
     Three things go on at once: the reader cuts and digests, a sender asks which chunks are wanted, and a few
     compressors work on those.
     """
 
-    def __init__(self, asked: BinaryIO, told: BinaryIO, *, wants_chunks: bool) -> None:
-        self._answers = asked
-        self._told = told
+    def __init__(self, answers: BinaryIO, records: BinaryIO, *, wants_chunks: bool) -> None:
+        self._answers = answers
+        self._records = records
         self._lock = threading.Lock()
         self._wants_chunks = wants_chunks
-        self._met: set[bytes] = set()
+        self._seen: set[bytes] = set()
         self._batch: _Batch = []
         self._batch_bytes = 0
         self._notes = self._noted_bytes = 0
@@ -75,20 +75,20 @@ class Contents:
         self._sender = threading.Thread(target=self._send_all, daemon=True)
         self._sender.start()
 
-    def take(self, member: Member) -> None:
+    def take(self, member: ArchiveMember) -> None:
         """Read the member to its end and send what it is."""
         entry = member.entry
         if entry.kind != "file":
-            self.tell(FoundEntry(entry.path, entry.kind, 0, entry.mode, entry.target, b"", b"", [], None))
+            self.send(EntryRecord(entry.path, entry.kind, 0, entry.mode, entry.target, b"", b"", [], None))
             return
-        looked = _Scan(entry)
-        pieces = looked.through(member.pieces)
+        digests = _Scan(entry)
+        pieces = digests.through(member.pieces)
         found = [self._chunk(chunk) for chunk in chunks.cut(pieces)] if self._wants_chunks else _drain(pieces)
-        start = executables.detect(entry.path, entry.mode, bytes(looked.head))
-        sha256, name = looked.sha256.digest(), looked.blake3.digest()
-        self.tell(FoundEntry(entry.path, "file", looked.size, entry.mode, "", sha256, name, found, start))
-        if looked.note is not None and self._wants_chunks and self._may_note(len(looked.note)):
-            self.tell(MetadataFile(entry.path, bytes(looked.note)))
+        start = executables.detect(entry.path, entry.mode, bytes(digests.head))
+        sha256, name = digests.sha256.digest(), digests.blake3.digest()
+        self.send(EntryRecord(entry.path, "file", digests.size, entry.mode, "", sha256, name, found, start))
+        if digests.note is not None and self._wants_chunks and self._may_note(len(digests.note)):
+            self.send(MetadataFile(entry.path, bytes(digests.note)))
 
     def _may_note(self, size: int) -> bool:
         """Whether a note of this size is sent, too; it is counted then."""
@@ -98,10 +98,10 @@ class Contents:
         self._noted_bytes += size
         return True
 
-    def tell(self, record: IngestRecord) -> None:
+    def send(self, record: IngestRecord) -> None:
         """Send a record; several threads may."""
         with self._lock:
-            write_ingest_record(self._told, record)
+            write_ingest_record(self._records, record)
 
     def finish(self) -> None:
         """Send what still waits.
@@ -118,8 +118,8 @@ class Contents:
 
     def _chunk(self, chunk: Chunk) -> tuple[bytes, int]:
         name = blake3.blake3(chunk).digest()
-        if name not in self._met:
-            self._met.add(name)
+        if name not in self._seen:
+            self._seen.add(name)
             self._batch.append((name, chunk))
             self._batch_bytes += len(chunk)
             if self._batch_bytes >= BATCH_BYTES:
@@ -137,24 +137,24 @@ class Contents:
         try:
             while (batch := self._waiting.get()) is not None:
                 self._send(batch)
-        except FAILURES as error:
+        except THREAD_ERRORS as error:
             self._failure.append(error)
             while self._waiting.get() is not None:
                 continue
 
     def _send(self, batch: _Batch) -> None:
-        self.tell(ChunkQuery([name for name, _ in batch]))
+        self.send(ChunkQuery([name for name, _ in batch]))
         answer = read_frame(self._answers)
         wanted = [each for each, is_wanted in zip(batch, answer, strict=True) if is_wanted]
         frames = list(self._pool.map(chunks.compress, [chunk for _, chunk in wanted]))
-        told = [(name, len(chunk), len(frame)) for (name, chunk), frame in zip(wanted, frames, strict=True)]
-        self.tell(ChunkFrames(told, b"".join(frames)))
+        described = [(name, len(chunk), len(frame)) for (name, chunk), frame in zip(wanted, frames, strict=True)]
+        self.send(ChunkFrames(described, b"".join(frames)))
 
 
 class _Scan:
     """What is seen of a file while its pieces pass by."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: ArchiveEntry) -> None:
         self.size = 0
         self.sha256 = hashlib.sha256()
         self.blake3 = blake3.blake3()
@@ -162,7 +162,7 @@ class _Scan:
         self.note: bytearray | None = bytearray() if _is_metadata(entry) else None
 
     def through(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        """The same pieces, looked at."""
+        """The same pieces, digests at."""
         for piece in pieces:
             self.size += len(piece)
             self.sha256.update(piece)
@@ -174,7 +174,7 @@ class _Scan:
             yield piece
 
 
-def _is_metadata(entry: Entry) -> bool:
+def _is_metadata(entry: ArchiveEntry) -> bool:
     name = entry.path.rpartition("/")[2].lower()
     is_known = name in _NOTED_NAMES or entry.path.endswith(_NOTED_ENDINGS) or ".dist-info/sboms/" in entry.path
     return is_known and entry.size <= MAX_NOTE_BYTES
@@ -199,61 +199,61 @@ def main() -> int:
     """Read what the order says; the exit code is 0 also when the artifact is refused, which a record tells."""
     # Ctrl-C in a terminal reaches this process too, and ends it without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    asked, told = sys.stdin.buffer, sys.stdout.buffer
+    requests, records = sys.stdin.buffer, sys.stdout.buffer
     fd = receive_file(int(sys.argv[1]))
     if fd is None:
         return 0
-    order = msgspec.msgpack.decode(read_frame(asked), type=IngestOrder)
+    order = msgspec.msgpack.decode(read_frame(requests), type=IngestOrder)
     source = os.fdopen(fd, "rb", closefd=False)
     confinement.confine(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
     try:
-        blocks = Blocks(fd)
-        contents = Contents(asked, told, wants_chunks=order.chunks)
-        _read(order, source, contents)
-        contents.finish()
-        write_ingest_record(told, blocks.ended())
+        blocks = BlockDigests(fd)
+        processor = EntryProcessor(requests, records, wants_chunks=order.chunks)
+        _read(order, source, processor)
+        processor.finish()
+        write_ingest_record(records, blocks.ended())
     except ArchiveUnknown as refused:
-        write_ingest_record(told, IngestFailed("unknown", "", refused.detail, None))
+        write_ingest_record(records, IngestFailed("unknown", "", refused.detail, None))
     except ArchiveRefused as refused:
-        write_ingest_record(told, IngestFailed("refused", refused.rule, refused.reason, refused.entry))
+        write_ingest_record(records, IngestFailed("refused", refused.rule, refused.reason, refused.entry))
     except MemoryError:
         write_ingest_record(
-            told, IngestFailed("refused", "memory", "reading it needs more memory than is allowed", None)
+            records, IngestFailed("refused", "memory", "reading it needs more memory than is allowed", None)
         )
     except _READER_ERRORS as error:
         # The same bytes fail again: one refusal, and neither a second attempt nor a stack as long as the archive.
         write_ingest_record(
-            told, IngestFailed("refused", "unreadable", f"the reader failed: {type(error).__name__}", None)
+            records, IngestFailed("refused", "unreadable", f"the reader failed: {type(error).__name__}", None)
         )
     return 0
 
 
-def _read(order: IngestOrder, source: BinaryIO, contents: Contents) -> None:
+def _read(order: IngestOrder, source: BinaryIO, processor: EntryProcessor) -> None:
     limits = msgspec.convert(order.limits, Limits)
     if order.plain and order.name.lower().endswith(_PACKAGE_ENDINGS):
-        contents.take(_whole(order, source))
+        processor.take(_whole_file(order, source))
         return
     try:
         for member in reader.read(source, limits, name=order.name):
-            contents.take(member)
-            contents.tell(Progress(source.tell()))
+            processor.take(member)
+            processor.send(ReadPosition(source.tell()))
     except ArchiveUnknown:
         # An archive by its name that is none by its bytes is damaged; anything else is a build of one file.
         if not order.plain or order.name.lower().endswith(_ARCHIVE_ENDINGS):
             raise
-        contents.take(_whole(order, source))
+        processor.take(_whole_file(order, source))
 
 
-def _whole(order: IngestOrder, source: BinaryIO) -> Member:
+def _whole_file(order: IngestOrder, source: BinaryIO) -> ArchiveMember:
     source.seek(0)
     head = source.read(executables.HEAD_BYTES)
     mode = 0o755 if executables.detect(order.name, 0o755, head) is not None else 0o644
     source.seek(0)
     size = os.fstat(source.fileno()).st_size
-    return Member(Entry(order.name, "file", size, mode), iter(lambda: source.read(MIN_BLOCK_BYTES), b""))
+    return ArchiveMember(ArchiveEntry(order.name, "file", size, mode), iter(lambda: source.read(MIN_BLOCK_BYTES), b""))
 
 
-class Blocks:
+class BlockDigests:
     """Digests of the artifact's own bytes, made beside the reading of what they hold."""
 
     def __init__(self, fd: int) -> None:
@@ -280,7 +280,7 @@ class Blocks:
     def _run(self, length: int) -> None:
         try:
             self._read(length)
-        except FAILURES as error:
+        except THREAD_ERRORS as error:
             self._failure.append(error)
 
     def _read(self, length: int) -> None:

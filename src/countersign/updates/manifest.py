@@ -23,7 +23,7 @@ class File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chunks: list[int]
 
 
-class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Symlink(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A symbolic link that stays inside the tree."""
 
     path: str
@@ -61,7 +61,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     platform: str | None
     created_at: str
     files: list[File]
-    links: list[Link]
+    links: list[Symlink]
     folders: list[str]
     chunks: list[Chunk]
     launch: list[Launch]

@@ -15,7 +15,7 @@ from countersign.updates.manifest import Manifest
 
 MEMORY_BYTES = 2 << 30
 """What applying a delta may take, unless something else is said."""
-UNKNOWN = 1 << 50
+UNKNOWN_COST = 1 << 50
 """The cost of a chunk that lies nowhere."""
 
 
@@ -27,7 +27,7 @@ class ChunkLocation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
+class LocalFiles:
     """What is intact on disk: digest and mode of each whole file by path, the spot of every chunk that was found, and
     the manifest (with the digest of its payload) that the files are of, if there is one."""
 
@@ -38,7 +38,7 @@ class Local:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class UpdatePlan:
     """What is done with each file, as positions in the manifest's files; every position is in one place alone.
 
     `copied` has the local path to copy from. `deltas` are applied as a whole. With `artifact` the whole artifact is
@@ -55,15 +55,15 @@ class Plan:
     write_bytes: int
 
 
-def positions(stretches: Iterable[tuple[int, int]], most: int) -> list[int]:
+def positions(stretches: Iterable[tuple[int, int]], limit: int) -> list[int]:
     """The positions of the stretches.
 
     Raises:
-        ValueError: they are not in order, or reach beyond `most`.
+        ValueError: they are not in order, or reach beyond `limit`.
     """
     found: list[int] = []
     for start, end in stretches:
-        if not (found[-1] if found else -1) < start < end <= most:
+        if not (found[-1] if found else -1) < start < end <= limit:
             raise ValueError("a stretch is out of place")
         found += range(start, end)
     return found
@@ -72,42 +72,42 @@ def positions(stretches: Iterable[tuple[int, int]], most: int) -> list[int]:
 def plan(
     manifest: Manifest,
     manifest_sha256: str,
-    local: Local,
+    local: LocalFiles,
     places: ChunkPlaces,
     offer: DeltaOffer | None = None,
     *,
     memory_bytes: int = MEMORY_BYTES,
-) -> Plan:
+) -> UpdatePlan:
     """The cheapest plan for the build of the manifest.
 
     A delta is taken only where every old file of it is intact and applying it takes no more than `memory_bytes`.
     """
-    sorted_out = _sort_files(manifest, local)
-    lacking = sorted_out.lacking
+    sources = _sort_files(manifest, local)
+    missing = sources.missing
     costs = _Costs(manifest, local, places)
     usable = _usable_deltas(offer, local, manifest_sha256)
-    deltas = _choose_deltas([each for each in usable if each.memory <= memory_bytes], lacking, costs)
-    outcome = _outcome(deltas, manifest)
-    assembled = [place for place in lacking if place not in outcome]
+    deltas = _choose_deltas([each for each in usable if each.memory <= memory_bytes], missing, costs)
+    outcome = _delta_outputs(deltas, manifest)
+    assembled = [index for index in missing if index not in outcome]
     downloads = sum(delta.size for delta in deltas)
-    fetch = downloads + costs.together(assembled)
-    artifact = bool(lacking) and places.artifact_size < fetch
+    fetch = downloads + costs.total_bytes(assembled)
+    artifact = bool(missing) and places.artifact_size < fetch
     if artifact:
-        deltas, assembled, fetch = [], lacking, places.artifact_size
-        downloads, outcome = _unpacked(manifest, places), set[int]()
-    written = outcome.union(assembled, (place for place, _ in sorted_out.copied))
-    return Plan(
-        kept=sorted_out.kept,
-        copied=sorted_out.copied,
+        deltas, assembled, fetch = [], missing, places.artifact_size
+        downloads, outcome = _unpacking_bytes(manifest, places), set[int]()
+    written = outcome.union(assembled, (index for index, _ in sources.copied))
+    return UpdatePlan(
+        kept=sources.kept,
+        copied=sources.copied,
         deltas=deltas,
         assembled=assembled,
         artifact=artifact,
         fetch_bytes=fetch,
-        write_bytes=sum(manifest.files[place].size for place in written) + downloads,
+        write_bytes=sum(manifest.files[index].size for index in written) + downloads,
     )
 
 
-def _unpacked(manifest: Manifest, places: ChunkPlaces) -> int:
+def _unpacking_bytes(manifest: Manifest, places: ChunkPlaces) -> int:
     """The bytes that are written for the artifact beside the files that are needed: unpacking writes every file of the
     build. A build of one file is its artifact."""
     if places.artifact_sha256 in {file.sha256 for file in manifest.files}:
@@ -115,53 +115,53 @@ def _unpacked(manifest: Manifest, places: ChunkPlaces) -> int:
     return places.artifact_size + manifest.size
 
 
-def _outcome(deltas: Iterable[Delta], manifest: Manifest) -> set[int]:
-    return {place for delta in deltas for place in positions(delta.files, len(manifest.files))}
+def _delta_outputs(deltas: Iterable[Delta], manifest: Manifest) -> set[int]:
+    return {index for delta in deltas for index in positions(delta.files, len(manifest.files))}
 
 
-class _Sorted(NamedTuple):
+class _FileSources(NamedTuple):
     kept: list[int]
     copied: list[tuple[int, str]]
-    lacking: list[int]
+    missing: list[int]
 
 
-def _sort_files(manifest: Manifest, local: Local) -> _Sorted:
+def _sort_files(manifest: Manifest, local: LocalFiles) -> _FileSources:
     """The files that are in their place, those that lie elsewhere, and those that are nowhere."""
-    found = _Sorted([], [], [])
+    found = _FileSources([], [], [])
     by_digest = {digest: path for path, (digest, _) in sorted(local.files.items(), reverse=True)}
-    for place, file in enumerate(manifest.files):
+    for index, file in enumerate(manifest.files):
         if local.files.get(file.path) == (file.sha256, file.mode):
-            found.kept.append(place)
+            found.kept.append(index)
         elif file.sha256 in by_digest:
-            found.copied.append((place, by_digest[file.sha256]))
+            found.copied.append((index, by_digest[file.sha256]))
         else:
-            found.lacking.append(place)
+            found.missing.append(index)
     return found
 
 
 class _Costs:
     """What fetching chunks costs. A chunk that is local costs nothing, and one that is fetched costs once."""
 
-    def __init__(self, manifest: Manifest, local: Local, places: ChunkPlaces) -> None:
+    def __init__(self, manifest: Manifest, local: LocalFiles, places: ChunkPlaces) -> None:
         self._lengths = {name: length for pack in places.packs for name, _, length in pack.chunks}
         self._names = [chunk.id for chunk in manifest.chunks]
         self.manifest, self.local = manifest, local
 
-    def wanted(self, place: int) -> set[str]:
+    def missing_chunks(self, index: int) -> set[str]:
         """The chunks of the file at this place that have to be fetched."""
-        names = (self._names[chunk] for chunk in self.manifest.files[place].chunks)
+        names = (self._names[chunk] for chunk in self.manifest.files[index].chunks)
         return {name for name in names if name not in self.local.chunks}
 
-    def of(self, names: Iterable[str]) -> int:
+    def stored_bytes(self, names: Iterable[str]) -> int:
         """The bytes of these chunks as they are stored."""
-        return sum(self._lengths.get(name, UNKNOWN) for name in names)
+        return sum(self._lengths.get(name, UNKNOWN_COST) for name in names)
 
-    def together(self, places: Iterable[int]) -> int:
+    def total_bytes(self, places: Iterable[int]) -> int:
         """The bytes of everything that the files need."""
-        return self.of(set[str]().union(*map(self.wanted, places)))
+        return self.stored_bytes(set[str]().union(*map(self.missing_chunks, places)))
 
 
-def _usable_deltas(offer: DeltaOffer | None, local: Local, manifest_sha256: str) -> list[Delta]:
+def _usable_deltas(offer: DeltaOffer | None, local: LocalFiles, manifest_sha256: str) -> list[Delta]:
     """The deltas between the build on disk and the wanted one, the smallest first."""
     if offer is None or offer.status != "ready" or local.manifest is None:
         return []
@@ -170,29 +170,29 @@ def _usable_deltas(offer: DeltaOffer | None, local: Local, manifest_sha256: str)
     return sorted(offer.deltas, key=lambda each: each.size)
 
 
-def _choose_deltas(deltas: Sequence[Delta], lacking: Sequence[int], costs: _Costs) -> list[Delta]:
+def _choose_deltas(deltas: Sequence[Delta], missing: Sequence[int], costs: _Costs) -> list[Delta]:
     """The deltas that are smaller than the chunks which nobody else needs."""
-    wanted = {place: costs.wanted(place) for place in lacking}
-    users = _uses(wanted, wanted)
+    wanted = {index: costs.missing_chunks(index) for index in missing}
+    users = _count_uses(wanted, wanted)
     chosen: list[Delta] = []
     for delta in deltas:
-        made = [place for place in _files_made(delta, costs.manifest, costs.local) if place in wanted]
-        mine = _uses(wanted, made)
+        made = [index for index in _files_made(delta, costs.manifest, costs.local) if index in wanted]
+        mine = _count_uses(wanted, made)
         # What is in `mine` and still in `users` afterwards, some other file needs as well.
         others = users - mine
-        if delta.size < costs.of(mine.keys() - others.keys()):
+        if delta.size < costs.stored_bytes(mine.keys() - others.keys()):
             chosen.append(delta)
             users = others
-            wanted = {place: names for place, names in wanted.items() if place not in made}
+            wanted = {index: names for index, names in wanted.items() if index not in made}
     return chosen
 
 
-def _uses(wanted: Mapping[int, set[str]], places: Iterable[int]) -> Counter[str]:
+def _count_uses(wanted: Mapping[int, set[str]], places: Iterable[int]) -> Counter[str]:
     """How many of the files want each chunk."""
-    return Counter(name for place in places for name in wanted[place])
+    return Counter(name for index in places for name in wanted[index])
 
 
-def _files_made(delta: Delta, manifest: Manifest, local: Local) -> list[int]:
+def _files_made(delta: Delta, manifest: Manifest, local: LocalFiles) -> list[int]:
     """The files that the delta makes here; none where it fits neither manifest or an old file is not intact."""
     if local.manifest is None:
         return []
@@ -201,5 +201,5 @@ def _files_made(delta: Delta, manifest: Manifest, local: Local) -> list[int]:
         news = positions(delta.files, len(manifest.files))
     except ValueError:
         return []
-    files = (local.manifest.files[place] for place in olds)
+    files = (local.manifest.files[index] for index in olds)
     return news if all(local.files.get(file.path, ("", 0))[0] == file.sha256 for file in files) else []

@@ -9,7 +9,7 @@ from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import Refused
 from countersign.updates import dsse as envelopes
-from countersign.updates.api_types import ChannelState, Envelope, PublicKey, Rotation, Statement
+from countersign.updates.api_types import ChannelState, ChannelStatement, Envelope, PublicKey, Rotation
 from countersign.updates.dsse import SignatureRefused, SigningKey
 
 ROTATION_TYPE = "application/vnd.countersign.rotation+json"
@@ -17,7 +17,7 @@ STATEMENT_TYPE = "application/vnd.countersign.statement+json"
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _rotations = msgspec.json.Decoder(Rotation)
-_statements = msgspec.json.Decoder(Statement)
+_statements = msgspec.json.Decoder(ChannelStatement)
 
 
 class KeyChanged(SignatureRefused):
@@ -37,7 +37,7 @@ class RolledBack(Refused):
     resolution = "Try again later or from another network: the server may be offering an old version with known faults."
 
 
-class Stale(Refused):
+class StaleStatement(Refused):
     """The statement of the channel has expired: what it names may long be outdated."""
 
     status = 409
@@ -46,12 +46,12 @@ class Stale(Refused):
     resolution = "Check this machine's clock, then try again; the store renews statements by itself."
 
 
-def rotate(org: str, key: SigningKey, to: PublicKey, issued_at: str) -> Envelope:
+def sign_rotation(org: str, key: SigningKey, to: PublicKey, issued_at: str) -> Envelope:
     """The document by which an organisation's key names the one after it."""
     return envelopes.sign(ROTATION_TYPE, _encoder.encode(Rotation(org, key.public.keyid, to, issued_at)), key)
 
 
-def state(statement: Statement, key: SigningKey) -> Envelope:
+def sign_statement(statement: ChannelStatement, key: SigningKey) -> Envelope:
     """The signed statement of a channel."""
     return envelopes.sign(STATEMENT_TYPE, _encoder.encode(statement), key)
 
@@ -68,13 +68,13 @@ def follow_rotations(org: str, pinned: PublicKey | None, root: PublicKey, rotati
     chain = [root]
     envelopes.raw_key(root)
     for envelope in rotations:
-        chain.append(_next(org, chain[-1], envelope))
+        chain.append(_verify_rotation(org, chain[-1], envelope))
     if pinned is not None and pinned not in chain:
         raise KeyChanged(f"{org} signs with a key that does not follow from the one this machine knows")
     return chain[-1]
 
 
-def _next(org: str, key: PublicKey, envelope: Envelope) -> PublicKey:
+def _verify_rotation(org: str, key: PublicKey, envelope: Envelope) -> PublicKey:
     payload = envelopes.verify(envelope, ROTATION_TYPE, {key.keyid: key})
     try:
         rotation = _rotations.decode(payload)
@@ -88,7 +88,7 @@ def _next(org: str, key: PublicKey, envelope: Envelope) -> PublicKey:
 
 def verify_channel(
     org: str, channel: str, shown: ChannelState, *, pinned: PublicKey | None, seen: int, now: Instant
-) -> tuple[Statement, PublicKey]:
+) -> tuple[ChannelStatement, PublicKey]:
     """The statement of the organisation's channel, and the key that signs now, which is to be pinned.
 
     `seen` is the highest counter that was believed before for this product and channel, 0 for none.
@@ -109,11 +109,11 @@ def verify_channel(
     if statement.counter < seen:
         raise RolledBack(f"the channel's statement has the number {statement.counter}, and {seen} was seen before")
     if expires_at(statement) <= now:
-        raise Stale(f"the channel's statement expired at {statement.expires_at}")
+        raise StaleStatement(f"the channel's statement expired at {statement.expires_at}")
     return statement, key
 
 
-def expires_at(statement: Statement) -> Instant:
+def expires_at(statement: ChannelStatement) -> Instant:
     """When the statement stops being believed.
 
     Raises:

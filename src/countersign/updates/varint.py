@@ -32,7 +32,7 @@ def unzigzag(number: int) -> int:
     return -(number + 1 >> 1) if number & 1 else number >> 1
 
 
-class Reader:
+class VarintReader:
     """Reads numbers and bytes from the front of a stretch of bytes."""
 
     def __init__(self, data: bytes) -> None:
@@ -44,31 +44,31 @@ class Reader:
         """Whether everything has been read."""
         return self._at == len(self._data)
 
-    def number(self, most: int) -> int:
+    def number(self, limit: int) -> int:
         """The next number.
 
         Raises:
-            Malformed: there is none, or it is greater than `most`.
+            Malformed: there is none, or it is greater than `limit`.
         """
         found = 0
-        for place, byte in enumerate(self._data[self._at : self._at + MAX_NUMBER_BYTES]):
-            found |= (byte & 0x7F) << 7 * place
+        for index, byte in enumerate(self._data[self._at : self._at + MAX_NUMBER_BYTES]):
+            found |= (byte & 0x7F) << 7 * index
             if byte < 0x80:
-                if found > most:
+                if found > limit:
                     break
-                self._at += place + 1
+                self._at += index + 1
                 return found
         raise Malformed("a number is cut off or out of range")
 
-    def numbers(self, count: int, most: int) -> list[int]:
+    def numbers(self, count: int, limit: int) -> list[int]:
         """The next `count` numbers.
 
         Raises:
-            Malformed: there are fewer, or one is greater than `most`.
+            Malformed: there are fewer, or one is greater than `limit`.
         """
         if count > len(self._data) - self._at:
             raise Malformed("more numbers are announced than there are bytes")
-        return [self.number(most) for _ in range(count)]
+        return [self.number(limit) for _ in range(count)]
 
     def take(self, count: int) -> bytes:
         """The next `count` bytes.

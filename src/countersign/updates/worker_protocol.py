@@ -88,7 +88,7 @@ class IngestOrder(msgspec.Struct, frozen=True):
     cpu_s: int
 
 
-class FoundEntry(msgspec.Struct, frozen=True, tag="found"):
+class EntryRecord(msgspec.Struct, frozen=True, tag="found"):
     """An entry that was read to its end. `chunks` are the names (BLAKE3) and sizes of its chunks, in order."""
 
     path: str
@@ -122,7 +122,7 @@ class MetadataFile(msgspec.Struct, frozen=True, tag="noted"):
     content: bytes
 
 
-class Progress(msgspec.Struct, frozen=True, tag="at"):
+class ReadPosition(msgspec.Struct, frozen=True, tag="at"):
     """How far the source was read, in bytes."""
 
     position: int
@@ -146,7 +146,7 @@ class IngestFailed(msgspec.Struct, frozen=True, tag="failed"):
     entry: str | None
 
 
-IngestRecord = FoundEntry | ChunkQuery | ChunkFrames | MetadataFile | Progress | EndOfArtifact | IngestFailed
+IngestRecord = EntryRecord | ChunkQuery | ChunkFrames | MetadataFile | ReadPosition | EndOfArtifact | IngestFailed
 
 _ingest_decoder: msgspec.msgpack.Decoder[IngestRecord] = msgspec.msgpack.Decoder(IngestRecord)
 
@@ -182,7 +182,7 @@ class FileRequest(msgspec.Struct, frozen=True, tag="wanted"):
     place: int
 
 
-class Delta(msgspec.Struct, frozen=True, tag="delta"):
+class DeltaBlob(msgspec.Struct, frozen=True, tag="delta"):
     """A delta that was tried: what it reads and makes, the memory it takes, and its bytes."""
 
     old: Stretches
@@ -195,7 +195,7 @@ class EndOfDeltas(msgspec.Struct, frozen=True, tag="done"):
     """There are no more."""
 
 
-DeltaRecord = FileRequest | Delta | EndOfDeltas
+DeltaRecord = FileRequest | DeltaBlob | EndOfDeltas
 
 _delta_decoder: msgspec.msgpack.Decoder[DeltaRecord] = msgspec.msgpack.Decoder(DeltaRecord)
 

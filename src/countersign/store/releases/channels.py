@@ -13,7 +13,7 @@ from countersign.store import signing_keys as signing
 from countersign.store.context import Store
 from countersign.store.releases.processing import queries as builds
 from countersign.updates import trust
-from countersign.updates.api_types import ChannelState, Envelope, Statement
+from countersign.updates.api_types import ChannelState, ChannelStatement, Envelope
 
 NEWEST_BUILT = """
     SELECT r.id, r.version
@@ -162,7 +162,7 @@ async def _say(store: Store, product: Product, channel: str) -> Said:
         newest = await signing.newest(transaction, store.master, product.org_id)
         if newest is None:
             raise LookupError(f"the signing key of {product.org_id} was removed while it was read")
-        statement = Statement(
+        statement = ChannelStatement(
             org=product.org,
             product_id=product.id,
             product=product.slug,
@@ -173,7 +173,7 @@ async def _say(store: Store, product: Product, channel: str) -> Said:
             issued_at=clock.rfc3339(now),
             expires_at=clock.rfc3339(expires_at),
         )
-        signed = msgspec.json.encode(trust.state(statement, newest[1])).decode()
+        signed = msgspec.json.encode(trust.sign_statement(statement, newest[1])).decode()
         said = Said(counter, wanted, signed, expires_at)
         await say(transaction, product.id, channel, said)
     return said

@@ -23,7 +23,7 @@ from countersign.store.releases.processing import queries as builds
 from countersign.store.releases.processing.queries import Build
 from countersign.store.releases.processing.sbom import Bill
 from countersign.store.releases.schemas import BuildQuery, DeltaQuery
-from countersign.updates.api_types import BEGINS, ChannelState, ChunkPlaces, Delta, DeltaOffer, Envelope, Pack
+from countersign.updates.api_types import BEGINS_HEADER, ChannelState, ChunkPlaces, Delta, DeltaOffer, Envelope, Pack
 from countersign.updates.dsse import SignatureRefused
 
 ADDRESS_TTL_S = 3600
@@ -120,7 +120,7 @@ async def show_chunks(call: StoreRequest[BuildQuery, Nothing]) -> Response:
         for (sha256, size), group in groupby(located, key=lambda each: (each.pack_sha256, each.pack_size))
     ]
     url = await address(store, ready.sha256, ready.filename)
-    if call.headers.get(BEGINS.lower()) == "1":
+    if call.headers.get(BEGINS_HEADER.lower()) == "1":
         await download.counting(store, ready.id)()
     return response.json(ChunkPlaces(packs, url, ready.size, ready.sha256, ready.filename))
 
@@ -188,7 +188,7 @@ ROUTES = (
         query=BuildQuery,
         answers={200: ChunkPlaces},
         refusals=_REFUSALS,
-        reads=(BEGINS,),
+        reads=(BEGINS_HEADER,),
     ),
     route("GET", _OF_BUILD + "/delta", offer_delta, query=DeltaQuery, answers={200: DeltaOffer}, refusals=_REFUSALS),
     route(

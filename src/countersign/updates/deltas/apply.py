@@ -17,12 +17,12 @@ from countersign.updates.recompress.archives import (
     HEAD_BYTES,
     MAX_FILE_BYTES,
     TOTAL_BYTES,
-    Budget,
+    InflateBudget,
     max_decompressed,
     may_hold_streams,
     reference,
 )
-from countersign.updates.varint import MAX_NUMBER_BYTES, Malformed, Reader, unzigzag
+from countersign.updates.varint import MAX_NUMBER_BYTES, Malformed, VarintReader, unzigzag
 
 READ_BYTES = 1 << 20
 
@@ -75,7 +75,7 @@ class FilePiece:
 class Reference:
     """The files, one after another, and what their archives hold. `unfolded` is how many bytes of it are in memory."""
 
-    def __init__(self, files: Sequence[Piece], budget: Budget) -> None:
+    def __init__(self, files: Sequence[Piece], budget: InflateBudget) -> None:
         """Take the archives among the files apart, as far as the budget goes.
 
         Raises:
@@ -105,16 +105,16 @@ class Reference:
         """
         if start < 0 or start + length > self.size:
             raise Malformed("a delta refers to bytes outside of the old files")
-        place = bisect_right(self._starts, start) - 1
+        index = bisect_right(self._starts, start) - 1
         while length:
-            at = start - self._starts[place]
-            wanted = min(length, READ_BYTES, self._pieces[place].size - at)
-            found = self._pieces[place].read(at, wanted)
+            at = start - self._starts[index]
+            wanted = min(length, READ_BYTES, self._pieces[index].size - at)
+            found = self._pieces[index].read(at, wanted)
             if len(found) != wanted:
                 raise Malformed("an old file has changed while it was read")
             yield found
             start, length = start + wanted, length - wanted
-            place += at + wanted == self._pieces[place].size
+            index += at + wanted == self._pieces[index].size
 
     def joined(self) -> bytes:
         """All of it as one piece."""
@@ -132,7 +132,7 @@ class DeltaRefused(Refused):
     resolution = "Fetch the files by their chunks."
 
 
-class Target(NamedTuple):
+class TargetFile(NamedTuple):
     """A file to be made: where, of how many bytes, with which SHA-256."""
 
     path: Path
@@ -140,7 +140,7 @@ class Target(NamedTuple):
     sha256: str
 
 
-def apply(blob: bytes, old: Sequence[Piece], new: Sequence[Target]) -> list[int]:
+def apply(blob: bytes, old: Sequence[Piece], new: Sequence[TargetFile]) -> list[int]:
     """Write the new files; the positions of those that did not come out as announced, which are not left behind.
 
     That happens to archives where this machine's zlib writes other bytes than the maker's. The order of old and new
@@ -151,8 +151,8 @@ def apply(blob: bytes, old: Sequence[Piece], new: Sequence[Target]) -> list[int]
         OSError: a file cannot be read or written.
     """
     failed: list[int] = []
-    for place, pieces in enumerate(contents(blob, old, [target.size for target in new])):
-        target = new[place]
+    for index, pieces in enumerate(contents(blob, old, [target.size for target in new])):
+        target = new[index]
         digest = hashlib.sha256()
         with target.path.open("wb") as file:
             for piece in pieces:
@@ -162,7 +162,7 @@ def apply(blob: bytes, old: Sequence[Piece], new: Sequence[Target]) -> list[int]
             os.fsync(file.fileno())
         if digest.hexdigest() != target.sha256:
             target.path.unlink()
-            failed.append(place)
+            failed.append(index)
     return failed
 
 
@@ -174,7 +174,7 @@ def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterato
     """
     try:
         taken = patch.decode(blob)
-        reference = Reference(old, Budget())
+        reference = Reference(old, InflateBudget())
         if reference.size != taken.old_size:
             raise Malformed("the delta is for other old files")
         _check_size(taken, sum(sizes))
@@ -182,8 +182,8 @@ def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterato
         rebuilt = _PatchedBytes(taken, reference)
     except Malformed as error:
         raise DeltaRefused(str(error)) from error
-    for place, size in enumerate(sizes):
-        yield _file(rebuilt, size, recipes.get(place))
+    for index, size in enumerate(sizes):
+        yield _file(rebuilt, size, recipes.get(index))
     if not rebuilt.is_at_end:
         raise DeltaRefused("the delta makes more than the files hold")
 
@@ -215,15 +215,15 @@ def _recipes(taken: patch.Patch, files: int) -> dict[int, tuple[int, bytes]]:
     """By the file's position how long it is unfolded, and how it is folded."""
     if taken.recipes.size > MAX_FILE_BYTES:
         raise Malformed("recipes are longer than any archive needs")
-    reader = Reader(Stream(taken.recipes, bytes).take(taken.recipes.size))
+    reader = VarintReader(Stream(taken.recipes, bytes).take(taken.recipes.size))
     found: dict[int, tuple[int, bytes]] = {}
-    place = -1
+    index = -1
     while not reader.is_at_end:
-        place += reader.number(files) + 1
-        if place >= files:
+        index += reader.number(files) + 1
+        if index >= files:
             raise Malformed("a recipe is for a file that is not made")
         length, size = reader.number(TOTAL_BYTES + MAX_FILE_BYTES), reader.number(MAX_FILE_BYTES)
-        found[place] = (length, reader.take(size))
+        found[index] = (length, reader.take(size))
     return found
 
 
@@ -329,7 +329,7 @@ def _runs(taken: patch.Patch) -> Iterator[tuple[int, int]]:
         at += gap + length
 
 
-def _columns(packed: patch.CompressedStream, rows: int, columns: int, most: int) -> "list[array[int]]":
+def _columns(packed: patch.CompressedStream, rows: int, columns: int, limit: int) -> "list[array[int]]":
     """Numbers that stand column after column.
 
     Raises:
@@ -339,8 +339,8 @@ def _columns(packed: patch.CompressedStream, rows: int, columns: int, most: int)
         raise Malformed("there are fewer numbers than announced")
     if packed.size > min(rows * columns * MAX_NUMBER_BYTES, patch.LIST_BYTES):
         raise Malformed("there are more numbers than announced, or than any delta needs")
-    reader = Reader(Stream(packed, bytes).take(packed.size))
-    found = [array("Q", (reader.number(most) for _ in range(rows))) for _ in range(columns)]
+    reader = VarintReader(Stream(packed, bytes).take(packed.size))
+    found = [array("Q", (reader.number(limit) for _ in range(rows))) for _ in range(columns)]
     if not reader.is_at_end:
         raise Malformed("there are more numbers than announced")
     return found

@@ -10,16 +10,16 @@ from typing import BinaryIO, NamedTuple, TypeAlias
 import msgspec
 
 from countersign.archives import confinement
-from countersign.updates.api_types import Stretches, stretches
+from countersign.updates.api_types import stretches
 from countersign.updates.deltas import patch
 from countersign.updates.deltas.apply import MemoryPiece, Reference, contents
 from countersign.updates.deltas.matches import all_covers
 from countersign.updates.manifest import File
 from countersign.updates.recompress import archives
-from countersign.updates.recompress.archives import Budget, Decompressed, max_decompressed
+from countersign.updates.recompress.archives import DecompressedFile, InflateBudget, max_decompressed
 from countersign.updates.varint import encode_numbers
 from countersign.updates.worker_protocol import (
-    Delta,
+    DeltaBlob,
     DeltaOrder,
     EndOfDeltas,
     FileRequest,
@@ -28,9 +28,9 @@ from countersign.updates.worker_protocol import (
     write_frame,
 )
 
-WHOLE = 2
+WHOLE_BUILD_FACTOR = 2
 """Times the size of a group that a build may have and still be one: what moves between its files is then found."""
-MAX_FILES = 2
+MAX_FILE_FACTOR = 2
 """Times the size of a group that a file may have; beyond that its chunks have to do."""
 
 _DIGITS = re.compile(r"[0-9]+(?:[._][0-9]+)*|(?<=[-_.])[0-9a-f]{6,}(?=[-_.])")
@@ -44,156 +44,148 @@ _NAME_KEYS: tuple[Callable[[str], str], ...] = (
 """What two paths may have in common, the strongest sign first."""
 
 
-class Group(NamedTuple):
+class FileGroup(NamedTuple):
     """Positions in the old manifest's files and in the new one's, each in order."""
 
     old: list[int]
     new: list[int]
 
 
-def groups(old: Sequence[File], new: Sequence[File], most: int) -> Iterator[Group]:
+def groups(old: Sequence[File], new: Sequence[File], limit: int) -> Iterator[FileGroup]:
     """The files of the new build that the old one has nowhere, with the old files to make them from.
 
-    Where everything together has no more than WHOLE times `most` bytes, all old files are in one group, whatever they
-    are called. Otherwise old and new contents of a group are at most `most` bytes, unless it is of a single pair of
+    Where everything together has no more than WHOLE times `limit` bytes, all old files are in one group, whatever they
+    are called. Otherwise old and new contents of a group are at most `limit` bytes, unless it is of a single pair of
     files; and no file has more than LARGEST times that.
     """
-    changed = _changed(old, new, MAX_FILES * most)
+    changed = _changed(old, new, MAX_FILE_FACTOR * limit)
     if not changed:
         return
-    usable = [place for place, file in enumerate(old) if 0 < file.size <= MAX_FILES * most]
+    usable = [position for position, file in enumerate(old) if 0 < file.size <= MAX_FILE_FACTOR * limit]
     if not usable:
         return
     # Empty files cost nothing, and all places are one stretch.
     every = list(range(len(old)))
-    if _size(old, every) + _size(new, changed) <= WHOLE * most:
-        yield Group(every, changed)
+    if _size(old, every) + _size(new, changed) <= WHOLE_BUILD_FACTOR * limit:
+        yield FileGroup(every, changed)
         return
     indexes = [_index(old, usable, same) for same in _NAME_KEYS]
-    yield from _fill_groups(old, new, {place: _partner(old, new[place], indexes) for place in changed}, most)
+    yield from _fill_groups(
+        old, new, {position: _similar_file(old, new[position], indexes) for position in changed}, limit
+    )
 
 
 def _changed(old: Sequence[File], new: Sequence[File], largest: int) -> list[int]:
     known = {file.sha256 for file in old}
-    return [place for place, file in enumerate(new) if file.sha256 not in known and 0 < file.size <= largest]
+    return [position for position, file in enumerate(new) if file.sha256 not in known and 0 < file.size <= largest]
 
 
 def _size(files: Sequence[File], places: Sequence[int]) -> int:
-    return sum(files[place].size for place in places)
+    return sum(files[position].size for position in places)
 
 
 def _index(old: Sequence[File], places: Sequence[int], same: Callable[[str], str]) -> dict[str, list[int]]:
     index: dict[str, list[int]] = defaultdict(list)
-    for place in places:
-        index[same(old[place].path)].append(place)
+    for position in places:
+        index[same(old[position].path)].append(position)
     return index
 
 
-def _partner(old: Sequence[File], file: File, indexes: Sequence[dict[str, list[int]]]) -> int | None:
+def _similar_file(old: Sequence[File], file: File, indexes: Sequence[dict[str, list[int]]]) -> int | None:
     for same, index in zip(_NAME_KEYS, indexes, strict=True):
         if found := index.get(same(file.path)):
-            return min(found, key=lambda place: abs(old[place].size - file.size))
+            return min(found, key=lambda position: abs(old[position].size - file.size))
     return None
 
 
 def _fill_groups(
-    old: Sequence[File], new: Sequence[File], partners: dict[int, int | None], most: int
-) -> Iterator[Group]:
+    old: Sequence[File], new: Sequence[File], partners: dict[int, int | None], limit: int
+) -> Iterator[FileGroup]:
     """Groups of pairs in the order of the new paths. A file without a partner is left to its chunks."""
     olds: set[int] = set()
     news: list[int] = []
     size = 0
-    for place, partner in partners.items():
+    for position, partner in partners.items():
         if partner is None:
             continue
-        more = new[place].size + (0 if partner in olds else old[partner].size)
-        if news and size + more > most:
-            yield Group(sorted(olds), news)
+        more = new[position].size + (0 if partner in olds else old[partner].size)
+        if news and size + more > limit:
+            yield FileGroup(sorted(olds), news)
             olds, news, size = set[int](), [], 0
-            more = new[place].size + old[partner].size
+            more = new[position].size + old[partner].size
         olds.add(partner)
-        news.append(place)
+        news.append(position)
         size += more
     if news:
-        yield Group(sorted(olds), news)
+        yield FileGroup(sorted(olds), news)
 
 
 GROUP_BYTES = 256 << 20
-_ALWAYS = 24 << 20
+_BASE_MEMORY_BYTES = 24 << 20
 """Bytes of memory that applying takes beside what it is made of."""
 
-Read: TypeAlias = Callable[[File], bytes]
+ReadFile: TypeAlias = Callable[[File], bytes]
 
 
 class BuildFiles(NamedTuple):
     """The files of one build's manifest, and the way to their contents."""
 
     files: Sequence[File]
-    read: Read
-
-
-class MadeDelta(NamedTuple):
-    """A delta from the `old` files to the `files`, by their places in the two manifests; the memory that applying it
-    takes, in bytes."""
-
-    old: Stretches
-    files: Stretches
-    blob: bytes
-    memory: int
+    read: ReadFile
 
 
 class DeltaVerificationFailed(Exception):
     """A fault of the making: the delta was tried and made other files."""
 
 
-def make(old: BuildFiles, new: BuildFiles, group_bytes: int = GROUP_BYTES) -> Iterator[MadeDelta]:
+def make(old: BuildFiles, new: BuildFiles, group_bytes: int = GROUP_BYTES) -> Iterator[DeltaBlob]:
     """The deltas that make every file of the new build that the old one has nowhere, as far as some old file is like
     it. Each was applied and gave the files of the manifest.
 
     Files of more than twice `group_bytes` are left to their chunks. Memory: about twelve times `group_bytes`.
 
     Raises:
-        DeltaWrong: the contents are not those of the manifests.
+        DeltaVerificationFailed: the contents are not those of the manifests.
     """
     for group in groups(old.files, new.files, group_bytes):
-        olds = [MemoryPiece(old.read(old.files[place])) for place in group.old]
-        made = _make_group(olds, [new.read(new.files[place]) for place in group.new], group, group_bytes)
-        wanted = [new.files[place] for place in group.new]
+        olds = [MemoryPiece(old.read(old.files[position])) for position in group.old]
+        made = _make_group(olds, [new.read(new.files[position]) for position in group.new], group, group_bytes)
+        wanted = [new.files[position] for position in group.new]
         if _digests(made.blob, olds, wanted) != [file.sha256 for file in wanted]:
             raise DeltaVerificationFailed("a delta does not make the files it was made for")
         yield made
 
 
-def _make_group(olds: Sequence[MemoryPiece], news: Sequence[bytes], group: Group, group_bytes: int) -> MadeDelta:
-    reference = Reference(olds, Budget())
+def _make_group(olds: Sequence[MemoryPiece], news: Sequence[bytes], group: FileGroup, group_bytes: int) -> DeltaBlob:
+    reference = Reference(olds, InflateBudget())
     old = reference.joined()
-    budget = Budget()
+    budget = InflateBudget()
     unfolded = [archives.decompress(data, budget) for data in news]
     if sum(len(content) for content, _ in unfolded) > max_decompressed(sum(map(len, news))):
-        unfolded = [Decompressed(data, b"") for data in news]
+        unfolded = [DecompressedFile(data, b"") for data in news]
     new = unfolded[0].content if len(unfolded) == 1 else b"".join(content for content, _ in unfolded)
     blob = patch.encode(old, new, all_covers(old, new, group_bytes + group_bytes // 2), _recipes(unfolded))
-    memory = _ALWAYS + len(blob) + reference.unfolded + _memory_of(patch.decode(blob), len(old))
+    memory = _BASE_MEMORY_BYTES + len(blob) + reference.unfolded + _memory_bytes(patch.decode(blob), len(old))
     memory += max((2 * len(each.content) for each in unfolded if each.recipe), default=0)
-    return MadeDelta(stretches(group.old), stretches(group.new), blob, memory)
+    return DeltaBlob(stretches(group.old), stretches(group.new), memory, blob)
 
 
-def _memory_of(made: patch.Patch, old_size: int) -> int:
+def _memory_bytes(made: patch.Patch, old_size: int) -> int:
     parts = (made.control, made.run_lengths, made.values, made.literals, made.recipes)
     windows = sum(min(patch.DICTIONARY_BYTES, 2 * part.size) for part in parts if part.method != patch.RAW)
     lists = 200 * (made.covers + made.runs)
     return windows + lists + (2 * old_size if made.literals.method == patch.ZSTD_PREFIX else 0)
 
 
-def _recipes(unfolded: Sequence[archives.Decompressed]) -> bytes:
+def _recipes(unfolded: Sequence[archives.DecompressedFile]) -> bytes:
     """For each file that is folded again: how many files after the last one it comes, how long it is unfolded, how
     long its recipe is; and the recipe."""
     out: list[bytes] = []
     last = -1
-    for place, (content, recipe) in enumerate(unfolded):
+    for position, (content, recipe) in enumerate(unfolded):
         if recipe:
-            out.append(encode_numbers([place - last - 1, len(content), len(recipe)]) + recipe)
-            last = place
+            out.append(encode_numbers([position - last - 1, len(content), len(recipe)]) + recipe)
+            last = position
     return b"".join(out)
 
 
@@ -210,23 +202,23 @@ def _digests(blob: bytes, olds: Sequence[MemoryPiece], wanted: Sequence[File]) -
 
 def main() -> int:
     """Make what the order asks for."""
-    asked, told = sys.stdin.buffer, sys.stdout.buffer
-    order = msgspec.msgpack.decode(read_frame(asked), type=DeltaOrder)
+    requests, records = sys.stdin.buffer, sys.stdout.buffer
+    order = msgspec.msgpack.decode(read_frame(requests), type=DeltaOrder)
     confinement.confine(folder=None, memory_bytes=order.memory_bytes, cpu_s=order.cpu_s)
-    old = BuildFiles(order.old, _reader(asked, told, order.old, is_new=False))
-    new = BuildFiles(order.new, _reader(asked, told, order.new, is_new=True))
+    old = BuildFiles(order.old, _reader(requests, records, order.old, is_new=False))
+    new = BuildFiles(order.new, _reader(requests, records, order.new, is_new=True))
     for made in make(old, new, order.group_bytes):
-        write_frame(told, encode_delta_record(Delta(made.old, made.files, made.memory, made.blob)))
-    write_frame(told, encode_delta_record(EndOfDeltas()))
+        write_frame(records, encode_delta_record(made))
+    write_frame(records, encode_delta_record(EndOfDeltas()))
     return 0
 
 
-def _reader(asked: BinaryIO, told: BinaryIO, files: list[File], *, is_new: bool) -> Read:
-    places = {file.path: place for place, file in enumerate(files)}
+def _reader(requests: BinaryIO, records: BinaryIO, files: list[File], *, is_new: bool) -> ReadFile:
+    places = {file.path: position for position, file in enumerate(files)}
 
     def contents(file: File) -> bytes:
-        write_frame(told, encode_delta_record(FileRequest(is_new, places[file.path])))
-        return read_frame(asked)
+        write_frame(records, encode_delta_record(FileRequest(is_new, places[file.path])))
+        return read_frame(requests)
 
     return contents
 

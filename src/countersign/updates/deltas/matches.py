@@ -35,7 +35,7 @@ def covers(old: bytes, new: bytes) -> list[Cover]:
     """
     if not old or not new:
         return []
-    reader = _Reader(hdiffpatch.diff(old, new, None, validate=False))
+    reader = _DiffReader(hdiffpatch.diff(old, new, None, validate=False))
     head = [reader.number() for _ in range(_HEAD)]
     found: list[Cover] = []
     old_end = new_end = 0
@@ -53,7 +53,7 @@ def _is_inside(cover: Cover, old: bytes, new: bytes) -> bool:
     return 0 <= cover.old <= len(old) - cover.length and 0 <= cover.new <= len(new) - cover.length
 
 
-class _Reader:
+class _DiffReader:
     """HDiffPatch's numbers: seven bits a byte, the highest first."""
 
     def __init__(self, diff: bytes) -> None:
@@ -87,31 +87,31 @@ _AROUND = 64 << 10
 """Bytes of the old contents beside a neighbour that are looked at."""
 
 
-class Range(NamedTuple):
+class Interval(NamedTuple):
     """From `start` up to `end`."""
 
     start: int
     end: int
 
 
-def all_covers(old: bytes, new: bytes, most: int) -> list[Cover]:
-    """The covers of the new bytes; no search is over more than `most` old and new bytes together."""
-    if len(old) + len(new) <= most:
+def all_covers(old: bytes, new: bytes, limit: int) -> list[Cover]:
+    """The covers of the new bytes; no search is over more than `limit` old and new bytes together."""
+    if len(old) + len(new) <= limit:
         return covers(old, new)
     anchors = _grow(old, new, _anchors(old, new))
     found = list(anchors)
-    gaps = _between([Range(anchor.new, anchor.new + anchor.length) for anchor in anchors], len(new))
-    used = sorted(Range(anchor.old, anchor.old + anchor.length) for anchor in anchors)
-    spare = _between(used, len(old))
-    for batch in _batches(anchors, gaps, len(old), most):
-        parts = _union([*batch.old, *_within(spare, most // 2 - _size(batch.old))])
-        found += _search(_Joined(old, parts), _Joined(new, batch.new))
+    gaps = _gaps_between([Interval(anchor.new, anchor.new + anchor.length) for anchor in anchors], len(new))
+    used = sorted(Interval(anchor.old, anchor.old + anchor.length) for anchor in anchors)
+    spare = _gaps_between(used, len(old))
+    for batch in _batches(anchors, gaps, len(old), limit):
+        parts = _union([*batch.old, *_take_bytes(spare, limit // 2 - _size(batch.old))])
+        found += _search(_JoinedIntervals(old, parts), _JoinedIntervals(new, batch.new))
     return sorted(found, key=lambda cover: cover.new)
 
 
 class _Batch(NamedTuple):
-    old: list[Range]
-    new: list[Range]
+    old: list[Interval]
+    new: list[Interval]
 
 
 def _anchors(old: bytes, new: bytes) -> list[Cover]:
@@ -129,8 +129,8 @@ def _anchors(old: bytes, new: bytes) -> list[Cover]:
         here = last.old + last.length
         if last.new + last.length == at and old[here : here + length] == chunk:
             found[-1] = Cover(last.old, last.new, last.length + length)
-        elif (place := places.get(chunks.chunk_id(chunk))) is not None:
-            found.append(Cover(place, at, length))
+        elif (index := places.get(chunks.chunk_id(chunk))) is not None:
+            found.append(Cover(index, at, length))
         at += length
     return found
 
@@ -142,9 +142,9 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 def _grow(old: bytes, new: bytes, anchors: Sequence[Cover]) -> list[Cover]:
     """Each anchor as far to both sides as the bytes are the same and no other anchor stands."""
     grown: list[Cover] = []
-    for place, anchor in enumerate(anchors):
+    for index, anchor in enumerate(anchors):
         floor = grown[-1].new + grown[-1].length if grown else 0
-        ceiling = anchors[place + 1].new if place + 1 < len(anchors) else len(new)
+        ceiling = anchors[index + 1].new if index + 1 < len(anchors) else len(new)
         back = min(anchor.new - floor, anchor.old, chunks.MAX_BYTES)
         before = common_prefix(new[anchor.new - back : anchor.new][::-1], old[anchor.old - back : anchor.old][::-1])
         new_end, old_end = anchor.new + anchor.length, anchor.old + anchor.length
@@ -154,23 +154,23 @@ def _grow(old: bytes, new: bytes, anchors: Sequence[Cover]) -> list[Cover]:
     return grown
 
 
-def _between(taken: Sequence[Range], size: int) -> list[Range]:
+def _gaps_between(taken: Sequence[Interval], size: int) -> list[Interval]:
     """What the stretches, sorted by their start, leave free of `size` bytes."""
-    free: list[Range] = []
+    free: list[Interval] = []
     at = 0
     for stretch in taken:
         if stretch.start > at:
-            free.append(Range(at, stretch.start))
+            free.append(Interval(at, stretch.start))
         at = max(at, stretch.end)
-    return [*free, Range(at, size)] if at < size else free
+    return [*free, Interval(at, size)] if at < size else free
 
 
-def _batches(anchors: Sequence[Cover], gaps: Sequence[Range], old_size: int, most: int) -> Iterator[_Batch]:
+def _batches(anchors: Sequence[Cover], gaps: Sequence[Interval], old_size: int, limit: int) -> Iterator[_Batch]:
     """The gaps with the old bytes beside their neighbours, as many at a time as may be searched together."""
     batch = _Batch([], [])
-    for gap in _cut(gaps, most // 4):
-        near = _neighbourhood(anchors, gap, old_size, most // 4)
-        if batch.new and _size(batch.new) + _size(batch.old) + _size([gap]) + _size(near) > most:
+    for gap in _split(gaps, limit // 4):
+        near = _neighbourhood(anchors, gap, old_size, limit // 4)
+        if batch.new and _size(batch.new) + _size(batch.old) + _size([gap]) + _size(near) > limit:
             yield batch
             batch = _Batch([], [])
         batch.new.append(gap)
@@ -179,76 +179,76 @@ def _batches(anchors: Sequence[Cover], gaps: Sequence[Range], old_size: int, mos
         yield batch
 
 
-def _cut(gaps: Sequence[Range], most: int) -> Iterator[Range]:
+def _split(gaps: Sequence[Interval], limit: int) -> Iterator[Interval]:
     for gap in gaps:
-        for at in range(gap.start, gap.end, most):
-            yield Range(at, min(gap.end, at + most))
+        for at in range(gap.start, gap.end, limit):
+            yield Interval(at, min(gap.end, at + limit))
 
 
-def _neighbourhood(anchors: Sequence[Cover], gap: Range, old_size: int, most: int) -> list[Range]:
+def _neighbourhood(anchors: Sequence[Cover], gap: Interval, old_size: int, limit: int) -> list[Interval]:
     """The old bytes after the anchor before the gap, and before the anchor after it."""
-    place = bisect_left(anchors, gap.end, key=lambda anchor: anchor.new)
-    reach = min(most, gap.end - gap.start + _AROUND)
-    found: list[Range] = []
-    if place:
+    index = bisect_left(anchors, gap.end, key=lambda anchor: anchor.new)
+    reach = min(limit, gap.end - gap.start + _AROUND)
+    found: list[Interval] = []
+    if index:
         # A gap that was cut lies further from its neighbour than its own start tells.
-        before = anchors[place - 1]
+        before = anchors[index - 1]
         start = before.old + before.length + max(0, gap.start - before.new - before.length - _AROUND)
-        found.append(Range(start, min(old_size, start + reach + _AROUND)))
-    if place < len(anchors):
-        end = anchors[place].old - max(0, anchors[place].new - gap.end - _AROUND)
-        found.append(Range(max(0, end - reach - _AROUND), end))
+        found.append(Interval(start, min(old_size, start + reach + _AROUND)))
+    if index < len(anchors):
+        end = anchors[index].old - max(0, anchors[index].new - gap.end - _AROUND)
+        found.append(Interval(max(0, end - reach - _AROUND), end))
     if not anchors:
-        found.append(Range(gap.start, min(old_size, gap.start + reach)))
+        found.append(Interval(gap.start, min(old_size, gap.start + reach)))
     return [stretch for stretch in found if stretch.start < stretch.end]
 
 
-def _within(stretches: Sequence[Range], most: int) -> Iterator[Range]:
+def _take_bytes(stretches: Sequence[Interval], limit: int) -> Iterator[Interval]:
     """The first of the stretches, up to so many bytes."""
     for stretch in stretches:
-        if most <= 0:
+        if limit <= 0:
             return
-        yield Range(stretch.start, min(stretch.end, stretch.start + most))
-        most -= stretch.end - stretch.start
+        yield Interval(stretch.start, min(stretch.end, stretch.start + limit))
+        limit -= stretch.end - stretch.start
 
 
-def _union(stretches: Sequence[Range]) -> list[Range]:
+def _union(stretches: Sequence[Interval]) -> list[Interval]:
     """The stretches sorted, with those that touch made one."""
-    united: list[Range] = []
+    united: list[Interval] = []
     for stretch in sorted(stretches):
         if united and stretch.start <= united[-1].end:
-            united[-1] = Range(united[-1].start, max(united[-1].end, stretch.end))
+            united[-1] = Interval(united[-1].start, max(united[-1].end, stretch.end))
         else:
             united.append(stretch)
     return united
 
 
-def _size(stretches: Sequence[Range]) -> int:
+def _size(stretches: Sequence[Interval]) -> int:
     return sum(stretch.end - stretch.start for stretch in stretches)
 
 
-class _Joined:
+class _JoinedIntervals:
     """Stretches one after another."""
 
-    def __init__(self, data: bytes, stretches: Sequence[Range]) -> None:
+    def __init__(self, data: bytes, stretches: Sequence[Interval]) -> None:
         self.data = b"".join(data[stretch.start : stretch.end] for stretch in stretches)
         self._stretches = stretches
         self._starts = list(accumulate((s.end - s.start for s in stretches), initial=0))
 
-    def place(self, at: int) -> tuple[int, int]:
-        """Where a place of the joined stretches lies in the whole, and how much follows in its stretch."""
+    def locate(self, at: int) -> tuple[int, int]:
+        """Where a index of the joined stretches lies in the whole, and how much follows in its stretch."""
         number = bisect_right(self._starts, at) - 1
         start = self._stretches[number].start + at - self._starts[number]
         return start, self._stretches[number].end - start
 
 
-def _search(olds: _Joined, news: _Joined) -> Iterator[Cover]:
+def _search(olds: _JoinedIntervals, news: _JoinedIntervals) -> Iterator[Cover]:
     """The covers of the new stretches in the old ones, in places of the whole: cut wherever a stretch ends."""
     for cover in covers(olds.data, news.data):
         done = 0
         while done < cover.length:
-            old_at, old_left = olds.place(cover.old + done)
-            new_at, new_left = news.place(cover.new + done)
+            old_at, old_left = olds.locate(cover.old + done)
+            new_at, new_left = news.locate(cover.new + done)
             length = min(old_left, new_left, cover.length - done)
             yield Cover(old_at, new_at, length)
             done += length

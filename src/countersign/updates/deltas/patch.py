@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from backports import zstd
 
 from countersign.updates.deltas.matches import Cover
-from countersign.updates.varint import Malformed, Reader, encode_numbers, zigzag
+from countersign.updates.varint import Malformed, VarintReader, encode_numbers, zigzag
 
 _LANES = 64 << 10
 """Bytes at a time: an integer of this length stays in the processor's cache."""
@@ -57,10 +57,10 @@ MIN_PREFIX_BYTES = 8
 PREFIX_BYTES = 96 << 20
 """The longest: it has to lie in memory as one piece."""
 DICTIONARY_BYTES = 64 << 20
-_SAMPLE = 1 << 20
-_STREAM_PIECE = 1 << 20
-_LONG = 64 << 20
-_MEDIUM = 8 << 20
+_SAMPLE_BYTES = 1 << 20
+_READ_BYTES = 1 << 20
+_LONG_BYTES = 64 << 20
+_MEDIUM_BYTES = 8 << 20
 _WINDOW_LOG = 27
 
 RAW, BZIP2, ZSTD, ZSTD_PREFIX = 0, 1, 2, 3
@@ -97,16 +97,16 @@ class Decompressor(Protocol):
 def compress(data: bytes, prefix: bytes = b"") -> CompressedStream:
     """The stream in the smallest form found; `prefix` is known to whoever unpacks."""
     methods = (BZIP2, ZSTD, *_LZMA)
-    if len(data) > _SAMPLE:
-        middle = (len(data) - _SAMPLE) // 2
-        sample = data[middle : middle + _SAMPLE]
+    if len(data) > _SAMPLE_BYTES:
+        middle = (len(data) - _SAMPLE_BYTES) // 2
+        sample = data[middle : middle + _SAMPLE_BYTES]
         ranked = sorted(methods, key=lambda method: len(_compress_with(method, sample, b"")))
         if (
             len(_compress_with(ZSTD, sample, b"")) > len(sample) * 0.995
             and len(zstd.compress(data, 3)) > len(data) * 0.995
         ):
             return CompressedStream(RAW, len(data), data)
-        methods = tuple(ranked[: 1 if len(data) > _MEDIUM else 2])
+        methods = tuple(ranked[: 1 if len(data) > _MEDIUM_BYTES else 2])
     if MIN_PREFIX_BYTES <= len(prefix) <= PREFIX_BYTES:
         methods = (*methods, ZSTD_PREFIX)
     tried = [CompressedStream(method, len(data), _compress_with(method, data, prefix)) for method in methods]
@@ -140,7 +140,7 @@ def _window_log(size: int) -> int:
 def _filter(method: int, size: int) -> dict[str, int]:
     literal, position, both = _LZMA[method]
     # The extreme preset is several times slower; on long streams it would take minutes for a percent.
-    preset = 9 if size > _LONG else 9 | lzma.PRESET_EXTREME
+    preset = 9 if size > _LONG_BYTES else 9 | lzma.PRESET_EXTREME
     window = min(DICTIONARY_BYTES, max(4096, 1 << size.bit_length()))
     return {
         "id": lzma.FILTER_LZMA1,
@@ -202,15 +202,15 @@ class Stream:
         Raises:
             Malformed: as `take`.
         """
-        for at in range(0, count, _STREAM_PIECE):
-            yield self.take(min(_STREAM_PIECE, count - at))
+        for at in range(0, count, _READ_BYTES):
+            yield self.take(min(_READ_BYTES, count - at))
 
     def _unpack(self, decompressor: Decompressor, count: int) -> None:
         try:
             while len(self._held) < count and not decompressor.eof:
                 fed = b""
                 if decompressor.needs_input:
-                    fed = self._body[self._read : self._read + _STREAM_PIECE]
+                    fed = self._body[self._read : self._read + _READ_BYTES]
                     self._read += len(fed)
                 more = decompressor.decompress(fed, max(4096, count - len(self._held)))
                 if not more and not fed and decompressor.needs_input:
@@ -241,9 +241,9 @@ MAX_SIZE = 1 << 40
 LIST_BYTES = 32 << 20
 """Of a list of numbers; a patch with more is made with fewer and longer runs."""
 _STREAMS = 5
-_QUIET = (1, 255)
+_MAX_EQUAL_BYTES = (1, 255)
 """Equal bytes that may stand inside a run of differences: few make many short runs, many make few long ones."""
-_PIECE = 4 << 20
+_COMPARE_BYTES = 4 << 20
 
 
 class Patch(NamedTuple):
@@ -263,7 +263,7 @@ class Patch(NamedTuple):
 def encode(old: bytes, new: bytes, found: Sequence[Cover], recipes: bytes) -> bytes:
     """The patch that turns the reference into the new bytes."""
     run_count, run_lengths, values = min(
-        (_runs(old, new, found, quiet) for quiet in _QUIET),
+        (_runs(old, new, found, quiet) for quiet in _MAX_EQUAL_BYTES),
         key=lambda runs: (runs[1].size > LIST_BYTES, len(runs[1].body) + len(runs[2].body)),
     )
     parts = (compress(_control(found)), run_lengths, values, compress(_literals(new, found), old))
@@ -282,7 +282,7 @@ def decode(blob: bytes) -> Patch:
     """
     if not blob.startswith(MAGIC):
         raise Malformed("this is no delta of a format that is known here")
-    reader = Reader(blob[len(MAGIC) :])
+    reader = VarintReader(blob[len(MAGIC) :])
     old_size, new_size, covers, runs = reader.numbers(4, MAX_SIZE)
     heads = [reader.numbers(3, MAX_SIZE) for _ in range(_STREAMS)]
     control, lengths, values, literals, recipes = (
@@ -328,8 +328,8 @@ def _changes(old: bytes, new: bytes, found: Sequence[Cover]) -> Iterator[tuple[i
     olds, news = memoryview(old), memoryview(new)
     base = 0
     for cover in found:
-        for at in range(0, cover.length, _PIECE):
-            length = min(_PIECE, cover.length - at)
+        for at in range(0, cover.length, _COMPARE_BYTES):
+            length = min(_COMPARE_BYTES, cover.length - at)
             one = news[cover.new + at : cover.new + at + length]
             other = olds[cover.old + at : cover.old + at + length]
             if one != other:

@@ -21,7 +21,7 @@ CACHE_BYTES = 64 << 20
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
-Progress: TypeAlias = Callable[[int], None]
+ProgressCallback: TypeAlias = Callable[[int], None]
 """Is told how many bytes more have come."""
 
 
@@ -51,11 +51,11 @@ class ContentMismatch(Refused):
     resolution = "Try again; what was right is kept. If it goes on, tell the publisher."
 
 
-def fetch_part(remote: Remote, folder: Path, wanted: "Part", progress: Progress) -> Path:
+def download(remote: Remote, folder: Path, wanted: "Download", progress: ProgressCallback) -> Path:
     """The whole part as a file of the folder; what an earlier try left of it is gone on with.
 
     Raises:
-        FetchedWrong: its digest is another, or none; nothing of it is kept.
+        ContentMismatch: its digest is another, or none; nothing of it is kept.
         OSError: it cannot be written.
     """
     # It names the file, and nobody signed it: as a path it would lead anywhere.
@@ -82,7 +82,7 @@ def fetch_part(remote: Remote, folder: Path, wanted: "Part", progress: Progress)
     return path
 
 
-class Part(NamedTuple):
+class Download(NamedTuple):
     """Something that is fetched whole."""
 
     name: str
@@ -117,7 +117,12 @@ class ChunkFetcher:
     """Gives chunks in about the order in which they lie in their packs: a request brings those that follow, too."""
 
     def __init__(
-        self, remote: Remote, places: ChunkPlaces, sizes: Mapping[str, int], wanted: set[str], progress: Progress
+        self,
+        remote: Remote,
+        places: ChunkPlaces,
+        sizes: Mapping[str, int],
+        wanted: set[str],
+        progress: ProgressCallback,
     ) -> None:
         """`sizes` are those of all chunks of the build; `wanted` are the chunks that will be asked for, as far as that
         is known."""
@@ -133,7 +138,7 @@ class ChunkFetcher:
         """The chunk.
 
         Raises:
-            FetchedWrong: the store does not say where it lies, or has other bytes there twice.
+            ContentMismatch: the store does not say where it lies, or has other bytes there twice.
         """
         for _ in range(2):
             frame = self._frame(name)

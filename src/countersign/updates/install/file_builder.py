@@ -14,11 +14,18 @@ from countersign.kernel.errors import Refused
 from countersign.updates import chunks
 from countersign.updates.api_types import ChunkPlaces, Delta
 from countersign.updates.deltas import apply
-from countersign.updates.deltas.apply import DeltaRefused, FilePiece, Target
-from countersign.updates.install.fetch import ChunkFetcher, ContentMismatch, Part, Progress, Remote, fetch_part
+from countersign.updates.deltas.apply import DeltaRefused, FilePiece, TargetFile
+from countersign.updates.install.fetch import (
+    ChunkFetcher,
+    ContentMismatch,
+    Download,
+    ProgressCallback,
+    Remote,
+    download,
+)
 from countersign.updates.install.workspace import Workspace
 from countersign.updates.manifest import File, Manifest
-from countersign.updates.planner import Local, Plan, positions
+from countersign.updates.planner import LocalFiles, UpdatePlan, positions
 
 MAX_FAILED_DELTAS = 3
 
@@ -38,28 +45,30 @@ class BuildStats:
 class FileBuilder:
     """The making of one build's files."""
 
-    def __init__(self, place: Workspace, manifest: Manifest, local: Local, remote: Remote, progress: Progress) -> None:
-        self._place, self._manifest, self._local, self._remote = place, manifest, local, remote
+    def __init__(
+        self, workspace: Workspace, manifest: Manifest, local: LocalFiles, remote: Remote, progress: ProgressCallback
+    ) -> None:
+        self._workspace, self._manifest, self._local, self._remote = workspace, manifest, local, remote
         self._progress = progress
-        self.built = BuildStats()
-        self._spots: dict[str, tuple[Path, int]] = {
-            name: (place.target / spot.path, spot.offset) for name, spot in local.chunks.items()
+        self.stats = BuildStats()
+        self._chunk_locations: dict[str, tuple[Path, int]] = {
+            name: (workspace.target / location.path, location.offset) for name, location in local.chunks.items()
         }
 
-    def build(self, plan: Plan, places: ChunkPlaces) -> None:
+    def build(self, plan: UpdatePlan, places: ChunkPlaces) -> None:
         """Make every file that the plan lacks.
 
         Raises:
-            FetchedWrong: the store's bytes are wrong in every way there is.
+            ContentMismatch: the store's bytes are wrong in every way there is.
             OSError: a file cannot be written.
         """
-        for folder in (self._place.made, self._place.parts):
+        for folder in (self._workspace.made, self._workspace.parts):
             folder.mkdir(mode=0o700, exist_ok=True)
-        lacking = self._lacking(plan)
-        self._by_deltas(plan.deltas if lacking else ())
-        if plan.artifact and lacking:
-            self._otherwise("the artifact", lambda: self._by_artifact(places))
-        self._by_chunks([file for file in lacking if not self.path(file).exists()], places)
+        missing = self._missing_files(plan)
+        self._by_deltas(plan.deltas if missing else ())
+        if plan.artifact and missing:
+            self._attempt("the artifact", lambda: self._by_artifact(places))
+        self._by_chunks([file for file in missing if not self.path(file).exists()], places)
 
     def _by_deltas(self, deltas: Sequence[Delta]) -> None:
         """Make what the deltas make. Applying one takes time, and they are not signed: after a few that could not be
@@ -67,33 +76,33 @@ class FileBuilder:
         failed = 0
         for delta in deltas:
             if failed == MAX_FAILED_DELTAS:
-                self.built.detours.append("skipped the other deltas")
+                self.stats.detours.append("skipped the other deltas")
                 return
-            failed += not self._otherwise("a delta", lambda delta=delta: self._by_delta(delta))
+            failed += not self._attempt("a delta", lambda delta=delta: self._by_delta(delta))
 
-    def _lacking(self, plan: Plan) -> list[File]:
+    def _missing_files(self, plan: UpdatePlan) -> list[File]:
         """The files that are neither in the installation nor left by an earlier try."""
         files = self._manifest.files
-        by_delta = (place for delta in plan.deltas for place in positions(delta.files, len(files)))
-        present = {*plan.kept, *(place for place, _ in plan.copied)}
+        by_delta = (index for delta in plan.deltas for index in positions(delta.files, len(files)))
+        present = {*plan.kept, *(index for index, _ in plan.copied)}
         needed = sorted({*plan.assembled, *by_delta} - present)
-        return [files[place] for place in needed if not self._is_made(files[place])]
+        return [files[index] for index in needed if not self._is_made(files[index])]
 
     def path(self, file: File) -> Path:
         """Where the whole file lies once it is made."""
-        return self._place.made / file.sha256
+        return self._workspace.made / file.sha256
 
-    def _otherwise(self, name: str, attempt: Callable[[], None]) -> bool:
+    def _attempt(self, name: str, attempt: Callable[[], None]) -> bool:
         """Whether the attempt served; where it did not, it is noted why."""
         try:
             attempt()
             return True
         except (DeltaRefused, ContentMismatch, ArchiveRefused, extraction.TargetTaken) as error:
-            self.built.detours.append(f"{name} could not be used: {error.detail}")
+            self.stats.detours.append(f"{name} could not be used: {error.detail}")
         except Refused as error:
             if error.code != "archive_unknown":
                 raise
-            self.built.detours.append(f"{name} could not be used: {error.detail}")
+            self.stats.detours.append(f"{name} could not be used: {error.detail}")
         return False
 
     def _is_made(self, file: File) -> bool:
@@ -108,85 +117,87 @@ class FileBuilder:
         return False
 
     def _fetched(self, count: int) -> None:
-        self.built.fetched_bytes += count
+        self.stats.fetched_bytes += count
         self._progress(count)
 
     def _by_delta(self, delta: Delta) -> None:
         if self._local.manifest is None:
             raise DeltaRefused("there are no old files")
         olds = self._local.manifest.files
-        wanted = [self._manifest.files[place] for place in positions(delta.files, len(self._manifest.files))]
-        paths = [self._place.target / olds[place].path for place in positions(delta.old, len(olds))]
-        blob = fetch_part(
-            self._remote, self._place.parts, Part("a delta", delta.url, delta.size, delta.sha256), self._fetched
+        wanted = [self._manifest.files[index] for index in positions(delta.files, len(self._manifest.files))]
+        paths = [self._workspace.target / olds[index].path for index in positions(delta.old, len(olds))]
+        blob = download(
+            self._remote, self._workspace.parts, Download("a delta", delta.url, delta.size, delta.sha256), self._fetched
         )
-        targets = [Target(self._unfinished(file), file.size, file.sha256) for file in wanted]
+        targets = [TargetFile(self._unfinished(file), file.size, file.sha256) for file in wanted]
         failed = apply.apply(blob.read_bytes(), [FilePiece(path) for path in paths], targets)
-        for place, file in enumerate(wanted):
-            if place not in failed:
-                targets[place].path.replace(self.path(file))
-                self.built.by_delta += 1
+        for index, file in enumerate(wanted):
+            if index not in failed:
+                targets[index].path.replace(self.path(file))
+                self.stats.by_delta += 1
         if failed:
             raise DeltaRefused(f"{len(failed)} of {len(wanted)} files came out otherwise")
 
     def _by_artifact(self, places: ChunkPlaces) -> None:
-        name = Part(places.filename, places.artifact_url, places.artifact_size, places.artifact_sha256)
+        name = Download(places.filename, places.artifact_url, places.artifact_size, places.artifact_sha256)
         if (places.artifact_size, places.artifact_sha256) != (
             self._manifest.artifact_size,
             self._manifest.artifact_sha256,
         ):
             raise ContentMismatch("the artifact is not the one that the manifest was made from")
-        archive = fetch_part(self._remote, self._place.parts, name, self._fetched)
+        archive = download(self._remote, self._workspace.parts, name, self._fetched)
         for file in self._manifest.files:
             if file.sha256 == places.artifact_sha256:
                 # A build of one file: the artifact is that file, not an archive of it.
                 archive.replace(self.path(file))
-                self.built.by_artifact += 1
+                self.stats.by_artifact += 1
                 return
-        self._place.clear(self._place.unpacked)
+        self._workspace.clear(self._workspace.unpacked)
         with archive.open("rb") as source:
-            extraction.extract(source, self._place.unpacked, Limits(), name=places.filename, durable=False)
+            extraction.extract(source, self._workspace.unpacked, Limits(), name=places.filename, durable=False)
         for file in self._manifest.files:
-            found = self._place.unpacked / file.path
+            found = self._workspace.unpacked / file.path
             if not self.path(file).exists() and has_digest(found, file.sha256):
                 _sync(found)
                 found.replace(self.path(file))
-                self.built.by_artifact += 1
-        self._place.clear(self._place.unpacked)
+                self.stats.by_artifact += 1
+        self._workspace.clear(self._workspace.unpacked)
 
     def _unfinished(self, file: File) -> Path:
-        return self._place.parts / f"{file.sha256}.file"
+        return self._workspace.parts / f"{file.sha256}.file"
 
     def _by_chunks(self, files: Sequence[File], places: ChunkPlaces) -> None:
         for file in self._manifest.files:
             if self.path(file).exists():
                 self._note_chunks(file, self.path(file))
         sizes = {chunk.id: chunk.size for chunk in self._manifest.chunks}
-        fetcher = ChunkFetcher(self._remote, places, sizes, self._wanted(files), self._fetched)
+        fetcher = ChunkFetcher(self._remote, places, sizes, self._missing_chunks(files), self._fetched)
         done: set[str] = set()
         for file in files:
             if file.sha256 not in done:
                 self._assemble(file, fetcher)
-                self.built.by_chunks += 1
+                self.stats.by_chunks += 1
                 done.add(file.sha256)
 
-    def _wanted(self, files: Iterable[File]) -> set[str]:
+    def _missing_chunks(self, files: Iterable[File]) -> set[str]:
         """The chunks that no local file has and that no earlier try has left."""
-        names = (self._manifest.chunks[place].id for file in files for place in file.chunks[self._begun(file) :])
-        return {name for name in names if name not in self._spots}
+        names = (
+            self._manifest.chunks[index].id for file in files for index in file.chunks[self._partial_chunks(file) :]
+        )
+        return {name for name in names if name not in self._chunk_locations}
 
-    def _begun(self, file: File) -> int:
+    def _partial_chunks(self, file: File) -> int:
         """How many chunks of the file an earlier try left whole; what follows them is cut off."""
         path = self._unfinished(file)
         if path.is_symlink() or not path.is_file():
             return 0
         good = size = 0
         with path.open("r+b") as content:
-            for place in file.chunks:
-                chunk = self._manifest.chunks[place]
+            for index in file.chunks:
+                chunk = self._manifest.chunks[index]
                 if chunks.chunk_id(content.read(chunk.size)) != chunk.id:
                     break
-                self._spots.setdefault(chunk.id, (path, size))
+                self._chunk_locations.setdefault(chunk.id, (path, size))
                 good, size = good + 1, size + chunk.size
             content.truncate(size)
         return good
@@ -194,13 +205,13 @@ class FileBuilder:
     def _assemble(self, file: File, fetcher: ChunkFetcher) -> None:
         """Put the file together, after what an earlier try left."""
         path = self._unfinished(file)
-        begun = self._begun(file)
+        begun = self._partial_chunks(file)
         with open(path, "a+b", opener=_private) as content:
             offset = content.seek(0, os.SEEK_END)
-            for place in file.chunks[begun:]:
-                chunk = self._manifest.chunks[place]
+            for index in file.chunks[begun:]:
+                chunk = self._manifest.chunks[index]
                 content.write(self._chunk(chunk.id, chunk.size, content, path) or fetcher.chunk(chunk.id))
-                self._spots[chunk.id] = (path, offset)
+                self._chunk_locations[chunk.id] = (path, offset)
                 offset += chunk.size
             content.flush()
             os.fsync(content.fileno())
@@ -214,19 +225,19 @@ class FileBuilder:
 
     def _chunk(self, name: str, size: int, content: BinaryIO, path: Path) -> bytes | None:
         """The chunk from a local file; None where none has it any more."""
-        spot = self._spots.get(name)
-        if spot is None:
+        location = self._chunk_locations.get(name)
+        if location is None:
             return None
-        if spot[0] == path:
+        if location[0] == path:
             content.flush()
-        found = _read(spot[0], spot[1], size)
+        found = _read(location[0], location[1], size)
         return found if found is not None and chunks.chunk_id(found) == name else None
 
     def _note_chunks(self, file: File, path: Path) -> None:
         offset = 0
-        for place in file.chunks:
-            chunk = self._manifest.chunks[place]
-            self._spots[chunk.id] = (path, offset)
+        for index in file.chunks:
+            chunk = self._manifest.chunks[index]
+            self._chunk_locations[chunk.id] = (path, offset)
             offset += chunk.size
 
 

@@ -11,21 +11,21 @@ from countersign.kernel.errors import StorageFull
 from countersign.updates import planner
 from countersign.updates.api_types import Envelope
 from countersign.updates.install import state, swap
-from countersign.updates.install.fetch import Progress, Remote
+from countersign.updates.install.fetch import ProgressCallback, Remote
 from countersign.updates.install.file_builder import BuildStats, FileBuilder
 from countersign.updates.install.integrity import Corruption, Integrity, check
-from countersign.updates.install.state import Installed, State
+from countersign.updates.install.state import Installation, InstallState
 from countersign.updates.install.user_files import Tree, destinations, scan, user_folders, user_paths
 from countersign.updates.install.validate_manifest import validate
 from countersign.updates.install.workspace import Workspace, WorkspaceRefused, open_workspace
 from countersign.updates.manifest import Manifest
-from countersign.updates.planner import Plan
+from countersign.updates.planner import UpdatePlan
 
 _SPARE_BYTES = 4 << 20
 _BLOCK_BYTES = 4096
 
 
-class Release(NamedTuple):
+class VerifiedRelease(NamedTuple):
     """What is to be installed: a manifest that was believed, its envelope and its payload's SHA-256; and where it came
     from. `counter` is that of the channel's statement."""
 
@@ -38,20 +38,20 @@ class Release(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """What a pull found and did. `wounds` is what was not as the installed manifest says; `aside` where things of the
-    user's went that stood in the way."""
+class PullReport:
+    """What a pull found and did. `corruptions` are the differences from the installed manifest; `aside` maps the paths of
+    user files that the build needs to their new paths."""
 
     version: str
     former: str | None
-    wounds: list[Corruption]
-    plan: Plan | None
-    built: BuildStats
+    corruptions: list[Corruption]
+    plan: UpdatePlan | None
+    stats: BuildStats
     aside: dict[str, str]
     is_changed: bool
 
 
-Announce: TypeAlias = Callable[[Plan], None]
+PlanCallback: TypeAlias = Callable[[UpdatePlan], None]
 """Is told what will be fetched and written before anything is."""
 
 
@@ -60,103 +60,109 @@ class PullOptions(NamedTuple):
 
     verify: bool = False
     dry_run: bool = False
-    announce: Announce = lambda plan: None
-    progress: Progress = lambda count: None
+    announce: PlanCallback = lambda plan: None
+    progress: ProgressCallback = lambda count: None
 
 
-def pull(folder: Path, release: Release, remote: Remote, way: PullOptions) -> Report:
+def pull(folder: Path, release: VerifiedRelease, remote: Remote, options: PullOptions) -> PullReport:
     """Bring the folder to the release. Until the very last step the folder is as it was; a pull that ends early,
     however it ends, is gone on with by the next one.
 
     Raises:
         ManifestRefused: the manifest would write elsewhere.
-        PlaceTaken, PlaceRefused: somebody else installs here, or nobody can.
+        WorkspaceLocked, WorkspaceRefused: somebody else installs here, or nobody can.
         StorageFull: there is not enough room.
-        FetchedWrong: the store's bytes are not those that the publisher signed.
+        ContentMismatch: the store's bytes are not those that the publisher signed.
         OSError: a file cannot be read or written.
     """
     validate(release.manifest)
-    with open_workspace(folder) as place:
-        swap.recover(place)
-        installed = state.read(place.target)
-        _require_same_product(place, release, installed)
-        tree = scan(place.target)
-        found = check(place.target, tree, installed, release.manifest, verify=way.verify)
+    with open_workspace(folder) as workspace:
+        swap.recover(workspace)
+        installed = state.read(workspace.target)
+        _require_same_product(workspace, release, installed)
+        tree = scan(workspace.target)
+        found = check(workspace.target, tree, installed, release.manifest, verify=options.verify)
         former = None if installed is None else installed.manifest.version
-        if _is_installed(release, installed, found):
-            if not way.dry_run:
-                _note(place, release, installed)
-            place.clear_all()
-            return Report(release.manifest.version, former, [], None, BuildStats(), {}, is_changed=False)
-        return _change(place, release, _Installation(installed, tree, found), remote, way)
+        if _is_up_to_date(release, installed, found):
+            if not options.dry_run:
+                _update_counter(workspace, release, installed)
+            workspace.clear_all()
+            return PullReport(release.manifest.version, former, [], None, BuildStats(), {}, is_changed=False)
+        return _install(workspace, release, _FolderScan(installed, tree, found), remote, options)
 
 
-class _Installation(NamedTuple):
-    installed: Installed | None
+class _FolderScan(NamedTuple):
+    installed: Installation | None
     tree: Tree
     found: Integrity
 
 
-def _require_same_product(place: Workspace, release: Release, installed: Installed | None) -> None:
+def _require_same_product(workspace: Workspace, release: VerifiedRelease, installed: Installation | None) -> None:
     if installed is None:
         return
     there, wanted = installed.manifest, release.manifest
     if (there.org, there.product_id) != (wanted.org, wanted.product_id):
-        raise WorkspaceRefused(f"{place.target} has {there.org}/{there.product}, another product")
+        raise WorkspaceRefused(f"{workspace.target} has {there.org}/{there.product}, another product")
 
 
-def _is_installed(release: Release, installed: Installed | None, found: Integrity) -> bool:
-    return installed is not None and installed.manifest_sha256 == release.manifest_sha256 and not found.wounds
+def _is_up_to_date(release: VerifiedRelease, installed: Installation | None, found: Integrity) -> bool:
+    return installed is not None and installed.manifest_sha256 == release.manifest_sha256 and not found.corruptions
 
 
-def _note(place: Workspace, release: Release, installed: Installed | None) -> None:
+def _update_counter(workspace: Workspace, release: VerifiedRelease, installed: Installation | None) -> None:
     """Remember the statement's counter, where it is all that is new."""
     if installed is None or installed.state.counter >= release.counter:
         return
-    state.replace(place.target, _state(release, installed.state.id, installed.state.stamps))
+    state.replace(workspace.target, _state(release, installed.state.id, installed.state.stamps))
 
 
-def _change(place: Workspace, release: Release, now: _Installation, remote: Remote, way: PullOptions) -> Report:
+def _install(
+    workspace: Workspace, release: VerifiedRelease, scanned: _FolderScan, remote: Remote, options: PullOptions
+) -> PullReport:
     manifest = release.manifest
-    places = remote.places(begins=_is_new_operation(place, release, now, way))
+    places = remote.places(begins=_is_new_operation(workspace, release, scanned, options))
     offer = None
-    if now.installed is not None and _is_other_build(release, now):
-        offer = remote.offer(now.installed.manifest.version)
-    plan = planner.plan(manifest, release.manifest_sha256, now.found.local, places, offer)
-    old = None if now.installed is None else now.installed.manifest
-    goals = destinations(user_paths(now.tree, old, now.found.local.files), manifest)
+    if scanned.installed is not None and _is_other_build(release, scanned):
+        offer = remote.offer(scanned.installed.manifest.version)
+    plan = planner.plan(manifest, release.manifest_sha256, scanned.found.local, places, offer)
+    old = None if scanned.installed is None else scanned.installed.manifest
+    goals = destinations(user_paths(scanned.tree, old, scanned.found.local.files), manifest)
     aside = {path: goal for path, goal in goals.items() if path != goal}
     former = None if old is None else old.version
-    way.announce(plan)
-    if way.dry_run:
-        return Report(manifest.version, former, now.found.wounds, plan, BuildStats(), aside, is_changed=False)
-    _require_room(place, manifest, plan, now.tree)
-    building = FileBuilder(place, manifest, now.found.local, remote, way.progress)
-    building.build(plan, places)
+    options.announce(plan)
+    if options.dry_run:
+        return PullReport(
+            manifest.version, former, scanned.found.corruptions, plan, BuildStats(), aside, is_changed=False
+        )
+    _require_room(workspace, manifest, plan, scanned.tree)
+    builder = FileBuilder(workspace, manifest, scanned.found.local, remote, options.progress)
+    builder.build(plan, places)
     number = ids.new_uuid()
-    stamps = swap.stage(place, manifest, plan, building, now.tree.files)
-    folders = destinations(user_folders(now.tree, old), manifest, are_folders=True)
-    swap.carry(place, now.tree, goals, folders)
-    state.write(place.stage, _state(release, number, stamps), release.envelope)
-    swap.sync(place)
-    swap.swap_in(place, number)
-    swap.recover(place)
-    place.clear_all()
-    return Report(manifest.version, former, now.found.wounds, plan, building.built, aside, is_changed=True)
+    stamps = swap.stage(workspace, manifest, plan, builder, scanned.tree.files)
+    folders = destinations(user_folders(scanned.tree, old), manifest, are_folders=True)
+    swap.carry(workspace, scanned.tree, goals, folders)
+    state.write(workspace.stage, _state(release, number, stamps), release.envelope)
+    swap.sync(workspace)
+    swap.swap_in(workspace, number)
+    swap.recover(workspace)
+    workspace.clear_all()
+    return PullReport(manifest.version, former, scanned.found.corruptions, plan, builder.stats, aside, is_changed=True)
 
 
-def _is_other_build(release: Release, now: _Installation) -> bool:
-    return now.installed is None or now.installed.manifest_sha256 != release.manifest_sha256
+def _is_other_build(release: VerifiedRelease, scanned: _FolderScan) -> bool:
+    return scanned.installed is None or scanned.installed.manifest_sha256 != release.manifest_sha256
 
 
-def _is_new_operation(place: Workspace, release: Release, now: _Installation, way: PullOptions) -> bool:
+def _is_new_operation(
+    workspace: Workspace, release: VerifiedRelease, scanned: _FolderScan, options: PullOptions
+) -> bool:
     """Whether an installation or update begins: a repair, a try-out and what goes on after a cut are none."""
-    return _is_other_build(release, now) and not way.dry_run and not place.is_begun
+    return _is_other_build(release, scanned) and not options.dry_run and not workspace.is_begun
 
 
-def _state(release: Release, number: str, stamps: dict[str, tuple[int, int]]) -> State:
+def _state(release: VerifiedRelease, number: str, stamps: dict[str, tuple[int, int]]) -> InstallState:
     manifest = release.manifest
-    return State(
+    return InstallState(
         id=number,
         server=release.server,
         org=manifest.org,
@@ -167,23 +173,23 @@ def _state(release: Release, number: str, stamps: dict[str, tuple[int, int]]) ->
     )
 
 
-def _require_room(place: Workspace, manifest: Manifest, plan: Plan, tree: Tree) -> None:
+def _require_room(workspace: Workspace, manifest: Manifest, plan: UpdatePlan, tree: Tree) -> None:
     """Refuse before anything is written what would not fit in the end."""
     needed = plan.write_bytes + _SPARE_BYTES
     files = len(manifest.files) + len(tree.files)
-    if not swap.can_link(place):
+    if not swap.can_link(workspace):
         needed += sum(manifest.files[number].size for number in plan.kept)
         needed += sum(found.st_size for found in tree.files.values())
     needed += files * _BLOCK_BYTES
-    room = os.statvfs(place.side)
+    room = os.statvfs(workspace.side)
     free = room.f_bavail * room.f_frsize
     if free < needed:
         raise StorageFull(
-            f"{place.side.parent} has {free} bytes free, and the update needs {needed}",
+            f"{workspace.side.parent} has {free} bytes free, and the update needs {needed}",
             resolution="Free space there, then pull again; nothing was changed.",
         )
     if room.f_files > 0 and room.f_favail < files:
         raise StorageFull(
-            f"{place.side.parent} has room for {room.f_favail} more files, and the update needs {files}",
+            f"{workspace.side.parent} has room for {room.f_favail} more files, and the update needs {files}",
             resolution="Remove files there, then pull again; nothing was changed.",
         )

@@ -12,10 +12,10 @@ from typing import BinaryIO, Literal, TypeAlias
 import blake3
 
 from countersign.updates import chunks
-from countersign.updates.install.state import Installed
+from countersign.updates.install.state import Installation
 from countersign.updates.install.user_files import Tree
 from countersign.updates.manifest import Chunk, File, Manifest
-from countersign.updates.planner import ChunkLocation, Local
+from countersign.updates.planner import ChunkLocation, LocalFiles
 
 READERS = 2
 BUFFER_BYTES = 1 << 20
@@ -41,13 +41,13 @@ class Corruption:
 
 @dataclass(frozen=True, slots=True)
 class Integrity:
-    """What is on disk: the intact part, and the wounds."""
+    """What is on disk: the intact part, and the corruptions."""
 
-    local: Local
-    wounds: list[Corruption]
+    local: LocalFiles
+    corruptions: list[Corruption]
 
 
-def check(root: Path, tree: Tree, installed: Installed | None, wanted: Manifest, *, verify: bool) -> Integrity:
+def check(root: Path, tree: Tree, installed: Installation | None, wanted: Manifest, *, verify: bool) -> Integrity:
     """Hold the folder against the manifest it was installed from; without one, against the wanted build.
 
     A file is read when `verify` says so, or its size or time of change is not what was noted when it was whole. Several
@@ -57,27 +57,27 @@ def check(root: Path, tree: Tree, installed: Installed | None, wanted: Manifest,
         OSError: a file cannot be read.
     """
     manifest = wanted if installed is None else installed.manifest
-    looking = _Check(root, tree, manifest, {} if installed is None or verify else installed.state.stamps)
+    comparison = _IntegrityCheck(root, tree, manifest, {} if installed is None or verify else installed.state.stamps)
     with ThreadPoolExecutor(READERS) as readers:
         # A task for each of many small files would take longer than reading them.
-        read = readers.map(looking.read_all, batches := _batches(manifest.files))
-        for file, wounds in zip(chain(*batches), chain.from_iterable(read), strict=True):
-            looking.look(file, wounds, is_expected=installed is not None)
+        read = readers.map(comparison.read_all, batches := _batches(manifest.files))
+        for file, corruptions in zip(chain(*batches), chain.from_iterable(read), strict=True):
+            comparison.record(file, corruptions, is_expected=installed is not None)
     if installed is not None:
-        looking.look_at_links()
+        comparison.check_links()
     known = None if installed is None else installed.manifest
     digest = "" if installed is None else installed.manifest_sha256
-    return Integrity(Local(looking.files, looking.chunks, known, digest), looking.wounds)
+    return Integrity(LocalFiles(comparison.files, comparison.chunks, known, digest), comparison.corruptions)
 
 
-class _Check:
+class _IntegrityCheck:
     """A survey under way."""
 
     def __init__(self, root: Path, tree: Tree, manifest: Manifest, stamps: dict[str, tuple[int, int]]) -> None:
         self._root, self._tree, self._manifest, self._stamps = root, tree, manifest, stamps
         self.files: dict[str, tuple[str, int]] = {}
         self.chunks: dict[str, ChunkLocation] = {}
-        self.wounds: list[Corruption] = []
+        self.corruptions: list[Corruption] = []
 
     def read_all(self, files: Sequence[File]) -> list[list[Corruption]]:
         """As `read`, of each."""
@@ -89,58 +89,58 @@ class _Check:
         if found is None:
             return []
         is_noted = self._stamps.get(file.path) == (found.st_size, found.st_mtime_ns) and found.st_size == file.size
-        return [] if is_noted else self._compared(file)
+        return [] if is_noted else self._compare(file)
 
-    def look(self, file: File, wounds: list[Corruption], *, is_expected: bool) -> None:
-        """Note what is whole of the file; where it is not and was expected to be, its wounds."""
+    def record(self, file: File, corruptions: list[Corruption], *, is_expected: bool) -> None:
+        """Note what is whole of the file; where it is not and was expected to be, its corruptions."""
         found = self._tree.files.get(file.path)
         if found is None:
             if is_expected:
-                self.wounds.append(Corruption(file.path, "missing", 0, file.size))
+                self.corruptions.append(Corruption(file.path, "missing", 0, file.size))
             return
-        if wounds:
-            self.wounds += wounds if is_expected else []
-            self._cut(file)
+        if corruptions:
+            self.corruptions += corruptions if is_expected else []
+            self._record_chunks(file)
             return
         mode = found.st_mode & 0o777
         if mode != file.mode and is_expected:
-            self.wounds.append(Corruption(file.path, "mode", 0, 0))
+            self.corruptions.append(Corruption(file.path, "mode", 0, 0))
         self.files[file.path] = (file.sha256, mode)
         offset = 0
-        for place in file.chunks:
-            self.chunks.setdefault(self._manifest.chunks[place].id, ChunkLocation(file.path, offset))
-            offset += self._manifest.chunks[place].size
+        for index in file.chunks:
+            self.chunks.setdefault(self._manifest.chunks[index].id, ChunkLocation(file.path, offset))
+            offset += self._manifest.chunks[index].size
 
-    def look_at_links(self) -> None:
+    def check_links(self) -> None:
         """Links that are gone or point elsewhere."""
         for link in self._manifest.links:
             if self._tree.links.get(link.path) != link.target:
-                self.wounds.append(Corruption(link.path, "link", 0, 0))
+                self.corruptions.append(Corruption(link.path, "link", 0, 0))
 
-    def _compared(self, file: File) -> list[Corruption]:
+    def _compare(self, file: File) -> list[Corruption]:
         """As a whole, which is fastest; where it is not what it should be, chunk by chunk."""
         with _open(self._root / file.path) as content:
             if _digest(content.fileno()) == file.blake3:
                 return []
-        return self._wounds(file)
+        return self._corrupt_chunks(file)
 
-    def _wounds(self, file: File) -> list[Corruption]:
+    def _corrupt_chunks(self, file: File) -> list[Corruption]:
         """Every chunk that is not in its place. Where all are and nothing is left over, the file is whole."""
-        wounds: list[Corruption] = []
+        corruptions: list[Corruption] = []
         offset = 0
         with _open(self._root / file.path) as content:
             length = os.fstat(content.fileno()).st_size
-            for chunk, found in _chunks(content.fileno(), [self._manifest.chunks[place] for place in file.chunks]):
+            for chunk, found in _chunks(content.fileno(), [self._manifest.chunks[index] for index in file.chunks]):
                 if chunks.chunk_id(found) != chunk.id:
-                    wounds.append(Corruption(file.path, "changed", offset, chunk.size))
+                    corruptions.append(Corruption(file.path, "changed", offset, chunk.size))
                 offset += chunk.size
         if offset != file.size:
-            wounds.append(Corruption(file.path, "changed", 0, file.size))
+            corruptions.append(Corruption(file.path, "changed", 0, file.size))
         if length > file.size:
-            wounds.append(Corruption(file.path, "extra-bytes", file.size, length - file.size))
-        return _join(wounds)
+            corruptions.append(Corruption(file.path, "extra-bytes", file.size, length - file.size))
+        return _join_adjacent(corruptions)
 
-    def _cut(self, file: File) -> None:
+    def _record_chunks(self, file: File) -> None:
         """Note the chunks of a file that is not whole: most of it usually is."""
         offset = 0
         with _open(self._root / file.path) as content:
@@ -193,13 +193,13 @@ def _open(path: Path) -> BinaryIO:
     return open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)), "rb")
 
 
-def _join(wounds: list[Corruption]) -> list[Corruption]:
+def _join_adjacent(corruptions: list[Corruption]) -> list[Corruption]:
     """Wounds that touch, as one."""
     joined: list[Corruption] = []
-    for wound in wounds:
+    for corruption in corruptions:
         last = joined[-1] if joined else None
-        if last is not None and last.kind == wound.kind and last.offset + last.size == wound.offset:
-            joined[-1] = Corruption(last.path, last.kind, last.offset, last.size + wound.size)
+        if last is not None and last.kind == corruption.kind and last.offset + last.size == corruption.offset:
+            joined[-1] = Corruption(last.path, last.kind, last.offset, last.size + corruption.size)
         else:
-            joined.append(wound)
+            joined.append(corruption)
     return joined

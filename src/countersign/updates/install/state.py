@@ -17,7 +17,7 @@ MANIFEST, STATE = "manifest.json", "state.json"
 MAX_BYTES = 512 << 20
 
 
-class State(msgspec.Struct, frozen=True, kw_only=True):
+class InstallState(msgspec.Struct, frozen=True, kw_only=True):
     """`counter` is the highest of the channel's statement that was believed; `stamps` has the size and the time of
     change (in nanoseconds) that each file had when it was whole; `id` names this installing."""
 
@@ -30,16 +30,16 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     stamps: dict[str, tuple[int, int]]
 
 
-class Installed(NamedTuple):
+class Installation(NamedTuple):
     """An installation: its state, and the manifest with its envelope and its payload's SHA-256."""
 
-    state: State
+    state: InstallState
     envelope: Envelope
     manifest: Manifest
     manifest_sha256: str
 
 
-def read(root: Path) -> Installed | None:
+def read(root: Path) -> Installation | None:
     """What the folder remembers; None where it remembers nothing that makes sense: then every file is looked at.
 
     Raises:
@@ -49,16 +49,16 @@ def read(root: Path) -> Installed | None:
     if root.is_symlink() or own.is_symlink():
         return None
     try:
-        envelope = msgspec.json.decode(_content(own / MANIFEST), type=Envelope)
-        state = msgspec.json.decode(_content(own / STATE), type=State)
+        envelope = msgspec.json.decode(_read_file(own / MANIFEST), type=Envelope)
+        state = msgspec.json.decode(_read_file(own / STATE), type=InstallState)
         payload = base64.b64decode(envelope.payload, validate=True)
         manifest = manifests.decode(payload)
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    return Installed(state, envelope, manifest, manifests.digest(payload))
+    return Installation(state, envelope, manifest, manifests.digest(payload))
 
 
-def write(root: Path, state: State, envelope: Envelope) -> None:
+def write(root: Path, state: InstallState, envelope: Envelope) -> None:
     """Write both files into a folder that nobody uses yet; they are fsynced.
 
     Raises:
@@ -73,7 +73,7 @@ def write(root: Path, state: State, envelope: Envelope) -> None:
             os.fsync(file.fileno())
 
 
-def replace(root: Path, state: State) -> None:
+def replace(root: Path, state: InstallState) -> None:
     """Remember something else about an installation in use: readers see the old state or the new one.
 
     Raises:
@@ -88,7 +88,7 @@ def replace(root: Path, state: State) -> None:
     unfinished.replace(own / STATE)
 
 
-def _content(path: Path) -> bytes:
+def _read_file(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0))
     with open(descriptor, "rb") as file:
         return file.read(MAX_BYTES)

@@ -16,19 +16,19 @@ from countersign.updates.install.file_builder import FileBuilder, has_digest
 from countersign.updates.install.user_files import Tree, destinations, scan, user_paths
 from countersign.updates.install.workspace import Workspace
 from countersign.updates.manifest import File, Manifest
-from countersign.updates.planner import Plan
+from countersign.updates.planner import UpdatePlan
 
 _UNLINKABLE = (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
-def can_link(place: Workspace) -> bool:
+def can_link(workspace: Workspace) -> bool:
     """Whether a file can have two names here.
 
     Raises:
         OSError: nothing can be written at all.
     """
-    one, other = place.side / "probe", place.side / "probe2"
-    place.clear(one, other)
+    one, other = workspace.side / "probe", workspace.side / "probe2"
+    workspace.clear(one, other)
     one.touch()
     try:
         os.link(one, other)
@@ -37,12 +37,12 @@ def can_link(place: Workspace) -> bool:
             raise
         return False
     finally:
-        place.clear(one, other)
+        workspace.clear(one, other)
     return True
 
 
 def stage(
-    place: Workspace, manifest: Manifest, plan: Plan, building: FileBuilder, seen: Mapping[str, os.stat_result]
+    workspace: Workspace, manifest: Manifest, plan: UpdatePlan, builder: FileBuilder, seen: Mapping[str, os.stat_result]
 ) -> dict[str, tuple[int, int]]:
     """Put the build's files, links and folders into the stage; the size and time of change that each file had when it
     was whole. `seen` is how the kept ones were found: what somebody has changed since is looked at the next time.
@@ -50,65 +50,65 @@ def stage(
     Raises:
         OSError: something cannot be written.
     """
-    place.clear(place.stage)
-    place.stage.mkdir(mode=0o755)
+    workspace.clear(workspace.stage)
+    workspace.stage.mkdir(mode=0o755)
     for folder in _folders(manifest):
-        (place.stage / folder).mkdir(mode=0o755)
+        (workspace.stage / folder).mkdir(mode=0o755)
     kept, copied = set(plan.kept), dict(plan.copied)
     used: set[str] = set()
     stamps: dict[str, tuple[int, int]] = {}
     for number, file in enumerate(manifest.files):
-        target = place.stage / file.path
+        target = workspace.stage / file.path
         if number in kept:
-            link_or_copy(place.target / file.path, target)
+            link_or_copy(workspace.target / file.path, target)
             stamps[file.path] = _stamp(seen[file.path])
             continue
         if number in copied:
-            _copy(place.target / copied[number], target, file)
+            _copy(workspace.target / copied[number], target, file)
         elif file.sha256 in used:
-            _copy(building.path(file), target, file)
+            _copy(builder.path(file), target, file)
         else:
-            link_or_copy(building.path(file), target)
+            link_or_copy(builder.path(file), target)
             target.chmod(file.mode)
             _sync(target)
             used.add(file.sha256)
         if number not in copied or has_digest(target, file.sha256):
             stamps[file.path] = _stamp(target.lstat())
     for link in manifest.links:
-        (place.stage / link.path).symlink_to(link.target)
+        (workspace.stage / link.path).symlink_to(link.target)
     return stamps
 
 
-def carry(place: Workspace, tree: Tree, goals: Mapping[str, str], folders: Mapping[str, str]) -> None:
+def carry(workspace: Workspace, tree: Tree, goals: Mapping[str, str], folders: Mapping[str, str]) -> None:
     """Give the stage everything of the user's that is there now: files by another name, links anew.
 
     Raises:
         OSError: something cannot be written.
     """
     for folder, goal in sorted(folders.items()):
-        target = place.stage / goal
+        target = workspace.stage / goal
         if not os.path.lexists(target):
             target.mkdir(parents=True)
-            target.chmod((place.target / folder).lstat().st_mode & 0o777 | 0o700)
+            target.chmod((workspace.target / folder).lstat().st_mode & 0o777 | 0o700)
     for path, goal in goals.items():
-        target = place.stage / goal
+        target = workspace.stage / goal
         target.parent.mkdir(parents=True, exist_ok=True)
         if path in tree.files:
-            link_or_copy(place.target / path, target)
+            link_or_copy(workspace.target / path, target)
         elif path in tree.links:
             target.symlink_to(tree.links[path])
 
 
-def sync(place: Workspace) -> None:
+def sync(workspace: Workspace) -> None:
     """Make every folder of the stage outlive a power cut; its files do already.
 
     Raises:
         OSError: the disk refuses.
     """
-    for folder, _, _ in os.walk(place.stage, topdown=False):
+    for folder, _, _ in os.walk(workspace.stage, topdown=False):
         if os.access(folder, os.R_OK):
             sync_folder(Path(folder))
-    sync_folder(place.side)
+    sync_folder(workspace.side)
 
 
 def link_or_copy(source: Path, target: Path) -> None:
@@ -195,51 +195,51 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def swap_in(place: Workspace, number: str) -> None:
+def swap_in(workspace: Workspace, number: str) -> None:
     """Put the stage in the installation's place; `number` is the id in the stage's state. From here on an interrupted
     pull is finished by `recover`.
 
     Raises:
         OSError: it cannot be done; the installation is as it was.
     """
-    with place.swap.open("x") as file:
+    with workspace.swap.open("x") as file:
         file.write(number)
         file.flush()
         os.fsync(file.fileno())
-    sync_folder(place.side)
-    if not place.target.exists():
-        place.stage.rename(place.target)
-    elif not exchange(place.stage, place.target):
-        place.clear(place.retired)
-        place.target.rename(place.retired)
-        place.stage.rename(place.target)
-    sync_folder(place.target.parent)
-    sync_folder(place.side)
+    sync_folder(workspace.side)
+    if not workspace.target.exists():
+        workspace.stage.rename(workspace.target)
+    elif not exchange(workspace.stage, workspace.target):
+        workspace.clear(workspace.retired)
+        workspace.target.rename(workspace.retired)
+        workspace.stage.rename(workspace.target)
+    sync_folder(workspace.target.parent)
+    sync_folder(workspace.side)
 
 
-def recover(place: Workspace) -> None:
+def recover(workspace: Workspace) -> None:
     """Bring an interrupted pull to an end, if there is one: when the new version is in its place, what the user has put
     beside the old one meanwhile goes over to it; when it is not, the old one is as it was.
 
     Raises:
         OSError: something cannot be moved.
     """
-    if place.swap.is_file():
-        number = place.swap.read_text()
-        if not place.target.exists() and place.stage.is_dir() and _id(place.stage) == number:
+    if workspace.swap.is_file():
+        number = workspace.swap.read_text()
+        if not workspace.target.exists() and workspace.stage.is_dir() and _id(workspace.stage) == number:
             # Between the two steps of a system that cannot exchange folders.
-            place.stage.rename(place.target)
-            sync_folder(place.target.parent)
-        elif not place.target.exists() and place.retired.is_dir():
-            place.retired.rename(place.target)
-            sync_folder(place.target.parent)
-        if _id(place.target) == number:
-            for former in (place.retired, place.stage):
-                _move_user_files(former, place.target)
+            workspace.stage.rename(workspace.target)
+            sync_folder(workspace.target.parent)
+        elif not workspace.target.exists() and workspace.retired.is_dir():
+            workspace.retired.rename(workspace.target)
+            sync_folder(workspace.target.parent)
+        if _id(workspace.target) == number:
+            for former in (workspace.retired, workspace.stage):
+                _move_user_files(former, workspace.target)
         # Before the old version is removed: what an interruption leaves of it must not be taken for the user's.
-        place.clear(place.swap)
-        sync_folder(place.side)
-    place.clear(place.stage, place.retired, place.unpacked)
+        workspace.clear(workspace.swap)
+        sync_folder(workspace.side)
+    workspace.clear(workspace.stage, workspace.retired, workspace.unpacked)
 
 
 def _id(root: Path) -> str:

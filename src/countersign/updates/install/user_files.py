@@ -35,7 +35,7 @@ def scan(root: Path) -> Tree:
 
     Raises:
         OSError: a folder of it cannot be read.
-        PlaceRefused: folders of it lie too deep in one another.
+        WorkspaceRefused: folders of it lie too deep in one another.
     """
     tree = Tree()
     if not root.is_symlink() and root.is_dir():
@@ -71,7 +71,7 @@ def _add_entry(tree: Tree, path: str, entry: os.DirEntry[str]) -> None:
         tree.others.append(path)
 
 
-ASIDE = ".kept"
+ASIDE_SUFFIX = ".kept"
 """Is put behind the name of what has to make room."""
 
 
@@ -110,9 +110,9 @@ def _first(paths: Iterator[str], wanted: Collection[str]) -> str:
 
 
 def _aside_path(path: str, taken: Collection[str]) -> str:
-    aside = path + ASIDE
+    aside = path + ASIDE_SUFFIX
     while aside in taken:
-        aside += ASIDE
+        aside += ASIDE_SUFFIX
     return aside
 
 

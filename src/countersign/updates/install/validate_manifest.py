@@ -2,7 +2,7 @@
 
 from countersign.archives import paths as archive_links
 from countersign.archives.limits import Budget, Limits
-from countersign.archives.paths import Names, folded
+from countersign.archives.paths import ArchivePaths, casefold_path
 from countersign.archives.refusals import ArchiveRefused
 from countersign.kernel.errors import Refused
 from countersign.updates import chunks
@@ -35,7 +35,7 @@ def validate(manifest: Manifest, limits: Limits | None = None) -> None:
     except ArchiveRefused as error:
         raise ManifestRefused(error.detail) from error
     for path in (*(file.path for file in manifest.files), *(link.path for link in manifest.links), *manifest.folders):
-        if folded(path.split("/")[0]) == STATE_FOLDER:
+        if casefold_path(path.split("/")[0]) == STATE_FOLDER:
             raise ManifestRefused(f"{path!a}: {STATE_FOLDER} is where an installation keeps its own state")
     if any(not 0 < chunk.size <= chunks.MAX_BYTES for chunk in manifest.chunks):
         raise ManifestRefused(f"a chunk has not between 1 and {chunks.MAX_BYTES} bytes")
@@ -43,7 +43,7 @@ def validate(manifest: Manifest, limits: Limits | None = None) -> None:
 
 
 def _check_paths(manifest: Manifest, limits: Limits) -> None:
-    names = Names(limits)
+    names = ArchivePaths(limits)
     for file in manifest.files:
         names.take(file.path, "file")
     for link in manifest.links:

@@ -84,8 +84,8 @@ def open_workspace(folder: Path) -> Generator[Workspace]:
     """The place of an installation, held until the block is left. Links that lead to the folder are followed once, now.
 
     Raises:
-        PlaceTaken: another process holds it.
-        PlaceRefused: the folder or the one above it cannot be written, or is of another file system or owner.
+        WorkspaceLocked: another process holds it.
+        WorkspaceRefused: the folder or the one above it cannot be written, or is of another file system or owner.
         OSError: it cannot be looked at.
     """
     target = Path(os.path.realpath(folder))

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from countersign.updates.recompress import zlib_settings
-from countersign.updates.varint import Malformed, Reader, encode_numbers
+from countersign.updates.varint import Malformed, VarintReader, encode_numbers
 
-LEVELS = 3
+MAX_LEVELS = 3
 """Archives in archives that are looked into."""
 MAX_FILE_BYTES = 192 << 20
 """Bytes of a file that is looked into; a larger one stays as it is."""
@@ -17,7 +17,7 @@ DEFLATE_RATIO = 1032
 """Bytes that a byte of a deflate stream can hold at most."""
 HEAD_BYTES = 262
 """Bytes at the front that tell an archive from other files."""
-SMALLEST_STREAM = 32
+MIN_STREAM_BYTES = 32
 """Bytes that a stream holds at least: a shorter one is cheaper as it is."""
 
 _LOCAL, _NEXT = b"PK\x03\x04", (b"PK\x03\x04", b"PK\x01\x02")
@@ -29,7 +29,7 @@ _DESCRIPTOR = 24
 def max_decompressed(size: int) -> int:
     """What files of so many bytes altogether may be when they are unfolded: more cannot come of honest ones, but of
     archives in archives that hold next to nothing."""
-    return size + min(TOTAL_BYTES, LEVELS * DEFLATE_RATIO * size)
+    return size + min(TOTAL_BYTES, MAX_LEVELS * DEFLATE_RATIO * size)
 
 
 class StreamSpan(NamedTuple):
@@ -40,7 +40,7 @@ class StreamSpan(NamedTuple):
     content: bytes
 
 
-class Budget:
+class InflateBudget:
     """What one delta may take apart altogether, shared by all its files: bytes, and streams."""
 
     def __init__(self, size: int = TOTAL_BYTES, streams: int = 200_000) -> None:
@@ -67,17 +67,17 @@ class Budget:
 def may_hold_streams(head: bytes, size: int) -> bool:
     """Whether a file of this size that begins so is worth reading whole."""
     is_archive = head[:4] == _LOCAL or head[:3] == _GZIP or head[257:262] == b"ustar"
-    return is_archive and SMALLEST_STREAM <= size <= MAX_FILE_BYTES
+    return is_archive and MIN_STREAM_BYTES <= size <= MAX_FILE_BYTES
 
 
-def spans(data: bytes, budget: Budget) -> list[StreamSpan]:
+def spans(data: bytes, budget: InflateBudget) -> list[StreamSpan]:
     """The streams of the archive, in order and apart from each other; none where the bytes are no archive."""
     if not may_hold_streams(data[:HEAD_BYTES], len(data)):
         return []
-    return list(_streams(memoryview(data), 0, budget, LEVELS))
+    return list(_streams(memoryview(data), 0, budget, MAX_LEVELS))
 
 
-def _streams(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[StreamSpan]:
+def _streams(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Iterator[StreamSpan]:
     """The streams of what begins at the front of the data; `base` is where that lies in the file."""
     if levels == 0:
         return
@@ -89,7 +89,7 @@ def _streams(data: memoryview, base: int, budget: Budget, levels: int) -> Iterat
         yield from _tar(data, base, budget, levels)
 
 
-def _zip(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[StreamSpan]:
+def _zip(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Iterator[StreamSpan]:
     """Local headers one after another (APPNOTE 4.3.7); the directory at the end is not asked."""
     at = 0
     while at >= 0 and _has(data, at, _LOCAL) and at + 30 <= len(data):
@@ -108,7 +108,7 @@ def _zip(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[S
 
 
 def _span(start: int, content: bytes, length: int) -> Iterator[StreamSpan]:
-    if len(content) >= SMALLEST_STREAM:
+    if len(content) >= MIN_STREAM_BYTES:
         yield StreamSpan(start, start + length, content)
 
 
@@ -118,7 +118,7 @@ def _after_descriptor(data: memoryview, at: int) -> int:
     return at + min(found) if found else len(data)
 
 
-def _gzip(data: memoryview, base: int, budget: Budget) -> Iterator[StreamSpan]:
+def _gzip(data: memoryview, base: int, budget: InflateBudget) -> Iterator[StreamSpan]:
     """Members one after another (RFC 1952 §2.2)."""
     at = 0
     while _has(data, at, _GZIP):
@@ -143,7 +143,7 @@ def _after_gzip_header(data: memoryview, at: int) -> int:
     return begin + 2 if flags & 2 else begin
 
 
-def _tar(data: memoryview, base: int, budget: Budget, levels: int) -> Iterator[StreamSpan]:
+def _tar(data: memoryview, base: int, budget: InflateBudget, levels: int) -> Iterator[StreamSpan]:
     """Headers of 512 bytes and contents filled up to a multiple of 512 (POSIX.1-1988 ustar)."""
     at = 0
     while at + 512 <= len(data) and _has(data, at + 257, b"ustar"):
@@ -167,46 +167,48 @@ def _number(data: memoryview, at: int, length: int) -> int:
 MAX_LENGTH = 1 << 40
 
 
-class Decompressed(NamedTuple):
+class DecompressedFile(NamedTuple):
     """The bytes without compression, and the recipe: empty for a file that stays as it is."""
 
     content: bytes
     recipe: bytes
 
 
-def decompress(data: bytes, budget: Budget, levels: int = LEVELS) -> Decompressed:
+def decompress(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> DecompressedFile:
     """The file unfolded; `fold` gives the very bytes again, with the zlib of this Python."""
     found = spans(data, budget) if levels else []
-    search = zlib_settings.Search()
-    ways = [(span, search.way(data[span.start : span.end], span.content)) for span in found]
-    kept = [(span, way) for span, way in ways if way is not None]
+    search = zlib_settings.SettingsSearch()
+    recipes = [(span, search.find(data[span.start : span.end], span.content)) for span in found]
+    kept = [(span, stream_recipe) for span, stream_recipe in recipes if stream_recipe is not None]
     if not kept:
-        return Decompressed(data, b"")
+        return DecompressedFile(data, b"")
     recipe = [encode_numbers([len(kept), *_gaps(data, [span for span, _ in kept])])]
     pieces = [_skeleton(data, [span for span, _ in kept])]
-    for span, way in kept:
+    for span, stream_recipe in kept:
         inner = decompress(span.content, budget, levels - 1)
         recipe.append(
-            encode_numbers([len(inner.content) * 2 + bool(inner.recipe)]) + zlib_settings.encode(way) + inner.recipe
+            encode_numbers([len(inner.content) * 2 + bool(inner.recipe)])
+            + zlib_settings.encode(stream_recipe)
+            + inner.recipe
         )
         pieces.append(inner.content)
-    return Decompressed(b"".join(pieces), b"".join(recipe))
+    return DecompressedFile(b"".join(pieces), b"".join(recipe))
 
 
-def recompress(content: bytes, recipe: bytes, most: int) -> bytes:
-    """The file's bytes, at most `most`.
+def recompress(content: bytes, recipe: bytes, limit: int) -> bytes:
+    """The file's bytes, at most `limit`.
 
     Raises:
         Malformed: the recipe is none for this content.
     """
-    reader = Reader(recipe)
-    data = _recompress(memoryview(content), reader, LEVELS, most)
+    reader = VarintReader(recipe)
+    data = _recompress(memoryview(content), reader, MAX_LEVELS, limit)
     if not reader.is_at_end:
         raise Malformed("a recipe is longer than its file")
     return data
 
 
-def reference(data: bytes, budget: Budget, levels: int = LEVELS) -> Iterator[bytes]:
+def reference(data: bytes, budget: InflateBudget, levels: int = MAX_LEVELS) -> Iterator[bytes]:
     """The pieces of what new files are compared with: the file, then what its streams hold."""
     yield data
     found = spans(data, budget) if levels else []
@@ -216,7 +218,7 @@ def reference(data: bytes, budget: Budget, levels: int = LEVELS) -> Iterator[byt
         yield from reference(span.content, budget, levels - 1)
 
 
-def _recompress(content: memoryview, reader: Reader, levels: int, most: int) -> bytes:
+def _recompress(content: memoryview, reader: VarintReader, levels: int, limit: int) -> bytes:
     if levels == 0:
         raise Malformed("a recipe goes deeper than archives are looked into")
     count = reader.number(MAX_LENGTH)
@@ -230,15 +232,15 @@ def _recompress(content: memoryview, reader: Reader, levels: int, most: int) -> 
         pieces.append(skeleton[read : read + gap])
         read += gap
         length, is_folded = divmod(reader.number(MAX_LENGTH), 2)
-        way = zlib_settings.decode(reader, MAX_LENGTH)
+        stream_recipe = zlib_settings.decode(reader, MAX_LENGTH)
         held = content[at : at + length]
         if len(held) != length:
             raise Malformed("a recipe is for more than there is")
         at += length
         inner = _recompress(held, reader, levels - 1, MAX_LENGTH) if is_folded else bytes(held)
-        pieces.append(zlib_settings.restore(inner, way))
+        pieces.append(zlib_settings.restore(inner, stream_recipe))
         size += len(pieces[-1])
-        if size > most:
+        if size > limit:
             raise Malformed("a recipe makes more than was announced")
     if at != len(content):
         raise Malformed("a recipe leaves something over")

@@ -8,22 +8,22 @@ from typing import NamedTuple
 
 from countersign.updates.recompress import deflate_tokens as deflate
 from countersign.updates.recompress.deflate_tokens import DYNAMIC, Block, Tokens
-from countersign.updates.varint import Malformed, Reader, encode_numbers
+from countersign.updates.varint import Malformed, VarintReader, encode_numbers
 
 MIN_STREAM_BYTES = 512
-MAX_CONTENT = 64 << 20
+MAX_CONTENT_BYTES = 64 << 20
 MAX_TOKENS = 8 << 20
 """Of one stream; each takes up to 12 bytes of memory."""
 _HEAD_TOKENS = 8_192
 _END_BYTES = 600
 """At the end of a part, zlib decides otherwise than in the middle of the whole."""
-_WORTH = 4
+_MAX_RECODING_FRACTION = 4
 """What is kept of a stream is at most one part in so many of it."""
-_GOOD, _BAD = 100, 8
+_GOOD_TOKENS_PER_EDIT, _BAD_TOKENS_PER_EDIT = 100, 8
 """One edit in so many tokens is good enough to look no further, or too much to go on."""
 _CODE_BITS = 4_700
 """A dynamic block's codes are shorter."""
-_SHORT, _MAX_DISTANCE, _MAX_LENGTH = 3, 32_768, 258
+_MIN_LENGTH, _MAX_DISTANCE, _MAX_LENGTH = 3, 32_768, 258
 
 
 class Predictor(NamedTuple):
@@ -53,31 +53,31 @@ class Recoding(NamedTuple):
     blocks: Sequence[Block]
 
 
-def restore(content: bytes, way: Recoding) -> bytes:
+def restore(content: bytes, recoding: Recoding) -> bytes:
     """The stream that holds the content.
 
     Raises:
         Malformed: the edits or the blocks do not fit.
     """
-    predicted = _predicted(PREDICTORS[way.predictor], content)
-    return deflate.write(content, _edited(predicted, way.edits), way.blocks)
+    predicted = _predict(PREDICTORS[recoding.predictor], content)
+    return deflate.write(content, _apply_edits(predicted, recoding.edits), recoding.blocks)
 
 
-class Search:
+class RecodingSearch:
     """Looks for the recodings of the streams of one archive; the predictor that was best last is tried first."""
 
     def __init__(self) -> None:
         self._last = 0
-        self._left = MAX_CONTENT
+        self._left = MAX_CONTENT_BYTES
 
-    def way(self, stream: bytes, content: bytes) -> Recoding | None:
+    def find(self, stream: bytes, content: bytes) -> Recoding | None:
         """The recoding of the stream; None where it would take more than a part of it."""
         if len(stream) < MIN_STREAM_BYTES or len(content) > self._left:
             return None
         self._left -= len(content)
         try:
-            place = self._best(stream, content)
-            return None if place is None else _recoding(place, stream, content)
+            index = self._best(stream, content)
+            return None if index is None else _make_recoding(index, stream, content)
         except Malformed:
             return None
 
@@ -87,28 +87,28 @@ class Search:
         length = sum(token >> 16 or 1 for token in head)
         part = content if length >= len(content) else content[: length + _END_BYTES]
         best: tuple[int, int] | None = None
-        for place in dict.fromkeys((self._last, *range(len(PREDICTORS)))):
-            edits = len(_edits(_predicted(PREDICTORS[place], part), head))
+        for index in dict.fromkeys((self._last, *range(len(PREDICTORS)))):
+            edits = len(_edits(_predict(PREDICTORS[index], part), head))
             if best is None or edits < best[0]:
-                best = edits, place
-            if edits * _GOOD <= len(head):
+                best = edits, index
+            if edits * _GOOD_TOKENS_PER_EDIT <= len(head):
                 break
-        if best is None or (best[0] - 1) * _BAD > len(head):
+        if best is None or (best[0] - 1) * _BAD_TOKENS_PER_EDIT > len(head):
             return None
         self._last = best[1]
         return best[1]
 
 
-def _recoding(place: int, stream: bytes, content: bytes) -> Recoding | None:
+def _make_recoding(index: int, stream: bytes, content: bytes) -> Recoding | None:
     wanted, blocks = deflate.read(stream, MAX_TOKENS)
-    predicted = _predicted(PREDICTORS[place], content)
-    found = Recoding(place, _edits(predicted, wanted), blocks)
-    if len(encode(found)) * _WORTH > len(stream) or deflate.write(content, wanted, blocks) != stream:
+    predicted = _predict(PREDICTORS[index], content)
+    found = Recoding(index, _edits(predicted, wanted), blocks)
+    if len(encode(found)) * _MAX_RECODING_FRACTION > len(stream) or deflate.write(content, wanted, blocks) != stream:
         return None
-    return found if _edited(predicted, found.edits) == wanted else None
+    return found if _apply_edits(predicted, found.edits) == wanted else None
 
 
-def _predicted(predictor: Predictor, content: bytes) -> Tokens:
+def _predict(predictor: Predictor, content: bytes) -> Tokens:
     compressor = zlib.compressobj(predictor.level, zlib.DEFLATED, -zlib.MAX_WBITS, 8)
     found, _ = deflate.read(compressor.compress(content) + compressor.flush(), 2 * MAX_TOKENS)
     return _without_short(found, content) if predictor.is_four_byte else found
@@ -120,13 +120,13 @@ def _without_short(tokens: Tokens, content: bytes) -> Tokens:
     for token in tokens:
         length = token >> 16 or 1
         before = at - 1 - (token & 0xFFFF)
-        if length == _SHORT:
+        if length == _MIN_LENGTH:
             out.extend((0, 0, 0))
         elif is_after_short and 1 < length < _MAX_LENGTH and before >= 0 and content[at - 1] == content[before]:
             out[-1] = token + (1 << 16)
         else:
             out.append(token)
-        is_after_short = length == _SHORT
+        is_after_short = length == _MIN_LENGTH
         at += length
     return out
 
@@ -164,7 +164,7 @@ def _next_common(predicted: Tokens, wanted: Tokens, here: int, there: int) -> tu
     return here, there
 
 
-def _edited(predicted: Tokens, edits: Sequence[Edit]) -> Tokens:
+def _apply_edits(predicted: Tokens, edits: Sequence[Edit]) -> Tokens:
     out, at = array("I"), 0
     for edit in edits:
         out += predicted[at : at + edit.gap]
@@ -175,28 +175,28 @@ def _edited(predicted: Tokens, edits: Sequence[Edit]) -> Tokens:
     return out + predicted[at:]
 
 
-def encode(way: Recoding) -> bytes:
+def encode(recoding: Recoding) -> bytes:
     """The recoding as bytes: what is alike lies together."""
-    inserted = [token for edit in way.edits for token in edit.tokens]
-    head = [way.predictor, len(way.edits), len(inserted), len(way.blocks)]
-    edits = [(edit.gap, edit.removed, len(edit.tokens)) for edit in way.edits]
+    inserted = [token for edit in recoding.edits for token in edit.tokens]
+    head = [recoding.predictor, len(recoding.edits), len(inserted), len(recoding.blocks)]
+    edits = [(edit.gap, edit.removed, len(edit.tokens)) for edit in recoding.edits]
     numbers = [*head, *chain(*zip(*edits, strict=True)), *(token >> 16 for token in inserted)]
     numbers += [token & 0xFFFF for token in inserted if token]
-    numbers += chain(*((block.kind, block.tokens, block.bits) for block in way.blocks))
+    numbers += chain(*((block.kind, block.tokens, block.bits) for block in recoding.blocks))
     return encode_numbers(numbers) + b"".join(
-        block.codes.to_bytes((block.bits + 7) // 8, "little") for block in way.blocks
+        block.codes.to_bytes((block.bits + 7) // 8, "little") for block in recoding.blocks
     )
 
 
-def decode(reader: Reader, most: int) -> Recoding:
-    """The recoding that was encoded; lengths are at most `most`.
+def decode(reader: VarintReader, limit: int) -> Recoding:
+    """The recoding that was encoded; lengths are at most `limit`.
 
     Raises:
         Malformed: the bytes are not a recoding.
     """
     predictor = reader.number(len(PREDICTORS) - 1)
-    count, inserted, blocks = reader.numbers(3, most)
-    gaps, removed = reader.numbers(count, most), reader.numbers(count, most)
+    count, inserted, blocks = reader.numbers(3, limit)
+    gaps, removed = reader.numbers(count, limit), reader.numbers(count, limit)
     counts = reader.numbers(count, inserted)
     if sum(counts) != inserted:
         raise Malformed("edits have other tokens than are there")
@@ -204,18 +204,18 @@ def decode(reader: Reader, most: int) -> Recoding:
         length << 16 | (reader.number(_MAX_DISTANCE) if length else 0)
         for length in reader.numbers(inserted, _MAX_LENGTH)
     ]
-    if any(token and (token >> 16 < _SHORT or not token & 0xFFFF) for token in tokens):
+    if any(token and (token >> 16 < _MIN_LENGTH or not token & 0xFFFF) for token in tokens):
         raise Malformed("a match is too short or leads nowhere")
     edits: list[Edit] = []
     at = 0
     for gap, gone, more in zip(gaps, removed, counts, strict=True):
         edits.append(Edit(gap, gone, tokens[at : at + more]))
         at += more
-    return Recoding(predictor, edits, _blocks(reader, blocks, most))
+    return Recoding(predictor, edits, _blocks(reader, blocks, limit))
 
 
-def _blocks(reader: Reader, count: int, most: int) -> list[Block]:
-    heads = [(reader.number(DYNAMIC), reader.number(most), reader.number(_CODE_BITS)) for _ in range(count)]
+def _blocks(reader: VarintReader, count: int, limit: int) -> list[Block]:
+    heads = [(reader.number(DYNAMIC), reader.number(limit), reader.number(_CODE_BITS)) for _ in range(count)]
     return [
         Block(kind, tokens, bits, int.from_bytes(reader.take((bits + 7) // 8), "little"))
         for kind, tokens, bits in heads

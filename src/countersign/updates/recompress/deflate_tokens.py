@@ -128,8 +128,8 @@ def _codes(bits: _Bits) -> Codes:
     """The codes of a dynamic block (RFC 1951 3.2.7)."""
     literals, distances, count = bits.take(5) + 257, bits.take(5) + 1, bits.take(4) + 4
     lengths = [0] * 19
-    for place in _ORDER[:count]:
-        lengths[place] = bits.take(3)
+    for index in _ORDER[:count]:
+        lengths[index] = bits.take(3)
     table = _table(tuple(lengths))
     found: list[int] = []
     while len(found) < literals + distances:
@@ -146,9 +146,9 @@ def _codes(bits: _Bits) -> Codes:
     return Codes(found[:literals], found[literals:])
 
 
-def read(stream: bytes, most: int) -> tuple[Tokens, list[Block]]:
-    """The tokens and blocks of a whole stream; or, where it has more than `most` tokens, of its beginning, which has at
-    least so many and less than 64 Ki more.
+def read(stream: bytes, limit: int) -> tuple[Tokens, list[Block]]:
+    """Return the tokens and blocks of a stream. A stream of more than `limit` tokens is read up to a token between
+    `limit` and `limit` + 64 Ki.
 
     Raises:
         Malformed: it is no deflate stream, or has very many blocks.
@@ -157,9 +157,9 @@ def read(stream: bytes, most: int) -> tuple[Tokens, list[Block]]:
     blocks: list[Block] = []
     is_last = 0
     try:
-        while not is_last and len(tokens) < most:
+        while not is_last and len(tokens) < limit:
             is_last = bits.take(1)
-            blocks.append(_read_block(bits, tokens, most))
+            blocks.append(_read_block(bits, tokens, limit))
             _require_few(len(blocks), len(stream))
     except IndexError as error:
         raise Malformed("a deflate stream is damaged") from error
@@ -171,7 +171,7 @@ def _require_few(blocks: int, size: int) -> None:
         raise Malformed("a stream has too many blocks")
 
 
-def _read_block(bits: _Bits, tokens: Tokens, most: int) -> Block:
+def _read_block(bits: _Bits, tokens: Tokens, limit: int) -> Block:
     kind, before = bits.take(2), len(tokens)
     if kind == STORED:
         bits.take(bits.held % 8)
@@ -183,19 +183,19 @@ def _read_block(bits: _Bits, tokens: Tokens, most: int) -> Block:
     start = bits.position
     codes = Codes(_FIXED_LITERALS, _FIXED_DISTANCES) if kind == FIXED else _codes(bits)
     stop = bits.position
-    _read_tokens(bits, _table(tuple(codes.literals)), _table(tuple(codes.distances)), tokens, most)
+    _read_tokens(bits, _table(tuple(codes.literals)), _table(tuple(codes.distances)), tokens, limit)
     return Block(kind, len(tokens) - before, stop - start, bits.between(start, stop))
 
 
-def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Tokens, most: int) -> None:
-    """The tokens of a block, up to its end or until there are `most`. The hot loop: it calls nothing for a token."""
+def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Tokens, limit: int) -> None:
+    """The tokens of a block, up to its end or until there are `limit`. The hot loop: it calls nothing for a token."""
     data, at, held, value = bits.data, bits.at, bits.held, bits.value
     literal_mask, distance_mask, add = len(literals) - 1, len(distances) - 1, tokens.append
     while True:
         if held < 48:
             if at >= len(data):
                 raise Malformed("a deflate stream has no end")
-            if len(tokens) >= most:
+            if len(tokens) >= limit:
                 break
             value |= int.from_bytes(data[at : at + 8], "little") << held
             at += 8
@@ -223,7 +223,7 @@ def _read_tokens(bits: _Bits, literals: _Table, distances: _Table, tokens: Token
     bits.at, bits.held, bits.value = at, held, value
 
 
-_LENGTH_SYMBOLS = bytes(place for place, bits in enumerate(_LENGTH_EXTRA[:-1]) for _ in range(1 << bits))[:255] + bytes(
+_LENGTH_SYMBOLS = bytes(index for index, bits in enumerate(_LENGTH_EXTRA[:-1]) for _ in range(1 << bits))[:255] + bytes(
     [28]
 )
 """By length - 3: the symbol - 257."""
@@ -254,13 +254,13 @@ def write(content: bytes | memoryview, tokens: Tokens, blocks: Sequence[Block]) 
         Malformed: they do not belong to the content, a symbol has no code, or there are very many blocks.
     """
     _require_few(len(blocks), len(content))
-    writer, place, at = _Writer(), 0, 0
+    writer, index, at = _Writer(), 0, 0
     try:
         for number, block in enumerate(blocks):
             writer.put(number == len(blocks) - 1, 1)
             writer.put(block.kind, 2)
-            mine = tokens[place : place + block.tokens]
-            place += block.tokens
+            mine = tokens[index : index + block.tokens]
+            index += block.tokens
             if block.kind > DYNAMIC:
                 raise Malformed("a block has an unknown type")
             if block.kind == STORED:
@@ -273,7 +273,7 @@ def write(content: bytes | memoryview, tokens: Tokens, blocks: Sequence[Block]) 
             at = _write_tokens(writer, content, at, mine, codes)
     except (LookupError, OverflowError) as error:
         raise Malformed("tokens do not fit their block or their content") from error
-    if (place, at) != (len(tokens), len(content)):
+    if (index, at) != (len(tokens), len(content)):
         raise Malformed("blocks do not cover the content")
     writer.put(0, -writer.held % 8)
     return bytes(writer.out)
@@ -305,12 +305,12 @@ def _write_tokens(writer: _Writer, content: bytes | memoryview, at: int, tokens:
         else:
             length, distance = token >> 16, token & 0xFFFF
             at += length
-            place = _LENGTH_SYMBOLS[length - 3]
-            value |= (literals[place + 257] | length - _LENGTH_BASE[place] << widths[place + 257]) << held
-            held += widths[place + 257] + _LENGTH_EXTRA[place]
-            place = _NEAR[distance - 1] if distance <= 256 else _FAR[distance - 1 >> 7]
-            value |= (distances[place] | distance - _DISTANCE_BASE[place] << far_widths[place]) << held
-            held += far_widths[place] + _DISTANCE_EXTRA[place]
+            index = _LENGTH_SYMBOLS[length - 3]
+            value |= (literals[index + 257] | length - _LENGTH_BASE[index] << widths[index + 257]) << held
+            held += widths[index + 257] + _LENGTH_EXTRA[index]
+            index = _NEAR[distance - 1] if distance <= 256 else _FAR[distance - 1 >> 7]
+            value |= (distances[index] | distance - _DISTANCE_BASE[index] << far_widths[index]) << held
+            held += far_widths[index] + _DISTANCE_EXTRA[index]
         if held >= 256:
             out += (value & _FULL).to_bytes(32, "little")
             value >>= 256

@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 from countersign.updates.recompress import deflate_prediction
 from countersign.updates.recompress.deflate_prediction import Recoding
-from countersign.updates.varint import Malformed, Reader, encode_numbers
+from countersign.updates.varint import Malformed, VarintReader, encode_numbers
 
-_PREFIX = 256 << 10
+_PREFIX_BYTES = 256 << 10
 """Bytes of contents after which settings that do not fit are given up."""
-_LIKELY = 3
+_LIKELY_SETTINGS = 3
 _MAX_ATTEMPTS = 6
 """Streams of one archive that fit nothing before only likely settings are tried on the others."""
-_CORRECTION = 16
+_MAX_CORRECTION_FRACTION = 16
 """One part in so many of a stream may be kept as it is and the rest still be made anew."""
 _RUNS = re.compile(rb"[^\0]+(?:\0{1,3}[^\0]+)*")
 
 
-class Settings(NamedTuple):
+class DeflateSettings(NamedTuple):
     """Arguments of zlib's deflateInit2, the format aside, which is raw."""
 
     level: int
@@ -28,11 +28,11 @@ class Settings(NamedTuple):
 
 
 SETTINGS = (
-    *(Settings(level, 8) for level in (6, 9, 1)),
-    *(Settings(level, 9) for level in (6, 9, 1)),
-    *(Settings(level, memory) for level in (5, 8, 7, 4, 3, 2) for memory in (8, 9)),
-    *(Settings(6, 8, strategy) for strategy in (zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_FIXED)),
-    *(Settings(level, 8, zlib.Z_DEFAULT_STRATEGY, window) for window in (14, 13, 12) for level in (6, 9)),
+    *(DeflateSettings(level, 8) for level in (6, 9, 1)),
+    *(DeflateSettings(level, 9) for level in (6, 9, 1)),
+    *(DeflateSettings(level, memory) for level in (5, 8, 7, 4, 3, 2) for memory in (8, 9)),
+    *(DeflateSettings(6, 8, strategy) for strategy in (zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE, zlib.Z_FIXED)),
+    *(DeflateSettings(level, 8, zlib.Z_DEFAULT_STRATEGY, window) for window in (14, 13, 12) for level in (6, 9)),
 )
 """What is tried, likely ones first. A recipe names a place in this list: it may grow at its end, never change."""
 
@@ -51,131 +51,131 @@ class StreamRecipe(NamedTuple):
     is_exact: bool = True
 
 
-def restore(content: bytes, way: StreamRecipe | Recoding) -> bytes:
+def restore(content: bytes, recipe: StreamRecipe | Recoding) -> bytes:
     """The stream that holds the content.
 
     Raises:
         Malformed: a correction does not fit.
     """
-    if isinstance(way, Recoding):
-        return deflate_prediction.restore(content, way)
-    made = _compress(SETTINGS[way.settings], content)
-    if way.is_exact:
+    if isinstance(recipe, Recoding):
+        return deflate_prediction.restore(content, recipe)
+    made = _compress(SETTINGS[recipe.settings], content)
+    if recipe.is_exact:
         return made
-    out = bytearray(made[: way.size])
-    for at, stretch in way.corrections:
-        if at > len(out) or at + len(stretch) > way.size:
+    out = bytearray(made[: recipe.size])
+    for at, stretch in recipe.corrections:
+        if at > len(out) or at + len(stretch) > recipe.size:
             raise Malformed("a correction lies outside of its stream")
         out[at : at + len(stretch)] = stretch
-    if len(out) != way.size:
+    if len(out) != recipe.size:
         raise Malformed("a corrected stream is too short")
     return bytes(out)
 
 
-class Search:
+class SettingsSearch:
     """Looks for the ways of the streams of one archive; what fitted last is tried first."""
 
     def __init__(self) -> None:
         self._last = 0
         self._misses = 0
-        self._recodings = deflate_prediction.Search()
+        self._recodings = deflate_prediction.RecodingSearch()
         self._recoding_misses = 0
 
-    def way(self, stream: bytes, content: bytes) -> StreamRecipe | Recoding | None:
+    def find(self, stream: bytes, content: bytes) -> StreamRecipe | Recoding | None:
         """The way back to the stream, or None where no settings give it."""
-        most = len(SETTINGS) if self._misses < _MAX_ATTEMPTS else _LIKELY
+        limit = len(SETTINGS) if self._misses < _MAX_ATTEMPTS else _LIKELY_SETTINGS
         near: list[StreamRecipe] = []
-        for place in dict.fromkeys((self._last, *range(most))):
-            made = _try(SETTINGS[place], stream, content)
+        for index in dict.fromkeys((self._last, *range(limit))):
+            made = _try(SETTINGS[index], stream, content)
             if made == stream:
-                self._last, self._misses = place, 0
-                return StreamRecipe(place)
-            if made is not None and (corrected := _corrected(place, made, stream)) is not None:
+                self._last, self._misses = index, 0
+                return StreamRecipe(index)
+            if made is not None and (corrected := _correct(index, made, stream)) is not None:
                 near.append(corrected)
         self._misses += 1
         if (recoded := self._recoded(stream, content)) is not None:
-            near_enough = [way for way in near if len(encode(way)) < len(encode(recoded))]
-            return min(near_enough, key=lambda way: len(encode(way)), default=recoded)
-        return min(near, key=lambda way: len(encode(way)), default=None)
+            near_enough = [recipe for recipe in near if len(encode(recipe)) < len(encode(recoded))]
+            return min(near_enough, key=lambda recipe: len(encode(recipe)), default=recoded)
+        return min(near, key=lambda recipe: len(encode(recipe)), default=None)
 
     def _recoded(self, stream: bytes, content: bytes) -> Recoding | None:
         if self._recoding_misses >= _MAX_ATTEMPTS:
             return None
-        found = self._recodings.way(stream, content)
+        found = self._recodings.find(stream, content)
         self._recoding_misses = self._recoding_misses + 1 if found is None else 0
         return found
 
 
-def _compress(settings: Settings, content: bytes) -> bytes:
+def _compress(settings: DeflateSettings, content: bytes) -> bytes:
     level, memory, strategy, window = settings
     compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
     return compressor.compress(content) + compressor.flush()
 
 
-def _try(settings: Settings, stream: bytes, content: bytes) -> bytes | None:
+def _try(settings: DeflateSettings, stream: bytes, content: bytes) -> bytes | None:
     """What the settings make of the content; None as soon as that begins otherwise than the stream."""
-    if len(content) <= _PREFIX:
+    if len(content) <= _PREFIX_BYTES:
         return _compress(settings, content)
     level, memory, strategy, window = settings
     compressor = zlib.compressobj(level, zlib.DEFLATED, -window, memory, strategy)
-    begun = compressor.compress(content[:_PREFIX])
+    begun = compressor.compress(content[:_PREFIX_BYTES])
     if not stream.startswith(begun):
         return None
-    return begun + compressor.compress(content[_PREFIX:]) + compressor.flush()
+    return begun + compressor.compress(content[_PREFIX_BYTES:]) + compressor.flush()
 
 
-def _corrected(place: int, made: bytes, stream: bytes) -> StreamRecipe | None:
+def _correct(index: int, made: bytes, stream: bytes) -> StreamRecipe | None:
     """The way by corrections; None where they would be long."""
     both = min(len(made), len(stream))
     unlike = (int.from_bytes(made[:both], "little") ^ int.from_bytes(stream[:both], "little")).to_bytes(both, "little")
-    if both - unlike.count(0) + len(stream) - both > len(stream) // _CORRECTION:
+    if both - unlike.count(0) + len(stream) - both > len(stream) // _MAX_CORRECTION_FRACTION:
         return None
     found = [(run.start(), stream[run.start() : run.end()]) for run in _RUNS.finditer(unlike)]
     if len(stream) > both:
         found.append((both, stream[both:]))
-    if sum(4 + len(stretch) for _, stretch in found) * _CORRECTION > len(stream):
+    if sum(4 + len(stretch) for _, stretch in found) * _MAX_CORRECTION_FRACTION > len(stream):
         return None
-    return StreamRecipe(place, len(stream), tuple(found), is_exact=False)
+    return StreamRecipe(index, len(stream), tuple(found), is_exact=False)
 
 
 def common_prefix(one: bytes, other: bytes) -> int:
     """How many bytes at the front are the same."""
-    least, most = 0, min(len(one), len(other))
-    while least < most:
-        middle = (least + most + 1) // 2
+    least, limit = 0, min(len(one), len(other))
+    while least < limit:
+        middle = (least + limit + 1) // 2
         if one[least:middle] == other[least:middle]:
             least = middle
         else:
-            most = middle - 1
+            limit = middle - 1
     return least
 
 
-def encode(way: StreamRecipe | Recoding) -> bytes:
+def encode(recipe: StreamRecipe | Recoding) -> bytes:
     """The way as bytes."""
-    if isinstance(way, Recoding):
-        return encode_numbers([RECODED]) + deflate_prediction.encode(way)
-    if way.is_exact:
-        return encode_numbers([way.settings * 2])
-    head = encode_numbers([way.settings * 2 + 1, way.size, len(way.corrections)])
-    return head + b"".join(encode_numbers([at, len(stretch)]) + stretch for at, stretch in way.corrections)
+    if isinstance(recipe, Recoding):
+        return encode_numbers([RECODED]) + deflate_prediction.encode(recipe)
+    if recipe.is_exact:
+        return encode_numbers([recipe.settings * 2])
+    head = encode_numbers([recipe.settings * 2 + 1, recipe.size, len(recipe.corrections)])
+    return head + b"".join(encode_numbers([at, len(stretch)]) + stretch for at, stretch in recipe.corrections)
 
 
-def decode(reader: Reader, most: int) -> StreamRecipe | Recoding:
-    """The way that was encoded; lengths are at most `most`.
+def decode(reader: VarintReader, limit: int) -> StreamRecipe | Recoding:
+    """The way that was encoded; lengths are at most `limit`.
 
     Raises:
         Malformed: the bytes are not a recipe.
     """
     kind = reader.number(RECODED)
     if kind == RECODED:
-        return deflate_prediction.decode(reader, most)
+        return deflate_prediction.decode(reader, limit)
     if kind >= len(SETTINGS) * 2:
         raise Malformed("a recipe names settings that are not known here")
     if kind % 2 == 0:
         return StreamRecipe(kind // 2)
-    size, count = reader.numbers(2, most)
+    size, count = reader.numbers(2, limit)
     corrections: list[tuple[int, bytes]] = []
     for _ in range(count):
-        at, length = reader.numbers(2, most)
+        at, length = reader.numbers(2, limit)
         corrections.append((at, reader.take(length)))
     return StreamRecipe(kind // 2, size, tuple(corrections), is_exact=False)

@@ -17,7 +17,7 @@ from countersign.store.releases.processing.schemas import DeltaPayload, Prepared
 from countersign.updates import chunks
 from countersign.updates.api_types import Stretches
 from countersign.updates.manifest import Manifest
-from countersign.updates.worker_protocol import Delta, DeltaOrder, EndOfDeltas, decode_delta_record
+from countersign.updates.worker_protocol import DeltaBlob, DeltaOrder, EndOfDeltas, decode_delta_record
 
 DELTA_JOB = "delta.make"
 
@@ -165,7 +165,7 @@ async def _made(store: Store, work: Work[DeltaPayload], old: _Side, new: _Side) 
     async with sandboxed_process.started(PROGRAM) as process:
         await process.say(msgspec.msgpack.encode(order))
         while not isinstance(record := decode_delta_record(await process.hear()), EndOfDeltas):
-            if isinstance(record, Delta):
+            if isinstance(record, DeltaBlob):
                 if len(record.blob) * 10 < _size_in_chunks(record, old, new) * 9:
                     listed = Listed(record.old, record.files, record.memory)
                     digest = await blobs.seal_whole(store.database, store.blobs, record.blob)
@@ -196,7 +196,7 @@ async def _contents(store: Store, side: _Side, place: int) -> bytes:
     return bytes(out)
 
 
-def _size_in_chunks(made: Delta, old: _Side, new: _Side) -> int:
+def _size_in_chunks(made: DeltaBlob, old: _Side, new: _Side) -> int:
     """What the delta's files would take to fetch by their chunks, for whoever has the old build."""
     wanted: set[str] = set()
     for start, stop in made.files:

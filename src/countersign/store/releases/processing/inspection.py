@@ -29,7 +29,7 @@ from countersign.updates import chunks
 from countersign.updates.chunks import ChunkDamaged
 from countersign.updates.dsse import SignatureRefused
 from countersign.updates.manifest import Manifest
-from countersign.updates.worker_protocol import EndOfArtifact, FoundEntry, Progress
+from countersign.updates.worker_protocol import EndOfArtifact, EntryRecord, ReadPosition
 
 DIGEST_BYTES = 32
 _PIECE = 8 << 20
@@ -103,9 +103,9 @@ async def extract(store: Store, work: Work[ExtractPayload]) -> Outcome:
     page = _Page(wanted.offset, wanted.offset + wanted.limit)
     async with sandboxed_process.reading(store.settings, path, artifact.filename, chunks=False, plain=False) as reading:
         while not isinstance(record := await reading.next(), EndOfArtifact):
-            if isinstance(record, FoundEntry):
+            if isinstance(record, EntryRecord):
                 _count(listing, record, page)
-            elif isinstance(record, Progress):
+            elif isinstance(record, ReadPosition):
                 await work.progress(min(record.position / max(artifact.size, 1), 1.0))
     if listing.total > wanted.offset + len(listing.entries):
         listing.next_offset = wanted.offset + len(listing.entries)
@@ -121,7 +121,7 @@ class _Page:
     room: int = LISTED_BYTES
 
 
-def _count(listing: Listing, found: FoundEntry, page: _Page) -> None:
+def _count(listing: Listing, found: EntryRecord, page: _Page) -> None:
     if page.start <= listing.total < page.stop:
         entry = _listed(found)
         page.room -= len(msgspec.json.encode(entry))
@@ -135,7 +135,7 @@ def _count(listing: Listing, found: FoundEntry, page: _Page) -> None:
         listing.size += found.size
 
 
-def _listed(found: FoundEntry) -> ListedEntry:
+def _listed(found: EntryRecord) -> ListedEntry:
     mode = f"{found.mode:04o}"
     if found.kind == "file":
         return ListedEntry(found.path, "file", mode, found.size, found.sha256.hex())
@@ -236,12 +236,12 @@ class Verification:
                 self._store.settings, path, self._artifact.filename, chunks=False, plain=True
             ) as reading:
                 while not isinstance(record := await reading.next(), EndOfArtifact):
-                    if isinstance(record, FoundEntry) and record.kind == "file" and described is not None:
+                    if isinstance(record, EntryRecord) and record.kind == "file" and described is not None:
                         self._compare(record, recorded.get(record.path))
         except (ArchiveRefused, ArchiveUnknown) as refused:
             self._found(Wound("archive", refused.detail, PACK_AGAIN))
 
-    def _compare(self, found: FoundEntry, recorded: str | None) -> None:
+    def _compare(self, found: EntryRecord, recorded: str | None) -> None:
         if recorded != found.sha256.hex():
             detail = "the file in the archive is not the one in the manifest"
             self._found(Wound("file", detail, PROCESS_AGAIN, path=found.path, offset=0, length=found.size))

@@ -24,15 +24,15 @@ from countersign.store.releases.processing.schemas import Processed, ProcessPayl
 from countersign.updates import dsse, manifest
 from countersign.updates.dsse import SignatureRefused, SigningKey
 from countersign.updates.install.validate_manifest import ManifestRefused, validate
-from countersign.updates.manifest import Chunk, File, Link, Manifest
+from countersign.updates.manifest import Chunk, File, Manifest, Symlink
 from countersign.updates.worker_protocol import (
     ChunkFrames,
     ChunkQuery,
     EndOfArtifact,
-    FoundEntry,
+    EntryRecord,
     IngestRecord,
     MetadataFile,
-    Progress,
+    ReadPosition,
 )
 
 READING_SHARE = 0.95
@@ -56,7 +56,7 @@ class Contents:
     """What an artifact holds: its entries and the small files that say what it consists of, the places of its chunks
     by name, the packs that were made for it."""
 
-    entries: list[FoundEntry] = field(default_factory=list[FoundEntry])
+    entries: list[EntryRecord] = field(default_factory=list[EntryRecord])
     notes: list[MetadataFile] = field(default_factory=list[MetadataFile])
     places: dict[str, Place] = field(default_factory=dict[str, Place])
     packs: list[Pack] = field(default_factory=list[Pack])
@@ -104,7 +104,7 @@ class Ingest:
 
     async def _take(self, reading: Reading, record: IngestRecord) -> None:
         match record:
-            case FoundEntry():
+            case EntryRecord():
                 self._contents.entries.append(record)
             case ChunkQuery():
                 await reading.answer(await self._wanted([name.hex() for name in record.ids]))
@@ -113,7 +113,7 @@ class Ingest:
                 await self._packing.add(told, record.frames)
             case MetadataFile():
                 self._contents.notes.append(record)
-            case Progress():
+            case ReadPosition():
                 await self._told(min(record.position / max(self._artifact.size, 1), 1.0) * READING_SHARE)
             case _:
                 raise LookupError(f"an unexpected record: {type(record).__name__}")
@@ -255,14 +255,14 @@ def _manifest(artifact: Artifact, contents: Contents) -> Manifest:
         platform=artifact.platform,
         created_at=clock.rfc3339(clock.now()),
         files=files,
-        links=[Link(found.path, found.target) for found in entries if found.kind == "link"],
+        links=[Symlink(found.path, found.target) for found in entries if found.kind == "link"],
         folders=_empty_folders(entries),
         chunks=listed,
         launch=[found.launch for found in entries if found.launch is not None][:1000],
     )
 
 
-def _empty_folders(entries: Sequence[FoundEntry]) -> list[str]:
+def _empty_folders(entries: Sequence[EntryRecord]) -> list[str]:
     """Folders that stand in the archive and hold nothing; the others come with what they hold."""
     holding = {found.path.rpartition("/")[0] for found in entries}
     return [found.path for found in entries if found.kind == "folder" and found.path not in holding]
