@@ -58,7 +58,7 @@ def parse_header(block: bytes, limits: Limits) -> Header:
         if not fields[5].startswith(_NEGATIVE):
             _field_number(fields[5], name, limits)
     if said != _checksum(block):
-        raise ArchiveRefused("tar-checksum", "its header has another checksum than it says", entry=printable_name(name))
+        raise ArchiveRefused("tar-checksum", "header checksum mismatch", entry=printable_name(name))
     _check_form(block, fields, name, limits)
     if magic == _USTAR and fields[14][0]:
         name = _field_text(fields[14], block) + b"/" + name

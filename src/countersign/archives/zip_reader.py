@@ -33,7 +33,9 @@ def read_header(reader: ForwardReader, entry: DirectoryEntry, limits: Limits) ->
     if signature != b"PK\x03\x04":
         raise ArchiveRefused("zip-record", "there is no header where the directory says", entry=entry.name)
     if reader.exactly(name_length, entry.name) != entry.raw:
-        raise ArchiveRefused("local-mismatch", "its own header says another name", entry=entry.name)
+        raise ArchiveRefused(
+            "local-mismatch", "the name differs between local header and central directory", entry=entry.name
+        )
     entry = entry._replace(flags=entry.flags | flags & DESCRIBED)
     if flags != entry.flags or method != entry.method:
         raise ArchiveRefused("local-mismatch", "its own header says other flags or another method", entry=entry.name)
@@ -188,7 +190,7 @@ def _other_size(entry: DirectoryEntry) -> ArchiveRefused:
 
 
 def _other_bytes(entry: DirectoryEntry) -> ArchiveRefused:
-    return ArchiveRefused("checksum", "its bytes do not have their checksum", entry=entry.name)
+    return ArchiveRefused("checksum", "CRC mismatch", entry=entry.name)
 
 
 EXECUTABLES = (b"#!", b"MZ", b"\x7fELF")
@@ -247,7 +249,7 @@ def _raw_entry(reader: ForwardReader, entry: DirectoryEntry, limits: Limits, gau
 
 def _empty_content(entry: DirectoryEntry) -> Iterator[bytes]:
     if entry.crc:
-        raise ArchiveRefused("checksum", "it is empty, and has a checksum", entry=entry.name)
+        raise ArchiveRefused("checksum", "it is empty, but its CRC is not zero", entry=entry.name)
     return NO_CONTENT
 
 

@@ -1,1 +1,1 @@
-"""Trees of files on their way: manifests and their signatures, chunks, deltas, and the steps to a new version."""
+"""Updates: manifests and their signatures, chunks, deltas, and the installation of a new version."""

@@ -11,7 +11,7 @@ from countersign.updates.api_types import Envelope, PublicKey, Signature
 
 
 class SignatureRefused(Refused):
-    """A document is not signed by the key that has to sign it, or is another document than was asked for."""
+    """A document has no valid signature by a trusted key, or is not the requested document."""
 
     status = 422
     code = "signature_refused"
@@ -52,28 +52,28 @@ def verify(envelope: Envelope, payload_type: str, keys: Mapping[str, PublicKey])
     """The payload of an envelope of that type, which one of the keys (by id) signed.
 
     Raises:
-        SignatureRefused: it is of another type, or no signature by one of the keys is good.
+        SignatureRefused: the type differs, or no signature by one of the keys is valid.
     """
     if envelope.payload_type != payload_type:
-        raise SignatureRefused(f"the document is {envelope.payload_type}, and {payload_type} was expected")
+        raise SignatureRefused(f"the document has type {envelope.payload_type}, expected {payload_type}")
     payload = _decode_base64(envelope.payload)
     message = _signed_bytes(payload_type, payload)
     for signature in envelope.signatures:
         key = keys.get(signature.keyid)
         if key is not None and ed25519.is_signed(raw_key(key), message, _decode_base64(signature.sig)):
             return payload
-    raise SignatureRefused("no signature of the document is by a key that may sign it")
+    raise SignatureRefused("the document has no valid signature by a trusted key")
 
 
 def raw_key(key: PublicKey) -> bytes:
     """The key's 32 bytes.
 
     Raises:
-        SignatureRefused: its id does not belong to it.
+        SignatureRefused: the id does not match the key.
     """
     public = _decode_base64(key.public)
     if ed25519.key_id(public) != key.keyid:
-        raise SignatureRefused("a key's id does not belong to the key")
+        raise SignatureRefused("the key id does not match the key")
     return public
 
 
@@ -87,4 +87,4 @@ def _decode_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise SignatureRefused("a member of the document is no base64") from error
+        raise SignatureRefused("the document contains invalid base64") from error

@@ -1,4 +1,4 @@
-"""Whom a client believes: the first key it saw, the keys that key named, and nothing older than it has seen."""
+"""Trust on first use: the pinned key, its signed rotations, and protection against rollback and stale statements."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ _statements = msgspec.json.Decoder(ChannelStatement)
 
 
 class KeyChanged(SignatureRefused):
-    """The organisation signs with a key that the pinned one did not name: somebody else may have taken its place."""
+    """The organisation's key does not follow from the pinned key by signed rotations."""
 
     code = "key_changed"
     title = "Key changed"
@@ -29,7 +29,7 @@ class KeyChanged(SignatureRefused):
 
 
 class RolledBack(Refused):
-    """The store shows an older state of the channel than was seen before."""
+    """The channel's statement is older than one seen before."""
 
     status = 409
     code = "rolled_back"
@@ -38,7 +38,7 @@ class RolledBack(Refused):
 
 
 class StaleStatement(Refused):
-    """The statement of the channel has expired: what it names may long be outdated."""
+    """The channel's statement has expired."""
 
     status = 409
     code = "stale_statement"
@@ -47,23 +47,23 @@ class StaleStatement(Refused):
 
 
 def sign_rotation(org: str, key: SigningKey, to: PublicKey, issued_at: str) -> Envelope:
-    """The document by which an organisation's key names the one after it."""
+    """Sign a rotation: the current key names its successor."""
     return envelopes.sign(ROTATION_TYPE, _encoder.encode(Rotation(org, key.public.keyid, to, issued_at)), key)
 
 
 def sign_statement(statement: ChannelStatement, key: SigningKey) -> Envelope:
-    """The signed statement of a channel."""
+    """Sign a channel's statement."""
     return envelopes.sign(STATEMENT_TYPE, _encoder.encode(statement), key)
 
 
 def follow_rotations(org: str, pinned: PublicKey | None, root: PublicKey, rotations: Sequence[Envelope]) -> PublicKey:
-    """The key that signs now, reached from the pinned one; without a pin from the root, which is to be pinned.
+    """The current signing key, reached from the root by rotations that must pass the pinned key.
 
-    A rotation counts only when the key before it signed it, so that whoever holds the pin can walk to the newest.
+    Each rotation is signed by the key before it.
 
     Raises:
-        KeyChanged: the walk does not pass the pinned key.
-        SignatureRefused: a rotation is not signed by the key before it, or is another organisation's.
+        KeyChanged: the pinned key is not in the chain.
+        SignatureRefused: a rotation is not signed by the key before it, or belongs to another organisation.
     """
     chain = [root]
     envelopes.raw_key(root)
@@ -79,9 +79,9 @@ def _verify_rotation(org: str, key: PublicKey, envelope: Envelope) -> PublicKey:
     try:
         rotation = _rotations.decode(payload)
     except msgspec.ValidationError as error:
-        raise SignatureRefused("a rotation is signed and yet none") from error
+        raise SignatureRefused("a signed rotation is malformed") from error
     if rotation.org != org or rotation.previous != key.keyid:
-        raise SignatureRefused("a rotation is of another organisation or another key")
+        raise SignatureRefused("a rotation belongs to another organisation or another key")
     envelopes.raw_key(rotation.key)
     return rotation.key
 
@@ -89,12 +89,12 @@ def _verify_rotation(org: str, key: PublicKey, envelope: Envelope) -> PublicKey:
 def verify_channel(
     org: str, channel: str, shown: ChannelState, *, pinned: PublicKey | None, seen: int, now: Instant
 ) -> tuple[ChannelStatement, PublicKey]:
-    """The statement of the organisation's channel, and the key that signs now, which is to be pinned.
+    """Verify the channel's statement. Return it with the current signing key, which the caller pins.
 
-    `seen` is the highest counter that was believed before for this product and channel, 0 for none.
+    `seen` is the highest counter verified before for this product and channel, 0 for none.
 
     Raises:
-        KeyChanged, SignatureRefused: it is not signed as `follow` says, or is of another organisation or channel.
+        KeyChanged, SignatureRefused: the signature is invalid, or the organisation or channel differs.
         RolledBack: its counter is below `seen`.
         Stale: it has expired.
     """
@@ -103,21 +103,21 @@ def verify_channel(
     try:
         statement = _statements.decode(payload)
     except msgspec.ValidationError as error:
-        raise SignatureRefused("the statement is signed and yet none") from error
+        raise SignatureRefused("the signed statement is malformed") from error
     if (statement.org, statement.channel) != (org, channel):
-        raise SignatureRefused("the statement is of another organisation or channel")
+        raise SignatureRefused("the statement belongs to another organisation or channel")
     if statement.counter < seen:
-        raise RolledBack(f"the channel's statement has the number {statement.counter}, and {seen} was seen before")
+        raise RolledBack(f"the channel's statement has counter {statement.counter}, below the last seen {seen}")
     if expires_at(statement) <= now:
         raise StaleStatement(f"the channel's statement expired at {statement.expires_at}")
     return statement, key
 
 
 def expires_at(statement: ChannelStatement) -> Instant:
-    """When the statement stops being believed.
+    """When the statement expires.
 
     Raises:
-        SignatureRefused: it does not say so in RFC 3339.
+        SignatureRefused: the time is not in RFC 3339 format.
     """
     try:
         return clock.from_datetime(datetime.fromisoformat(statement.expires_at))

@@ -7,7 +7,7 @@ MAX_NUMBER_BYTES = 9
 
 
 class Malformed(Exception):
-    """The bytes are not what this format has at this place."""
+    """The bytes violate the format."""
 
 
 def encode_numbers(numbers: Iterable[int]) -> bytes:
@@ -23,12 +23,12 @@ def encode_numbers(numbers: Iterable[int]) -> bytes:
 
 
 def zigzag(number: int) -> int:
-    """A number of either sign as one of 0 and up, small ones small."""
+    """Map a signed number to an unsigned one; small magnitudes stay small."""
     return number * 2 if number >= 0 else -number * 2 - 1
 
 
 def unzigzag(number: int) -> int:
-    """What `signed` was given."""
+    """The inverse of `zigzag`."""
     return -(number + 1 >> 1) if number & 1 else number >> 1
 
 
@@ -48,7 +48,7 @@ class VarintReader:
         """The next number.
 
         Raises:
-            Malformed: there is none, or it is greater than `limit`.
+            Malformed: the number is truncated, or greater than `limit`.
         """
         found = 0
         for index, byte in enumerate(self._data[self._at : self._at + MAX_NUMBER_BYTES]):

@@ -40,13 +40,13 @@ def read_frame(stream: BinaryIO) -> bytes:
     """The next message's payload.
 
     Raises:
-        EOFError: the other side is gone.
+        EOFError: the stream ended.
     """
     head = stream.read(4)
     length = int.from_bytes(head, "big")
     payload = stream.read(length) if len(head) == 4 and length <= MAX_MESSAGE_BYTES else b""
     if len(head) != 4 or len(payload) != length:
-        raise EOFError("the other side ended in the middle of a message")
+        raise EOFError("the stream ended inside a message")
     return payload
 
 
@@ -54,11 +54,11 @@ def read_frame_unbuffered(stream: FileIO) -> bytearray:
     """The next message's payload, from a file without a buffer, into memory that is written once.
 
     Raises:
-        EOFError: the other side is gone.
+        EOFError: the stream ended.
     """
     length = int.from_bytes(_read_into(stream, 4), "big")
     if length > MAX_MESSAGE_BYTES:
-        raise EOFError("the other side sends no messages")
+        raise EOFError("the message is longer than allowed")
     return _read_into(stream, length)
 
 
@@ -68,7 +68,7 @@ def _read_into(stream: FileIO, length: int) -> bytearray:
     while rest:
         count = stream.readinto(rest)
         if not count:
-            raise EOFError("the other side ended in the middle of a message")
+            raise EOFError("the stream ended inside a message")
         rest = rest[count:]
     return payload
 

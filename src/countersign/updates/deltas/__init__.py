@@ -1,1 +1,1 @@
-"""Deltas: what turns some files of one build into files of another, as one blob."""
+"""Deltas: binary patches from files of one build to files of another."""

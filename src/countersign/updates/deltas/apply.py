@@ -28,11 +28,11 @@ READ_BYTES = 1 << 20
 
 
 class Piece(Protocol):
-    """A stretch of bytes."""
+    """Bytes with random access."""
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of bytes."""
         ...
 
     def read(self, at: int, length: int) -> bytes:
@@ -57,7 +57,7 @@ class MemoryPiece:
 
 
 class FilePiece:
-    """A file, opened for each reading: there may be more files than may be open."""
+    """A file. It is opened for each read, because deltas can have more files than a process can open."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -73,10 +73,10 @@ class FilePiece:
 
 
 class Reference:
-    """The files, one after another, and what their archives hold. `unfolded` is how many bytes of it are in memory."""
+    """The old files in order, with the decompressed contents of archives. `unfolded` counts the bytes in memory."""
 
     def __init__(self, files: Sequence[Piece], budget: InflateBudget) -> None:
-        """Take the archives among the files apart, as far as the budget goes.
+        """Decompress the archives among the files within the budget.
 
         Raises:
             OSError: a file cannot be read.
@@ -124,7 +124,7 @@ class Reference:
 
 
 class DeltaRefused(Refused):
-    """The bytes are no delta between these files."""
+    """The delta is malformed or does not match the files."""
 
     status = 422
     code = "delta_refused"
@@ -133,7 +133,7 @@ class DeltaRefused(Refused):
 
 
 class TargetFile(NamedTuple):
-    """A file to be made: where, of how many bytes, with which SHA-256."""
+    """An output file: path, size in bytes and SHA-256."""
 
     path: Path
     size: int
@@ -141,13 +141,13 @@ class TargetFile(NamedTuple):
 
 
 def apply(blob: bytes, old: Sequence[Piece], new: Sequence[TargetFile]) -> list[int]:
-    """Write the new files; the positions of those that did not come out as announced, which are not left behind.
+    """Write and fsync the new files. Return the positions of files whose digest does not match; these are deleted.
 
-    That happens to archives where this machine's zlib writes other bytes than the maker's. The order of old and new
-    files is that of the delta. Files are fsynced.
+    A mismatch occurs for archives if this machine's zlib compresses differently from the delta maker's. Old and new
+    files are in the order of the delta.
 
     Raises:
-        DeltaRefused: the blob is no delta between files of this number and these sizes.
+        DeltaRefused: the delta is malformed, or does not match the number and sizes of the files.
         OSError: a file cannot be read or written.
     """
     failed: list[int] = []
@@ -167,7 +167,7 @@ def apply(blob: bytes, old: Sequence[Piece], new: Sequence[TargetFile]) -> list[
 
 
 def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterator[Iterator[bytes]]:
-    """The bytes of each new file, in pieces, which have to be exhausted one file after another.
+    """Yield the bytes of each new file in pieces. Exhaust each iterator before the next.
 
     Raises:
         DeltaRefused, OSError: as `apply`.
@@ -176,7 +176,7 @@ def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterato
         taken = patch.decode(blob)
         reference = Reference(old, InflateBudget())
         if reference.size != taken.old_size:
-            raise Malformed("the delta is for other old files")
+            raise Malformed("the delta does not match the installed files")
         _check_size(taken, sum(sizes))
         recipes = _recipes(taken, len(sizes))
         rebuilt = _PatchedBytes(taken, reference)
@@ -185,17 +185,17 @@ def contents(blob: bytes, old: Sequence[Piece], sizes: Sequence[int]) -> Iterato
     for index, size in enumerate(sizes):
         yield _file(rebuilt, size, recipes.get(index))
     if not rebuilt.is_at_end:
-        raise DeltaRefused("the delta makes more than the files hold")
+        raise DeltaRefused("the delta makes more bytes than the files have")
 
 
 def _check_size(taken: patch.Patch, size: int) -> None:
-    """Refuse a delta that takes more work than files of so many bytes altogether can give.
+    """Refuse a delta whose size or number of pieces exceeds the bound for `size` bytes of files.
 
     Raises:
-        Malformed: it makes more bytes, or says more pieces of them than there are.
+        Malformed: the delta exceeds a bound.
     """
     if taken.new_size > max_decompressed(size):
-        raise Malformed("the delta makes more than the files hold")
+        raise Malformed("the delta makes more bytes than the files have")
     if taken.covers > taken.new_size or taken.runs > taken.new_size:
         raise Malformed("the delta has more pieces than bytes")
 
@@ -212,7 +212,7 @@ def _file(rebuilt: "_PatchedBytes", size: int, recipe: tuple[int, bytes] | None)
 
 
 def _recipes(taken: patch.Patch, files: int) -> dict[int, tuple[int, bytes]]:
-    """By the file's position how long it is unfolded, and how it is folded."""
+    """By file position: the decompressed length and the recipe to recompress it."""
     if taken.recipes.size > MAX_FILE_BYTES:
         raise Malformed("recipes are longer than any archive needs")
     reader = VarintReader(Stream(taken.recipes, bytes).take(taken.recipes.size))
@@ -228,7 +228,7 @@ def _recipes(taken: patch.Patch, files: int) -> dict[int, tuple[int, bytes]]:
 
 
 class _PatchedBytes:
-    """The new bytes of a patch, taken from the front."""
+    """Reads the patched bytes sequentially."""
 
     def __init__(self, taken: patch.Patch, reference: Reference) -> None:
         self._reference = reference
@@ -254,7 +254,7 @@ class _PatchedBytes:
             Malformed: there are fewer.
         """
         if count > self._left:
-            raise Malformed("the delta makes less than the files hold")
+            raise Malformed("the delta makes fewer bytes than the files have")
         self._left -= count
         while count:
             piece = self._held or next(self._pieces)
@@ -270,10 +270,10 @@ class _PatchedBytes:
                 yield self._changed(piece)
             at = cover.new + cover.length
         yield from self._literals.pieces(self._literals.left)
-        raise Malformed("the delta's parts are shorter than it says")
+        raise Malformed("the delta's streams are shorter than declared")
 
     def _changed(self, piece: bytes) -> bytes:
-        """A piece of the old bytes with the differences that lie in it."""
+        """Apply the differences to a piece of the old bytes."""
         start, end = self._along, self._along + len(piece)
         self._along = end
         if self._run is None or self._run[0] >= end:
@@ -306,7 +306,7 @@ def _covers(taken: patch.Patch) -> Iterator[Cover]:
     """The covers, in order.
 
     Raises:
-        Malformed: they do not lie one after another inside of the new bytes.
+        Malformed: a cover is empty or outside the new bytes.
     """
     steps, gaps, lengths = _columns(taken.control, taken.covers, 3, 2 * max(taken.old_size, taken.new_size))
     old_end = new_end = 0
@@ -319,7 +319,7 @@ def _covers(taken: patch.Patch) -> Iterator[Cover]:
 
 
 def _runs(taken: patch.Patch) -> Iterator[tuple[int, int]]:
-    """Where the runs of differences begin and end along the covers."""
+    """Start and end of each run of differences, as offsets along the covers."""
     gaps, lengths = _columns(taken.run_lengths, taken.runs, 2, taken.new_size)
     at = 0
     for gap, length in zip(gaps, lengths, strict=True):
@@ -330,10 +330,10 @@ def _runs(taken: patch.Patch) -> Iterator[tuple[int, int]]:
 
 
 def _columns(packed: patch.CompressedStream, rows: int, columns: int, limit: int) -> "list[array[int]]":
-    """Numbers that stand column after column.
+    """Read a table of numbers stored by column.
 
     Raises:
-        Malformed: they are not so many.
+        Malformed: the stream has another number of values.
     """
     if rows * columns > packed.size:
         raise Malformed("there are fewer numbers than announced")

@@ -128,31 +128,31 @@ ReadFile: TypeAlias = Callable[[File], bytes]
 
 
 class BuildFiles(NamedTuple):
-    """The files of one build's manifest, and the way to their contents."""
+    """The files of a manifest, and a function that reads their contents."""
 
     files: Sequence[File]
     read: ReadFile
 
 
 class DeltaVerificationFailed(Exception):
-    """A fault of the making: the delta was tried and made other files."""
+    """The finished delta does not restore the new files: a bug or changed input."""
 
 
 def make(old: BuildFiles, new: BuildFiles, group_bytes: int = GROUP_BYTES) -> Iterator[DeltaBlob]:
-    """The deltas that make every file of the new build that the old one has nowhere, as far as some old file is like
-    it. Each was applied and gave the files of the manifest.
+    """Make deltas for the files of the new build that are not in the old one and have a similar old file. Each delta is
+    applied once and its output compared with the manifest.
 
-    Files of more than twice `group_bytes` are left to their chunks. Memory: about twelve times `group_bytes`.
+    Files of more than twice `group_bytes` get no delta. Memory: about twelve times `group_bytes`.
 
     Raises:
-        DeltaVerificationFailed: the contents are not those of the manifests.
+        DeltaVerificationFailed: a delta does not restore the new files.
     """
     for group in groups(old.files, new.files, group_bytes):
         olds = [MemoryPiece(old.read(old.files[position])) for position in group.old]
         made = _make_group(olds, [new.read(new.files[position]) for position in group.new], group, group_bytes)
         wanted = [new.files[position] for position in group.new]
         if _digests(made.blob, olds, wanted) != [file.sha256 for file in wanted]:
-            raise DeltaVerificationFailed("a delta does not make the files it was made for")
+            raise DeltaVerificationFailed("the delta does not restore the new files")
         yield made
 
 

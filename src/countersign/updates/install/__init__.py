@@ -1,1 +1,1 @@
-"""A build on this machine: surveyed, put together beside the old one, and put in its place in one step."""
+"""Installs a build: checks the installed files, stages the new version beside them, swaps the two in one step."""

@@ -22,43 +22,42 @@ CACHE_BYTES = 64 << 20
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 ProgressCallback: TypeAlias = Callable[[int], None]
-"""Is told how many bytes more have come."""
+"""Called with the number of bytes received since the last call."""
 
 
 class Remote(Protocol):
-    """The store, as installing needs it. Each call raises what the caller of installing handles itself."""
+    """The store's endpoints that an installation uses. Errors of the transport pass through to the caller of `pull`."""
 
     def places(self, *, begins: bool) -> ChunkPlaces:
-        """Where the chunks of the wanted build lie. `begins` tells the store that it is going to be installed, which it
-        was not said of before."""
+        """The locations of the build's chunks. `begins` marks the first request of an installation or update."""
         ...
 
     def offer(self, version: str) -> DeltaOffer | None:
-        """Deltas from that version to the wanted build; None where the store has none."""
+        """Deltas from that version to the build; None if the store has none."""
         ...
 
     def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
-        """The bytes of that range, in pieces; fewer only where the connection is cut and stays so."""
+        """The bytes of the range, in pieces; fewer if the connection fails."""
         ...
 
 
 class ContentMismatch(Refused):
-    """What was fetched is not what was announced."""
+    """Downloaded bytes do not match the announced digest or size."""
 
     status = 422
     code = "checksum_mismatch"
     title = "Checksum mismatch"
-    resolution = "Try again; what was right is kept. If it goes on, tell the publisher."
+    resolution = "Try again; verified parts are kept. If it fails again, tell the publisher."
 
 
 def download(remote: Remote, folder: Path, wanted: "Download", progress: ProgressCallback) -> Path:
-    """The whole part as a file of the folder; what an earlier try left of it is gone on with.
+    """Download to a file in the folder, and resume a partial download.
 
     Raises:
-        ContentMismatch: its digest is another, or none; nothing of it is kept.
+        ContentMismatch: the digest is missing or does not match; the file is deleted.
         OSError: it cannot be written.
     """
-    # It names the file, and nobody signed it: as a path it would lead anywhere.
+    # The digest is not signed, and becomes a file name: check it before use.
     if _DIGEST.fullmatch(wanted.sha256) is None:
         raise ContentMismatch(f"{wanted.name} is announced without a digest")
     path = folder / wanted.sha256
@@ -78,12 +77,12 @@ def download(remote: Remote, folder: Path, wanted: "Download", progress: Progres
         os.fsync(file.fileno())
     if digest.hexdigest() != wanted.sha256:
         path.unlink()
-        raise ContentMismatch(f"{wanted.name} has sha256 {digest.hexdigest()}, and {wanted.sha256} was announced")
+        raise ContentMismatch(f"{wanted.name} has SHA-256 {digest.hexdigest()}, expected {wanted.sha256}")
     return path
 
 
 class Download(NamedTuple):
-    """Something that is fetched whole."""
+    """A file to download: name for messages, address, size and SHA-256."""
 
     name: str
     url: str
@@ -96,14 +95,14 @@ def _without_links(path: str, flags: int) -> int:
 
 
 def _require_length(pieces: Iterator[bytes], length: int) -> Iterator[bytes]:
-    """The pieces, as long as they are no more than was asked for."""
+    """Pass the pieces on; refuse more or fewer bytes than requested."""
     for piece in pieces:
         length -= len(piece)
         if length < 0:
-            raise ContentMismatch("the store sends more than was asked for")
+            raise ContentMismatch("the store sent more bytes than requested")
         yield piece
     if length:
-        raise ContentMismatch("the store sends less than was asked for")
+        raise ContentMismatch("the store sent fewer bytes than requested")
 
 
 class _Range(NamedTuple):
@@ -114,7 +113,7 @@ class _Range(NamedTuple):
 
 
 class ChunkFetcher:
-    """Gives chunks in about the order in which they lie in their packs: a request brings those that follow, too."""
+    """Fetches chunks by range requests. A request covers several adjacent chunks, and the others are cached."""
 
     def __init__(
         self,
@@ -124,8 +123,7 @@ class ChunkFetcher:
         wanted: set[str],
         progress: ProgressCallback,
     ) -> None:
-        """`sizes` are those of all chunks of the build; `wanted` are the chunks that will be asked for, as far as that
-        is known."""
+        """`sizes` has the size of every chunk of the build; `wanted` are the chunks that will be requested."""
         self._remote = remote
         self._places = places
         self._sizes = sizes
@@ -138,7 +136,7 @@ class ChunkFetcher:
         """The chunk.
 
         Raises:
-            ContentMismatch: the store does not say where it lies, or has other bytes there twice.
+            ContentMismatch: the store has no location for it, or returned wrong bytes twice.
         """
         for _ in range(2):
             frame = self._frame(name)
@@ -146,7 +144,7 @@ class ChunkFetcher:
                 return chunks.decompress(frame, self._sizes[name], name)
             except ChunkDamaged:
                 continue
-        raise ContentMismatch(f"the store has other bytes in the place of chunk {name}")
+        raise ContentMismatch(f"the store returned wrong bytes for chunk {name}")
 
     def _frame(self, name: str) -> bytes:
         if name not in self._held:
@@ -158,7 +156,7 @@ class ChunkFetcher:
     def _fetch(self, name: str) -> None:
         found = self._ranges.get(name) or next(_ranges(self._places, {name}), None)
         if found is None:
-            raise ContentMismatch(f"the store does not say where chunk {name} lies")
+            raise ContentMismatch(f"the store has no location for chunk {name}")
         length = found.end - found.start
         data = b"".join(_require_length(self._remote.read(found.url, found.start, length), length))
         self._progress(length)
@@ -173,7 +171,7 @@ class ChunkFetcher:
 
 
 def _ranges(places: ChunkPlaces, wanted: set[str]) -> Iterator[_Range]:
-    """The requests that bring the wanted chunks, each once."""
+    """The range requests that fetch each wanted chunk once."""
     seen: set[str] = set()
     for pack in places.packs:
         frames = [frame for frame in pack.chunks if frame[0] in wanted and frame[0] not in seen]
@@ -186,9 +184,11 @@ def _runs(url: str, frames: Iterable[tuple[str, int, int]]) -> Iterator[_Range]:
     for frame in frames:
         _, start, length = frame
         end = run[-1][1] + run[-1][2] if run else 0
-        # Two that share bytes would be held twice for one request, and so would a thousand.
+        # Overlapping chunks would multiply the cached bytes of one request.
         if start < end or length <= 0 or length > 2 * chunks.MAX_BYTES:
-            raise ContentMismatch("the store places a chunk where none can lie")
+            raise ContentMismatch(
+                "the store gave an invalid chunk location"
+            )
         if run and (start - end > GAP_BYTES or start + length - run[0][1] > REQUEST_BYTES):
             yield _Range(url, run[0][1], end, run)
             run = []

@@ -32,8 +32,8 @@ MAX_FAILED_DELTAS = 3
 
 @dataclass(slots=True)
 class BuildStats:
-    """What was done: files by delta, from the artifact and from chunks; bytes that were fetched; what went another way
-    than planned, in words."""
+    """Counts of files by delta, from the artifact and from chunks; bytes fetched; `detours` are messages about sources
+    that failed."""
 
     by_delta: int = 0
     by_artifact: int = 0
@@ -43,7 +43,7 @@ class BuildStats:
 
 
 class FileBuilder:
-    """The making of one build's files."""
+    """Builds the files of one manifest."""
 
     def __init__(
         self, workspace: Workspace, manifest: Manifest, local: LocalFiles, remote: Remote, progress: ProgressCallback
@@ -56,10 +56,10 @@ class FileBuilder:
         }
 
     def build(self, plan: UpdatePlan, places: ChunkPlaces) -> None:
-        """Make every file that the plan lacks.
+        """Build every missing file of the plan.
 
         Raises:
-            ContentMismatch: the store's bytes are wrong in every way there is.
+            ContentMismatch: no source has the right bytes.
             OSError: a file cannot be written.
         """
         for folder in (self._workspace.made, self._workspace.parts):
@@ -71,8 +71,7 @@ class FileBuilder:
         self._by_chunks([file for file in missing if not self.path(file).exists()], places)
 
     def _by_deltas(self, deltas: Sequence[Delta]) -> None:
-        """Make what the deltas make. Applying one takes time, and they are not signed: after a few that could not be
-        used the others are skipped."""
+        """Apply the deltas. They are unsigned and take time: after MAX_FAILED_DELTAS failures the rest is skipped."""
         failed = 0
         for delta in deltas:
             if failed == MAX_FAILED_DELTAS:
@@ -93,7 +92,7 @@ class FileBuilder:
         return self._workspace.made / file.sha256
 
     def _attempt(self, name: str, attempt: Callable[[], None]) -> bool:
-        """Whether the attempt served; where it did not, it is noted why."""
+        """Whether the attempt succeeded; a failure is recorded as a detour."""
         try:
             attempt()
             return True
@@ -122,7 +121,7 @@ class FileBuilder:
 
     def _by_delta(self, delta: Delta) -> None:
         if self._local.manifest is None:
-            raise DeltaRefused("there are no old files")
+            raise DeltaRefused("no version is installed")
         olds = self._local.manifest.files
         wanted = [self._manifest.files[index] for index in positions(delta.files, len(self._manifest.files))]
         paths = [self._workspace.target / olds[index].path for index in positions(delta.old, len(olds))]
@@ -136,7 +135,7 @@ class FileBuilder:
                 targets[index].path.replace(self.path(file))
                 self.stats.by_delta += 1
         if failed:
-            raise DeltaRefused(f"{len(failed)} of {len(wanted)} files came out otherwise")
+            raise DeltaRefused(f"{len(failed)} of {len(wanted)} files do not match their SHA-256")
 
     def _by_artifact(self, places: ChunkPlaces) -> None:
         name = Download(places.filename, places.artifact_url, places.artifact_size, places.artifact_sha256)
@@ -144,7 +143,7 @@ class FileBuilder:
             self._manifest.artifact_size,
             self._manifest.artifact_sha256,
         ):
-            raise ContentMismatch("the artifact is not the one that the manifest was made from")
+            raise ContentMismatch("the artifact does not match the manifest")
         archive = download(self._remote, self._workspace.parts, name, self._fetched)
         for file in self._manifest.files:
             if file.sha256 == places.artifact_sha256:
@@ -219,7 +218,7 @@ class FileBuilder:
             is_right = hashlib.file_digest(content, "sha256").hexdigest() == file.sha256
         if not is_right:
             path.unlink()
-            raise ContentMismatch(f"{file.path!a} is whole by its chunks and yet has another digest")
+            raise ContentMismatch(f"{file.path!a} has the right chunks, but its SHA-256 does not match")
         path.replace(self.path(file))
         self._note_chunks(file, self.path(file))
 

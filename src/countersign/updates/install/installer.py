@@ -26,8 +26,8 @@ _BLOCK_BYTES = 4096
 
 
 class VerifiedRelease(NamedTuple):
-    """What is to be installed: a manifest that was believed, its envelope and its payload's SHA-256; and where it came
-    from. `counter` is that of the channel's statement."""
+    """A verified manifest with its envelope, the SHA-256 of its payload, and its server and channel. `counter` is the
+    counter of the channel's statement."""
 
     manifest: Manifest
     envelope: Envelope
@@ -39,8 +39,8 @@ class VerifiedRelease(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PullReport:
-    """What a pull found and did. `corruptions` are the differences from the installed manifest; `aside` maps the paths of
-    user files that the build needs to their new paths."""
+    """What a pull found and did. `corruptions` are the differences from the installed manifest; `aside` has the new
+    path of each user file that was moved."""
 
     version: str
     former: str | None
@@ -52,11 +52,11 @@ class PullReport:
 
 
 PlanCallback: TypeAlias = Callable[[UpdatePlan], None]
-"""Is told what will be fetched and written before anything is."""
+"""Called with the plan before anything is fetched or written."""
 
 
 class PullOptions(NamedTuple):
-    """How a pull is done: whether every file is read, whether it ends with the plan, and who is told what."""
+    """Options of a pull: `verify` reads every file, `dry_run` stops after planning; two callbacks report progress."""
 
     verify: bool = False
     dry_run: bool = False
@@ -65,14 +65,15 @@ class PullOptions(NamedTuple):
 
 
 def pull(folder: Path, release: VerifiedRelease, remote: Remote, options: PullOptions) -> PullReport:
-    """Bring the folder to the release. Until the very last step the folder is as it was; a pull that ends early,
-    however it ends, is gone on with by the next one.
+    """Install, update or repair the folder so that it matches the release. The folder is unchanged until the swap, the
+    last step; the next pull resumes an interrupted one.
 
     Raises:
-        ManifestRefused: the manifest would write elsewhere.
-        WorkspaceLocked, WorkspaceRefused: somebody else installs here, or nobody can.
-        StorageFull: there is not enough room.
-        ContentMismatch: the store's bytes are not those that the publisher signed.
+        ManifestRefused: the manifest is invalid.
+        WorkspaceLocked: another process installs into the folder.
+        WorkspaceRefused: the folder cannot be installed into.
+        StorageFull: the disk has too little free space.
+        ContentMismatch: downloaded bytes do not match the signed manifest.
         OSError: a file cannot be read or written.
     """
     validate(release.manifest)
@@ -102,7 +103,7 @@ def _require_same_product(workspace: Workspace, release: VerifiedRelease, instal
         return
     there, wanted = installed.manifest, release.manifest
     if (there.org, there.product_id) != (wanted.org, wanted.product_id):
-        raise WorkspaceRefused(f"{workspace.target} has {there.org}/{there.product}, another product")
+        raise WorkspaceRefused(f"{workspace.target} contains {there.org}/{there.product}, a different product")
 
 
 def _is_up_to_date(release: VerifiedRelease, installed: Installation | None, found: Integrity) -> bool:
@@ -110,7 +111,7 @@ def _is_up_to_date(release: VerifiedRelease, installed: Installation | None, fou
 
 
 def _update_counter(workspace: Workspace, release: VerifiedRelease, installed: Installation | None) -> None:
-    """Remember the statement's counter, where it is all that is new."""
+    """Store the statement's counter if it is higher than the stored one."""
     if installed is None or installed.state.counter >= release.counter:
         return
     state.replace(workspace.target, _state(release, installed.state.id, installed.state.stamps))
@@ -156,7 +157,7 @@ def _is_other_build(release: VerifiedRelease, scanned: _FolderScan) -> bool:
 def _is_new_operation(
     workspace: Workspace, release: VerifiedRelease, scanned: _FolderScan, options: PullOptions
 ) -> bool:
-    """Whether an installation or update begins: a repair, a try-out and what goes on after a cut are none."""
+    """Whether this pull starts an installation or update. Repairs, dry runs and resumed pulls do not count."""
     return _is_other_build(release, scanned) and not options.dry_run and not workspace.is_begun
 
 
@@ -174,7 +175,7 @@ def _state(release: VerifiedRelease, number: str, stamps: dict[str, tuple[int, i
 
 
 def _require_room(workspace: Workspace, manifest: Manifest, plan: UpdatePlan, tree: Tree) -> None:
-    """Refuse before anything is written what would not fit in the end."""
+    """Refuse an update that needs more space than the disk has, before anything is written."""
     needed = plan.write_bytes + _SPARE_BYTES
     files = len(manifest.files) + len(tree.files)
     if not swap.can_link(workspace):

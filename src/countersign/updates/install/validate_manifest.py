@@ -9,11 +9,11 @@ from countersign.updates import chunks
 from countersign.updates.manifest import Manifest
 
 STATE_FOLDER = ".countersign"
-"""The folder in every installation that is ours."""
+"""The folder of the installation's own state."""
 
 
 class ManifestRefused(Refused):
-    """A signed manifest that breaks a rule of what may be installed."""
+    """A signed manifest that breaks a rule of installation."""
 
     status = 422
     code = "manifest_refused"
@@ -22,9 +22,9 @@ class ManifestRefused(Refused):
 
 
 def validate(manifest: Manifest, limits: Limits | None = None) -> None:
-    """Refuse a manifest that would write outside of its folder, or meet itself there, or contradicts itself.
+    """Refuse a manifest with paths outside its folder, colliding paths, or inconsistent values.
 
-    Its signature says who made it, not that it is harmless.
+    A signature proves the origin of a manifest, not that it is safe.
 
     Raises:
         ManifestRefused: with the path and the rule.
@@ -36,9 +36,9 @@ def validate(manifest: Manifest, limits: Limits | None = None) -> None:
         raise ManifestRefused(error.detail) from error
     for path in (*(file.path for file in manifest.files), *(link.path for link in manifest.links), *manifest.folders):
         if casefold_path(path.split("/")[0]) == STATE_FOLDER:
-            raise ManifestRefused(f"{path!a}: {STATE_FOLDER} is where an installation keeps its own state")
+            raise ManifestRefused(f"{path!a}: {STATE_FOLDER} is reserved for the state of the installation")
     if any(not 0 < chunk.size <= chunks.MAX_BYTES for chunk in manifest.chunks):
-        raise ManifestRefused(f"a chunk has not between 1 and {chunks.MAX_BYTES} bytes")
+        raise ManifestRefused(f"a chunk must have 1 to {chunks.MAX_BYTES} bytes")
     _check_files(manifest, limits)
 
 
@@ -63,6 +63,6 @@ def _check_files(manifest: Manifest, limits: Limits) -> None:
         if file.size < 0 or total > limits.total_bytes:
             raise ManifestRefused(f"{file.path!a}: with it the build has more than {limits.total_bytes} bytes")
         if any(not 0 <= place < len(manifest.chunks) for place in file.chunks):
-            raise ManifestRefused(f"{file.path!a}: a chunk of it is not in the manifest")
+            raise ManifestRefused(f"{file.path!a}: it refers to a chunk that is not in the manifest")
         if sum(manifest.chunks[place].size for place in file.chunks) != file.size:
-            raise ManifestRefused(f"{file.path!a}: its chunks are not as long as the file")
+            raise ManifestRefused(f"{file.path!a}: the sizes of its chunks do not add up to its size")

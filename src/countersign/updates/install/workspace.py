@@ -22,11 +22,11 @@ class WorkspaceLocked(Refused):
     status = 409
     code = "install_running"
     title = "Install running"
-    resolution = "Wait until it has ended, then try again."
+    resolution = "Wait until it ends, then try again."
 
 
 class WorkspaceRefused(Refused):
-    """Nothing can be installed at this place."""
+    """The folder cannot be installed into."""
 
     status = 403
     code = "place_refused"
@@ -81,7 +81,7 @@ def side_folder(target: Path) -> Path:
 
 @contextmanager
 def open_workspace(folder: Path) -> Generator[Workspace]:
-    """The place of an installation, held until the block is left. Links that lead to the folder are followed once, now.
+    """Lock an installation's workspace for the block. Links to the folder are resolved once.
 
     Raises:
         WorkspaceLocked: another process holds it.
@@ -104,11 +104,11 @@ def open_workspace(folder: Path) -> Generator[Workspace]:
 def _require_rights(target: Path) -> None:
     parent = target.parent
     if target.name == "":
-        raise WorkspaceRefused("the root folder is no place for an installation")
+        raise WorkspaceRefused("the root folder cannot hold an installation")
     if not parent.is_dir():
-        raise WorkspaceRefused(f"{parent} is no folder")
+        raise WorkspaceRefused(f"{parent} is not a folder")
     if target.exists() and not target.is_dir():
-        raise WorkspaceRefused(f"{target} is no folder")
+        raise WorkspaceRefused(f"{target} is not a folder")
     needed = os.R_OK | os.W_OK | os.X_OK
     for path in (parent, target):
         if path.exists() and not os.access(path, needed):
@@ -119,9 +119,9 @@ def _require_rights(target: Path) -> None:
 
 def _require_one_owner_and_disk(target: Path) -> None:
     if target.stat().st_uid != os.geteuid():
-        raise WorkspaceRefused(f"{target} is another user's, who could put links into it meanwhile: pull as that user")
+        raise WorkspaceRefused(f"{target} belongs to another user, who could add links to it: pull as that user")
     if target.stat().st_dev != target.parent.stat().st_dev:
-        raise WorkspaceRefused(f"{target} is a file system of its own: choose a folder inside of it")
+        raise WorkspaceRefused(f"{target} is a mount point: choose a folder inside it")
     for mounted in _mount_points():
         if mounted.startswith(f"{target}/"):
             # It would move aside with the old version, and be emptied with it.
@@ -143,7 +143,7 @@ def _lock(side: Path) -> int:
         side.mkdir(mode=0o700, exist_ok=True)
         found = side.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-            raise WorkspaceRefused(f"{side} is there and is no folder of yours")
+            raise WorkspaceRefused(f"{side} exists and is not a folder of the current user")
         try:
             descriptor = os.open(side / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except FileNotFoundError:
@@ -155,9 +155,9 @@ def _lock(side: Path) -> int:
             raise WorkspaceLocked(f"another process installs into the folder that {side} belongs to") from error
         if _is_same(descriptor, side / LOCK):
             return descriptor
-        # Whoever held it has removed it since: it keeps nobody out any more.
+        # The former holder deleted the file: the lock on it has no effect.
         os.close(descriptor)
-    raise WorkspaceLocked(f"{side} comes and goes")
+    raise WorkspaceLocked(f"{side} is repeatedly deleted by another process")
 
 
 def _is_same(descriptor: int, path: Path) -> bool:
