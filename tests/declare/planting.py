@@ -27,9 +27,10 @@ def nursery(
     needs: tuple[str, ...] = (),
     roles: tuple[Role, ...] = (),
     settings: tuple[Setting, ...] = (),
+    kinds: tuple[type[Field], ...] = (),
 ) -> Module:
     """A module of these models."""
-    return Module("nursery", version="1.0.0", models=models, needs=needs, roles=roles, settings=settings)
+    return Module("nursery", version="1.0.0", models=models, needs=needs, roles=roles, settings=settings, kinds=kinds)
 
 
 def registry(*models: type[Model], roles: tuple[Role, ...] = ()) -> Registry:

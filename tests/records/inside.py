@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from countersign.declare import ADMINISTRATOR, Declared, Grant, Model, Module
+from countersign.declare import ADMINISTRATOR, Declared, Field, Grant, Model, Module
 from countersign.declare.registry import Registry
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.versions import Versions
@@ -31,10 +31,15 @@ from countersign.settings import Settings
 
 @asynccontextmanager
 async def opened(
-    url: str, folder: Path, *models: type[Model], schema: str = "records", deadline_s: float = 5.0
+    url: str,
+    folder: Path,
+    *models: type[Model],
+    schema: str = "records",
+    deadline_s: float = 5.0,
+    kinds: Sequence[type[Field]] = (),
 ) -> AsyncGenerator["Inside"]:
-    """A service on the empty (or earlier opened) database at the address, with these models."""
-    registry = Registry([base_models.MODULE, Module("trial", version="1", models=models)])
+    """A service on the empty (or earlier opened) database at the address, with these models and kinds of fields."""
+    registry = Registry([base_models.MODULE, Module("trial", version="1", models=models, kinds=kinds)])
     database = await open_database(url, schema=schema, pool=4, reserve_bytes=0, read_deadline_s=deadline_s)
     counters = SharedMemoryCounters(folder, slots=64)
     try:

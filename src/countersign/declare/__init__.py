@@ -1,7 +1,7 @@
 """The words a module is written in: everything a module author imports, and nothing else."""
 
 from countersign.declare.errors import BadValue, DeclarationError
-from countersign.declare.fields.field import Field
+from countersign.declare.fields.field import EQUALITY, RANGES, Field, Notation, Stored
 from countersign.declare.fields.kinds import Bool, Date, Moment, Money, Number, Ref, Select, Structure
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared, Model
@@ -12,6 +12,8 @@ from countersign.declare.workflow import Move, Work, Workflow
 __all__ = [
     "ADMINISTRATOR",
     "CALLER",
+    "EQUALITY",
+    "RANGES",
     "TODAY",
     "BadValue",
     "Bool",
@@ -27,11 +29,13 @@ __all__ = [
     "Moment",
     "Money",
     "Move",
+    "Notation",
     "Number",
     "Ref",
     "Role",
     "Select",
     "Setting",
+    "Stored",
     "Structure",
     "Text",
     "Where",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from countersign.declare.fields.field import Field
 from countersign.declare.model import Model
 from countersign.declare.where import Where
 
@@ -60,8 +61,9 @@ class Setting:
 class Module:
     """What a package offers under the entry-point group `countersign.modules`.
 
-    `needs` names the modules whose models its refs and grants speak of (`base` is always there). `source` is the file
-    it stands in.
+    `needs` names the modules whose models its refs and grants speak of (`base` is always there). `kinds` are the field
+    kinds that it adds: its own models, and those of modules that need it, may have such fields. `source` is the file
+    that declares it.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Module:
         models: Sequence[type[Model]] = (),
         roles: Sequence[Role] = (),
         settings: Sequence[Setting] = (),
+        kinds: Sequence[type[Field]] = (),
     ) -> None:
         self.name = name
         self.version = version
@@ -82,5 +85,6 @@ class Module:
         self.models = tuple(models)
         self.roles = tuple(roles)
         self.settings = tuple(settings)
+        self.kinds = tuple(kinds)
         frame = inspect.currentframe()
         self.source = frame.f_back.f_code.co_filename if frame is not None and frame.f_back is not None else ""

@@ -6,15 +6,16 @@ from functools import cached_property
 
 from countersign.declare.errors import DeclarationError
 from countersign.declare.fields.field import LITERAL, Field
-from countersign.declare.fields.kinds import Ref
+from countersign.declare.fields.kinds import BUILTIN_KINDS, Ref
 from countersign.declare.fields.text import LongText
 from countersign.declare.model import Declared
 from countersign.declare.module import Module, Role, Setting
-from countersign.declare.rules import computed, conditions, fields, grants, models, modules, workflows
+from countersign.declare.rules import computed, conditions, fields, grants, kinds, models, modules, workflows
 from countersign.declare.rules.declarations import Declarations, Rule
 
 STAGES: tuple[tuple[Rule, ...], ...] = (
-    (modules.modules_named, modules.needs_are_there, modules.needs_run_one_way),
+    (modules.modules_named, modules.needs_are_there, modules.needs_run_one_way, kinds.kinds_are_fields),
+    (kinds.kinds_named, kinds.kinds_fit_columns, kinds.kinds_are_registered),
     (
         modules.models_named,
         modules.fields_named,
@@ -153,6 +154,12 @@ class Registry:
     def module_of(self) -> Mapping[str, Module]:
         """By model name: the module that declares it."""
         return {model.declared.name: module for module in self.modules for model in module.models}
+
+    @cached_property
+    def kinds(self) -> Mapping[str, type[Field]]:
+        """By name, the kinds of fields: the built-in ones first, then those that modules register."""
+        registered = (kind for module in self.modules for kind in module.kinds)
+        return {kind.kind: kind for kind in (*BUILTIN_KINDS, *registered)}
 
     @cached_property
     def settings(self) -> Mapping[str, Setting]:

@@ -11,7 +11,6 @@ from countersign.records.commands import command
 from countersign.records.commands.command import describe, moves
 from countersign.records.commands.csv_format import DATE_ORDERS, DECIMAL_MARKS, SEPARATORS
 from countersign.records.commands.export import FORMATS, FORMS
-from countersign.records.commands.list_search import KINDS
 from countersign.records.commands.queries import MAX_CONDITIONS, MAX_KEYS, MAX_ROWS, MAX_VALUES
 
 
@@ -264,7 +263,7 @@ def _exporting(view: ModelView) -> Schema:
 
 
 def _grouped(view: ModelView) -> list[str]:
-    return [name for name in view.fields if view.sees_in_clear(name) and view.model.fields[name].kind in KINDS]
+    return [name for name in view.fields if view.sees_in_clear(name) and view.model.fields[name].is_countable]
 
 
 def _writing(view: ModelView, name: str) -> Schema:

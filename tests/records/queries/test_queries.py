@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from countersign.declare import Grant, Model, Ref, Where
 from countersign.records.access.view import Caller
-from countersign.records.commands.list_search import KINDS as GROUPED
 from tests.figures import Figures
 from tests.records import inside
 from tests.records.inside import Inside
@@ -88,7 +87,7 @@ class World:
         assert found["rows"] == expected
         assert found["total"] == len(oracle.filtered(self.model, viewer.records, query))
         assert await self.ask(viewer.caller, "list", query) == expected
-        if self.model.fields[name].kind in GROUPED:
+        if self.model.fields[name].is_countable:
             condition = {"filter": query["filter"]} if "filter" in query else {}
             groups = oracle.groups(self.model, viewer.records, name, condition)
             assert await self.ask(viewer.caller, "count_by", {"field": name, **condition}) == groups

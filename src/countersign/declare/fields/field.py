@@ -3,6 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, TypeVar, Unpack
 
 from countersign.declare.where import Where
@@ -11,6 +12,22 @@ Stored: TypeAlias = None | int | str
 """A value as the database keeps it: text, or a whole number (money in minor units, bool as 0 and 1)."""
 
 ColumnType: TypeAlias = Literal["TEXT", "BIGINT"]
+"""The portable type of a column: TEXT and INTEGER in SQLite, TEXT COLLATE "C" and BIGINT in PostgreSQL."""
+
+Separator: TypeAlias = Literal[",", ";", "\t"]
+DecimalMark: TypeAlias = Literal[".", ","]
+DateOrder: TypeAlias = Literal["ymd", "dmy", "mdy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How a CSV file is written: the separator of its cells (None: the one that separates the names in its first row),
+    the mark before the decimals of amounts, and the order of day, month and year."""
+
+    separator: Separator | None = None
+    decimal: DecimalMark = "."
+    date_order: DateOrder = "ymd"
+
 
 EQUALITY = frozenset({"eq", "ne", "in", "is_null"})
 RANGES = frozenset({"gt", "gte", "lt", "lte"})
@@ -76,10 +93,22 @@ class Field(ABC):
     """
 
     kind: ClassVar[str]
+    """The name of the kind in `GET /api/meta`, in error texts and in the installed schema."""
     column: ClassVar[ColumnType] = "TEXT"
     operators: ClassVar[frozenset[str]] = EQUALITY | RANGES
+    """The filter operators."""
     is_folded: ClassVar[bool] = False
     """Whether a case-folded copy is stored, for `contains`."""
+    is_maskable: ClassVar[bool] = False
+    """Whether a field may be personal, with placeholder tokens for its values: only kinds derived from `Text` can."""
+    is_countable: ClassVar[bool] = False
+    """Whether `count_by` takes it: a kind of few different values."""
+    is_long: ClassVar[bool] = False
+    """Whether values may be so long that other requests get a turn between the rows of a page."""
+    is_internal: ClassVar[bool] = False
+    """Whether only the models of `base` have it."""
+    widens: ClassVar[frozenset[str]] = frozenset()
+    """The kinds whose stored values are all valid for this one: an upgrade from them keeps the values."""
 
     def __init__(self, **options: Unpack[FieldOptions]) -> None:
         self.name = ""
@@ -138,6 +167,23 @@ class Field(ABC):
     def ordered(self, column: str) -> str:
         """The SQL expression that orders records by this field, given its column's expression."""
         return column
+
+    def rank(self, stored: Stored) -> Stored:
+        """The value that `ordered` gives for a stored one, for range filters."""
+        return stored
+
+    def read_cell(self, cell: str, notation: Notation) -> object:
+        """The JSON value of a CSV cell that is not empty. Text that is not a value is returned as it is: `read` refuses
+        it.
+
+        Raises:
+            BadValue: the cell cannot be read.
+        """
+        return cell
+
+    def show_cell(self, value: object, notation: Notation) -> str | None:
+        """The text of a JSON value in a CSV file for people; None where it is the value itself."""
+        return None
 
     @abstractmethod
     def schema(self) -> Mapping[str, Any]:

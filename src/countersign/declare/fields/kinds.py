@@ -1,4 +1,4 @@
-"""The kinds of fields beside text: bool, date, moment, number, money, select, structure and ref."""
+"""The kinds of fields beside text: bool, date, moment, number, money, select, structure and ref; and their list."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,21 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, ClassVar, Literal, TypeAlias, Unpack
 
 from countersign.declare.errors import BadValue
-from countersign.declare.fields.field import EQUALITY, ColumnType, Field, FieldOptions, Stored, renamed_option
+from countersign.declare.fields.field import (
+    EQUALITY,
+    ColumnType,
+    Field,
+    FieldOptions,
+    Notation,
+    Stored,
+    renamed_option,
+)
+from countersign.declare.fields.text import LongText, Text
+from countersign.kernel.normalization import normalized
+
+_TRUE = ("true", "yes", "y", "1", "on", "ja", "j", "wahr")
+_FALSE = ("false", "no", "n", "0", "off", "nein", "falsch")
+_BOOLS = {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}
 
 
 class Bool(Field):
@@ -15,6 +29,7 @@ class Bool(Field):
     kind: ClassVar[str] = "bool"
     column: ClassVar[ColumnType] = "BIGINT"
     operators: ClassVar[frozenset[str]] = EQUALITY
+    is_countable: ClassVar[bool] = True
 
     def read(self, value: object) -> Stored:
         """1 or 0.
@@ -32,18 +47,28 @@ class Bool(Field):
         """True or false."""
         return bool(stored)
 
+    def read_cell(self, cell: str, notation: Notation) -> object:
+        """True or false, in English or German."""
+        return _BOOLS.get(cell.casefold(), cell)
+
+    def show_cell(self, value: object, notation: Notation) -> str | None:
+        """Yes or no."""
+        return "yes" if value else "no"
+
     def schema(self) -> Mapping[str, Any]:
         """A boolean."""
         return {"type": "boolean"}
 
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
+_DATE_PARTS = re.compile(r"([0-9]{1,4})[-./ ]{1,2}([0-9]{1,2})[-./ ]{1,2}([0-9]{1,4})", re.ASCII)
 
 
 class Date(Field):
     """A day, as text YYYY-MM-DD; stored so, it sorts by calendar."""
 
     kind: ClassVar[str] = "date"
+    is_countable: ClassVar[bool] = True
 
     def read(self, value: object) -> Stored:
         """The day.
@@ -59,6 +84,23 @@ class Date(Field):
             return value
         raise BadValue("must be a real calendar date, YYYY-MM-DD")
 
+    def read_cell(self, cell: str, notation: Notation) -> object:
+        """YYYY-MM-DD; a text in another order than the notation's is left as it is."""
+        found = _DATE_PARTS.fullmatch(cell)
+        if found is None or _DATE.fullmatch(cell):
+            return cell
+        parts = dict(zip(notation.date_order, found.groups(), strict=True))
+        if len(parts["y"]) != 4 or max(len(parts["m"]), len(parts["d"])) > 2:
+            return cell
+        return f"{parts['y']}-{parts['m']:>02}-{parts['d']:>02}"
+
+    def show_cell(self, value: object, notation: Notation) -> str | None:
+        """The day in the notation's order."""
+        if notation.date_order == "ymd":
+            return None
+        year, month, day = str(value).split("-")
+        return f"{day}.{month}.{year}" if notation.date_order == "dmy" else f"{month}/{day}/{year}"
+
     def schema(self) -> Mapping[str, Any]:
         """A string of format date."""
         return {"type": "string", "format": "date"}
@@ -73,6 +115,7 @@ class Moment(Field):
 
     kind: ClassVar[str] = "moment"
     column: ClassVar[ColumnType] = "BIGINT"
+    is_internal: ClassVar[bool] = True
 
     def read(self, value: object) -> Stored:
         """The instant.
@@ -98,6 +141,7 @@ class Moment(Field):
 
 
 LARGEST = 2**53 - 1
+_WHOLE = re.compile("-?[0-9]{1,18}")
 
 
 class Number(Field):
@@ -105,6 +149,7 @@ class Number(Field):
 
     kind: ClassVar[str] = "number"
     column: ClassVar[ColumnType] = "BIGINT"
+    widens: ClassVar[frozenset[str]] = frozenset({"money"})
 
     def __init__(
         self,
@@ -143,6 +188,10 @@ class Number(Field):
             raise BadValue(f"must lie between {-LARGEST} and {LARGEST}")
         return value
 
+    def read_cell(self, cell: str, notation: Notation) -> object:
+        """The integer."""
+        return int(cell) if _WHOLE.fullmatch(cell) else cell
+
     def schema(self) -> Mapping[str, Any]:
         """An integer in the field's range."""
         return {"type": "integer", "minimum": self.min_value, "maximum": self.max_value}
@@ -152,12 +201,14 @@ class Money(Number):
     """An amount in minor units of the currency (12.34 is 1234); its name ends in `_minor`."""
 
     kind: ClassVar[str] = "money"
+    widens: ClassVar[frozenset[str]] = frozenset({"number"})
 
 
 class Select(Field):
     """One of the options."""
 
     kind: ClassVar[str] = "select"
+    is_countable: ClassVar[bool] = True
 
     def __init__(self, *choices: str, **options: Unpack[FieldOptions]) -> None:
         super().__init__(**options)
@@ -183,9 +234,20 @@ class Select(Field):
         """The position of an option, for range filters."""
         return self.options.index(str(stored))
 
+    def read_cell(self, cell: str, notation: Notation) -> object:
+        """The option, in any case and without regard to spaces and punctuation."""
+        if cell in self.options:
+            return cell
+        return next((each for each in self.options if alphanumeric(each) == alphanumeric(cell)), cell)
+
     def schema(self) -> Mapping[str, Any]:
         """A string, one of the options."""
         return {"type": "string", "enum": list(self.options)}
+
+
+def alphanumeric(text: str) -> str:
+    """The letters and digits of a text, case-folded: what the names in a CSV file are compared by."""
+    return "".join(each for each in normalized("NFKC", text).casefold() if each.isalnum())
 
 
 class Structure(Field):
@@ -193,6 +255,8 @@ class Structure(Field):
 
     kind: ClassVar[str] = "structure"
     operators: ClassVar[frozenset[str]] = frozenset()
+    is_long: ClassVar[bool] = True
+    is_internal: ClassVar[bool] = True
 
     def read(self, value: object) -> Stored:
         """Never given by a caller.
@@ -228,6 +292,7 @@ class Ref(Field):
 
     kind: ClassVar[str] = "ref"
     operators: ClassVar[frozenset[str]] = EQUALITY
+    is_countable: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -257,3 +322,9 @@ class Ref(Field):
     def schema(self) -> Mapping[str, Any]:
         """A string, with the model it refers to."""
         return {"type": "string", "description": f"id of a {self.target} record"}
+
+
+BUILTIN_KINDS: tuple[type[Field], ...] = (
+    Text, LongText, Number, Money, Select, Ref, Bool, Date, Moment, Structure
+)  # fmt: skip
+"""The kinds that are always there; modules register others (`Module(…, kinds=(…,))`)."""

@@ -44,6 +44,8 @@ class Text(Field):
     kind: ClassVar[str] = "text"
     operators: ClassVar[frozenset[str]] = EQUALITY | RANGES | {"contains"}
     is_folded: ClassVar[bool] = True
+    is_maskable: ClassVar[bool] = True
+    widens: ClassVar[frozenset[str]] = frozenset({"select", "date"})
     length_limit: ClassVar[int] = MAX_TEXT_LENGTH
 
     def __init__(
@@ -61,6 +63,11 @@ class Text(Field):
         self.format: Format | None = format
 
     @property
+    def has_format(self) -> bool:
+        """Whether texts are checked and stored in one form: by a `format`, or by the kind's own `formatted`."""
+        return self.format is not None or type(self).formatted is not Text.formatted
+
+    @property
     def ignores_case(self) -> bool:
         """Whether two texts that differ in case alone are the same value where it must be unique."""
         return self.format in CASELESS
@@ -73,7 +80,7 @@ class Text(Field):
                 pair, is blank though the field is required, or does not fit the field's format.
         """
         text = self.of_any_length(value)
-        if len(text) <= max(self.max_length, MAX_TEXT_LENGTH if self.format else 0):
+        if len(text) <= max(self.max_length, MAX_TEXT_LENGTH if self.has_format else 0):
             # A format says more of a text that is too long, and may make it shorter.
             text = self.formatted(text)
         if len(text) > self.max_length:
@@ -121,4 +128,6 @@ class LongText(Text):
     """Text of several lines, of at most 1,000,000 characters."""
 
     kind: ClassVar[str] = "longtext"
+    is_long: ClassVar[bool] = True
+    widens: ClassVar[frozenset[str]] = frozenset({"text", "select", "date"})
     length_limit: ClassVar[int] = MAX_LONGTEXT_LENGTH

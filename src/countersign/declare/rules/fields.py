@@ -6,7 +6,7 @@ from typing import get_args
 
 from countersign.declare.errors import BadValue
 from countersign.declare.fields.field import LITERAL, Field, FieldOptions
-from countersign.declare.fields.kinds import LARGEST, Date, Moment, Money, Number, OnDelete, Ref, Select, Structure
+from countersign.declare.fields.kinds import LARGEST, Date, Money, Number, OnDelete, Ref, Select
 from countersign.declare.fields.text import LongText, Text
 from countersign.declare.model import Declared
 from countersign.declare.rules.declarations import BASE, Declarations, of_field, of_model
@@ -44,7 +44,7 @@ def options_are_known(whole: Declarations) -> Iterator[str]:
 def kinds_fit_module(whole: Declarations) -> Iterator[str]:
     """Kinds that only the engine writes are for its own models."""
     for model, field in whole.fields():
-        if isinstance(field, Moment | Structure) and whole.module_of[model.name].name != BASE:
+        if field.is_internal and whole.module_of[model.name].name != BASE:
             yield of_field(model, field.name, f"the kind {field.kind} is the engine's own: use Date, Text or LongText")
 
 
@@ -164,7 +164,7 @@ def _wrong_label(field: Field, label: str) -> Iterator[str]:
         yield f"the label {label!r} must be capitals and digits, a capital first, 20 at most: write it like EMAIL"
     if label == LITERAL:
         yield f"the label {LITERAL} stands for text that only looks like a token: choose another"
-    if not isinstance(field, Text):
+    if not field.is_maskable:
         yield f"placeholder tokens stand for text, and this is a {field.kind}: use Text, or restrict it to roles"
 
 

@@ -6,22 +6,18 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import TypeVar, cast
 
-from countersign.declare import Field, Ref, Select
-from countersign.declare.fields.kinds import is_record_id
+from countersign.declare import BadValue, Field, Money, Ref, Text
+from countersign.declare.fields.field import DateOrder, DecimalMark, Notation, Separator
+from countersign.declare.fields.kinds import alphanumeric, is_record_id
 from countersign.declare.fields.text import MAX_LONGTEXT_LENGTH
-from countersign.kernel.normalization import normalized
 from countersign.records.access.people import folded
 from countersign.records.access.view import ModelView
 from countersign.records.commands import queries
 from countersign.records.commands.errors import BadInput, unknown_field
 from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Run
-
-Separator: TypeAlias = Literal[",", ";", "\t"]
-DecimalMark: TypeAlias = Literal[".", ","]
-DateOrder: TypeAlias = Literal["ymd", "dmy", "mdy"]
 
 SEPARATORS: tuple[Separator, ...] = (",", ";", "\t")
 DECIMAL_MARKS: tuple[DecimalMark, ...] = (".", ",")
@@ -40,16 +36,6 @@ _NEEDS_GUARD = re.compile("'*(?:[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]|$)")
 _SEPARATOR_LINE = re.compile("sep=([,;\t])\n", re.IGNORECASE)
 
 _T = TypeVar("_T", bound=str)
-
-
-@dataclass(frozen=True, slots=True)
-class Notation:
-    """How a file is written: what separates its cells (None: whatever separates the names in its first row), the mark
-    before the decimals of amounts, and the order of day, month and year."""
-
-    separator: Separator | None = None
-    decimal: DecimalMark = "."
-    date_order: DateOrder = "ymd"
 
 
 def read_notation(body: Mapping[str, object]) -> Notation:
@@ -135,13 +121,7 @@ AMOUNT = ":amount"
 """After the name of a money field: its column has amounts (12.34), not minor units (1234)."""
 
 _OWN = ("id", "revision")
-_WHOLE = re.compile("-?[0-9]{1,18}")
-_PARTS = re.compile(r"([0-9]{1,4})[-./ ]{1,2}([0-9]{1,2})[-./ ]{1,2}([0-9]{1,4})", re.ASCII)
 _MAX_AMOUNT = 40
-_BOOLS = {
-    **dict.fromkeys(("true", "yes", "y", "1", "on", "ja", "j", "wahr"), True),
-    **dict.fromkeys(("false", "no", "n", "0", "off", "nein", "falsch"), False),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +142,10 @@ class Headers:
     def __init__(self, view: ModelView) -> None:
         self._model = view.model.name
         self._fields = {name: view.model.fields[name] for name in view.fields}
-        self._names = {_plain(name): name for name in (*self._fields, *_OWN)}
+        self._names = {alphanumeric(name): name for name in (*self._fields, *_OWN)}
         labels: dict[str, list[str]] = {}
         for name, field in self._fields.items():
-            for label in {_plain(field.label), _plain(name.removesuffix("_minor"))}:
+            for label in {alphanumeric(field.label), alphanumeric(name.removesuffix("_minor"))}:
                 labels.setdefault(label, []).append(name)
         self._labels = {label: names[0] for label, names in labels.items() if len(names) == 1}
 
@@ -173,7 +153,7 @@ class Headers:
         """The column that this name in the first row means; None where it means none. Money is an amount under its
         label, and minor units under its name."""
         exact = header.strip()
-        plain = _plain(exact.removesuffix(AMOUNT))
+        plain = alphanumeric(exact.removesuffix(AMOUNT))
         name = exact if exact in self._fields else self._names.get(plain)
         is_label = name is None
         if name is None:
@@ -181,7 +161,7 @@ class Headers:
         if name is None:
             return None
         field = self._fields.get(name)
-        is_money = field is not None and field.kind == "money"
+        is_money = isinstance(field, Money)
         if exact.endswith(AMOUNT) and not is_money:
             return None
         return Column(header, name, field, is_money and (is_label or exact.endswith(AMOUNT)))
@@ -216,14 +196,10 @@ class Headers:
             return Column(header, None)
         name = wanted if isinstance(wanted, str) else ""
         field = self._fields.get(name.removesuffix(AMOUNT))
-        if name.endswith(AMOUNT) and field is not None and field.kind == "money":
+        if name.endswith(AMOUNT) and isinstance(field, Money):
             return Column(header, field.name, field, is_amount=True)
         column = self.raw(name)
         return Column(header, column.name, column.field)
-
-
-def _plain(text: str) -> str:
-    return "".join(each for each in normalized("NFKC", text).casefold() if each.isalnum())
 
 
 def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str, str]) -> object:
@@ -231,35 +207,22 @@ def read_cell(column: Column, cell: str, notation: Notation, names: Mapping[str,
     refuse. `names` are the ids of the records that the cells of a reference name.
 
     Raises:
-        BadInput: an amount cannot be read.
+        BadInput: the cell cannot be read.
     """
     text, field = unguarded(cell), column.field
-    if field is None or field.kind in ("text", "longtext"):
+    if field is None or isinstance(field, Text):
         return text if cell else None
     text = text.strip()
     if not text:
         return None
     if column.is_amount:
         return _amount(text, notation)
-    if field.kind == "date":
-        return _date(text, notation)
-    if field.kind == "ref":
+    if isinstance(field, Ref):
         return names.get(text, text)
-    return _plain_value(field, text)
-
-
-def _plain_value(field: Field, text: str) -> object:
-    if field.kind == "bool":
-        return _BOOLS.get(text.casefold(), text)
-    if field.kind in ("number", "money"):
-        return int(text) if _WHOLE.fullmatch(text) else text
-    return _option(field, text) if isinstance(field, Select) else text
-
-
-def _option(field: Select, text: str) -> str:
-    if text in field.options:
-        return text
-    return next((each for each in field.options if _plain(each) == _plain(text)), text)
+    try:
+        return field.read_cell(text, notation)
+    except BadValue as error:
+        raise BadInput(str(error)) from error
 
 
 def _amount(text: str, notation: Notation) -> int:
@@ -274,29 +237,12 @@ def _amount(text: str, notation: Notation) -> int:
     return int(found[1] + digits)
 
 
-def _date(text: str, notation: Notation) -> str:
-    """YYYY-MM-DD; a text in another order than the notation's is left as it is."""
-    found = _PARTS.fullmatch(text)
-    if found is None or re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-        return text
-    parts = dict(zip(notation.date_order, found.groups(), strict=True))
-    if len(parts["y"]) != 4 or max(len(parts["m"]), len(parts["d"])) > 2:
-        return text
-    return f"{parts['y']}-{parts['m']:>02}-{parts['d']:>02}"
-
-
 def shown_cell(column: Column, value: object, notation: Notation) -> str | None:
     """What people read for a value of this column; None where that is the value itself."""
-    kind = "" if column.field is None else column.field.kind
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if column.is_amount and isinstance(value, int):
         digits = str(abs(value)).rjust(3, "0")
         return f"{'-' if value < 0 else ''}{digits[:-2]}{notation.decimal}{digits[-2:]}"
-    if kind == "date" and notation.date_order != "ymd":
-        year, month, day = str(value).split("-")
-        return f"{day}.{month}.{year}" if notation.date_order == "dmy" else f"{month}/{day}/{year}"
-    return None
+    return None if column.field is None else column.field.show_cell(value, notation)
 
 
 def read_head(headers: Headers, head: Sequence[str], chosen: object) -> tuple[list[Column], list[str]]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from countersign.declare import Declared, Field, Ref
-from countersign.declare.fields.field import Stored
+from countersign.declare import Declared, Field, Ref, Structure
+from countersign.declare.fields.field import Notation, Stored
 from countersign.declare.fields.kinds import is_record_id
 from countersign.kernel.concurrency import CooperativeIterator
 from countersign.kernel.database.port import ConstraintViolation
@@ -26,7 +26,6 @@ from countersign.records.commands.csv_format import (
     NOTATION,
     Column,
     Headers,
-    Notation,
     read_cell,
     read_head,
     read_notation,
@@ -352,7 +351,7 @@ def _is_taken(column: Column, *, is_restoring: bool) -> bool:
     field = column.field
     if field is None:
         return column.name == "id" and is_restoring
-    if field.computed is not None or field.sum_of is not None or field.kind == "structure":
+    if field.computed is not None or field.sum_of is not None or isinstance(field, Structure):
         return False
     return is_restoring or not field.readonly
 

@@ -8,12 +8,12 @@ from typing import Any, Literal, TypeAlias, cast
 import msgspec
 
 from countersign.declare import Ref
+from countersign.declare.fields.field import Notation
 from countersign.records.commands import csv_format, list_search, mask_output, queries, select
 from countersign.records.commands.csv_format import (
     NOTATION,
     Column,
     Headers,
-    Notation,
     guarded,
     read_notation,
     shown_cell,

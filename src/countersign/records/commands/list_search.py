@@ -233,7 +233,6 @@ async def search(run: Run, model: str, body: Body) -> SearchResult:
     return SearchResult(await mask_output.masked_records(run, reading, found), total)
 
 
-KINDS = ("select", "ref", "bool", "date")
 MAX_GROUPS = 10_000
 
 
@@ -257,8 +256,9 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     if not isinstance(name, str):
         raise BadInput(f"{model}.count_by needs field, a string")
     field = queries.clear_field(view, name)
-    if field.kind not in KINDS:
-        raise BadInput(f"{model}.{name} cannot be counted by: its kind must be one of {', '.join(KINDS)}")
+    if not field.is_countable:
+        known = ", ".join(name for name, kind in run.engine.registry.kinds.items() if kind.is_countable)
+        raise BadInput(f"{model}.{name} cannot be counted by: its kind must be one of {known}")
     asked = read_query(run, model, "count_by", rest)
     reading = run.engine.reading(run.caller, view)
     statement = _statement(reading, view.reach("count_by"), name, asked)

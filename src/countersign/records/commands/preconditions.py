@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from countersign.declare import TODAY, Declared, Field, FieldOf, Ref, Select, Where
+from countersign.declare import TODAY, Declared, Field, FieldOf, Ref, Where
 from countersign.declare.fields.field import Stored
 from countersign.declare.model import computed
 from countersign.records.access.people import folded
@@ -48,8 +48,7 @@ def _operand(field: Field, value: object) -> Stored:
 
 
 def _compared(field: Field, left: Stored, right: Stored) -> int:
-    if isinstance(field, Select):
-        left, right = field.rank(left), field.rank(right)
+    left, right = field.rank(left), field.rank(right)
     if isinstance(left, int) and isinstance(right, int):
         return (left > right) - (left < right)
     return (str(left) > str(right)) - (str(left) < str(right))

@@ -6,7 +6,7 @@ from typing import cast
 
 import msgspec
 
-from countersign.declare import CALLER, TODAY, BadValue, Declared, Field, FieldOf, Moment, Ref, Select, Text
+from countersign.declare import CALLER, TODAY, BadValue, Declared, Field, FieldOf, Moment, Ref, Text
 from countersign.declare.fields.field import Stored
 from countersign.declare.where import OPERATORS, Operator, Where
 from countersign.kernel import clock
@@ -337,7 +337,7 @@ def _compared_with(
 ) -> str:
     if operator == "ne":
         return f"({expression} <> {put(operand)} OR {expression} IS NULL)"
-    if isinstance(field, Select) and operator != "eq":
+    if operator != "eq":
         expression, operand = field.ordered(expression), field.rank(operand)
     return f"{expression} {_COMPARISON[operator]} {put(operand)}"
 

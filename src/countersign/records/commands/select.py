@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from countersign.declare import Declared, Field
+from countersign.declare import Declared, Field, Structure
 from countersign.declare.fields.field import Stored
 from countersign.kernel import clock
 from countersign.kernel.database.port import Dialect, Row, Value
@@ -94,9 +94,6 @@ Record: TypeAlias = msgspec.Struct
 """One record as JSON shows it: a struct whose members are `id`, `revision` and the fields of the view."""
 
 
-LONG_KINDS = frozenset({"longtext", "structure"})
-
-
 class Masks(Protocol):
     """What turns value ids into one caller's placeholder tokens, and back."""
 
@@ -137,7 +134,7 @@ class RecordReader:
         clear = [each for each in places if each not in self._masked]
         self._shown = _shown(clear)
         self.texts = tuple(place for place, field in clear if field.is_folded)
-        self.structures = tuple((place, field.name) for place, field in places if field.kind == "structure")
+        self.structures = tuple((place, field.name) for place, field in places if isinstance(field, Structure))
         self.has_long_texts = _has_long_texts(model_view)
 
     @property
@@ -211,7 +208,7 @@ class RecordReader:
 
 
 def _has_long_texts(view: ModelView) -> bool:
-    return any(view.model.fields[name].kind in LONG_KINDS for name in view.fields)
+    return any(view.model.fields[name].is_long for name in view.fields)
 
 
 def _shown(places: Iterable[tuple[int, Field]]) -> tuple[tuple[int, Callable[[Stored], object]], ...]:

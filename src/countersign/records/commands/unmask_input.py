@@ -124,7 +124,7 @@ async def _value(run: Run, view: ModelView, field: Field, value: object) -> Fiel
 
 def _is_blank(field: Field, value: object) -> bool:
     """Whether it is a blank text for a field with a format, which is the same as none."""
-    return isinstance(field, Text) and field.format is not None and isinstance(value, str) and not value.strip()
+    return isinstance(field, Text) and field.has_format and isinstance(value, str) and not value.strip()
 
 
 def _stored(field: Field, value: object, given: FieldInput) -> Stored:
@@ -225,7 +225,7 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
 def _require_alone(field: Field, text: str, found: Sequence[Token], name: str) -> None:
     """Insist that a field with a format gets a token and nothing else: with text around it, the answer would tell
     whether the two fit together."""
-    has_format = isinstance(field, Text) and field.format is not None
+    has_format = isinstance(field, Text) and field.has_format
     if has_format and any(each.label != LITERAL for each in found) and found[0].text != text:
         raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
 
@@ -314,7 +314,7 @@ def fields_labelled(run: Run, label: str) -> list[tuple[str, str]]:
         (view.model.name, name)
         for view in run.caller.view.models.values()
         for name in view.fields
-        if view.model.fields[name].personal == label and isinstance(view.model.fields[name], Text)
+        if view.model.fields[name].personal == label and view.model.fields[name].is_maskable
     ]
 
 

@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
+from typing import TypeAlias
 
 import msgspec
 
+from countersign.declare import Field
+from countersign.declare.fields.kinds import BUILTIN_KINDS
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Dialect
 from countersign.records.schema.snapshot import FOLDED, VALUE, Column, Index, Snapshot, Step, Table, Unique, Work, table
@@ -80,13 +83,8 @@ def _filling(table: str, column: Column) -> tuple[str, Work]:
 
 
 # Kinds whose values are values of the other kind, too.
-_WIDER = frozenset(
-    {
-        *(("text", "longtext"), ("select", "text"), ("select", "longtext"), ("date", "text"), ("date", "longtext")),
-        *(("number", "money"), ("money", "number")),
-    }
-)
 _NAME = attrgetter("name")
+Kinds: TypeAlias = Iterable[type[Field]]
 
 
 def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> Snapshot:
@@ -109,16 +107,16 @@ def desired_snapshot(registry: Registry, before: Snapshot, dialect: Dialect) -> 
     return Snapshot(tables, {module.name: module.version for module in registry.modules})
 
 
-def steps_between(before: Snapshot, after: Snapshot) -> list[Step]:
-    """The steps that lead from what is installed to what is wanted.
+def steps_between(before: Snapshot, after: Snapshot, kinds: Kinds = BUILTIN_KINDS) -> list[Step]:
+    """The steps that lead from what is installed to what is declared; `kinds` are those of the declared fields.
 
     They begin anew from wherever an interrupted upgrade has come to: each leaves a snapshot behind.
     """
-    return [] if _in_order(before) == _in_order(after) else _planned(before, after)
+    return [] if _in_order(before) == _in_order(after) else _planned(before, after, kinds)
 
 
-def _planned(before: Snapshot, after: Snapshot) -> list[Step]:
-    planning = _Planning(before, after)
+def _planned(before: Snapshot, after: Snapshot, kinds: Kinds) -> list[Step]:
+    planning = _Planning(before, after, kinds)
     for name in after.tables:
         if name not in before.tables:
             planning.create(name)
@@ -151,8 +149,9 @@ def _in_order(snapshot: Snapshot) -> Snapshot:
 class _Planning:
     """Collects steps, each starting from where the one before it ends."""
 
-    def __init__(self, before: Snapshot, after: Snapshot) -> None:
+    def __init__(self, before: Snapshot, after: Snapshot, kinds: Kinds) -> None:
         self.now = before
+        self._kinds = kinds
         self.steps: list[Step] = []
         self._before: Snapshot = before
         self._after: Snapshot = after
@@ -201,7 +200,8 @@ class _Planning:
     def take_away(self, name: str) -> None:
         """Indexes, columns and options of a table that are no longer wanted as they are."""
         each = self._after.tables[name]
-        gone = [column for column in self.now.tables[name].columns if not _stays(column, each.column(column.name))]
+        present = self.now.tables[name].columns
+        gone = [column for column in present if not _stays(column, each.column(column.name), self._kinds)]
         for index in list(self.now.tables[name].indexes):
             if index not in each.indexes or _is_over(index, gone):
                 self._drop_index(name, index)
@@ -327,16 +327,21 @@ def _is_over(index: Index, columns: Iterable[Column]) -> bool:
     return any(f'"{column.name}"' in index.terms for column in columns)
 
 
-def _stays(column: Column, asked: Column | None) -> bool:
+def _stays(column: Column, asked: Column | None, kinds: Kinds) -> bool:
     """Whether the column can be kept for what is asked, with the values it has."""
     if asked is None or (column.type, column.references) != (asked.type, asked.references):
         return False
     if (column.label, column.is_linked) != (asked.label, asked.is_linked):
         return False
-    if column.kind != asked.kind and (column.kind, asked.kind) not in _WIDER:
+    if column.kind != asked.kind and not _is_wider(column.kind, asked.kind, kinds):
         return False
     # What was entered by people is never computed over.
     return bool(column.made_from) or not asked.made_from
+
+
+def _is_wider(kind: str, other: str, kinds: Kinds) -> bool:
+    """Whether every stored value of the kind is one of the other."""
+    return any(kind in each.widens for each in kinds if each.kind == other)
 
 
 def _is_filled(column: Column) -> bool:

@@ -88,7 +88,7 @@ async def plan(database: Database, registry: Registry) -> Plan:
     # In a transaction, since looking through all rows may take longer than a read is given.
     async with database.transaction() as transaction:
         before = await installed(transaction)
-        steps = steps_between(before, desired_snapshot(registry, before, database.dialect))
+        steps = steps_between(before, desired_snapshot(registry, before, database.dialect), registry.kinds.values())
         seen = tuple([await examine(transaction, step) for step in steps])
         found = [await obstacle(transaction, registry, step, is_planned=True) for step in steps]
     return Plan(seen, tuple(text for text in found if text))
@@ -96,7 +96,7 @@ async def plan(database: Database, registry: Registry) -> Plan:
 
 def from_empty(registry: Registry, dialect: Dialect) -> Plan:
     """What an upgrade of an empty database would do."""
-    return Plan(tuple(steps_between(EMPTY, desired_snapshot(registry, EMPTY, dialect))), ())
+    return Plan(tuple(steps_between(EMPTY, desired_snapshot(registry, EMPTY, dialect), registry.kinds.values())), ())
 
 
 async def require_applied(database: Database, registry: Registry) -> None:
@@ -109,7 +109,7 @@ async def require_applied(database: Database, registry: Registry) -> None:
     await migrate.require_applied(database, MIGRATIONS, SCHEMA)
     before = await installed(database)
     after = desired_snapshot(registry, before, database.dialect)
-    steps = steps_between(before, after)
+    steps = steps_between(before, after, registry.kinds.values())
     if not steps:
         return
     # None are noted where a first installation was cut off.
@@ -185,7 +185,8 @@ class _Upgrading:
             self._start = self._steps.pop(0).after
         elif before != self._start:
             self._start = before
-            self._steps = steps_between(before, desired_snapshot(self._registry, before, self._dialect))
+            desired = desired_snapshot(self._registry, before, self._dialect)
+            self._steps = steps_between(before, desired, self._registry.kinds.values())
         return self._steps[0] if self._steps else None
 
     async def go_on(self, transaction: Transaction, step: Step, *, destroy: bool) -> bool:

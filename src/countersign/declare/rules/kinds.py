@@ -1,0 +1,73 @@
+"""Rules about the kinds of fields that modules register."""
+
+import inspect
+import re
+from collections.abc import Iterator
+
+from countersign.declare.fields.field import EQUALITY, RANGES, ColumnType, Field
+from countersign.declare.fields.kinds import BUILTIN_KINDS
+from countersign.declare.fields.text import Text
+from countersign.declare.module import Module
+from countersign.declare.rules.declarations import BASE, Declarations, of_field, of_module
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,29}", re.ASCII)
+_COLUMNS: tuple[ColumnType, ...] = ("TEXT", "BIGINT")
+_BUILTIN_NAMES = tuple(kind.kind for kind in BUILTIN_KINDS)
+
+
+def _registered(whole: Declarations) -> Iterator[tuple[Module, type[Field]]]:
+    return ((module, kind) for module in whole.modules for kind in module.kinds)
+
+
+def kinds_are_fields(whole: Declarations) -> Iterator[str]:
+    """A kind is a class of fields that says how a value is read and described."""
+    for module, kind in _registered(whole):
+        if not _is_field_class(kind):
+            yield of_module(module, f"the kind {kind!r} is not a class derived from Field: correct it")
+        elif inspect.isabstract(kind):
+            missing = ", ".join(sorted(kind.__abstractmethods__))
+            yield of_module(module, f"the kind {kind.__name__} lacks {missing}: define it in the class")
+
+
+def _is_field_class(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Field)
+
+
+def kinds_named(whole: Declarations) -> Iterator[str]:
+    """A kind has a name that no other kind has."""
+    seen = set(_BUILTIN_NAMES)
+    for module, kind in _registered(whole):
+        name = getattr(kind, "kind", "")
+        if not _NAME.fullmatch(name):
+            yield of_module(module, f"the kind name {name!r} must be lower-case letters, digits and _: correct it")
+        elif name in seen:
+            yield of_module(module, f"there is another kind called {name!r}: rename it")
+        seen.add(name)
+
+
+def kinds_fit_columns(whole: Declarations) -> Iterator[str]:
+    """A kind is stored in a column of a portable type and has the operators that this type can answer."""
+    for module, kind in _registered(whole):
+        if kind.column not in _COLUMNS:
+            yield of_module(module, f"the column of {kind.__name__} must be one of {', '.join(_COLUMNS)}: correct it")
+        if not kind.operators <= EQUALITY | RANGES | ({"contains"} if issubclass(kind, Text) else set()):
+            yield of_module(module, f"{kind.__name__} has operators that it cannot answer: take out contains")
+        if (kind.is_maskable or kind.is_folded) and not issubclass(kind, Text):
+            text = "only text has placeholder tokens and folded copies: derive it from Text, or take these out"
+            yield of_module(module, f"{kind.__name__}: {text}")
+
+
+def kinds_are_registered(whole: Declarations) -> Iterator[str]:
+    """The kind of every field is built in, or registered by the module or one that it needs."""
+    owners = {kind: module.name for module, kind in _registered(whole)}
+    for model, field in whole.fields():
+        kind, module = type(field), whole.module_of[model.name]
+        if kind in BUILTIN_KINDS:
+            continue
+        if kind not in owners:
+            text = f"the kind {kind.__name__} is not registered: add it to kinds of the module that declares it"
+            yield of_field(model, field.name, text)
+        elif owners[kind] not in (module.name, BASE, *module.needs):
+            yield of_field(
+                model, field.name, f"{field.kind} is a kind of the module {owners[kind]}: add {owners[kind]!r} to needs"
+            )

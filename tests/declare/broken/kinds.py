@@ -1,0 +1,90 @@
+"""Kinds of fields that break a rule, one case for each way."""
+
+from abc import ABC
+from collections.abc import Mapping
+from typing import Any, ClassVar, cast
+
+from countersign.declare import BadValue, Field, Module, Stored, Text
+from countersign.declare.rules import kinds
+from countersign.declare.rules.declarations import Rule
+from tests.declare.planting import Case, model, nursery
+
+
+class Height(Field):
+    """A height, as the text that is given."""
+
+    kind: ClassVar[str] = "height"
+
+    def read(self, value: object) -> Stored:
+        """The text."""
+        if isinstance(value, str):
+            return value
+        raise BadValue("must be a height")
+
+    def schema(self) -> Mapping[str, Any]:
+        """A string."""
+        return {"type": "string"}
+
+
+class Unfinished(Field, ABC):
+    """It lacks everything."""
+
+    kind: ClassVar[str] = "unfinished"
+
+
+class Shouting(Height):
+    """Its name is in capitals."""
+
+    kind: ClassVar[str] = "HEIGHT"
+
+
+class SameName(Height):
+    """It has the name of its base class."""
+
+
+class Float(Height):
+    """It is stored in a column that there is not."""
+
+    kind: ClassVar[str] = "float"
+    column: ClassVar[Any] = "REAL"
+
+
+class Contained(Height):
+    """It has an operator for texts alone."""
+
+    kind: ClassVar[str] = "contained"
+    operators: ClassVar[frozenset[str]] = frozenset({"contains"})
+
+
+class Masked(Height):
+    """It asks for placeholder tokens without being text."""
+
+    kind: ClassVar[str] = "masked"
+    is_maskable: ClassVar[bool] = True
+
+
+def registering(*several: type[Field]) -> Module:
+    """A module that registers these kinds."""
+    return nursery(model("Plant", {"title": Text()}), kinds=several)
+
+
+def broken(rule: Rule, remedy: str, *several: type[Field]) -> Case:
+    """A case of one module that registers these kinds."""
+    return Case(rule, (registering(*several),), "module nursery", remedy)
+
+
+GROWN = model("Tree", {"title": Text(), "height": Height()})
+FOREIGN = (registering(Height), Module("forest", version="1.0.0", models=(GROWN,)))
+
+CASES: list[Case] = [
+    broken(kinds.kinds_are_fields, "not a class derived from Field", cast("type[Field]", Text())),
+    broken(kinds.kinds_are_fields, "lacks read, schema", Unfinished),
+    broken(kinds.kinds_named, "lower-case letters", Shouting),
+    broken(kinds.kinds_named, "rename it", Height, SameName),
+    broken(kinds.kinds_named, "rename it", Text),
+    broken(kinds.kinds_fit_columns, "must be one of TEXT, BIGINT", Float),
+    broken(kinds.kinds_fit_columns, "take out contains", Contained),
+    broken(kinds.kinds_fit_columns, "derive it from Text", Masked),
+    Case(kinds.kinds_are_registered, (nursery(GROWN),), "tree.height", "add it to kinds"),
+    Case(kinds.kinds_are_registered, FOREIGN, "tree.height", "add 'nursery' to needs"),
+]

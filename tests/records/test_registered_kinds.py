@@ -1,0 +1,202 @@
+"""Kinds of fields that a module registers: read, stored, filtered, ordered, counted, masked, in CSV and described."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from countersign.declare import (
+    EQUALITY,
+    RANGES,
+    BadValue,
+    Field,
+    Grant,
+    Model,
+    Module,
+    Notation,
+    Number,
+    Stored,
+    Text,
+)
+from countersign.declare.registry import Registry
+from countersign.records import api_document, base_models
+from countersign.records.api_document import Approvals
+from countersign.records.commands.errors import BadInput
+from countersign.records.schema.difference import desired_snapshot, steps_between
+from countersign.records.schema.snapshot import EMPTY
+from tests.records import inside
+from tests.records.inside import Inside
+
+_CLOCK = re.compile(r"([0-9]{1,4}):([0-5][0-9])", re.ASCII)
+
+
+class Duration(Field):
+    """A time in hours and minutes, H:MM; stored as whole minutes, so that it is ordered as a number."""
+
+    kind: ClassVar[str] = "duration"
+    column: ClassVar[Any] = "BIGINT"
+    operators: ClassVar[frozenset[str]] = EQUALITY | RANGES
+    is_countable: ClassVar[bool] = True
+
+    def read(self, value: object) -> Stored:
+        """The minutes.
+
+        Raises:
+            BadValue: it is no text H:MM.
+        """
+        found = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+        if found is None:
+            raise BadValue("must be hours and minutes, H:MM")
+        return int(found[1]) * 60 + int(found[2])
+
+    def show(self, stored: Stored) -> object:
+        """H:MM."""
+        return f"{int(stored or 0) // 60}:{int(stored or 0) % 60:02d}"
+
+    def read_cell(self, cell: str, notation: Notation) -> object:
+        """H:MM, or hours with decimals as a time sheet has them.
+
+        Raises:
+            BadValue: the hours are no number.
+        """
+        if _CLOCK.fullmatch(cell):
+            return cell
+        try:
+            return self.show(round(float(cell.replace(notation.decimal, ".")) * 60))
+        except ValueError as error:
+            raise BadValue("must be hours such as 1:30 or 1.5") from error
+
+    def show_cell(self, value: object, notation: Notation) -> str | None:
+        """Hours with decimals."""
+        hours = int(self.read(value) or 0) / 60
+        return f"{hours:g}".replace(".", notation.decimal)
+
+    def schema(self) -> Mapping[str, Any]:
+        """A string H:MM."""
+        return {"type": "string", "pattern": "^[0-9]{1,4}:[0-5][0-9]$"}
+
+
+class Iban(Text):
+    """A bank account, in capitals without spaces; it is text, so that it may be personal."""
+
+    kind: ClassVar[str] = "iban"
+
+    def formatted(self, text: str) -> str:
+        """Capitals without spaces.
+
+        Raises:
+            BadValue: it does not begin with a country and check digits.
+        """
+        account = "".join(text.split()).upper()
+        if not re.fullmatch(r"[A-Z]{2}[0-9]{2}[A-Z0-9]{8,30}", account):
+            raise BadValue("must be an account number such as DE89 3704 0044 0532 0130 00")
+        return account
+
+
+class Shift(Model):
+    """The hours that somebody worked."""
+
+    title = Text(required=True)
+    worked = Duration(index=True)
+    account = Iban(personal="IBAN")
+
+
+KINDS = (Duration, Iban)
+ACCOUNT = "DE89370400440532013000"
+
+
+@pytest.fixture
+async def office(database_url: str, tmp_path: Path) -> AsyncIterator[Inside]:
+    """A service whose module registers the kinds."""
+    async with inside.opened(database_url, tmp_path, Shift, kinds=KINDS) as opened:
+        yield opened
+
+
+async def add(office: Inside, *worked: str) -> list[str]:
+    """Shifts of these durations; their ids."""
+    root = office.administrator()
+    return [(await office.value(root, "shift", "create", title="s", worked=each))["id"] for each in worked]
+
+
+async def test_a_value_is_read_stored_and_shown(office: Inside) -> None:
+    root = office.administrator()
+    made = await office.value(root, "shift", "create", title="s", worked="1:30", account="de89 3704 0044 0532 0130 00")
+
+    assert (made["worked"], made["account"]) == ("1:30", ACCOUNT)
+    assert await office.rows('SELECT worked, account FROM "shift"') == [(90, ACCOUNT)]
+    with pytest.raises(BadInput, match=r"shift\.worked must be hours and minutes"):
+        await office.value(root, "shift", "update", id=made["id"], worked=90)
+
+
+async def test_values_are_filtered_ordered_and_counted(office: Inside) -> None:
+    await add(office, "10:00", "2:00", "2:00")
+    root = office.administrator()
+
+    more = await office.value(root, "shift", "list", filter=[{"field": "worked", "op": "gt", "value": "2:00"}])
+    ordered = await office.value(root, "shift", "list", order=[{"field": "worked"}])
+    counted = await office.value(root, "shift", "count_by", field="worked")
+
+    assert [each["worked"] for each in more] == ["10:00"]
+    assert [each["worked"] for each in ordered] == ["2:00", "2:00", "10:00"]
+    assert counted == [{"value": "2:00", "count": 2}, {"value": "10:00", "count": 1}]
+    with pytest.raises(BadInput, match=r"op contains does not fit shift\.worked, a duration field"):
+        await office.value(root, "shift", "list", filter=[{"field": "worked", "op": "contains", "value": "2"}])
+
+
+async def test_csv_has_the_form_of_the_kind(office: Inside) -> None:
+    root = office.administrator()
+    text = "title;worked\r\na;1,5\r\nb;0:45\r\n"
+    await office.value(root, "shift", "import", csv=text, decimal=",")
+
+    exported = await office.value(
+        root, "shift", "export", form="shown", fields=["title", "worked"], order=[{"field": "title"}], decimal=","
+    )
+    refused = await office.value(root, "shift", "import", csv="title,worked\nc,long\n", dry_run=True)
+
+    assert exported["text"].splitlines() == ["Title,Worked", 'a,"1,5"', 'b,"0,75"']
+    assert "shift.worked must be hours such as 1:30 or 1.5" in str(refused["errors"])
+
+
+async def test_a_masked_caller_reads_and_sends_back_tokens(office: Inside) -> None:
+    root = office.administrator()
+    one = await office.value(root, "shift", "create", title="a", account=ACCOUNT)
+    two = await office.value(root, "shift", "create", title="b")
+    grant = Grant(model="shift", commands="*", clear=("title", "worked"), masked=("account",), write="*")
+    person = await office.person(grant)
+
+    token = (await office.value(person, "shift", "get", id=one["id"]))["account"]
+    await office.value(person, "shift", "update", id=two["id"], account=token)
+
+    assert re.fullmatch("IBAN_[0-9]+", token)
+    assert (await office.value(root, "shift", "get", id=two["id"]))["account"] == ACCOUNT
+    with pytest.raises(BadInput, match="one placeholder token and nothing else"):
+        await office.value(person, "shift", "update", id=two["id"], account=f"X {token}")
+
+
+async def test_it_is_described(office: Inside) -> None:
+    root, approvals = office.administrator(), Approvals(frozenset(), frozenset(), frozenset())
+
+    meta = api_document.meta(root, office.service.records.registry, approvals)
+    fields = next(each["fields"] for each in meta["models"] if each["name"] == "shift")
+    schema = api_document.input_schema(root.view.models["shift"], "create")["properties"]
+
+    assert [each["kind"] for each in fields] == ["text", "duration", "iban"]
+    assert schema["worked"]["pattern"] == "^[0-9]{1,4}:[0-5][0-9]$"
+
+
+def test_an_upgrade_keeps_the_values_of_a_kind_that_is_widened() -> None:
+    class Minutes(Duration):
+        kind: ClassVar[str] = "minutes"
+        widens: ClassVar[frozenset[str]] = frozenset({"number"})
+
+    def tables(worked: Field, *kinds: type[Field]) -> Registry:
+        model = type("Shift", (Model,), {"title": Text(), "worked": worked})
+        return Registry([base_models.MODULE, Module("trial", version="1", models=(model,), kinds=kinds)])
+
+    before = desired_snapshot(tables(Number()), EMPTY, "sqlite")
+    for worked, is_destructive in ((Minutes(), False), (Duration(), True)):
+        after = tables(worked, Minutes, Duration)
+        steps = steps_between(before, desired_snapshot(after, before, "sqlite"), after.kinds.values())
+        assert any(step.is_destructive for step in steps) is is_destructive
