@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -123,16 +124,8 @@ class Handlers:
         if call.caller.is_agent:
             raise NotFound("not found")
         run = self._run(call)
-        async with self.dispatch.engine.records.database.transaction() as transaction:
-            await decisions.find_plan(run.within(transaction), call.path["plan_id"])
-        body = _body(call, "digest", "note")
-        digest, note = body.get("digest"), body.get("note")
-        if not isinstance(digest, str | None) or not isinstance(note, str | None):
-            raise BadInput("digest and note are strings")
-        if note is not None:
-            note = _plain_note(note)
-            unmask_input.refuse_tokens(run, note, "note")
-        decision = await decisions.approve(run, self.agents, call.path["plan_id"], digest, note)
+        read_input = partial(_approval, run, call)
+        decision = await decisions.approve(run, self.agents, call.path["plan_id"], read_input)
         return Response(200, encode(Envelope((), decision)))
 
     def _run(self, call: http.Request[Caller]) -> Run:
@@ -152,6 +145,17 @@ class Handlers:
                 yield text.encode()
 
         return Response(200, pieces(), asked.content_type)
+
+
+def _approval(run: Run, call: http.Request[Caller]) -> decisions.Approval:
+    body = _body(call, "digest", "note")
+    digest, note = body.get("digest"), body.get("note")
+    if not isinstance(digest, str | None) or not isinstance(note, str | None):
+        raise BadInput("digest and note are strings")
+    if note is not None:
+        note = _plain_note(note)
+        unmask_input.refuse_tokens(run, note, "note")
+    return decisions.Approval(digest, note)
 
 
 async def _issued(run: Run, asked: agent_tokens.TokenRequest) -> Token:

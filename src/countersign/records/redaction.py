@@ -289,7 +289,7 @@ async def _withheld(run: Run, kept: Sequence[steps.Step]) -> frozenset[int]:
     async for step in CooperativeIterator(kept):
         origins = {name: each.origins for name, each in step.given.items() if each.origins}
         unseen = await rights.hidden_fields(run, step.model, origins)
-        found |= {value.value for name, value in step.given.items() if name in unseen and value.value is not None}
+        found |= {each.sealed_id for name, each in step.given.items() if name in unseen and each.sealed_id is not None}
     return frozenset(found)
 
 
@@ -326,11 +326,8 @@ def _seen_in_input(run: Run, kept: Sequence[steps.Step]) -> Iterator[tuple[Model
     for step in kept:
         view = run.caller.view.models.get(step.model)
         if view is not None:
-            yield from ((view, name, _raw(value)) for name, value in step.given.items() if name in view.fields)
-
-
-def _raw(value: steps.StepValue) -> object:
-    return value.stored if value.value is None else {"value": value.value}
+            seen = ((name, value) for name, value in step.given.items() if name in view.fields)
+            yield from ((view, name, steps.stored_copy(value)) for name, value in seen)
 
 
 async def _input(run: Run, copies: _Copies, kept: Sequence[steps.Step]) -> object:
@@ -342,7 +339,7 @@ async def _input(run: Run, copies: _Copies, kept: Sequence[steps.Step]) -> objec
             members["cascade"] = True
         for name, value in step.given.items():
             if view is not None and name in view.fields:
-                members[name] = copies.shown(view, name, _raw(value))
+                members[name] = copies.shown(view, name, steps.stored_copy(value))
         shown.append({"command": step.id, "input": members})
     return shown[0]["input"] if len(shown) == 1 else {"steps": shown}
 

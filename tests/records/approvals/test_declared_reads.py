@@ -116,7 +116,7 @@ async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
 async def ends(yard: Inside, person: Any, plan_id: str) -> str:
     """The state to which an approval brings the plan."""
     try:
-        return (await decisions.approve(yard.run(person), yard.service.callers, plan_id, None, None)).state
+        return (await decisions.approve(yard.run(person), yard.service.callers, plan_id)).state
     except decisions.NotPending as ended:
         return str(ended.members["state"])
 

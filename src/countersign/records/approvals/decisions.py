@@ -1,8 +1,8 @@
 """Decisions on plans: approval, which runs the commands of the plan in one transaction, and every other end."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -75,8 +75,16 @@ class NotPending(BadInput):
         self.members: Mapping[str, object] = {"plan_id": plan_id, "state": state}
 
 
-async def approve(run: Run, agents: Agents, plan_id: str, digest: str | None, note: str | None) -> Decision:
-    """Approve a plan, and with the last approval it needs run it, exactly once.
+class Approval(NamedTuple):
+    """What the person sends along: the digest of the plan that was shown, and a note."""
+
+    digest: str | None = None
+    note: str | None = None
+
+
+async def approve(run: Run, agents: Agents, plan_id: str, read_input: Callable[[], Approval] = Approval) -> Decision:
+    """Approve a plan, and with the last approval it needs run it, exactly once. The input is read once the plan is
+    found: a plan that the caller may not see is not found whatever the input.
 
     Raises:
         NotFound: unknown, hidden or forbidden to this caller, or an agent calls: the same for all.
@@ -88,7 +96,7 @@ async def approve(run: Run, agents: Agents, plan_id: str, digest: str | None, no
     async with run.engine.records.database.transaction() as transaction:
         inside = run.within(transaction)
         plan = await find_plan(inside, plan_id)
-        outcome = await _decide(inside, agents, plan, digest, note)
+        outcome = await _decide(inside, agents, plan, read_input())
         if plan.values["state"] == "pending":
             await changes.record_change(transaction, plan_id)
     if isinstance(outcome, PlanEnded):
@@ -96,9 +104,7 @@ async def approve(run: Run, agents: Agents, plan_id: str, digest: str | None, no
     return outcome
 
 
-async def _decide(
-    run: Run, agents: Agents, plan: StoredRecord, digest: str | None, note: str | None
-) -> Decision | PlanEnded:
+async def _decide(run: Run, agents: Agents, plan: StoredRecord, approval: Approval) -> Decision | PlanEnded:
     state = str(plan.values["state"])
     if state == "executed":
         return Decision(plan.id, state, msgspec.Raw(str(plan.values["result"]).encode()))
@@ -111,9 +117,9 @@ async def _decide(
         _require_time(plan)
         proposer = await _require_proposer(run, agents, plan, kept)
         await _require_unchanged(run, kept)
-        if digest is not None and digest != plan.values["digest"]:
+        if approval.digest is not None and approval.digest != plan.values["digest"]:
             raise BadInput("digest does not match; read the plan again before you approve it")
-        approvals, are_enough = await _count(run, agents, plan, kept, note)
+        approvals, are_enough = await _count(run, agents, plan, kept, approval.note)
         if not are_enough:
             await set_fields(run, plan, {"approvals": _json(approvals)}, "plan.approve")
             return Decision(plan.id, "pending", None, approvals)
@@ -121,8 +127,8 @@ async def _decide(
     except PlanEnded as ended:
         await end_plan(run, plan, ended.state, error=ended.error)
         return ended
-    await set_fields(run, plan, {"approvals": _json(approvals), "result": _json(result)}, "plan.approve")
-    await end_plan(run, await find_plan(run, plan.id), "executed", reason=note)
+    plan = await set_fields(run, plan, {"approvals": _json(approvals), "result": _json(result)}, "plan.approve")
+    await end_plan(run, plan, "executed", reason=approval.note)
     return Decision(plan.id, "executed", result)
 
 
@@ -308,7 +314,7 @@ def _with_made(run: Run, prepared: PreparedCommand, results: Sequence[Mapping[st
         step = prepared_command.step_index(value.stored) if isinstance(fields[name], Ref) else None
         if step is not None:
             given[name] = FieldInput(results[step]["id"])
-    return replace(prepared, given=given)
+    return msgspec.structs.replace(prepared, given=given)
 
 
 async def end_plan(
@@ -333,10 +339,11 @@ async def end_plan(
         await agent_tokens.close_unused_domains(run.transaction, str(plan.values["person"]))
 
 
-async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], command_id: str) -> None:
-    """Write fields of the plan, with its audit."""
+async def set_fields(run: Run, plan: StoredRecord, values: Mapping[str, Any], command_id: str) -> StoredRecord:
+    """Write fields of the plan, with its audit; the plan as it is then."""
     given = {name: FieldInput(value) for name, value in values.items()}
-    await record_writer.update(run.about_plan(plan.id), PLAN, plan, given, command_id)
+    is_changed = await record_writer.update(run.about_plan(plan.id), PLAN, plan, given, command_id)
+    return replace(plan, revision=plan.revision + 1, values={**plan.values, **values}) if is_changed else plan
 
 
 _DUE = """

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import cast
 
 import msgspec
 
@@ -18,7 +18,7 @@ from countersign.records.approvals import rights
 from countersign.records.base_models import RULING
 from countersign.records.commands import dependents, preconditions, record_writer, select, workflow
 from countersign.records.commands.errors import BadInput
-from countersign.records.commands.prepared_command import PreparedCommand
+from countersign.records.commands.prepared_command import PlannedCommand, PreparedCommand
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import record_of
 
@@ -51,25 +51,6 @@ class Policy:
     needs: int = 1
     groups: frozenset[str] = frozenset()
     not_owner: bool = False
-
-
-class CommandFields(Protocol):
-    """A command with the fields it sets: prepared now, or a step of a plan."""
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        ...
-
-    @property
-    def command(self) -> str:
-        """The command's."""
-        ...
-
-    @property
-    def given(self) -> Mapping[str, object]:
-        """The fields by name."""
-        ...
 
 
 async def needs_approval(run: Run, prepared: PreparedCommand) -> bool:
@@ -185,7 +166,7 @@ def _unique_written(model: Declared, prepared: PreparedCommand) -> list[str]:
     return unique + [name for name, each in fields if each.unique_with in moved_by]
 
 
-def settings_of(registry: Registry, asked: CommandFields) -> tuple[str, ...]:
+def settings_of(registry: Registry, asked: PlannedCommand) -> tuple[str, ...]:
     """The commands whose settings count: its own and, for an action that sets more than its inputs, update's, by which
     it was called."""
     model = registry.models[asked.model]
@@ -249,7 +230,7 @@ def condition_of(when: _When) -> Where:
     return Where(when.field, operator, when.value)
 
 
-async def policy_of(run: Run, commands: Sequence[CommandFields]) -> Policy:
+async def policy_of(run: Run, commands: Sequence[PlannedCommand]) -> Policy:
     """What all commands of a plan together ask of their approvers."""
     needs, groups, not_owner = 1, set[str](), False
     for command in {name for each in commands for name in settings_of(run.engine.registry, each)}:

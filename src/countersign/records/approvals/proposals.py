@@ -15,7 +15,7 @@ from countersign.records.base_models import PLAN
 from countersign.records.commands import dependents, record_writer, select, unmask_input
 from countersign.records.commands.dependents import Key
 from countersign.records.commands.errors import TryAgain
-from countersign.records.commands.prepared_command import PreparedCommand
+from countersign.records.commands.prepared_command import PlannedCommand, PreparedCommand
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import StoredRecord, insert_statement, insert_values, record_of
 
@@ -141,7 +141,7 @@ async def _revision_as_seen(run: Run, model: str, record_id: str) -> int | None:
     return None if row is None else int(row[1])
 
 
-async def _record(run: Run, step: Step | PreparedCommand) -> StoredRecord | None:
+async def _record(run: Run, step: PlannedCommand) -> StoredRecord | None:
     if step.record_id is None:
         return None
     model = run.engine.registry.models[step.model]
@@ -166,7 +166,7 @@ def _after(model: Declared, step: Step, record: StoredRecord | None) -> dict[str
     if step.command == "delete":
         return {} if record is None else {name: None for name, value in record.values.items() if value is not None}
     after: dict[str, Any] = {
-        name: {"value": each.value} if each.value is not None else each.stored for name, each in step.given.items()
+        name: steps.stored_copy(each) for name, each in step.given.items()
     }
     emptied = {name: None for name in policy.cleared(model, step.command) if record is None or record.values[name]}
     return after | emptied | policy.moved(model, step.command)

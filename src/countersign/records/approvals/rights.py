@@ -8,7 +8,7 @@ from countersign.declare import Declared, Ref, where
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Dialect, Value
 from countersign.records.access.view import Caller, ModelView, Rows, View, Visibility
-from countersign.records.approvals.steps import Step, StepValue
+from countersign.records.approvals.steps import Step
 from countersign.records.commands import (
     dependents,
     preconditions,
@@ -19,7 +19,7 @@ from countersign.records.commands import (
 )
 from countersign.records.commands.dependents import Dependents
 from countersign.records.commands.errors import BadInput
-from countersign.records.commands.prepared_command import PreparedCommand
+from countersign.records.commands.prepared_command import FieldInput, PlannedCommand, PreparedCommand
 from countersign.records.commands.queries import Borrowed, Parameters, Scope, any_of
 from countersign.records.commands.run import Run
 
@@ -241,7 +241,7 @@ class RequiredRight(NamedTuple):
     field: str
 
 
-async def missing_cascade_right(run: Run, step: Step | PreparedCommand) -> str | None:
+async def missing_cascade_right(run: Run, step: PlannedCommand) -> str | None:
     """What the caller would be refused at if it deleted or emptied by itself what a cascading deletion takes along.
 
     A model without a command of that name, and a field that only the engine writes, have no right of their own: they
@@ -260,7 +260,7 @@ async def missing_cascade_right(run: Run, step: Step | PreparedCommand) -> str |
     return None
 
 
-async def cascade_needs(run: Run, step: Step | PreparedCommand) -> dict[RequiredRight, list[str]]:
+async def cascade_needs(run: Run, step: PlannedCommand) -> dict[RequiredRight, list[str]]:
     """The commands that delete or empty what a cascading deletion takes along, with the ids of the records; none where
     there are too many records, since it is refused then."""
     if not step.cascade or step.record_id is None:
@@ -295,7 +295,7 @@ async def _stays_within(run: Run, view: ModelView, field: str, record_ids: Seque
     return True
 
 
-async def _may_set(run: Run, view: ModelView, step: Step, name: str, value: StepValue) -> bool:
+async def _may_set(run: Run, view: ModelView, step: Step, name: str, value: FieldInput) -> bool:
     """As `incoming.values` lets it be given, and `update` what an action does not ask for."""
     if name not in view.fields:
         return False

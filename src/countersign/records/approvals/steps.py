@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -16,7 +16,7 @@ from countersign.records.commands import command as commands
 from countersign.records.commands import dependents
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.preconditions import refs_of
-from countersign.records.commands.prepared_command import FieldInput, PreparedCommand
+from countersign.records.commands.prepared_command import FieldInput, PlannedCommand, PreparedCommand
 from countersign.records.commands.run import Run
 from countersign.records.masking.vault import Vault
 
@@ -24,40 +24,6 @@ ReadRow: TypeAlias = tuple[str, str, int]
 """Model, id and revision."""
 
 _TOO_MANY = "more than a deletion takes along"
-
-
-class _Value(Protocol):
-    @property
-    def stored(self) -> Stored: ...
-
-
-class PlannedCommand(Protocol):
-    """A command on a record: prepared now, or a step of a plan."""
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        ...
-
-    @property
-    def command(self) -> str:
-        """The command's."""
-        ...
-
-    @property
-    def record_id(self) -> str | None:
-        """The record; None for a new one."""
-        ...
-
-    @property
-    def given(self) -> Mapping[str, _Value]:
-        """The fields that it sets, by name."""
-        ...
-
-    @property
-    def cascade(self) -> bool:
-        """Whether a deletion takes along what the declarations name."""
-        ...
 
 
 PlannedRefs: TypeAlias = Mapping[tuple[str, str], Mapping[str, Iterable[str]]]
@@ -213,37 +179,15 @@ VALUES_PER_TURN = 200
 """Values that are opened or shown, with no statement for each, between two turns of the event loop."""
 
 
-class StepValue(msgspec.Struct, omit_defaults=True):
-    """One given value: in clear, or by the value id under which the plan keeps it."""
+class Step(PlannedCommand, frozen=True):
+    """One command of a plan as it is stored, its personal values sealed.
 
-    stored: int | str | None = None
-    value: int | None = None
-    linked: int | None = None
-    is_plain: bool = False
-    origins: list[int] = []
-    is_default: bool = False
-
-
-class Step(msgspec.Struct, omit_defaults=True):
-    """One command of a plan: on which record (as it was at `revision`), with which values.
-
-    `dependents_fingerprint` stands for the records that it takes along, as they were; `read_revisions` are those that
-    it reads, with their revisions (see `hanging.Surroundings`); `cascade` is that of a deletion.
+    `dependents_fingerprint` is that of the records that it depends on indirectly, `read_revisions` are the records that
+    it reads with their revisions, both as they were when it was proposed (see `Dependencies`).
     """
 
-    model: str
-    command: str
-    record_id: str | None = None
-    revision: int = 0
-    given: dict[str, StepValue] = {}
     dependents_fingerprint: str = msgspec.field(default="", name="hanging")
-    cascade: bool = False
     read_revisions: list[ReadRow] = msgspec.field(default_factory=list[ReadRow], name="reads")
-
-    @property
-    def id(self) -> str:
-        """The command as it is called."""
-        return f"{self.model}.{self.command}"
 
 
 def decode_steps(text: str) -> list[Step]:
@@ -260,19 +204,19 @@ async def store_steps(run: Run, plan_id: str, prepared: Sequence[PreparedCommand
             each.command,
             each.record_id,
             each.revision,
-            {name: await _stored_value(run, plan_id, each.model, name, given) for name, given in each.given.items()},
-            await around.fingerprint(each),
+            {name: await _sealed(run, plan_id, each.model, name, given) for name, given in each.given.items()},
             each.cascade,
+            await around.fingerprint(each),
             await around.reads(each),
         )
         async for each in CooperativeIterator(prepared)
     ]
 
 
-async def _stored_value(run: Run, plan_id: str, model: str, name: str, given: FieldInput) -> StepValue:
+async def _sealed(run: Run, plan_id: str, model: str, name: str, given: FieldInput) -> FieldInput:
     field = run.engine.registry.models[model].fields[name]
     if field.personal is None or given.stored is None:
-        return StepValue(stored=given.stored, is_default=given.is_default)
+        return FieldInput(given.stored, is_default=given.is_default)
     vault, domain = run.engine.vault, run.caller.domain
     held = None if given.value_id is None else await vault.hold_again(run.transaction, given.value_id)
     if held is None:
@@ -280,7 +224,12 @@ async def _stored_value(run: Run, plan_id: str, model: str, name: str, given: Fi
     sealed = vault.seal(held.key, str(given.stored))
     if not await run.transaction.run(_STORE, plan_id, held.id, sealed):
         await vault.release(run.transaction, [held.id])
-    return StepValue(value=held.id, linked=given.value_id, is_plain=given.is_plain_text, origins=list(given.origins))
+    return FieldInput(None, given.value_id, given.is_plain_text, given.origins, sealed_id=held.id)
+
+
+def stored_copy(value: FieldInput) -> object:
+    """A value of a step as the diff of its plan stores it: a personal one by its value id."""
+    return value.stored if value.sealed_id is None else {"value": value.sealed_id}
 
 
 async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[PreparedCommand]:
@@ -296,19 +245,19 @@ async def prepared_of(run: Run, plan_id: str, steps: Sequence[Step]) -> list[Pre
             step.command,
             step.record_id,
             step.revision,
-            {name: _field_input(value, texts) for name, value in step.given.items()},
+            {name: _opened(value, texts) for name, value in step.given.items()},
             step.cascade,
         )
         async for step in CooperativeIterator(steps, VALUES_PER_TURN)
     ]
 
 
-def _field_input(value: StepValue, texts: Mapping[int, str]) -> FieldInput:
-    if value.value is None:
-        return FieldInput(value.stored, is_default=value.is_default)
-    if value.value not in texts:
+def _opened(value: FieldInput, texts: Mapping[int, str]) -> FieldInput:
+    if value.sealed_id is None:
+        return value
+    if value.sealed_id not in texts:
         raise BadInput("a personal value of the plan was erased; propose it again")
-    return FieldInput(texts[value.value], value.linked, value.is_plain, tuple(value.origins))
+    return FieldInput(texts[value.sealed_id], value.value_id, value.is_plain_text, value.origins)
 
 
 async def stored_texts(run: Run, reader: Reader, plan_id: str) -> dict[int, str]:

@@ -1,50 +1,55 @@
 """A command whose input has been read: its field inputs, and references to records of earlier steps."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import cast
+
+import msgspec
 
 from countersign.declare import Declared, Ref
 from countersign.declare.fields.field import Stored
 from countersign.records.commands.errors import BadInput
 
 
-@dataclass(frozen=True, slots=True)
-class FieldInput:
+class FieldInput(msgspec.Struct, frozen=True, omit_defaults=True):
     """One value for one field.
 
-    `value_id` is set when the value came as one placeholder token: the link to that value is kept. `is_plain_text`
-    tells that a masked caller wrote it in clear: it must not learn whether an equal value was there before.
-    `origins` are the values whose tokens stand anywhere in it. `is_default` tells that it was not sent: the
-    declaration says so, or an effect or another command does.
+    `value_id` is set when the input was one placeholder token: the link to that value is kept. `is_plain_text` means
+    that a masked caller wrote the value in clear: it must not learn whether an equal value was there before. `origins`
+    are the values of all tokens in the input. `is_default` means that the value was not sent: it comes from the
+    declaration, an effect or another command. `sealed_id` is the value id under which a plan keeps a personal value,
+    which is not in `stored` then.
     """
 
-    stored: Stored
-    value_id: int | None = None
-    is_plain_text: bool = False
+    stored: Stored = None
+    value_id: int | None = msgspec.field(default=None, name="linked")
+    is_plain_text: bool = msgspec.field(default=False, name="is_plain")
     origins: tuple[int, ...] = ()
     is_default: bool = False
+    sealed_id: int | None = msgspec.field(default=None, name="value")
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedCommand:
-    """What a writing command is going to do.
+class PlannedCommand(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A writing command with its input: prepared now, or a step of a plan.
 
-    `record_id` is the record it is about (None for create); `revision` the number its stored record had. `cascade` says
-    of a deletion that what the declarations name goes along.
+    `record_id` is the record it is about (None for create); `revision` the number its stored record had. `cascade` is
+    set for a deletion that also deletes or empties what refers to the record, as declared.
     """
 
     model: str
     command: str
     record_id: str | None = None
     revision: int = 0
-    given: Mapping[str, FieldInput] = field(default_factory=dict[str, FieldInput])
+    given: Mapping[str, FieldInput] = {}
     cascade: bool = False
 
     @property
     def id(self) -> str:
         """The command as it is called: lead.update."""
         return f"{self.model}.{self.command}"
+
+
+class PreparedCommand(PlannedCommand, frozen=True):
+    """What a writing command is going to do, with every value at hand."""
 
 
 STEP = "$step"
