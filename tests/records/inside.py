@@ -25,6 +25,7 @@ from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import command
 from countersign.records.commands.run import Run, actor_of
 from countersign.records.context import Records
+from countersign.records.dispatch import require_command
 from countersign.records.schema import install
 from countersign.settings import Settings
 
@@ -141,7 +142,8 @@ class Inside:
 
     async def value(self, caller: Caller, model: str, name: str, /, **body: object) -> Any:
         """What a command answers, as JSON gives it back."""
-        done = await self.service.dispatch.run(caller, model, name, body, "request")
+        view = require_command(caller, model, name)
+        done = await self.service.dispatch.run(caller, view, name, body, "request")
         assert not isinstance(done.value, Proposal), done
         return msgspec.json.decode(msgspec.json.encode(done.value))
 

@@ -31,13 +31,13 @@ from countersign.records.commands import audit_history, command, csv_import, exp
 from countersign.records.commands.audit_history import with_audit
 from countersign.records.commands.command import Answering
 from countersign.records.commands.run import Body, Engine, Run
+from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.context import Records
 from countersign.records.dispatch import Dispatch
 from countersign.records.handlers import Handlers
 from countersign.records.masking.placeholder_tokens import Grammar, MaskStore
 from countersign.records.masking.vault import Vault
 from countersign.records.schema import install
-from countersign.records.token_guess_limit import TokenGuessLimit
 from countersign.settings import Settings
 
 SCHEMA = install.SCHEMA
@@ -151,10 +151,9 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
         vault=Vault(records.secret, records.database.dialect),
         chain=Chain(records.database.dialect, records.secret),
         grammar=Grammar(records.registry.labels),
-        masks_of=MaskStore(),
+        masks=MaskStore(),
         render=redaction.render,
-        unknown_tokens=TokenGuessLimit(counters).count,
-        readings={},
+        token_guesses=TokenGuessLimit(counters),
         checks={
             "grant": partial(grants.check_grant, records.registry, names),
             "role": partial(grants.check_role, records.registry, names),

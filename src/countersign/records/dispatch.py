@@ -42,7 +42,7 @@ class Dispatch:
     async def run(
         self,
         caller: Caller,
-        model: str,
+        view: ModelView,
         name: str,
         body: Body,
         request_id: str,
@@ -50,22 +50,21 @@ class Dispatch:
         key: object = None,
         stopping: asyncio.Event | None = None,
     ) -> Done:
-        """Run the command, or for an agent that may only propose it, make a plan of it. With `key`, an Idempotency-Key
+        """Run a command of the view (see `require_command`), or for an agent that may only propose it, make a plan of
+        it. With `key`, an Idempotency-Key
         as it was sent, a command that writes runs once, and a repeat is answered as the first call was; a command that
         reads takes no key. One that waits ends when `stopping` is set.
 
         Raises:
-            NotFound: there is no such command for this caller.
             BadInput: the input is refused; nothing was written.
         """
-        view = view_of(caller, model, name)
         actor = actor_of(caller, request_id)
         run = Run(self.engine, caller, self.engine.records.database, actor, stopping=stopping)
         try:
             if key is None or not command.writes(view.model, name):
                 value, is_replayed = await self._value(run, view, name, body), False
             else:
-                call = KeyedCall(key, f"{model}.{name}", body, view)
+                call = KeyedCall(key, f"{view.model.name}.{name}", body, view)
                 value, is_replayed = await self.keyed.answer(run, call, lambda it: self._value(it, view, name, body))
             return Done(_denied(run, view), value, is_replayed)
         except TooManyUnknownTokens as refused:
@@ -147,7 +146,7 @@ def _refuse_reason(caller: Caller, view: ModelView, name: str, body: Body) -> No
         )
 
 
-def view_of(caller: Caller, model: str, name: str) -> ModelView:
+def require_command(caller: Caller, model: str, name: str) -> ModelView:
     """The caller's view of a model, if it has the command.
 
     Raises:

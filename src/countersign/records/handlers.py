@@ -24,7 +24,7 @@ from countersign.records.audit import chain
 from countersign.records.commands import export, record_writer, unmask_input
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run, actor_of
-from countersign.records.dispatch import Dispatch, view_of
+from countersign.records.dispatch import Dispatch, require_command
 from countersign.records.http import Envelope, is_whole_list, whole_list
 from countersign.records.idempotency import KeyedCall
 
@@ -106,14 +106,14 @@ class Handlers:
     async def run(self, call: http.Request[Caller]) -> Response:
         """Run a command."""
         model, name = call.path["model"], call.path["command"]
-        view = view_of(call.caller, model, name)
+        view = require_command(call.caller, model, name)
         body = http.decode_object(call.body)
         if is_whole_list(name, body):
             return Response(200, whole_list(self._run(call), model, body))
         if name == "export" and (wanted := _wanted(call.headers.get("accept"))):
             return self._exported(call, model, {**body, "content_type": wanted})
         key = call.headers.get(idempotency.HEADER)
-        done = await self.dispatch.run(call.caller, model, name, body, call.request_id, key=key, stopping=call.stopping)
+        done = await self.dispatch.run(call.caller, view, name, body, call.request_id, key=key, stopping=call.stopping)
         marks = (idempotency.REPLAYED,) if done.is_replayed else ()
         if isinstance(done.value, Proposal):
             return Response(202, encode(done.value), headers=marks)

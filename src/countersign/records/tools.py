@@ -25,7 +25,7 @@ from countersign.records.commands import command
 from countersign.records.commands.command import describe
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
-from countersign.records.dispatch import Dispatch, Done, view_of
+from countersign.records.dispatch import Dispatch, Done, require_command
 from countersign.records.http import is_whole_list, whole_list
 from countersign.records.idempotency import META, REPLAYED_META
 
@@ -130,14 +130,14 @@ class RecordTools:
         """
         try:
             model, _, command_name = name.partition("__")
-            view = view_of(context.caller, model, command_name)
+            view = require_command(context.caller, model, command_name)
             body = http.decode_object(arguments)
             if is_whole_list(command_name, body):
                 return await self._whole(context, model, body)
             # null is a key that was sent, and not a UUID.
             request_id, key = context.request_id, (meta[META] or "") if META in meta else None
             done = await self.dispatch.run(
-                context.caller, model, command_name, body, request_id, key=key, stopping=context.stopping
+                context.caller, view, command_name, body, request_id, key=key, stopping=context.stopping
             )
             return _outcome(view, done)
         except NotFound as refused:

@@ -94,7 +94,7 @@ async def test_a_plan_is_bound_to_what_its_model_declares_and_its_rules_name(
     label = await made(yard, "label", title="l")
     shelf = await made(yard, "shelf", title="s", depot=depot)
     values: dict[str, Any] = {"title": "c", "depot": depot, "label": label}
-    proposal = (await yard.service.dispatch.run(agent, model, "create", values, "request")).value
+    proposal = (await yard.service.dispatch.run(agent, agent.view.models[model], "create", values, "request")).value
     assert isinstance(proposal, Proposal)
 
     changes: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -144,7 +144,8 @@ async def test_an_agent_only_proposes_an_action_whose_rules_it_does_not_see(yard
     for room in (0, 9):
         depot = await made(yard, "depot", title="a", room=room)
         order = await made(yard, "order", title="o", depot=depot)
-        proposal = (await yard.service.dispatch.run(blind, "order", "send", {"id": order}, "request")).value
+        view = blind.view.models["order"]
+        proposal = (await yard.service.dispatch.run(blind, view, "send", {"id": order}, "request")).value
         assert isinstance(proposal, Proposal)
         if room:
             assert (await yard.value(seeing, "order", "send", id=order))["state"] == "sent"

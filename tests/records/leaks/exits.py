@@ -219,15 +219,15 @@ async def l38(office: Office) -> None:
 
 
 def _looking_before_refusing(patch: pytest.MonkeyPatch) -> None:
-    real = dispatch.view_of
+    real = dispatch.require_command
 
-    def view_of(caller: Any, model: str, name: str) -> Any:
+    def require_command(caller: Any, model: str, name: str) -> Any:
         if model == "invoice":
             _ASKED.append(model)
         return real(caller, model, name)
 
-    put(patch, dispatch, "view_of", view_of)
-    put(patch, handlers, "view_of", view_of)
+    put(patch, dispatch, "require_command", require_command)
+    put(patch, handlers, "require_command", require_command)
 
 
 _ASKED: list[str] = []

@@ -85,15 +85,15 @@ async def l40(office: Office) -> None:
 
 
 def _telling_what_is_forbidden(patch: pytest.MonkeyPatch) -> None:
-    real = dispatch.view_of
+    real = dispatch.require_command
 
-    def view_of(caller: Any, model: str, name: str) -> Any:
+    def require_command(caller: Any, model: str, name: str) -> Any:
         if model in ("invoice", "lead") and model not in caller.view.models:
             raise BadInput("you may not use this")
         return real(caller, model, name)
 
-    put(patch, dispatch, "view_of", view_of)
-    put(patch, handlers, "view_of", view_of)
+    put(patch, dispatch, "require_command", require_command)
+    put(patch, handlers, "require_command", require_command)
 
 
 @channel(13, _telling_what_is_forbidden)

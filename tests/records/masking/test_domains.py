@@ -87,7 +87,7 @@ async def test_a_pending_plan_keeps_the_domain_until_it_is_decided(book: Inside)
     first = await book.issued(person)
     caller = await book.caller_of(first)
     old = await token_of(book, caller, made)
-    proposed = await book.service.dispatch.run(caller, "contact", "delete", {"id": made}, "request")
+    proposed = await book.service.dispatch.run(caller, caller.view.models["contact"], "delete", {"id": made}, "request")
     assert isinstance(proposed.value, Proposal)
     await ended(book, first)
 

@@ -11,6 +11,7 @@ import pytest
 from countersign.records.access.view import Caller
 from countersign.records.commands import unmask_input
 from countersign.records.commands.errors import BadInput, TooManyUnknownTokens
+from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.masking.placeholder_tokens import SIZE, Grammar, Permutation
 from tests.figures import Figures
 from tests.records.inside import Inside
@@ -149,8 +150,14 @@ async def crowd(book: Inside, root: Caller) -> list[str]:
     return [(await book.value(root, "contact", "create", **each))["id"] for each in values]
 
 
-def ignore(caller: Caller) -> None:
-    """Let an unknown token pass uncounted."""
+class Uncounted(TokenGuessLimit):
+    """Lets an unknown token pass uncounted."""
+
+    def __init__(self) -> None:
+        """There is nothing to count in."""
+
+    def count(self, caller: Caller) -> None:
+        """Do nothing."""
 
 
 def tokens_of(seen: Mapping[str, dict[str, Any]], contacts: Iterable[str]) -> list[str]:
@@ -174,7 +181,7 @@ async def test_the_commands_refuse_every_such_token(
     for each in gone:
         await book.value(root, "contact", "delete", id=each)
     # Not the brake on guessing is tried here, but what it protects.
-    engine = dataclasses.replace(book.service.engine, unknown_tokens=ignore)
+    engine = dataclasses.replace(book.service.engine, token_guesses=Uncounted())
     run = dataclasses.replace(book.run(agent), engine=engine)
     alive, stale = tokens_of(own, there), tokens_of(own, gone)
     mutated = {luck.choice(MUTATIONS)(luck, luck.choice(alive)) for _ in range(200)} - set(alive)

@@ -120,7 +120,8 @@ async def test_its_history_and_its_plans_show_the_token_the_record_shows(book: I
     await book.value(agent, "contact", "update", id=first["id"], email=KNOWN)
     third = await book.value(root, "contact", "update", id=first["id"], email="new@example.com")
     fourth = await book.value(agent, "contact", "update", id=first["id"], email=KNOWN)
-    proposed = await book.service.dispatch.run(agent, "contact", "delete", {"id": first["id"]}, "request")
+    view = agent.view.models["contact"]
+    proposed = await book.service.dispatch.run(agent, view, "delete", {"id": first["id"]}, "request")
     assert isinstance(proposed.value, Proposal)
 
     history = await book.value(agent, "contact", "history", id=first["id"])

@@ -8,7 +8,8 @@ import pytest
 
 from countersign.kernel import telemetry
 from countersign.kernel.errors import Unavailable
-from countersign.records import token_guess_limit, tools
+from countersign.records import tools
+from countersign.records.commands import token_guess_limit
 from countersign.records.dispatch import Dispatch
 from tests.records.mcp.desk import REVISIONS, Desk, initialize, request, tool
 

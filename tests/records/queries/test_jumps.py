@@ -174,7 +174,7 @@ async def test_pages_far_down_are_those_of_the_whole(trade: Inside, clerk: Calle
             for offset in (len(whole) - 1, luck.randint(1_000, len(whole)), luck.randint(1_000, len(whole)), ROWS):
                 found = await page(trade, clerk, **query, limit=50, offset=offset)
                 assert found == whole[offset : offset + 50], (query, offset)
-    assert trade.service.engine.places
+    assert trade.service.engine.positions
 
 
 @pytest.mark.parametrize("change", ["create", "delete", "show", "hide", "move"])
@@ -233,7 +233,7 @@ async def test_what_is_remembered_is_bounded(trade: Inside, clerk: Caller) -> No
         offset += known.step
         known.add(Position(offset, (str(offset),)))
 
-    assert len(trade.service.engine.places) == list_search.MAX_LISTS
+    assert len(trade.service.engine.positions) == list_search.MAX_LISTS
     assert known.step == 4
     assert known.before(MAX_POSITIONS * 2) == Position(MAX_POSITIONS * 2, (str(MAX_POSITIONS * 2),))
 

@@ -47,7 +47,7 @@ async def seek_page(run: Run, listed: ListQuery, offset: int, limit: int) -> lis
     Raises:
         Unavailable: a read took too long; the way so far is remembered for the next try.
     """
-    lists = run.engine.places
+    lists = run.engine.positions
     key = hashlib.blake2b(listed.identity().encode(), digest_size=16).digest()
     # Of many lists, the one that was not asked for longest is forgotten.
     known = lists.pop(key, None) or KnownPositions()

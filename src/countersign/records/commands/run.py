@@ -15,17 +15,10 @@ from countersign.records.audit.chain import Chain
 from countersign.records.commands.prepared_command import PreparedCommand
 from countersign.records.commands.seek_pagination import KnownPositions
 from countersign.records.commands.select import Masks, RecordReader
+from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.context import Records
-from countersign.records.masking.placeholder_tokens import Grammar
+from countersign.records.masking.placeholder_tokens import Grammar, MaskStore
 from countersign.records.masking.vault import Vault
-
-
-class Masking(Protocol):
-    """Where a caller's tokens come from."""
-
-    def __call__(self, caller: Caller) -> Masks | None:
-        """The masks of the caller's domain; None for a caller without one."""
-        ...
 
 
 class Rendering(Protocol):
@@ -42,24 +35,28 @@ Check = Callable[[Mapping[str, Stored]], None]
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What commands work with beside the database: made once per process.
+    """What commands use besides the database, made once per process.
 
-    `checks` and the names of all `commands` are by model; `many` says of a filter that matched many records how often
-    more that is believed (see `planning`); `places` are remembered of long lists (see `jumping`).
+    `render` and `checks` are code of layers above: how structures are shown, and by model what else must hold for its
+    values. `commands` are the names of all commands by model. The rest are caches: the `readers` of views, the filters
+    that match many records, with the number of uses left (see `sqlite_index_hints`), and the known `positions` in long
+    lists (see `seek_pagination`).
     """
 
     records: Records
     vault: Vault
     chain: Chain
     grammar: Grammar
-    masks_of: Masking
+    masks: MaskStore
+    token_guesses: TokenGuessLimit
     render: Rendering
-    unknown_tokens: Callable[[Caller], None]
-    readings: dict[tuple[int, str], tuple[object, RecordReader]]
     checks: Mapping[str, Check]
     commands: Commands
-    many: dict[bytes, int] = field(default_factory=dict[bytes, int])
-    places: dict[bytes, KnownPositions] = field(default_factory=dict[bytes, KnownPositions])
+    readers: dict[tuple[int, str], tuple[object, RecordReader]] = field(
+        default_factory=dict[tuple[int, str], tuple[object, RecordReader]]
+    )
+    frequent_filters: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    positions: dict[bytes, KnownPositions] = field(default_factory=dict[bytes, KnownPositions])
 
     @property
     def registry(self) -> Registry:
@@ -74,18 +71,18 @@ class Engine:
     def reading(self, caller: Caller, view: ModelView) -> RecordReader:
         """How the caller's view of a model is read; kept while the view lives."""
         key = (id(view), caller.domain.id if caller.domain is not None else "")
-        found = self.readings.get(key)
+        found = self.readers.get(key)
         if found is not None and found[0] is view:
             return found[1]
-        if len(self.readings) >= MAX_READINGS:
-            self.readings.clear()
+        if len(self.readers) >= MAX_READERS:
+            self.readers.clear()
         bits = self.records.bits.get(view.model.name, {})
         made = RecordReader(caller.view, view, self.dialect, bits, caller.domain)
-        self.readings[key] = (view, made)
+        self.readers[key] = (view, made)
         return made
 
 
-MAX_READINGS = 10_000
+MAX_READERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +132,7 @@ class Run:
     @property
     def masks(self) -> Masks | None:
         """The caller's masks."""
-        return self.engine.masks_of(self.caller)
+        return self.engine.masks.of_caller(self.caller)
 
     def view_of(self, model: str) -> ModelView:
         """The caller's view of a model it may use."""

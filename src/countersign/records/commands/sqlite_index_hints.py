@@ -52,7 +52,8 @@ async def _matches_many(run: Run, view: ModelView, condition: Condition) -> bool
     limit = parameters.put(MANY_ROWS)
     text = f'SELECT count(*) FROM (SELECT 1 FROM "{view.model.name}" AS t WHERE {where} LIMIT {limit})'
     # A filter may be megabytes long, and there may be many of them.
-    known, key = run.engine.many, hashlib.blake2b(repr((text, parameters.values)).encode(), digest_size=16).digest()
+    known = run.engine.frequent_filters
+    key = hashlib.blake2b(repr((text, parameters.values)).encode(), digest_size=16).digest()
     if known.get(key):
         known[key] -= 1
         return True

@@ -285,7 +285,7 @@ async def resolve(run: Run, token: Token) -> tuple[int, str]:
 
 
 def _unknown(run: Run, token: Token) -> BadInput:
-    run.engine.unknown_tokens(run.caller)
+    run.engine.token_guesses.count(run.caller)
     return BadInput(f"unknown token {token.text}")
 
 

@@ -186,7 +186,7 @@ class MaskStore:
     def __init__(self) -> None:
         self._known: dict[Domain, DomainMasks] = {}
 
-    def __call__(self, caller: Caller) -> DomainMasks | None:
+    def of_caller(self, caller: Caller) -> DomainMasks | None:
         """The masks of the caller's domain; None for a caller without one."""
         if caller.domain is None:
             return None
