@@ -20,7 +20,7 @@ from countersign.records.access.view import Caller, View
 from countersign.records.commands import workflow
 from countersign.records.commands.run import Actor, Run
 from countersign.records.commands.select import insert_statement, insert_values
-from countersign.records.masking.vault import Wanted
+from countersign.records.masking.vault import PersonalValue
 from countersign.records.schema.install import installed
 
 STAGES = ("new", "qualified", "proposed", "won", "lost")
@@ -96,7 +96,7 @@ async def _without_indexes(database: Database) -> AsyncGenerator[None]:
             await transaction.run(f'CREATE INDEX "{each.name}" ON lead {each.statement}')
 
 
-async def _agent(service: app.Service, token: str) -> str:
+async def _agent(service: app.RecordsService, token: str) -> str:
     from countersign.kernel.http.request import Headers
 
     caller = await service.callers.caller_of(Headers([(b"authorization", f"Bearer {token}".encode())]))
@@ -106,7 +106,7 @@ async def _agent(service: app.Service, token: str) -> str:
     return issued.token
 
 
-async def _batch(service: app.Service, numbers: range, owner: str) -> list[str]:
+async def _batch(service: app.RecordsService, numbers: range, owner: str) -> list[str]:
     model = service.records.registry.models["lead"]
     made: list[str] = []
     async with service.records.database.transaction() as transaction:
@@ -124,11 +124,11 @@ async def _batch(service: app.Service, numbers: range, owner: str) -> list[str]:
     return made
 
 
-def _personal(number: int) -> tuple[Wanted, ...]:
+def _personal(number: int) -> tuple[PersonalValue, ...]:
     return (
-        Wanted("PERSON", f"Ada Lovelace {number // 3}", True),
-        Wanted("EMAIL", f"contact{number // 3}@mail.example", True),
-        Wanted("NOTES", f"Call back about order {number}", False),
+        PersonalValue("PERSON", f"Ada Lovelace {number // 3}", True),
+        PersonalValue("EMAIL", f"contact{number // 3}@mail.example", True),
+        PersonalValue("NOTES", f"Call back about order {number}", False),
     )
 
 

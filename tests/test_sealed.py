@@ -96,7 +96,7 @@ class Both:
 
     settings: Settings
     store: Store
-    service: records_app.Service
+    service: records_app.RecordsService
 
     @property
     def parts(self) -> tuple[tuple[Database, Sequence[EncryptedColumn]], ...]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import httpx
 
 from countersign.records import app
-from countersign.records.app import Service
+from countersign.records.app import RecordsService
 from countersign.records.audit.verify import verify
 from tests.faults.errands import Doubled, Hand, Ledger, Lost, Request
 
@@ -30,7 +30,7 @@ async def write_and_decide(hand: Hand, desk: Desk, number: int) -> None:
     await _Errand(hand, desk, number).run()
 
 
-async def require_intact(service: Service) -> None:
+async def require_intact(service: RecordsService) -> None:
     """Nobody's hands but the service's were at the audit.
 
     Raises:
@@ -41,7 +41,7 @@ async def require_intact(service: Service) -> None:
         raise Lost(f"the audit: {faults}")
 
 
-async def open_desk(service: Service, person: str) -> Desk:
+async def open_desk(service: RecordsService, person: str) -> Desk:
     """The person by its token, with an agent that may do all of that."""
     transport = httpx.ASGITransport(app.create(service))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
@@ -51,7 +51,7 @@ async def open_desk(service: Service, person: str) -> Desk:
     return Desk(person, answer.json()["token"])
 
 
-async def require_audited_once(service: Service, ledger: Ledger) -> None:
+async def require_audited_once(service: RecordsService, ledger: Ledger) -> None:
     """Each thing that was done with the records of a finished errand stands in the audit once.
 
     Raises:

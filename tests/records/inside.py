@@ -20,7 +20,7 @@ from countersign.records.access import agent_tokens, grants, visibility
 from countersign.records.access.agent_tokens import TokenRequest
 from countersign.records.access.view import Caller, Domain
 from countersign.records.access.visibility import Rights, ScopeLimit
-from countersign.records.app import Service
+from countersign.records.app import RecordsService
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import command
 from countersign.records.commands.run import Run, actor_of
@@ -69,7 +69,7 @@ async def opened(
 class Inside:
     """A service, and callers made from grants as signed-in people and their agents are."""
 
-    service: Service
+    service: RecordsService
 
     @property
     def models(self) -> Mapping[str, Declared]:

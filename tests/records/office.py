@@ -34,10 +34,10 @@ class Office:
 
     http: httpx.AsyncClient
     tokens: dict[str, str] = field(default_factory=dict[str, str])
-    opened: app.Service | None = None
+    opened: app.RecordsService | None = None
 
     @property
-    def service(self) -> app.Service:
+    def service(self) -> app.RecordsService:
         """The service, where it runs in the test's own process."""
         assert self.opened is not None, "this office is served by another process"
         return self.opened

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.records.masking.vault import Wanted
+from countersign.records.masking.vault import PersonalValue
 from tests.records import inside
 from tests.records.office import Office
 from tests.scaling.measuring import FLOOR_S, Growth
@@ -51,7 +51,7 @@ async def _cost_of_holding(place: Path, values: int) -> float:
         begun = time.thread_time()
         async with database.transaction() as transaction:
             for number in range(values // 2):
-                await vault.hold(transaction, [Wanted("EMAIL", str(number), linked=True)])
+                await vault.hold(transaction, [PersonalValue("EMAIL", str(number), linked=True)])
                 await vault.hold_apart(transaction, "PHONE", "d" * 24)
         return time.thread_time() - begun
 

@@ -11,7 +11,7 @@ from countersign.cli.output import Exit, Failure
 from countersign.kernel.security.masterkey import master_key
 from countersign.records import key
 from countersign.records.audit import verify
-from countersign.records.audit.verify import Fault, Report, What
+from countersign.records.audit.verify import ChainDefect, ChainReport, What
 from countersign.records.schema import install
 from countersign.settings import Settings
 
@@ -49,7 +49,7 @@ def verify_audit(data: str | None) -> None:
         sys.exit(Exit.FAILED)
 
 
-async def _verified(settings: Settings) -> Report:
+async def _verified(settings: Settings) -> ChainReport:
     async with record_store.TABLES.kept(settings) as database:
         if database is None or not await install.is_installed(database):
             remedy = "Name the data directory of a records service with --data."
@@ -58,6 +58,6 @@ async def _verified(settings: Settings) -> Report:
         return await verify.verify(database, await key.secret(database, master))
 
 
-def _line(fault: Fault) -> str:
+def _line(fault: ChainDefect) -> str:
     found = f" (id {fault.id})" if fault.id else ""
     return f"lane {fault.lane}, number {fault.number}{found}: {MEANINGS[fault.what]}"

@@ -11,7 +11,7 @@ from countersign.cli.tables import made_ready
 from countersign.kernel.security.masterkey import master_key
 from countersign.records import modules as declared
 from countersign.records.schema import install
-from countersign.records.schema.install import Plan
+from countersign.records.schema.install import UpgradePlan
 from countersign.settings import Settings
 
 APPLYING = "cannot upgrade the modules"
@@ -92,11 +92,11 @@ def apply(*, destroy: bool, dry_run: bool, data: str | None) -> None:
         output.say(f"Done: {len(taken)} steps.")
 
 
-async def _required(plan: Plan, destroy: bool) -> None:
+async def _required(plan: UpgradePlan, destroy: bool) -> None:
     plan.require(destroy=destroy)
 
 
-async def _planned(settings: Settings) -> Plan:
+async def _planned(settings: Settings) -> UpgradePlan:
     registry = declared.found(declared.names(settings.modules))
     async with record_store.TABLES.kept(settings) as database:
         if database is None:
@@ -112,7 +112,7 @@ async def _applied(settings: Settings, destroy: bool) -> list[str]:
         return [step.sentence for step in await install.upgrade(database, registry, master, destroy=destroy)]
 
 
-def _show(plan: Plan) -> None:
+def _show(plan: UpgradePlan) -> None:
     steps = [{"what": step.sentence, "loses_data": step.is_destructive} for step in plan.steps]
     output.answer(
         {"steps": steps, "in_the_way": list(plan.obstacles)},

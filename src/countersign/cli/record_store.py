@@ -36,7 +36,7 @@ TABLES = Tables(app.SCHEMA, install.MIGRATIONS, install.tables, encrypted_column
 def run(
     data: str | None,
     doing: str,
-    work: Callable[[app.Service], Awaitable[ResultT]],
+    work: Callable[[app.RecordsService], Awaitable[ResultT]],
     *,
     new: Callable[[Registry], None] | None = None,
 ) -> ResultT:
@@ -122,7 +122,7 @@ async def _pending(settings: Settings, database: Database) -> list[str]:
     return _called(names, planned)
 
 
-def _called(names: Iterable[str], planned: install.Plan) -> list[str]:
+def _called(names: Iterable[str], planned: install.UpgradePlan) -> list[str]:
     return [f"{app.SCHEMA}: {name}" for name in (*names, *(step.sentence for step in planned.steps))]
 
 

@@ -17,7 +17,7 @@ from countersign.web.site import Site
 
 
 @asynccontextmanager
-async def opened(settings: Settings, place: Place) -> AsyncGenerator[app.Service]:
+async def opened(settings: Settings, place: Place) -> AsyncGenerator[app.RecordsService]:
     """The service at its place, its tables up to date, until the block is left.
 
     Raises:
@@ -29,7 +29,7 @@ async def opened(settings: Settings, place: Place) -> AsyncGenerator[app.Service
 
 
 @asynccontextmanager
-async def serving(service: app.Service, tends: bool) -> AsyncGenerator[ASGIApp]:
+async def serving(service: app.RecordsService, tends: bool) -> AsyncGenerator[ASGIApp]:
     """The application with its pages until the block is left; the one worker that `tends` ends what has expired."""
     async with AsyncExitStack() as stack:
         if tends:
@@ -40,7 +40,7 @@ async def serving(service: app.Service, tends: bool) -> AsyncGenerator[ASGIApp]:
         yield Site(config, front, address, assets)
 
 
-async def prepare(service: app.Service, is_demo: bool) -> str:
+async def prepare(service: app.RecordsService, is_demo: bool) -> str:
     """Where asked for, fill an empty database with the demonstration; then what to tell about signing in.
 
     Raises:

@@ -32,7 +32,7 @@ def create_user(
     def new(registry: Registry) -> None:
         people.require(registry, username, name, email, roles)
 
-    async def work(service: app.Service) -> tuple[str, str, str]:
+    async def work(service: app.RecordsService) -> tuple[str, str, str]:
         async with service.records.database.transaction() as transaction:
             nobody = Caller("person", "", "", "", View({}))
             run = Run(service.engine, nobody, transaction, Actor("", request_id="command line"), transaction)

@@ -56,7 +56,7 @@ def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> 
             raise Failure(doing, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)
         return await work(Mine(store_events.outbox_of(opened), found.id, get_args(store_events.EventType)))
 
-    async def of_records(service: app.Service) -> ResultT:
+    async def of_records(service: app.RecordsService) -> ResultT:
         box = record_events.outbox_of(service.records)
         try:
             return await work(Mine(box, record_events.OWNER, record_events.TYPES))

@@ -8,7 +8,7 @@ Operator: TypeAlias = Literal["eq", "ne", "contains", "in", "gt", "gte", "lt", "
 OPERATORS: Final[tuple[Operator, ...]] = ("eq", "ne", "contains", "in", "gt", "gte", "lt", "lte", "is_null")
 
 
-class Stand:
+class RuntimeValue:
     """A value that is known only when a command runs."""
 
     def __init__(self, name: str) -> None:
@@ -18,10 +18,10 @@ class Stand:
         return self.name
 
 
-CALLER: Final = Stand("CALLER")
+CALLER: Final = RuntimeValue("CALLER")
 """The id of the person who calls, or on whose behalf an agent does."""
 
-TODAY: Final = Stand("TODAY")
+TODAY: Final = RuntimeValue("TODAY")
 """The day the command runs, in UTC."""
 
 

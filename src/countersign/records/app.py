@@ -55,7 +55,7 @@ TEND_EVERY_S = 60
 LETTERS_EVERY_S = 10
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class RecordsService:
     """One running records service: its context, and what commands and callers are worked with."""
 
     records: Records
@@ -67,7 +67,7 @@ class Service:
 @asynccontextmanager
 async def opened(
     settings: Settings, root_url: str, *, is_loopback: bool, upgrades: bool = True
-) -> AsyncGenerator[Service]:
+) -> AsyncGenerator[RecordsService]:
     """A service on the configured database, closed when the block is left; its tables are brought up to date before,
     or where it upgrades nothing have to be so.
 
@@ -143,7 +143,7 @@ async def open_tables(settings: Settings) -> Database:
     )
 
 
-def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
+def assembled(records: Records, counters: SharedMemoryCounters) -> RecordsService:
     """The service over an open context."""
     names = command.names_of(records.registry, builtin_commands.SENTENCES)
     engine = Engine(
@@ -162,7 +162,7 @@ def assembled(records: Records, counters: SharedMemoryCounters) -> Service:
         commands=names,
     )
     callers = Callers(records, names, partial(_narrowed, dialect=records.database.dialect))
-    return Service(records, engine, callers, Dispatch(engine, READING, builtin_commands.commands()))
+    return RecordsService(records, engine, callers, Dispatch(engine, READING, builtin_commands.commands()))
 
 
 def _narrowed(caller: Caller, dialect: Dialect) -> Caller:
@@ -182,7 +182,7 @@ READING: Mapping[str, Answering] = {
 }
 
 
-def create(service: Service, *, sign_in: str = "") -> http.HttpApp[Caller]:
+def create(service: RecordsService, *, sign_in: str = "") -> http.HttpApp[Caller]:
     """The HTTP application: the documented addresses, and the page behind a set-up link, which leads on to the page at
     `sign_in` where one is served."""
     handlers = Handlers(service.dispatch, service.callers, builtin_commands.SENTENCES)
@@ -210,7 +210,7 @@ def create(service: Service, *, sign_in: str = "") -> http.HttpApp[Caller]:
 
 
 @asynccontextmanager
-async def tended(service: Service) -> AsyncGenerator[None]:
+async def tended(service: RecordsService) -> AsyncGenerator[None]:
     """While the block lasts, webhooks and letters are sent, and what has expired is brought to its end every minute."""
     engine, callers = service.engine, service.callers
     async with (
@@ -221,7 +221,7 @@ async def tended(service: Service) -> AsyncGenerator[None]:
         yield
 
 
-async def tend(service: Service) -> None:
+async def tend(service: RecordsService) -> None:
     """Expire plans whose time has come, and forget old failures of signing in, deliveries of webhooks and outcomes of
     keyed calls."""
     await decisions.expire_plans(service.engine)

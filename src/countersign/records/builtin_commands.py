@@ -11,7 +11,7 @@ from countersign.kernel.clock import Instant
 from countersign.records.access import invitations, sessions
 from countersign.records.approvals import plan_commands as plans
 from countersign.records.audit import verify
-from countersign.records.audit.verify import Report, What
+from countersign.records.audit.verify import ChainReport, What
 from countersign.records.commands import crud, no_escalation, record_writer
 from countersign.records.commands.command import Answering
 from countersign.records.commands.errors import BadInput, no_such_record, refuse_unknown_keys
@@ -43,7 +43,7 @@ class AuditReport(msgspec.Struct):
 @dataclass(frozen=True, slots=True)
 class _RunningCheck:
     begun: Instant
-    report: asyncio.Task[Report]
+    report: asyncio.Task[ChainReport]
 
 
 class AuditCheck:

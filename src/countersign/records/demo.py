@@ -104,7 +104,7 @@ async def seed(engine: Engine) -> bool:
         async with engine.records.database.transaction() as transaction:
             nobody = Caller("person", "", "", "", View({}))
             run = Run(engine, nobody, transaction, Actor("", request_id="demo"), transaction)
-            await _Seeding(run).everything(hashed)
+            await _Seeder(run).everything(hashed)
     return True
 
 
@@ -116,7 +116,7 @@ def _choice(items: Sequence[T]) -> T:
     return items[_between(0, len(items) - 1)]
 
 
-class _Seeding:
+class _Seeder:
     """Makes the records; while it works, ids and chance come from one seed."""
 
     def __init__(self, run: Run) -> None:

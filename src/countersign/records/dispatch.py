@@ -20,7 +20,7 @@ _SETTINGS = "SELECT title, value FROM setting WHERE title >= 'approval:' AND tit
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CommandOutcome:
     """A command's value (a `Proposal`, where it became a plan), and the fields of its model that were withheld.
     `is_replayed`: an earlier call with the same Idempotency-Key has run the command."""
 
@@ -49,7 +49,7 @@ class Dispatch:
         *,
         key: object = None,
         stopping: asyncio.Event | None = None,
-    ) -> Done:
+    ) -> CommandOutcome:
         """Run a command of the view (see `require_command`), or for an agent that may only propose it, make a plan of
         it. With `key`, an Idempotency-Key
         as it was sent, a command that writes runs once, and a repeat is answered as the first call was; a command that
@@ -66,7 +66,7 @@ class Dispatch:
             else:
                 call = KeyedCall(key, f"{view.model.name}.{name}", body, view)
                 value, is_replayed = await self.keyed.answer(run, call, lambda it: self._value(it, view, name, body))
-            return Done(_denied(run, view), value, is_replayed)
+            return CommandOutcome(_denied(run, view), value, is_replayed)
         except TooManyUnknownTokens as refused:
             if refused.is_first:
                 await self._note_guessing(run, view)

@@ -22,7 +22,7 @@ OLDEST = metrics.gauge("countersign_plans_oldest_seconds", "How long the oldest 
 _WAITING = "SELECT count(*), min(proposed_at) FROM plan WHERE state = 'pending' AND expires_at > $1"
 
 
-def watched(service: app.Service) -> ServiceChecks:
+def watched(service: app.RecordsService) -> ServiceChecks:
     """The service's checks and numbers."""
     records = service.records
     SIGN_INS_FAILED.of(NAME)  # told as 0 until there is one

@@ -21,7 +21,7 @@ from countersign.records import redaction
 from countersign.records.access.view import Caller, Condition, ModelView
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import crud, record_writer, select, unmask_input
-from countersign.records.commands.csv_import import Imported
+from countersign.records.commands.csv_import import ImportResult
 from countersign.records.commands.errors import BadInput, TryAgain, no_such_record
 from countersign.records.commands.run import Body, Run
 from countersign.records.commands.select import record_of
@@ -180,7 +180,7 @@ async def _outcome(run: Run, call: KeyedCall, value: object) -> Outcome:
 
 def _is_plain(value: object) -> bool:
     """Whether the value says nothing but ids."""
-    if isinstance(value, Imported):
+    if isinstance(value, ImportResult):
         return not value.errors and not value.columns
     return isinstance(value, dict) and cast("dict[str, object]", value).keys() == {"id"}
 

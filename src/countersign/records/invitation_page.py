@@ -27,7 +27,7 @@ class InvitationPage:
         token = _members(call.query).get("token", "")
         try:
             link = await invitations.find_link(self._engine.records.database, token)
-        except invitations.LinkSpent as refused:
+        except invitations.InvitationUsed as refused:
             return await self._spent(refused)
         return _form(token, link)
 
@@ -37,13 +37,13 @@ class InvitationPage:
         token, records = given.get("token", ""), self._engine.records
         try:
             link = await invitations.find_link(records.database, token)
-        except invitations.LinkSpent as refused:
+        except invitations.InvitationUsed as refused:
             return await self._spent(refused)
         username = given.get("username") if link.user_id is None else None
         try:
             note = chain.audit_recorder(self._engine.chain, call.request_id)
             await invitations.redeem_setup(records, token, given.get("password", ""), username, note)
-        except invitations.LinkSpent as refused:
+        except invitations.InvitationUsed as refused:
             return await self._spent(refused)
         except Unavailable:
             raise
@@ -57,7 +57,7 @@ class InvitationPage:
         text = f"Sign in as {name}: POST {records.root_url}/api/auth/login with username and password."
         return html.message_page("Ready", text)
 
-    async def _spent(self, refused: invitations.LinkSpent) -> Response:
+    async def _spent(self, refused: invitations.InvitationUsed) -> Response:
         """What a person finds behind a link that cannot be used; after a password was set, they sign in."""
         title = "This link no longer works"
         if not await invitations.has_people(self._engine.records.database):
@@ -76,7 +76,9 @@ def _members(raw: bytes) -> Mapping[str, str]:
         return {}
 
 
-def _form(token: str, link: invitations.Link, error: str = "", status: int = 200, username: str = "") -> Response:
+def _form(
+    token: str, link: invitations.InvitationLink, error: str = "", status: int = 200, username: str = ""
+) -> Response:
     password = html.field("password", "Password, 10 characters or more", "password", "new-password")
     fields = html.hidden_field("token", token)
     if link.user_id is None:

@@ -25,7 +25,7 @@ from countersign.records.commands import command
 from countersign.records.commands.command import describe
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
-from countersign.records.dispatch import Dispatch, Done, require_command
+from countersign.records.dispatch import CommandOutcome, Dispatch, require_command
 from countersign.records.http import is_whole_list, whole_list
 from countersign.records.idempotency import META, REPLAYED_META
 
@@ -57,7 +57,7 @@ MAX_VIEWS = 10_000
 _Sight: TypeAlias = tuple[object, ...]
 
 
-class Carried(msgspec.Struct):
+class CommandResult(msgspec.Struct):
     """What a tool answers whose command was carried out."""
 
     status: str
@@ -65,7 +65,7 @@ class Carried(msgspec.Struct):
     value: object
 
 
-class Proposed(msgspec.Struct):
+class ProposalResult(msgspec.Struct):
     """What a tool answers whose command became a plan (API document, MCP 2)."""
 
     status: str
@@ -167,12 +167,12 @@ class RecordTools:
         return mcp.answered(b'{"status":"ok",' + envelope[1:])
 
 
-def _outcome(view: ModelView, done: Done) -> Outcome:
+def _outcome(view: ModelView, done: CommandOutcome) -> Outcome:
     value = done.value
     if isinstance(value, Proposal):
-        found = encode(Proposed("approval_required", value.plan_id, value.expires_at))
+        found = encode(ProposalResult("approval_required", value.plan_id, value.expires_at))
     else:
-        found = encode(Carried("ok", done.denied or view.denied, value))
+        found = encode(CommandResult("ok", done.denied or view.denied, value))
     return _marked(mcp.answered(found), is_replayed=done.is_replayed)
 
 

@@ -9,8 +9,8 @@ import pytest
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
-from countersign.records.audit.chain import LANES, Chain, Entry
-from countersign.records.audit.verify import Fault, verify
+from countersign.records.audit.chain import LANES, Chain, ChainEntry
+from countersign.records.audit.verify import ChainDefect, verify
 
 SECRET = b"s" * 32
 TABLES = """
@@ -53,9 +53,9 @@ def chain(database: Database) -> Chain:
     return Chain(database.dialect, SECRET)
 
 
-def entry(number: int = 1, *, agent: str | None = None) -> Entry:
+def entry(number: int = 1, *, agent: str | None = None) -> ChainEntry:
     """One thing that was done, told apart by its number."""
-    return Entry(
+    return ChainEntry(
         at=1_700_000_000_000_000 + number,
         user_id=f"{number:024x}",
         agent_token=agent,
@@ -90,7 +90,7 @@ async def change(database: Database, statement: str, *values: None | int | str |
         await transaction.run(statement, *values)
 
 
-async def faults(database: Database) -> tuple[Fault, ...]:
+async def faults(database: Database) -> tuple[ChainDefect, ...]:
     """What verifying finds."""
     return (await verify(database, SECRET)).faults
 

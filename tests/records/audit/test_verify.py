@@ -7,7 +7,7 @@ import pytest
 
 from countersign.kernel.database.port import Database
 from countersign.records.audit.chain import COLUMNS, NO_HASH, TEXTS, Chain, HeadSigner, entry_hash
-from countersign.records.audit.verify import MAX_FAULTS, Fault, verify
+from countersign.records.audit.verify import MAX_FAULTS, ChainDefect, verify
 from tests.records.audit.conftest import SECRET, change, counts, entry, faults, fill, lanes
 
 NUMBERS = [name for name in COLUMNS if name not in ("id", *TEXTS)]
@@ -67,12 +67,12 @@ async def test_any_column_changed_is_found(database: Database, chain: Chain, col
     found = await faults(database)
     seen = (entry_id + "x") if column == "id" else entry_id
     if column == "number":
-        assert found == (Fault(lane, 3, await id_at(database, lane, 4), "missing"),)
+        assert found == (ChainDefect(lane, 3, await id_at(database, lane, 4), "missing"),)
     elif column == "lane":
-        assert Fault(lane, 3, await id_at(database, lane, 4), "missing") in found
-        assert Fault(lane + 100, 1, entry_id, "missing") in found
+        assert ChainDefect(lane, 3, await id_at(database, lane, 4), "missing") in found
+        assert ChainDefect(lane + 100, 1, entry_id, "missing") in found
     else:
-        assert found == (Fault(lane, 3, seen, "changed"),)
+        assert found == (ChainDefect(lane, 3, seen, "changed"),)
 
 
 @pytest.mark.parametrize("column", [name for name in COLUMNS if name not in ("id", "revision", "changed")])
@@ -96,7 +96,7 @@ async def test_text_that_is_no_unicode_is_a_changed_entry(database: Database, ch
 
     await change(database, "UPDATE audit_entry SET changes = CAST(x'ff00fe' AS TEXT) WHERE id = $1", entry_id)
 
-    assert await faults(database) == (Fault(lane, 2, entry_id, "changed"),)
+    assert await faults(database) == (ChainDefect(lane, 2, entry_id, "changed"),)
 
 
 async def test_a_changed_hash_is_found(database: Database, chain: Chain):
@@ -105,7 +105,7 @@ async def test_a_changed_hash_is_found(database: Database, chain: Chain):
 
     await change(database, "UPDATE audit_entry SET hash = $2 WHERE id = $1", entry_id, bytes(32))
 
-    assert await faults(database) == (Fault(lane, 2, entry_id, "changed"),)
+    assert await faults(database) == (ChainDefect(lane, 2, entry_id, "changed"),)
 
 
 async def test_a_deleted_entry_is_found(database: Database, chain: Chain):
@@ -114,7 +114,7 @@ async def test_a_deleted_entry_is_found(database: Database, chain: Chain):
 
     await change(database, "DELETE FROM audit_entry WHERE number = 2")
 
-    assert await faults(database) == (Fault(lane, 2, after, "missing"),)
+    assert await faults(database) == (ChainDefect(lane, 2, after, "missing"),)
 
 
 async def test_swapped_entries_are_found(database: Database, chain: Chain):
@@ -123,7 +123,7 @@ async def test_swapped_entries_are_found(database: Database, chain: Chain):
 
     await change(database, "UPDATE audit_entry SET number = 5 - number WHERE id IN ($1, $2)", second, third)
 
-    assert await faults(database) == (Fault(lane, 2, third, "changed"),)
+    assert await faults(database) == (ChainDefect(lane, 2, third, "changed"),)
 
 
 async def test_an_added_entry_is_found(database: Database, chain: Chain):
@@ -157,7 +157,7 @@ async def test_a_cut_tail_is_found(database: Database, chain: Chain):
 
     await change(database, "DELETE FROM audit_entry WHERE number > 3")
 
-    assert await faults(database) == (Fault(lane, 4, None, "cut"),)
+    assert await faults(database) == (ChainDefect(lane, 4, None, "cut"),)
 
 
 async def test_a_cut_tail_with_the_head_put_back_by_hand_is_found(database: Database, chain: Chain):
@@ -165,7 +165,7 @@ async def test_a_cut_tail_with_the_head_put_back_by_hand_is_found(database: Data
 
     await cut(database, lane, 3)
 
-    assert await faults(database) == (Fault(lane, 3, None, "head"),)
+    assert await faults(database) == (ChainDefect(lane, 3, None, "head"),)
 
 
 async def cut(database: Database, lane: int, count: int) -> None:
@@ -215,7 +215,7 @@ async def test_a_lane_emptied_with_its_head_is_found(database: Database, chain: 
     await change(database, "DELETE FROM audit_entry WHERE lane = $1", lane)
     await change(database, "DELETE FROM audit_lane WHERE lane = $1", lane)
 
-    assert await faults(database) == (Fault(lane, 0, None, "head"),)
+    assert await faults(database) == (ChainDefect(lane, 0, None, "head"),)
 
 
 async def test_a_missing_head_is_found(database: Database, chain: Chain):
@@ -223,7 +223,7 @@ async def test_a_missing_head_is_found(database: Database, chain: Chain):
 
     await change(database, "DELETE FROM audit_lane WHERE lane = $1", lane)
 
-    assert await faults(database) == (Fault(lane, 0, None, "head"),)
+    assert await faults(database) == (ChainDefect(lane, 0, None, "head"),)
 
 
 async def test_a_chain_written_anew_from_one_entry_on_is_found(database: Database, chain: Chain):
@@ -231,7 +231,7 @@ async def test_a_chain_written_anew_from_one_entry_on_is_found(database: Databas
 
     await rewrite(database, lane, 3, "UPDATE audit_entry SET command = 'lead.get' WHERE id = $1")
 
-    assert await faults(database) == (Fault(lane, 6, None, "head"),)
+    assert await faults(database) == (ChainDefect(lane, 6, None, "head"),)
 
 
 async def rewrite(database: Database, lane: int, number: int, statement: str) -> None:
@@ -256,7 +256,7 @@ async def test_lanes_that_nobody_began_are_found_and_only_so_many_named(database
 
     found = await faults(database)
     assert len(found) == MAX_FAULTS
-    assert found[0] == Fault(1_000, 0, None, "head")
+    assert found[0] == ChainDefect(1_000, 0, None, "head")
 
 
 async def change_column(database: Database, chance: random.Random) -> int:

@@ -15,14 +15,14 @@ from countersign.records.access.view import Domain
 from countersign.records.commands import export, record_writer
 from countersign.records.commands.run import Engine
 from countersign.records.masking.placeholder_tokens import DomainMasks, MaskStore
-from countersign.records.masking.vault import Wanted
+from countersign.records.masking.vault import PersonalValue
 from tests.records.leaks.channel import channel, dan, put, same
 from tests.records.office import Office
 from tests.records.worlds import leaking
 
 
 def _linking_everything(patch: pytest.MonkeyPatch) -> None:
-    put(patch, record_writer, "Wanted", lambda label, text, linked: Wanted(label, text, True))
+    put(patch, record_writer, "Wanted", lambda label, text, linked: PersonalValue(label, text, True))
 
 
 @channel(26, _linking_everything)

@@ -7,7 +7,7 @@ import pytest
 from countersign.records.access.view import Caller
 from countersign.records.commands.errors import BadInput
 from countersign.records.masking import vault as module
-from countersign.records.masking.vault import Vault, Wanted
+from countersign.records.masking.vault import PersonalValue, Vault
 from tests.records.inside import Inside
 
 HELD = "SELECT label, refs FROM pii_value ORDER BY label, refs"
@@ -111,7 +111,7 @@ async def test_a_value_that_leaves_and_returns_has_its_token_whether_or_not_othe
 
 async def test_values_whose_ids_would_be_equal_get_two(book: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = book.service.engine
-    one, other = (Wanted("EMAIL", f"{name}@example.com", linked=True) for name in ("ada", "grace"))
+    one, other = (PersonalValue("EMAIL", f"{name}@example.com", linked=True) for name in ("ada", "grace"))
     monkeypatch.setattr(module, "_linked_id", lambda hashed, start=0: 7 + start + (hashed[0] if start else 0))
 
     async with book.service.records.database.transaction() as transaction:
@@ -151,8 +151,8 @@ async def test_references_are_what_a_recount_finds_after_many_changes(
 
 async def test_values_held_in_one_batch_are_counted_once_each(book: Inside) -> None:
     vault = book.service.engine.vault
-    wanted = [Wanted("EMAIL", "a", True), Wanted("EMAIL", "b", True), Wanted("EMAIL", "a", True)]
-    wanted += [Wanted("NOTES", "a", False), Wanted("NOTES", "a", False)]
+    wanted = [PersonalValue("EMAIL", "a", True), PersonalValue("EMAIL", "b", True), PersonalValue("EMAIL", "a", True)]
+    wanted += [PersonalValue("NOTES", "a", False), PersonalValue("NOTES", "a", False)]
 
     async with book.service.records.database.transaction() as transaction:
         first = await vault.hold(transaction, wanted)
@@ -168,7 +168,7 @@ async def test_values_held_in_one_batch_are_counted_once_each(book: Inside) -> N
 async def test_releasing_twice_as_often_as_held_leaves_nothing(book: Inside) -> None:
     vault = book.service.engine.vault
     async with book.service.records.database.transaction() as transaction:
-        (one,) = await vault.hold(transaction, [Wanted("EMAIL", "a", True)])
+        (one,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
         assert await vault.hold_again(transaction, one.id) == one
         await vault.release(transaction, [one.id])
     assert await held(book) == [("EMAIL", 1)]

@@ -12,7 +12,7 @@ from countersign.declare import Bool, Date, Grant, Model, Money, Number, Ref, Se
 from countersign.kernel import ids
 from countersign.records.access.view import Caller
 from countersign.records.commands import list_search, select
-from countersign.records.commands.select import Statement, insert_statement, insert_values
+from countersign.records.commands.select import SelectStatement, insert_statement, insert_values
 from tests.records import inside
 from tests.records.inside import Inside
 from tests.servers.postgres import Cluster
@@ -117,11 +117,11 @@ class Asked:
         self.things = things
         self.run = things.run(caller)
 
-    def statement(self, **query: Any) -> Statement:
+    def statement(self, **query: Any) -> SelectStatement:
         """The statement of list."""
         return list_search.statement(self.run, "thing", list_search.read_query(self.run, "thing", "list", query))
 
-    def searching(self, **query: Any) -> Statement:
+    def searching(self, **query: Any) -> SelectStatement:
         """The statement of search."""
         view = self.run.view_of("thing")
         reading = self.run.engine.reading(self.run.caller, view)
@@ -129,7 +129,7 @@ class Asked:
             reading, view.reach("search"), list_search.read_query(self.run, "thing", "search", query)
         )
 
-    async def plan(self, made: Statement) -> str:
+    async def plan(self, made: SelectStatement) -> str:
         """The engine's plan."""
         return await self.things.plan_of(made.text, made.values)
 

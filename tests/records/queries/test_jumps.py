@@ -16,7 +16,7 @@ from countersign.kernel import ids
 from countersign.records.access.view import Caller
 from countersign.records.commands import list_search, mask_output, sqlite_index_hints
 from countersign.records.commands.list_search import PageSeeker
-from countersign.records.commands.seek_pagination import MAX_POSITIONS, KnownPositions, ListQuery, Position
+from countersign.records.commands.seek_pagination import MAX_POSITIONS, KnownPositions, ListQuery, SeekPosition
 from countersign.records.commands.select import insert_statement, insert_values
 from tests.figures import Figures
 from tests.records import inside
@@ -231,11 +231,11 @@ async def test_what_is_remembered_is_bounded(trade: Inside, clerk: Caller) -> No
     offset = 0
     while offset < MAX_POSITIONS * 3:
         offset += known.step
-        known.add(Position(offset, (str(offset),)))
+        known.add(SeekPosition(offset, (str(offset),)))
 
     assert len(trade.service.engine.positions) == list_search.MAX_LISTS
     assert known.step == 4
-    assert known.before(MAX_POSITIONS * 2) == Position(MAX_POSITIONS * 2, (str(MAX_POSITIONS * 2),))
+    assert known.before(MAX_POSITIONS * 2) == SeekPosition(MAX_POSITIONS * 2, (str(MAX_POSITIONS * 2),))
 
 
 async def test_a_filter_whose_rows_are_scattered_is_jumped_in_too(trade: Inside, clerk: Caller) -> None:

@@ -47,7 +47,7 @@ async def upgrade(database: Database, *models: type[Model], destroy: bool = Fals
     return [step.sentence for step in await install.upgrade(database, registry(*models), MASTER, destroy=destroy)]
 
 
-async def planned(database: Database, *models: type[Model]) -> install.Plan:
+async def planned(database: Database, *models: type[Model]) -> install.UpgradePlan:
     """What an upgrade to these models would do."""
     return await install.plan(database, registry(*models))
 

@@ -13,7 +13,7 @@ import pytest
 
 from countersign.kernel.database.port import Database, Row
 from countersign.records import key
-from countersign.records.masking.vault import Vault, Wanted
+from countersign.records.masking.vault import PersonalValue, Vault
 from countersign.records.schema.install import installed
 from countersign.records.schema.rows import BATCH
 from tests.figures import Figures
@@ -42,7 +42,7 @@ async def furnish(url: str) -> None:
     await upgrade(database, *BEFORE)
     vault = Vault(await key.secret(database, MASTER))
     async with database.transaction() as transaction:
-        held = await vault.hold(transaction, [Wanted("PERSON", name, True) for name in ("Ada", "Ada", "Bob")])
+        held = await vault.hold(transaction, [PersonalValue("PERSON", name, True) for name in ("Ada", "Ada", "Bob")])
     leads = [f"b{number:023x}" for number in range(LEADS)]
     stages = ("new", "lost", None)
     await put_many(

@@ -8,8 +8,8 @@ import pytest
 from countersign.declare import CALLER, Bool, Date, Model, Number, Ref, Select, Text
 from countersign.kernel.database.port import Database
 from countersign.records import key
-from countersign.records.masking.vault import Vault, Wanted
-from countersign.records.schema.install import DataInTheWay, WouldDestroy, installed
+from countersign.records.masking.vault import PersonalValue, Vault
+from countersign.records.schema.install import ConflictingData, DataLoss, installed
 from tests.records.schema.conftest import (
     MASTER,
     all_of,
@@ -33,7 +33,7 @@ def _length(stage: str) -> int:
 async def refused(database: Database, *models: type[Model]) -> str:
     """Why the upgrade is refused for what it would lose; nothing was changed."""
     before = (await shape(database), await installed(database))
-    with pytest.raises(WouldDestroy) as caught:
+    with pytest.raises(DataLoss) as caught:
         await upgrade(database, *models)
     assert (await shape(database), await installed(database)) == before
     assert "countersign modules apply --destroy" in str(caught.value)
@@ -43,7 +43,7 @@ async def refused(database: Database, *models: type[Model]) -> str:
 async def in_the_way(database: Database, *models: type[Model], destroy: bool = False) -> str:
     """Which data is in the way of the upgrade; nothing was changed, and the plan says the same."""
     before = (await shape(database), await installed(database))
-    with pytest.raises(DataInTheWay) as caught:
+    with pytest.raises(ConflictingData) as caught:
         await upgrade(database, *models, destroy=destroy)
     assert (await shape(database), await installed(database)) == before
     assert "; ".join((await planned(database, *models)).obstacles) == str(caught.value)
@@ -217,7 +217,7 @@ async def test_one_default_for_many_cannot_be_unique(database: Database) -> None
     for _ in range(2):
         await put(database, "lead")
 
-    with pytest.raises(DataInTheWay, match="several records have the same value"):
+    with pytest.raises(ConflictingData, match="several records have the same value"):
         await upgrade(database, model("lead", title=Text(), size=Number(required=True, default=1, unique=True)))
 
 
@@ -226,7 +226,8 @@ async def test_the_vault_forgets_what_is_no_longer_personal(database: Database, 
     await upgrade(database, model("lead", title=Text(), mail=Text(personal="EMAIL"), notes=Text(personal="NOTES")))
     vault = Vault(await key.secret(database, MASTER))
     async with database.transaction() as transaction:
-        held = await vault.hold(transaction, [Wanted("EMAIL", "a", True)] * 3 + [Wanted("NOTES", "a", False)])
+        email = PersonalValue("EMAIL", "a", True)
+        held = await vault.hold(transaction, [email, email, email, PersonalValue("NOTES", "a", False)])
         alias = await vault.hold_apart(transaction, "EMAIL", "domain")
     first = await put(database, "lead", mail="a", mail__value=held[0].id)
     await put(database, "lead", mail="a", mail__value=held[1].id, notes="a", notes__value=held[3].id)
@@ -246,7 +247,7 @@ async def test_another_label_gives_every_value_another_id(database: Database) ->
     await upgrade(database, model("lead", mail=Text(personal="EMAIL")))
     vault = Vault(await key.secret(database, MASTER))
     async with database.transaction() as transaction:
-        (held,) = await vault.hold(transaction, [Wanted("EMAIL", "a", True)])
+        (held,) = await vault.hold(transaction, [PersonalValue("EMAIL", "a", True)])
     await put(database, "lead", mail="a", mail__value=held.id)
 
     await refused(database, model("lead", mail=Text(personal="CONTACT")))

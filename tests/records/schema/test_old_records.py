@@ -4,9 +4,9 @@ from countersign.declare import TODAY, Bool, Date, LongText, Money, Move, Number
 from countersign.kernel import clock
 from countersign.kernel.database.port import Database
 from countersign.records import key
-from countersign.records.masking.vault import Vault, Wanted
-from countersign.records.schema.rows import BATCH, RowWork
-from countersign.records.schema.snapshot import Work
+from countersign.records.masking.vault import PersonalValue, Vault
+from countersign.records.schema.rows import BATCH, RowTaskRunner
+from countersign.records.schema.snapshot import RowTask
 from tests.records.schema.conftest import MASTER, all_of, column_of, model, put, put_many, registry, upgrade
 
 MANY = 2 * BATCH + 3
@@ -153,7 +153,7 @@ async def test_work_is_done_in_bounded_batches_each_after_the_last_record_of_the
     await upgrade(database, lead)
     ids = [f"{number:024x}" for number in range(BATCH + 1)]
     await put_many(database, "lead", [{"id": each} for each in ids])
-    rows, work = RowWork(registry(lead), Vault(b"s" * 32)), Work("default", "lead", "size")
+    rows, work = RowTaskRunner(registry(lead), Vault(b"s" * 32)), RowTask("default", "lead", "size")
 
     async with database.transaction() as transaction:
         first = await rows.batch(transaction, work, "")
@@ -174,7 +174,7 @@ async def test_an_id_given_by_an_upgrade_is_the_one_that_writing_gives(database:
 
     vault = Vault(await key.secret(database, MASTER))
     async with database.transaction() as transaction:
-        (held,) = await vault.hold(transaction, [Wanted("EMAIL", "ada@example.com", True)])
+        (held,) = await vault.hold(transaction, [PersonalValue("EMAIL", "ada@example.com", True)])
     assert await column_of(database, "lead", "mail__value") == [held.id]
 
 

@@ -85,7 +85,7 @@ class World:
     """One of the two databases: its service, a client, what its callers' bearer tokens are, and in world b the plans
     of others with what others do there meanwhile."""
 
-    service: app.Service
+    service: app.RecordsService
     http: httpx.AsyncClient
     variant: Variant
     audience: Audience = "alice"
@@ -188,7 +188,7 @@ async def _let_others_work(world: World, audience: Audience) -> None:
         world.plans.append(answer.json()["plan_id"])
 
 
-async def _salt_anew(service: app.Service) -> None:
+async def _salt_anew(service: app.RecordsService) -> None:
     """Ids are the same in both worlds; what tokens are made from never is."""
     async with service.records.database.transaction() as transaction:
         for row in await transaction.fetch("SELECT id FROM token_domain"):
@@ -266,7 +266,7 @@ RETURNING: Mapping[Audience, Returning] = {
 
 
 class _Building:
-    def __init__(self, service: app.Service, variant: Variant, audience: Audience) -> None:
+    def __init__(self, service: app.RecordsService, variant: Variant, audience: Audience) -> None:
         self._service = service
         self._is_b = variant == "b"
         self._audience = audience

@@ -65,7 +65,7 @@ def totals_count_everything(patch: pytest.MonkeyPatch) -> None:
     real_page, real_where = select.page_with_total, select.where_clause
     first = [False]
 
-    def page_with_total(*given: Any) -> select.Statement:
+    def page_with_total(*given: Any) -> select.SelectStatement:
         first[0] = True
         return real_page(*given)
 

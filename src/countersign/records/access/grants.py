@@ -10,7 +10,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.module import Names
 from countersign.declare.registry import Registry
 from countersign.declare.rules.conditions import misfit
-from countersign.declare.where import OPERATORS, Operator, Stand
+from countersign.declare.where import OPERATORS, Operator, RuntimeValue
 from countersign.kernel import telemetry
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Row, Transaction
@@ -66,7 +66,7 @@ def write_rows(rows: Iterable[Where]) -> str | None:
 
 
 def _written(value: object) -> object:
-    if isinstance(value, Stand):
+    if isinstance(value, RuntimeValue):
         return {"stand": value.name}
     if isinstance(value, list | tuple):
         return [_written(each) for each in cast("Sequence[object]", value)]

@@ -43,7 +43,7 @@ AND user_id IN (SELECT "user" FROM "user_role" WHERE "role" = $1)
 _ROLE = 'SELECT id FROM "role" WHERE title = $1'
 
 
-class LinkSpent(NotFound):
+class InvitationUsed(NotFound):
     """The set-up link was used, has expired, never was one, or nobody needs it any more."""
 
     resolution = "Ask for a new link. While there is no person yet, starting the service again prints one."
@@ -56,7 +56,7 @@ class BadUsername(Refused):
     title = "User name not accepted"
 
 
-class Link(NamedTuple):
+class InvitationLink(NamedTuple):
     """What an unused link is for: a person's password, or (None) the first administrator with a user name to choose."""
 
     user_id: str | None
@@ -104,7 +104,7 @@ async def has_people(reader: Reader) -> bool:
     return await reader.fetch_one(ANY_USER) is not None
 
 
-async def find_link(reader: Reader, secret: str) -> Link:
+async def find_link(reader: Reader, secret: str) -> InvitationLink:
     """What the link is for, to show the page behind it.
 
     Raises:
@@ -112,8 +112,8 @@ async def find_link(reader: Reader, secret: str) -> Link:
     """
     row = await reader.fetch_one(_LINK, secrets.digest(secret), clock.now())
     if row is None or (row[0] is None and await has_people(reader)):
-        raise LinkSpent("this set-up link is used up or expired")
-    return Link(row[0], row[1])
+        raise InvitationUsed("this set-up link is used up or expired")
+    return InvitationLink(row[0], row[1])
 
 
 async def redeem_setup(
@@ -136,7 +136,7 @@ async def redeem_setup(
         # Counted first, so that on PostgreSQL too whoever comes second waits here.
         await versions.bump(transaction, "access")
         if not await transaction.run(_SPEND, secrets.digest(secret), clock.now()):
-            raise LinkSpent("this set-up link is used up or expired")
+            raise InvitationUsed("this set-up link is used up or expired")
         if link.user_id is None:
             user_id, command = await _add_first(transaction, name or ""), "user.create"
         else:
@@ -162,7 +162,7 @@ def _checked_username(username: str | None) -> str:
 
 async def _add_first(transaction: Transaction, username: str) -> str:
     if await transaction.fetch_one(ANY_USER) is not None:
-        raise LinkSpent("a first person exists already")
+        raise InvitationUsed("a first person exists already")
     role = await transaction.fetch_one(_ROLE, ADMINISTRATOR)
     if role is None:
         raise LookupError("the role administrator is missing: it is seeded when the service starts")
@@ -173,6 +173,6 @@ async def _add_first(transaction: Transaction, username: str) -> str:
 
 async def _reopen(transaction: Transaction, user_id: str) -> str:
     if not await people.lock_active(transaction, user_id):
-        raise LinkSpent("this person no longer signs in here")
+        raise InvitationUsed("this person no longer signs in here")
     await sessions.end_all_of_user(transaction, user_id, ("session",))
     return user_id

@@ -16,7 +16,7 @@ from countersign.records.access.view import Caller
 from countersign.records.approvals import changes, policy, rights, steps
 from countersign.records.approvals.policy import Policy
 from countersign.records.approvals.steps import Dependencies, ReadRow, Step
-from countersign.records.audit.chain import Entry
+from countersign.records.audit.chain import ChainEntry
 from countersign.records.base_models import PLAN
 from countersign.records.commands import command, prepared_command, record_writer, select, unmask_input
 from countersign.records.commands.errors import BadInput
@@ -369,7 +369,7 @@ async def expire_plans(engine: Engine) -> int:
             if await transaction.run(_EXPIRE, plan_id, now):
                 await steps.release_values(engine.vault, transaction, plan_id)
                 await changes.emit(transaction, plan_id, "expired")
-                entry = Entry(
+                entry = ChainEntry(
                     at=now,
                     user_id=person or "",
                     agent_token=agent_token,

@@ -20,7 +20,7 @@ from countersign.records.commands import (
 from countersign.records.commands.dependents import Dependents
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.prepared_command import FieldInput, PlannedCommand, PreparedCommand
-from countersign.records.commands.queries import Borrowed, Parameters, Scope, any_of
+from countersign.records.commands.queries import DelegatedParameters, Parameters, Scope, any_of
 from countersign.records.commands.run import Run
 
 REWRITTEN = frozenset({"digest", "error"})
@@ -50,7 +50,7 @@ class Decidable:
                 if rows is None:
                     free.append(listed)
                     continue
-                reached = any_of(Scope(self.dialect, Borrowed(put), "target"), view.model, rows)
+                reached = any_of(Scope(self.dialect, DelegatedParameters(put), "target"), view.model, rows)
                 found.append(
                     f"(step.command IN ({listed}) AND (step.record_id IS NULL OR EXISTS "
                     f'(SELECT 1 FROM "{name}" AS target WHERE target.id = step.record_id AND {reached})))'

@@ -116,7 +116,7 @@ SELECT $1, {_PLACES} FROM moved
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ChainEntry:
     """One thing that was done, at a moment in µs.
 
     `user_id` is the person who did it or on whose behalf the agent did; `fields` are the names changed, separated by
@@ -137,7 +137,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class _Holding:
+class _TransactionLane:
     """The lane of one transaction."""
 
     head: Head
@@ -160,7 +160,7 @@ class Chain:
         # Processes begin to look at different lanes, so that each finds its own where it left them.
         self._start = int.from_bytes(ids.random_bytes(2)) % self._lanes
         self._free: dict[int, Head] = {}
-        self._held: WeakKeyDictionary[Transaction, _Holding] = WeakKeyDictionary()
+        self._held: WeakKeyDictionary[Transaction, _TransactionLane] = WeakKeyDictionary()
 
     async def begin(self, transaction: Transaction) -> None:
         """Write the heads of the empty lanes: once, in the transaction that stores the database's secret.
@@ -183,7 +183,7 @@ class Chain:
         heads = [Head(lane, 0, NO_HASH) for lane in range(LANES["sqlite"], self._lanes)]
         await transaction.run_many(_BEGIN, [(head.lane, 0, head.hash, self._signer.mac(head)) for head in heads])
 
-    async def append(self, transaction: Transaction, entry: Entry) -> None:
+    async def append(self, transaction: Transaction, entry: ChainEntry) -> None:
         """Add the entry to a lane, to be kept or rolled back with everything else in the transaction.
 
         A head found without its MAC is logged as an error and never gets a valid one again, so that work goes on and
@@ -215,14 +215,14 @@ class Chain:
             return
         holding = self._held.get(transaction)
         if holding is None:
-            self._held[transaction] = holding = _Holding(head)
+            self._held[transaction] = holding = _TransactionLane(head)
             transaction.after_commit(lambda: self._give_back(holding))
         holding.head = head
 
-    def _give_back(self, holding: _Holding) -> None:
+    def _give_back(self, holding: _TransactionLane) -> None:
         self._free[holding.head.lane] = holding.head
 
-    async def _extend(self, transaction: Transaction, head: Head, entry_id: str, entry: Entry) -> Head | None:
+    async def _extend(self, transaction: Transaction, head: Head, entry_id: str, entry: ChainEntry) -> Head | None:
         """Add the entry after this head; None when the lane is elsewhere by now, or taken."""
         number = head.number + 1
         columns = (
@@ -292,7 +292,7 @@ def audit_recorder(chain: Chain, request_id: str) -> RecordEvent:
 
     async def note(transaction: Transaction, happening: AccessEvent) -> None:
         changes = {name: [None, value] for name, value in happening.values.items() if value is not None}
-        entry = Entry(
+        entry = ChainEntry(
             at=clock.now(),
             user_id=happening.user_id,
             agent_token=None,

@@ -18,7 +18,7 @@ stands where none was appended; the last ones are missing; or the head is missin
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ChainDefect:
     """The first fault of a lane: at which number, and the id of the entry found there."""
 
     lane: int | None
@@ -28,11 +28,11 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ChainReport:
     """How many entries were read, and the first fault of each lane, up to `MAX_FAULTS`."""
 
     entries: int
-    faults: tuple[Fault, ...]
+    faults: tuple[ChainDefect, ...]
 
     @property
     def is_intact(self) -> bool:
@@ -40,13 +40,13 @@ class Report:
         return not self.faults
 
 
-async def verify(database: Database, secret: bytes) -> Report:
+async def verify(database: Database, secret: bytes) -> ChainReport:
     """Read everything once, from one snapshot and in constant memory, while others go on appending.
 
     Takes the database's secret. Without it (whoever may write to the database does not have it) no entry can be
     changed, removed, added, moved or cut off so that nothing is found.
     """
-    reading = _Reading(HeadSigner(secret), LANES[database.dialect])
+    reading = _LaneReader(HeadSigner(secret), LANES[database.dialect])
     async for rows in database.stream(_everything(database.dialect)):
         for row in rows:
             reading.read(row)
@@ -74,7 +74,7 @@ class _Lane:
     def __init__(self, lane: int | None) -> None:
         self.lane = lane
         self.head: Head | None = None
-        self.fault: Fault | None = None
+        self.fault: ChainDefect | None = None
         self._count = 0
         self._hash = NO_HASH
 
@@ -95,22 +95,22 @@ class _Lane:
         else:
             self._count, self._hash = number, stored_hash
             return
-        self.fault = Fault(self.lane, fault[0], _text(columns[0]), fault[1])
+        self.fault = ChainDefect(self.lane, fault[0], _text(columns[0]), fault[1])
 
-    def end(self) -> Fault | None:
+    def end(self) -> ChainDefect | None:
         """The first fault, now that there are no more entries."""
         if self.fault is not None:
             return self.fault
         if self.head is None:
-            return Fault(self.lane, 0, None, "head")
+            return ChainDefect(self.lane, 0, None, "head")
         if self._count < self.head.number:
-            return Fault(self.lane, self._count + 1, None, "cut")
+            return ChainDefect(self.lane, self._count + 1, None, "cut")
         if not self.head.is_sound or self._hash != self.head.hash:
-            return Fault(self.lane, self._count, None, "head")
+            return ChainDefect(self.lane, self._count, None, "head")
         return None
 
 
-class _Reading:
+class _LaneReader:
     """The lanes one after the other."""
 
     def __init__(self, signer: HeadSigner, lanes: int) -> None:
@@ -118,7 +118,7 @@ class _Reading:
         self._unseen = set(range(lanes))
         self._lane: _Lane | None = None
         self._entries = 0
-        self._faults: list[Fault] = []
+        self._faults: list[ChainDefect] = []
 
     def read(self, row: Row) -> None:
         """One row of `_everything`."""
@@ -140,16 +140,16 @@ class _Reading:
             self._unseen.discard(self._lane.lane)
         self._add(self._lane.end())
 
-    def _add(self, fault: Fault | None) -> None:
+    def _add(self, fault: ChainDefect | None) -> None:
         if fault is not None and len(self._faults) < MAX_FAULTS:
             self._faults.append(fault)
 
-    def report(self) -> Report:
+    def report(self) -> ChainReport:
         """What came out, now that there are no more rows."""
         self._end()
         for lane in sorted(self._unseen):
-            self._add(Fault(lane, 0, None, "head"))
-        return Report(self._entries, tuple(self._faults))
+            self._add(ChainDefect(lane, 0, None, "head"))
+        return ChainReport(self._entries, tuple(self._faults))
 
 
 def _text(raw: bytes | None) -> str | None:

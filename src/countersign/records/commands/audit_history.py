@@ -11,7 +11,7 @@ from countersign.kernel.database.port import Dialect, Row, Value
 from countersign.records.access.view import Caller, ModelView, Rows, View
 from countersign.records.commands import crud, mask_output, unmask_input
 from countersign.records.commands.errors import refuse_unknown_keys
-from countersign.records.commands.queries import Borrowed, Scope, any_of
+from countersign.records.commands.queries import DelegatedParameters, Scope, any_of
 from countersign.records.commands.run import Body, Run
 from countersign.records.masking import placeholder_tokens
 
@@ -33,7 +33,7 @@ class AuditVisibility:
     def _told(self, alias: str, name: str, view: ModelView, put: Callable[[Value], str]) -> str:
         tests = [f"{alias}.model = {put(name)}"]
         if view.visible is not None:
-            reached = any_of(Scope(self.dialect, Borrowed(put), "told"), view.model, view.visible)
+            reached = any_of(Scope(self.dialect, DelegatedParameters(put), "told"), view.model, view.visible)
             tests.append(f'EXISTS (SELECT 1 FROM "{name}" AS told WHERE told.id = {alias}.record_id AND {reached})')
         if view.denied:
             # Names of fields hold neither % nor a sign of LIKE but the underscore, which stands for itself too.

@@ -135,7 +135,7 @@ class Column:
     is_amount: bool = False
 
 
-class Headers:
+class ColumnNames:
     """The names and labels that a column of a model may have, for one caller: in any case, and without regard to
     spaces and punctuation."""
 
@@ -245,7 +245,7 @@ def shown_cell(column: Column, value: object, notation: Notation) -> str | None:
     return None if column.field is None else column.field.show_cell(value, notation)
 
 
-def read_head(headers: Headers, head: Sequence[str], chosen: object) -> tuple[list[Column], list[str]]:
+def read_head(headers: ColumnNames, head: Sequence[str], chosen: object) -> tuple[list[Column], list[str]]:
     """The columns of a table, and the names in its first row that mean no field; `chosen` are the fields that the
     caller says they mean.
 

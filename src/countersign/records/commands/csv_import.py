@@ -25,7 +25,7 @@ from countersign.records.commands import (
 from countersign.records.commands.csv_format import (
     NOTATION,
     Column,
-    Headers,
+    ColumnNames,
     read_cell,
     read_head,
     read_notation,
@@ -198,7 +198,7 @@ class ColumnUse(msgspec.Struct):
     field: str | None
 
 
-class Imported(msgspec.Struct):
+class ImportResult(msgspec.Struct):
     """What an import did; with errors, nothing. `unchanged` records were there already, with the same values. `columns`
     are those of a trial."""
 
@@ -211,7 +211,7 @@ class Imported(msgspec.Struct):
     columns: list[ColumnUse]
 
 
-class _Undone(Exception):
+class _RolledBack(Exception):
     """Ends a trial: what was written is taken back."""
 
 
@@ -230,7 +230,7 @@ class ImportTable:
     is_restoring: bool
 
 
-async def import_csv(run: Run, model: str, body: Body) -> Imported:
+async def import_csv(run: Run, model: str, body: Body) -> ImportResult:
     """Make a record of each row, or with `dry_run` find out whether that could be done.
 
     Raises:
@@ -243,16 +243,16 @@ async def import_csv(run: Run, model: str, body: Body) -> Imported:
         async with run.writing() as inside:
             done, _ = await check_rows(inside, view, found, makes=True)
             if done.dry_run or done.errors:
-                raise _Undone
-    except _Undone:
+                raise _RolledBack
+    except _RolledBack:
         done.created, done.ids = 0, []
     return done
 
 
-def _empty(found: ImportTable) -> Imported:
+def _empty(found: ImportTable) -> ImportResult:
     columns = [ColumnUse(each.header, _field_name(each)) for each in found.columns] if found.is_trial else []
     errors = [RowError(0, f"no field is called {each}") for each in found.unknown]
-    return Imported(len(found.rows), 0, 0, found.is_trial, errors, [], columns)
+    return ImportResult(len(found.rows), 0, 0, found.is_trial, errors, [], columns)
 
 
 def _field_name(column: Column) -> str | None:
@@ -261,7 +261,7 @@ def _field_name(column: Column) -> str | None:
 
 async def check_rows(
     run: Run, view: ModelView, found: ImportTable, *, makes: bool = False
-) -> tuple[Imported, list[PreparedCommand]]:
+) -> tuple[ImportResult, list[PreparedCommand]]:
     """Every row read as an input of create, and with `makes` the record made; errors by row.
 
     Raises:
@@ -312,7 +312,7 @@ async def read_table(run: Run, view: ModelView, body: Body) -> ImportTable:
     lines = table(text, notation.separator, max_rows=MAX_ROWS, max_lines=MAX_LINES)
     if lines and len(lines[0]) > MAX_COLUMNS:
         raise BadInput(f"csv may have {MAX_COLUMNS} columns at most")
-    columns, unknown = read_head(Headers(view), lines[0] if lines else [], body.get("columns"))
+    columns, unknown = read_head(ColumnNames(view), lines[0] if lines else [], body.get("columns"))
     if unknown and not is_trial:
         raise unknown_field(view.model.name, unknown[0])
     columns = _taken(columns, is_restoring=is_restoring)

@@ -25,7 +25,7 @@ Key: TypeAlias = tuple[str, str]
 """A record, by the name of its model and its id."""
 
 
-class Link(NamedTuple):
+class Reference(NamedTuple):
     """A record that refers to `target`, by one of its fields."""
 
     source: Key
@@ -41,9 +41,9 @@ class Dependents:
     """
 
     deleted: tuple[Key, ...]
-    cleared: tuple[Link, ...]
-    blocking: tuple[Link, ...]
-    links: tuple[Link, ...]
+    cleared: tuple[Reference, ...]
+    blocking: tuple[Reference, ...]
+    links: tuple[Reference, ...]
     complete: bool
 
     def leaves_first(self) -> tuple[list[Key], bool]:
@@ -90,7 +90,7 @@ class _Walk:
         self._cascade = cascade
         self._lock = " FOR UPDATE" if locks and run.engine.dialect == "postgres" else ""
         self._deleted: dict[Key, None] = {}
-        self._links: list[Link] = []
+        self._links: list[Reference] = []
 
     async def walked(self, root: Key) -> Dependents:
         self._deleted[root] = None
@@ -114,7 +114,7 @@ class _Walk:
                         return {}
         return following
 
-    async def _referring(self, referrer: Referrer, target: str, record_ids: Iterable[str]) -> list[Link]:
+    async def _referring(self, referrer: Referrer, target: str, record_ids: Iterable[str]) -> list[Reference]:
         name, field = referrer.model.name, referrer.ref.name
         parameters = Parameters()
         places = ", ".join(parameters.put(each) for each in record_ids)
@@ -130,12 +130,12 @@ class _Walk:
             f"ORDER BY t.id LIMIT {parameters.put(self._limit + 1 - len(self._links))}{self._lock}"
         )
         rows = await self._run.transaction.fetch(text, *parameters.values)
-        return [Link((name, row[0]), field, (target, row[2]), row[1]) for row in rows]
+        return [Reference((name, row[0]), field, (target, row[2]), row[1]) for row in rows]
 
     def _found(self, *, complete: bool) -> Dependents:
         registry = self._run.engine.registry
-        cleared: list[Link] = []
-        blocking: list[Link] = []
+        cleared: list[Reference] = []
+        blocking: list[Reference] = []
         for link in self._links:
             if link.source not in self._deleted:
                 is_cleared = self._cascade and _on_delete(registry, link) == "clear"
@@ -143,7 +143,7 @@ class _Walk:
         return Dependents(tuple(self._deleted), tuple(cleared), tuple(blocking), tuple(self._links), complete)
 
 
-def _on_delete(registry: Registry, link: Link) -> str:
+def _on_delete(registry: Registry, link: Reference) -> str:
     for referrer in registry.referrers[link.target[0]]:
         if (referrer.model.name, referrer.ref.name) == (link.source[0], link.field):
             return referrer.ref.on_delete
@@ -165,7 +165,7 @@ async def is_blocked_as_seen(run: Run, prepared: PreparedCommand) -> bool:
     return bool(blocking)
 
 
-def _leads_elsewhere(step: PreparedCommand, link: Link) -> bool:
+def _leads_elsewhere(step: PreparedCommand, link: Reference) -> bool:
     """Whether the step makes the ref refer to another record, or to none."""
     given = step.given.get(link.field) if (step.model, step.record_id) == link.source else None
     return given is not None and given.stored != link.target[1]

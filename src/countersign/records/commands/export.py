@@ -13,7 +13,7 @@ from countersign.records.commands import csv_format, list_search, mask_output, q
 from countersign.records.commands.csv_format import (
     NOTATION,
     Column,
-    Headers,
+    ColumnNames,
     guarded,
     read_notation,
     shown_cell,
@@ -33,7 +33,7 @@ MAX_IN_ENVELOPE = 5_000
 _encoder = msgspec.json.Encoder()
 
 
-class Exported(msgspec.Struct):
+class ExportResult(msgspec.Struct):
     """The whole export as text."""
 
     content_type: str
@@ -87,7 +87,7 @@ def _columns(run: Run, model: str, fields: object, *, is_shown: bool) -> tuple[C
         names = cast("list[object]", fields) if isinstance(fields, list) else ()
         if not names or len({each for each in names if isinstance(each, str)}) != len(names):
             raise BadInput("fields must be an array of different names of fields")
-    headers = Headers(view)
+    headers = ColumnNames(view)
     columns = [headers.raw(cast(str, each)) for each in names]
     return tuple(headers.shown(cast(str, each.name)) for each in columns) if is_shown else tuple(columns)
 
@@ -101,7 +101,7 @@ def check(run: Run, model: str, asked: ExportRequest) -> None:
     _statement(run, model, asked)
 
 
-async def export(run: Run, model: str, body: Body) -> Exported:
+async def export(run: Run, model: str, body: Body) -> ExportResult:
     """The export inside an envelope.
 
     Raises:
@@ -125,7 +125,7 @@ async def export(run: Run, model: str, body: Body) -> Exported:
                     f"Accept: {asked.content_type} for a stream"
                 )
             pieces.append(piece)
-    return Exported(asked.content_type, "".join(pieces))
+    return ExportResult(asked.content_type, "".join(pieces))
 
 
 async def pieces_of(run: Run, model: str, asked: ExportRequest) -> AsyncGenerator[tuple[str, int]]:
@@ -163,7 +163,7 @@ async def _records(run: Run, model: str, reading: RecordReader, asked: ExportReq
             yield [([each[at] for at in places], called) for each, called in zip(values, names, strict=True)]
 
 
-def _statement(run: Run, model: str, asked: ExportRequest) -> select.Statement:
+def _statement(run: Run, model: str, asked: ExportRequest) -> select.SelectStatement:
     view = run.view_of(model)
 
     def named(scope: queries.Scope) -> list[str]:

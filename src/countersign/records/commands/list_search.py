@@ -18,8 +18,8 @@ from countersign.records.commands import mask_output, queries, select, sqlite_in
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.queries import Parameters, Query, all_of
 from countersign.records.commands.run import Body, Run
-from countersign.records.commands.seek_pagination import KnownPositions, ListQuery, Position, ranges
-from countersign.records.commands.select import Record, RecordReader, Statement
+from countersign.records.commands.seek_pagination import KnownPositions, ListQuery, SeekPosition, ranges
+from countersign.records.commands.select import Record, RecordReader, SelectStatement
 
 MIN_OFFSET = 1_000
 """Rows that are walked past as fast as a place is looked up."""
@@ -88,18 +88,18 @@ class PageSeeker:
             await asyncio.sleep(0)
         return await self._rows(place, limit)
 
-    async def _after(self, place: Position, skip: int) -> Position | None:
+    async def _after(self, place: SeekPosition, skip: int) -> SeekPosition | None:
         """So many rows further; None where the list has no more."""
         left = skip
         for piece in ranges(place):
             ((*keys,),) = await self._read(self._listed.keys(place, piece, left))
             if keys[-1] is not None:
-                return Position(place.offset + skip, tuple(keys))
+                return SeekPosition(place.offset + skip, tuple(keys))
             ((count,),) = await self._read(self._listed.size(place, piece, left))
             left -= count
         return None
 
-    async def _rows(self, place: Position, limit: int) -> list[Row]:
+    async def _rows(self, place: SeekPosition, limit: int) -> list[Row]:
         found: list[Row] = []
         for piece in ranges(place):
             rows = await self._read(self._listed.page(place, piece, limit - len(found)))
@@ -108,7 +108,7 @@ class PageSeeker:
                 break
         return found
 
-    async def _read(self, made: Statement) -> list[Row]:
+    async def _read(self, made: SelectStatement) -> list[Row]:
         rows = await self._database.scan(made.text, *made.values)
         if not self._known.holds(int(rows[0][0])):
             raise DataChanged
@@ -152,7 +152,7 @@ def refuse_tokens(run: Run, model: str, field: str, operator: Operator, value: o
             unmask_input.refuse_tokens(run, each, f"a filter on {model}.{field}")
 
 
-def statement(run: Run, model: str, asked: Query, command: str = "list") -> select.Statement:
+def statement(run: Run, model: str, asked: Query, command: str = "list") -> select.SelectStatement:
     """The statement of a query.
 
     Raises:
@@ -180,7 +180,7 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
     return await mask_output.masked_records(run, reading, rows)
 
 
-async def _rows(run: Run, reading: RecordReader, asked: Query, made: select.Statement) -> list[Row]:
+async def _rows(run: Run, reading: RecordReader, asked: Query, made: select.SelectStatement) -> list[Row]:
     """The rows of a page, which are all in memory at once.
 
     Raises:
@@ -268,7 +268,7 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     return [Group(None if value is None else field.show(value), count) for value, count in rows]
 
 
-def _statement(reading: RecordReader, rows: Rows, name: str, asked: queries.Query) -> select.Statement:
+def _statement(reading: RecordReader, rows: Rows, name: str, asked: queries.Query) -> select.SelectStatement:
     parameters = Parameters()
     scope = reading.scope(parameters)
     field = reading.view.model.fields[name]
@@ -280,4 +280,4 @@ def _statement(reading: RecordReader, rows: Rows, name: str, asked: queries.Quer
         f"AS t WHERE {all_of(found)} GROUP BY 1) AS g ORDER BY {field.ordered('g.value')} NULLS LAST "
         f"LIMIT {MAX_GROUPS + 1}"
     )
-    return select.Statement(text, parameters.values)
+    return select.SelectStatement(text, parameters.values)

@@ -29,7 +29,7 @@ class Parameters:
         return f"${len(self.values)}"
 
 
-class Borrowed(Parameters):
+class DelegatedParameters(Parameters):
     """Parameters of a statement that is being made elsewhere."""
 
     def __init__(self, put: Callable[[Value], str]) -> None:
@@ -68,7 +68,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class OrderKey:
     """One key of the order."""
 
     field: str
@@ -83,7 +83,7 @@ class Query:
     """
 
     filter: tuple[Condition, ...] = ()
-    order: tuple[Key, ...] = ()
+    order: tuple[OrderKey, ...] = ()
     limit: int | None = None
     offset: int = 0
     scattered: frozenset[str] = frozenset()
@@ -147,14 +147,14 @@ def _condition(value: object) -> Condition:
     return Condition(field, found, members["value"])
 
 
-def _key(value: object) -> Key:
+def _key(value: object) -> OrderKey:
     members = _members(value, "an order key", ("field", "dir"))
     field, direction = members.get("field"), members.get("dir", "asc")
     if not isinstance(field, str):
         raise BadInput("an order key needs field, a string")
     if direction not in ("asc", "desc"):
         raise BadInput("dir must be asc or desc")
-    return Key(field, direction == "desc")
+    return OrderKey(field, direction == "desc")
 
 
 _RELATIONS: Mapping[str, str] = {

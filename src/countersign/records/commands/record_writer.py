@@ -15,7 +15,7 @@ from countersign.kernel.database import versions
 from countersign.records.access import sessions
 from countersign.records.access.people import folded
 from countersign.records.access.view import Rows
-from countersign.records.audit.chain import Entry
+from countersign.records.audit.chain import ChainEntry
 from countersign.records.base_models import RULING
 from countersign.records.commands import preconditions, queries, select, value_aliases
 from countersign.records.commands.errors import BadInput, no_such_record
@@ -30,7 +30,7 @@ from countersign.records.commands.select import (
     record_of,
     update_statement,
 )
-from countersign.records.masking.vault import Held, Wanted
+from countersign.records.masking.vault import PersonalValue, ValueKey
 from countersign.records.schema.checks import sum_columns, total_of
 
 _NOTE_CHANGE = "INSERT INTO record_change (model, record_id, revision, fields) VALUES ($1, $2, $3, $4)"
@@ -152,11 +152,11 @@ def _with_computed(run: Run, model: Declared, record: StoredRecord, values: dict
     }
 
 
-async def _value_ids_before(run: Run, record: StoredRecord, names: Iterable[str]) -> dict[str, Held]:
+async def _value_ids_before(run: Run, record: StoredRecord, names: Iterable[str]) -> dict[str, ValueKey]:
     """What the vault holds for those fields of the record, with the keys of their sealed copies."""
     old = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
     keys = await run.engine.vault.keys(run.transaction, list(old.values()))
-    return {name: Held(value_id, keys.get(value_id, b"")) for name, value_id in old.items()}
+    return {name: ValueKey(value_id, keys.get(value_id, b"")) for name, value_id in old.items()}
 
 
 async def delete(
@@ -183,7 +183,7 @@ async def record_audit(
 ) -> None:
     """Write down in the audit what was done, in the same transaction."""
     actor = run.actor
-    entry = Entry(
+    entry = ChainEntry(
         at=clock.now(),
         user_id=actor.user_id,
         agent_token=actor.agent_token,
@@ -199,7 +199,7 @@ async def record_audit(
     await run.engine.chain.append(run.transaction, entry)
 
 
-def audit_copy(run: Run, value: Stored, held: Held | None, by_domain: Mapping[str, int] | None = None) -> object:
+def audit_copy(run: Run, value: Stored, held: ValueKey | None, by_domain: Mapping[str, int] | None = None) -> object:
     """A value as audit and plans keep it: a personal one sealed under its vault key, so that it can be erased.
 
     `by_domain` are the value ids that single domains have for it: whoever wrote it in clear is shown its own token.
@@ -219,7 +219,7 @@ async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collec
     found: dict[str, Any] = {}
     for name in names:
         value_id = held_by.get(name)
-        held = Held(value_id, keys[value_id]) if value_id is not None and value_id in keys else None
+        held = ValueKey(value_id, keys[value_id]) if value_id is not None and value_id in keys else None
         found[name] = audit_copy(run, record.values[name], held, by_domain.get(name))
     return found
 
@@ -253,12 +253,12 @@ async def _write(
 
 
 async def _take_value_ids(
-    run: Run, model: Declared, values: Mapping[str, Stored], before: Mapping[str, Held]
-) -> dict[str, Held]:
+    run: Run, model: Declared, values: Mapping[str, Stored], before: Mapping[str, ValueKey]
+) -> dict[str, ValueKey]:
     """Value ids for the personal ones among the values, in place of those before."""
     names = [name for name in personal_fields(model) if values.get(name) is not None]
     wanted = [
-        Wanted(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
+        PersonalValue(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
     ]
     await _store_literals(
         run, [value for name, value in values.items() if isinstance(value, str) and name not in names]

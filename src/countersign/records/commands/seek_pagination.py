@@ -12,7 +12,14 @@ from countersign.declare.fields.field import Stored
 from countersign.kernel.database.port import Dialect
 from countersign.records.access.view import Rows
 from countersign.records.commands.queries import Parameters, Query, all_of
-from countersign.records.commands.select import RecordReader, Statement, Term, order_clause, order_terms, where_clause
+from countersign.records.commands.select import (
+    RecordReader,
+    SelectStatement,
+    Term,
+    order_clause,
+    order_terms,
+    where_clause,
+)
 
 STEP = 1_000
 """Rows from one remembered place to the next, to begin with."""
@@ -23,7 +30,7 @@ MAX_POSITIONS = 2_000
 _VERSION = "SELECT sum(count) AS version FROM audit_lane"
 
 
-class Position(NamedTuple):
+class SeekPosition(NamedTuple):
     """A row of a list: how many come before it, and its values of the keys of the order, the id last.
 
     Without keys it is the beginning.
@@ -40,9 +47,9 @@ class KnownPositions:
         self.version: int | None = None
         self.step = step
         self._offsets = [0]
-        self._places = [Position(0)]
+        self._places = [SeekPosition(0)]
 
-    def before(self, offset: int) -> Position:
+    def before(self, offset: int) -> SeekPosition:
         """The last place at the offset or before it."""
         return self._places[bisect_right(self._offsets, offset) - 1]
 
@@ -52,7 +59,7 @@ class KnownPositions:
             self.version = version
         return self.version == version
 
-    def add(self, place: Position) -> None:
+    def add(self, place: SeekPosition) -> None:
         """Remember a place."""
         at = bisect_right(self._offsets, place.offset)
         if self._offsets[at - 1] == place.offset:
@@ -72,7 +79,7 @@ class Range(NamedTuple):
     is_empty: bool = False
 
 
-def ranges(place: Position) -> list[Range]:
+def ranges(place: SeekPosition) -> list[Range]:
     """All of them, in order."""
     found = [Range(max(0, len(place.keys) - 1))]
     for depth in range(len(place.keys) - 2, -1, -1):
@@ -97,7 +104,7 @@ class ListQuery:
         order = order_clause(order_terms(scope, self._reading, self._query))
         return repr((self._reading.view.model.name, where, order, parameters.values))
 
-    def keys(self, place: Position, piece: Range, skip: int) -> Statement:
+    def keys(self, place: SeekPosition, piece: Range, skip: int) -> SelectStatement:
         """The version of the data, and the keys of the row that so many of the piece come before; or empty ones."""
         parameters = Parameters()
         scope = self._reading.scope(parameters)
@@ -106,20 +113,20 @@ class ListQuery:
         text = f"{self._rest(columns, place, piece, parameters)} LIMIT 1 OFFSET {parameters.put(skip)}"
         return _with_version(text, columns, parameters)
 
-    def page(self, place: Position, piece: Range, limit: int) -> Statement:
+    def page(self, place: SeekPosition, piece: Range, limit: int) -> SelectStatement:
         """The version of the data, and the first rows of the piece as they are read; or empty ones."""
         parameters = Parameters()
         columns = self._reading.columns(self._reading.scope(parameters))
         text = f"{self._rest(columns, place, piece, parameters)} LIMIT {parameters.put(limit)}"
         return _with_version(text, columns, parameters)
 
-    def size(self, place: Position, piece: Range, most: int) -> Statement:
+    def size(self, place: SeekPosition, piece: Range, most: int) -> SelectStatement:
         """The version of the data, and how many rows the piece has, counted so far."""
         parameters = Parameters()
         text = f"{self._rest(['t.id'], place, piece, parameters)} LIMIT {parameters.put(most)}"
-        return Statement(f"SELECT ({_VERSION}), count(*) FROM ({text}) AS p", parameters.values)
+        return SelectStatement(f"SELECT ({_VERSION}), count(*) FROM ({text}) AS p", parameters.values)
 
-    def _rest(self, columns: Sequence[str], place: Position, piece: Range, parameters: Parameters) -> str:
+    def _rest(self, columns: Sequence[str], place: SeekPosition, piece: Range, parameters: Parameters) -> str:
         scope = self._reading.scope(parameters)
         where = where_clause(scope, self._reading, self._rows, self._query)
         order = order_terms(scope, self._reading, self._query)
@@ -131,11 +138,11 @@ class ListQuery:
         )
 
 
-def _with_version(text: str, columns: Sequence[str], parameters: Parameters) -> Statement:
+def _with_version(text: str, columns: Sequence[str], parameters: Parameters) -> SelectStatement:
     names = ", ".join(f"p.column__{number}" for number in range(len(columns)))
     # A single row on the left: whichever way the join is made, the page keeps its order.
     joined = f"SELECT v.version, {names} FROM ({_VERSION}) AS v LEFT JOIN ({text}) AS p ON 1 = 1"
-    return Statement(joined, parameters.values)
+    return SelectStatement(joined, parameters.values)
 
 
 def _after(

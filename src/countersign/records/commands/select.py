@@ -248,7 +248,7 @@ class Term(NamedTuple):
     is_descending: bool
 
 
-class Statement:
+class SelectStatement:
     """A statement with its values."""
 
     __slots__ = ("text", "values")
@@ -262,7 +262,7 @@ Columns = Callable[[queries.Scope], Sequence[str]]
 """Expressions to select beside those of a reading."""
 
 
-def page(reading: RecordReader, rows: Rows, query: Query, more: Columns | None = None) -> Statement:
+def page(reading: RecordReader, rows: Rows, query: Query, more: Columns | None = None) -> SelectStatement:
     """The records of a query that the caller may see, in its order (API document, Filter semantics), with `more`
     columns after those of the reading.
 
@@ -270,7 +270,7 @@ def page(reading: RecordReader, rows: Rows, query: Query, more: Columns | None =
         BadInput: a condition or a key names a field the caller does not read in clear, or does not fit its kind.
     """
     parameters = Parameters()
-    return Statement(_page(reading, rows, query, parameters, more), parameters.values)
+    return SelectStatement(_page(reading, rows, query, parameters, more), parameters.values)
 
 
 def _page(
@@ -289,7 +289,7 @@ def _page(
     return f"{text} OFFSET {parameters.put(query.offset)}" if query.offset else text
 
 
-def page_with_total(reading: RecordReader, rows: Rows, query: Query) -> Statement:
+def page_with_total(reading: RecordReader, rows: Rows, query: Query) -> SelectStatement:
     """The same page, each row beginning with how many records match before limit and offset.
 
     When the page is empty there is one row, whose other columns are empty.
@@ -304,14 +304,14 @@ def page_with_total(reading: RecordReader, rows: Rows, query: Query) -> Statemen
         f"SELECT n.total, p.* FROM ({counted}) AS n LEFT JOIN ({_page(reading, rows, query, parameters)}) AS p "
         "ON 1 = 1"
     )
-    return Statement(text, parameters.values)
+    return SelectStatement(text, parameters.values)
 
 
-def one(reading: RecordReader, rows: Rows, record_id: str) -> Statement:
+def one(reading: RecordReader, rows: Rows, record_id: str) -> SelectStatement:
     """The record of that id, if the caller may see it."""
     is_kept, day = rows is reading.view.visible, clock.now() // clock.DAY
     if is_kept and reading.kept is not None and reading.kept.day == day:
-        return Statement(reading.kept.text, [record_id, *reading.kept.values])
+        return SelectStatement(reading.kept.text, [record_id, *reading.kept.values])
     parameters = Parameters(record_id)
     scope = reading.scope(parameters)
     columns = ", ".join(reading.columns(scope))
@@ -320,12 +320,12 @@ def one(reading: RecordReader, rows: Rows, record_id: str) -> Statement:
     if is_kept:
         # From call to call nothing changes in it but the id, and at midnight what TODAY means in a rule.
         reading.kept = CachedStatement(day, text, parameters.values[1:])
-    return Statement(text, parameters.values)
+    return SelectStatement(text, parameters.values)
 
 
 def lock_existing(
     model: Declared, rows: Rows, record_id: str, dialect: Dialect, *, locks: bool = True
-) -> Statement:
+) -> SelectStatement:
     """The stored columns of a record among the rows; with `locks`, locked until the transaction ends where the engine
     needs that.
 
@@ -339,7 +339,7 @@ def lock_existing(
     # A hidden record is not locked: nobody waits for what they may not see.
     lock = " FOR UPDATE" if locks and dialect == "postgres" else ""
     text = f'SELECT {", ".join(columns)} FROM "{model.name}" AS t WHERE t.id = $1 AND {seen}{lock}'
-    return Statement(text, parameters.values)
+    return SelectStatement(text, parameters.values)
 
 
 def where_clause(scope: queries.Scope, reading: RecordReader, rows: Rows, query: Query) -> str:

@@ -16,7 +16,7 @@ from countersign.records.commands.queries import Parameters
 from countersign.records.commands.run import Run
 from countersign.records.commands.select import StoredRecord
 from countersign.records.masking import placeholder_tokens
-from countersign.records.masking.placeholder_tokens import Token
+from countersign.records.masking.placeholder_tokens import PlaceholderToken
 
 GROWN = 8 * MAX_LONGTEXT_LENGTH
 """Up to so many characters a long text may become by being written on again and again; from twice as many on it is
@@ -24,7 +24,7 @@ refused, and in between by chance: a certain limit would tell how long the text 
 
 
 def require_fitting(
-    field: Text, text: str, found: Sequence[Token], meanings: Mapping[str, str], long_labels: frozenset[str]
+    field: Text, text: str, found: Sequence[PlaceholderToken], meanings: Mapping[str, str], long_labels: frozenset[str]
 ) -> None:
     """Insist that the text fits the field, before its tokens are replaced.
 
@@ -41,7 +41,7 @@ def require_fitting(
         _require_room(field, text, found, meanings, long_labels)
 
 
-def _require_labels(field: Text, long: Sequence[Token]) -> None:
+def _require_labels(field: Text, long: Sequence[PlaceholderToken]) -> None:
     if long and not isinstance(field, LongText):
         raise BadValue(f"takes no placeholder token of a long text ({long[0].label})")
     if len(long) > 1:
@@ -49,7 +49,7 @@ def _require_labels(field: Text, long: Sequence[Token]) -> None:
 
 
 def _require_room(
-    field: Text, text: str, found: Sequence[Token], meanings: Mapping[str, str], long_labels: frozenset[str]
+    field: Text, text: str, found: Sequence[PlaceholderToken], meanings: Mapping[str, str], long_labels: frozenset[str]
 ) -> None:
     counted = len(text) + sum(_counted(token, meanings, long_labels) - len(token.text) for token in found)
     if counted > field.max_length:
@@ -61,7 +61,7 @@ def _require_room(
         raise BadValue("has grown too long: write it anew")
 
 
-def _counted(token: Token, meanings: Mapping[str, str], long_labels: frozenset[str]) -> int:
+def _counted(token: PlaceholderToken, meanings: Mapping[str, str], long_labels: frozenset[str]) -> int:
     if token.label in long_labels:
         return len(token.text)
     return len(meanings[token.text]) if token.label == LITERAL else MAX_TEXT_LENGTH
@@ -222,7 +222,7 @@ async def _swapped(run: Run, field: Field, text: str, name: str, *, is_masked: b
     return swapped, FieldInput(None, _link(text, found, field, origins), False, origins)
 
 
-def _require_alone(field: Field, text: str, found: Sequence[Token], name: str) -> None:
+def _require_alone(field: Field, text: str, found: Sequence[PlaceholderToken], name: str) -> None:
     """Insist that a field with a format gets a token and nothing else: with text around it, the answer would tell
     whether the two fit together."""
     has_format = isinstance(field, Text) and field.has_format
@@ -230,14 +230,14 @@ def _require_alone(field: Field, text: str, found: Sequence[Token], name: str) -
         raise BadInput(f"{name} takes one placeholder token and nothing else, or a value in clear")
 
 
-async def _resolved(run: Run, found: Sequence[Token]) -> dict[str, tuple[int, str]]:
+async def _resolved(run: Run, found: Sequence[PlaceholderToken]) -> dict[str, tuple[int, str]]:
     """What each token stands for, looked up once however often it is there."""
     different = {token.text: token for token in found}
     return {text: await resolve(run, token) for text, token in different.items()}
 
 
 def _require_fitting(
-    run: Run, field: Field, text: str, found: Sequence[Token], meanings: Mapping[str, str], name: str
+    run: Run, field: Field, text: str, found: Sequence[PlaceholderToken], meanings: Mapping[str, str], name: str
 ) -> None:
     try:
         if isinstance(field, Text):
@@ -253,7 +253,7 @@ def _refuse_near_miss(run: Run, text: str) -> None:
         raise BadInput(f"{near} is no placeholder token: write tokens exactly as they were given to you")
 
 
-def _link(text: str, found: Sequence[Token], field: Field, origins: Sequence[int]) -> int | None:
+def _link(text: str, found: Sequence[PlaceholderToken], field: Field, origins: Sequence[int]) -> int | None:
     """The value id, if the text is nothing but one token of the field's own linked label: it stays the same value."""
     own = [token.text for token in found if token.label == field.personal]
     return origins[0] if field.linked and own == [text] else None
@@ -264,7 +264,7 @@ def _allowed(field: Field, found: set[str]) -> set[str]:
     return found if isinstance(field, LongText) else {field.personal or "", LITERAL}
 
 
-async def resolve(run: Run, token: Token) -> tuple[int, str]:
+async def resolve(run: Run, token: PlaceholderToken) -> tuple[int, str]:
     """The value id and the text a caller's own token stands for.
 
     Raises:
@@ -284,7 +284,7 @@ async def resolve(run: Run, token: Token) -> tuple[int, str]:
     return value_id, text
 
 
-def _unknown(run: Run, token: Token) -> BadInput:
+def _unknown(run: Run, token: PlaceholderToken) -> BadInput:
     run.engine.token_guesses.count(run.caller)
     return BadInput(f"unknown token {token.text}")
 

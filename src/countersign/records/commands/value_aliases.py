@@ -7,7 +7,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.model import made_from
 from countersign.records.commands.prepared_command import FieldInput
 from countersign.records.commands.run import Run
-from countersign.records.masking.vault import Held
+from countersign.records.masking.vault import ValueKey
 from countersign.records.schema.snapshot import ALIASED
 
 Aliases = Mapping[str, Mapping[str, int]]
@@ -36,13 +36,13 @@ async def displayed(run: Run, model: Declared, record_id: str, value_ids: Mappin
     }
 
 
-async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> dict[str, Held]:
+async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> dict[str, ValueKey]:
     """By field, the value id that only the writer's domain is to have for a linked value which it wrote in clear, or
     copied from such; a reference to each is taken.
 
     Call it before the values in place are let go: they may be the ones that are copied.
     """
-    found: dict[str, Held] = {}
+    found: dict[str, ValueKey] = {}
     if run.domain is None:
         return found
     for name, each in given.items():
@@ -52,7 +52,7 @@ async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> di
     return found
 
 
-async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -> Held | None:
+async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -> ValueKey | None:
     """None where the field's own value id serves."""
     if given.stored is None or not field.personal or not field.linked:
         return None
@@ -65,7 +65,7 @@ async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -
     return await run.engine.vault.hold_again(run.transaction, given.value_id) if is_alias else None
 
 
-async def link(run: Run, model: Declared, record_id: str, taken: Mapping[str, Held]) -> None:
+async def link(run: Run, model: Declared, record_id: str, taken: Mapping[str, ValueKey]) -> None:
     """Have the writer's tokens of these fields made from those value ids."""
     if run.domain is not None:
         for name, held in taken.items():
@@ -111,12 +111,12 @@ def _domains_of(
     return found | {run.domain.id} if run.domain is not None and is_written else found
 
 
-async def _add(run: Run, model: Declared, record_id: str, name: str, domain_id: str, held: Held) -> None:
+async def _add(run: Run, model: Declared, record_id: str, name: str, domain_id: str, held: ValueKey) -> None:
     await run.engine.vault.add_alias(run.transaction, model.name, record_id, name, domain_id, held.id)
     await run.transaction.run(f'UPDATE "{model.name}" SET changed = changed | $2 WHERE id = $1', record_id, ALIASED)
 
 
-async def unlink(run: Run, model: Declared, record_id: str, old: Mapping[str, Held]) -> None:
+async def unlink(run: Run, model: Declared, record_id: str, old: Mapping[str, ValueKey]) -> None:
     """Let go of values that fields had, and of every domain's own value ids for them."""
     for name in old:
         await run.engine.vault.drop_aliases(run.transaction, model.name, record_id, name)

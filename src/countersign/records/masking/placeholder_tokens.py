@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers.modes import ECB
 from countersign.records.access.view import Caller, Domain
 
 
-class Token(NamedTuple):
+class PlaceholderToken(NamedTuple):
     """A token as it stands in a text: EMAIL_208471930562114, from `start` to `end`."""
 
     label: str
@@ -59,9 +59,10 @@ class Grammar:
         """Whether the text may hold a token or a near miss; a no is certain."""
         return self._word.search(text) is not None
 
-    def tokens(self, text: str) -> list[Token]:
+    def tokens(self, text: str) -> list[PlaceholderToken]:
         """The tokens in the text, from left to right, as they are written."""
-        return [Token(found[1], int(found[2]), found.start(), found.end()) for found in self._token.finditer(text)]
+        matches = self._token.finditer(text)
+        return [PlaceholderToken(each[1], int(each[2]), each.start(), each.end()) for each in matches]
 
     def near_miss(self, text: str) -> str | None:
         """The first part of the text that looks like a token and is not one."""

@@ -53,14 +53,14 @@ _DROP_ALIASES = "DELETE FROM pii_alias WHERE model = $1 AND record_id = $2 AND f
 _ADD_ALIAS = "INSERT INTO pii_alias (model, record_id, field, domain_id, value_id) VALUES ($1, $2, $3, $4, $5)"
 
 
-class Held(NamedTuple):
+class ValueKey(NamedTuple):
     """A value id and the key that seals copies of the value."""
 
     id: int
     key: bytes
 
 
-class Wanted(NamedTuple):
+class PersonalValue(NamedTuple):
     """A value to be held: linked ones share one id for each distinct (label, text)."""
 
     label: str
@@ -78,8 +78,8 @@ class Vault:
         self._seal_key = derive_key(secret, b"", "vault/seal")
 
     async def hold(
-        self, transaction: Transaction, wanted: Sequence[Wanted], releasing: Collection[int] = ()
-    ) -> list[Held]:
+        self, transaction: Transaction, wanted: Sequence[PersonalValue], releasing: Collection[int] = ()
+    ) -> list[ValueKey]:
         """Add a reference to each value; the values in the order of `wanted`.
 
         The id of a linked value is made from the value, so a value that is removed and written again has the same id.
@@ -99,13 +99,14 @@ class Vault:
         held |= await self._insert_all(transaction, await self._untouched(transaction, releasing) | rows)
         return [held[place] for place in places]
 
-    async def _insert_all(self, transaction: Transaction, rows: Mapping[bytes, list[Value]]) -> dict[bytes, Held]:
+    async def _insert_all(self, transaction: Transaction, rows: Mapping[bytes, list[Value]]) -> dict[bytes, ValueKey]:
         """Take a reference to each row in the order of the hashes; those that have a hash, as they are in the vault."""
-        held: dict[bytes, Held] = {}
+        held: dict[bytes, ValueKey] = {}
         insert = _insert_alone if self._dialect == "sqlite" else _insert
         for some in _parts([rows[place] for place in sorted(rows)]):
             inserted = await insert(transaction, some)
-            held |= {bytes(hashed): Held(number, bytes(key)) for number, hashed, key in inserted if hashed is not None}
+            linked = ((number, hashed, key) for number, hashed, key in inserted if hashed is not None)
+            held |= {bytes(hashed): ValueKey(number, bytes(key)) for number, hashed, key in linked}
         return held
 
     async def _untouched(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:
@@ -119,15 +120,15 @@ class Vault:
             for value_id, label, hashed, key in await transaction.fetch(_LINKED.format(ids=_places(some)), *some)
         }
 
-    def _hash_of(self, wanted: Wanted) -> bytes | None:
+    def _hash_of(self, wanted: PersonalValue) -> bytes | None:
         return self._hash(wanted.label, wanted.text) if wanted.linked else None
 
-    async def hold_again(self, transaction: Transaction, value_id: int) -> Held | None:
+    async def hold_again(self, transaction: Transaction, value_id: int) -> ValueKey | None:
         """One more reference to a value that is known by id; None when it has gone."""
         row = await transaction.fetch_one(_HOLD_AGAIN, value_id)
-        return None if row is None else Held(row[0], bytes(row[2]))
+        return None if row is None else ValueKey(row[0], bytes(row[2]))
 
-    async def hold_apart(self, transaction: Transaction, label: str, domain_id: str) -> Held:
+    async def hold_apart(self, transaction: Transaction, label: str, domain_id: str) -> ValueKey:
         """A value id of a domain's own, never merged with an equal value (design, 4.4)."""
         row: list[Value] = [_new_id(), label, None, ids.random_bytes(_KEY_BYTES), 1, domain_id]
         await transaction.run(_ADD, *row)
@@ -273,8 +274,8 @@ def _second_id(row: list[Value]) -> int:
     return _new_id() if row[2] is None else _linked_id(_bytes(row[2]), ID_BITS // 8)
 
 
-def _held(row: list[Value]) -> Held:
-    return Held(int(str(row[0])), _bytes(row[3]))
+def _held(row: list[Value]) -> ValueKey:
+    return ValueKey(int(str(row[0])), _bytes(row[3]))
 
 
 def _bytes(value: Value) -> bytes:

@@ -8,7 +8,7 @@ from countersign.declare.fields.field import Stored
 from countersign.declare.registry import Registry
 from countersign.kernel import clock
 from countersign.kernel.database.port import Reader
-from countersign.records.schema.snapshot import Step, Unique, Work
+from countersign.records.schema.snapshot import RowTask, Step, Unique
 
 _LOW_HALF = 1 << 32
 
@@ -70,7 +70,7 @@ async def obstacle(reader: Reader, registry: Registry, step: Step, *, is_planned
     return await _held_though_required(reader, registry, work)
 
 
-async def _held_though_required(reader: Reader, registry: Registry, work: Work) -> str | None:
+async def _held_though_required(reader: Reader, registry: Registry, work: RowTask) -> str | None:
     if not registry.models[work.table].fields[work.field].required:
         return None
     held = await _holding(reader, work)
@@ -80,7 +80,7 @@ async def _held_though_required(reader: Reader, registry: Registry, work: Work) 
     )
 
 
-async def _holding(reader: Reader, work: Work) -> str:
+async def _holding(reader: Reader, work: RowTask) -> str:
     """How many records hold an option that goes, in words; empty when none does."""
     places = ", ".join(f"${number}" for number in range(1, len(work.options) + 1))
     text = f'SELECT count(*) FROM "{work.table}" WHERE "{work.field}" IN ({places})'
@@ -88,7 +88,7 @@ async def _holding(reader: Reader, work: Work) -> str:
     return _records(0 if row is None else row[0])
 
 
-async def _empty(reader: Reader, registry: Registry, work: Work, *, has_column: bool) -> str | None:
+async def _empty(reader: Reader, registry: Registry, work: RowTask, *, has_column: bool) -> str | None:
     empty = f' WHERE "{work.field}" IS NULL' if has_column else ""
     row = await reader.fetch_one(f'SELECT count(*) FROM "{work.table}"{empty}')
     held = _records(0 if row is None else row[0])

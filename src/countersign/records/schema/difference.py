@@ -11,7 +11,18 @@ from countersign.declare import Field
 from countersign.declare.fields.kinds import BUILTIN_KINDS
 from countersign.declare.registry import Registry
 from countersign.kernel.database.port import Dialect
-from countersign.records.schema.snapshot import FOLDED, VALUE, Column, Index, Snapshot, Step, Table, Unique, Work, table
+from countersign.records.schema.snapshot import (
+    FOLDED,
+    VALUE,
+    Column,
+    Index,
+    RowTask,
+    Snapshot,
+    Step,
+    Table,
+    Unique,
+    table,
+)
 
 
 def with_unfilled(snapshot: Snapshot, table: str, column: str, *, itself: bool = False) -> Snapshot:
@@ -34,7 +45,7 @@ def _made_from(snapshot: Snapshot, table: str, column: str) -> Iterator[tuple[st
                 yield name, other.name
 
 
-def next_to_fill(now: Snapshot, after: Snapshot) -> tuple[str, Column, str, Work] | None:
+def next_to_fill(now: Snapshot, after: Snapshot) -> tuple[str, Column, str, RowTask] | None:
     """The next column to fill, none of whose sources is still to be filled: its table, the column as it is wanted,
     the sentence and the work; None when all are filled."""
     waiting = {
@@ -70,16 +81,16 @@ def _sources(table: str, column: Column) -> Iterator[tuple[str, str]]:
         yield model, field
 
 
-def _filling(table: str, column: Column) -> tuple[str, Work]:
+def _filling(table: str, column: Column) -> tuple[str, RowTask]:
     if column.name.endswith(FOLDED):
         field = column.name.removesuffix(FOLDED)
-        return f"fold {table}.{field} for searching", Work("folded", table, field)
+        return f"fold {table}.{field} for searching", RowTask("folded", table, field)
     if column.name.endswith(VALUE):
         field = column.name.removesuffix(VALUE)
-        return f"give the values of {table}.{field} ids in the vault", Work("value", table, field)
+        return f"give the values of {table}.{field} ids in the vault", RowTask("value", table, field)
     if column.made_from:
-        return f"compute {table}.{column.name}", Work("made", table, column.name)
-    return f"fill {table}.{column.name} where it is empty", Work("default", table, column.name)
+        return f"compute {table}.{column.name}", RowTask("made", table, column.name)
+    return f"fill {table}.{column.name} where it is empty", RowTask("default", table, column.name)
 
 
 # Kinds whose values are values of the other kind, too.
@@ -116,7 +127,7 @@ def steps_between(before: Snapshot, after: Snapshot, kinds: Kinds = BUILTIN_KIND
 
 
 def _planned(before: Snapshot, after: Snapshot, kinds: Kinds) -> list[Step]:
-    planning = _Planning(before, after, kinds)
+    planning = _Planner(before, after, kinds)
     for name in after.tables:
         if name not in before.tables:
             planning.create(name)
@@ -146,7 +157,7 @@ def _in_order(snapshot: Snapshot) -> Snapshot:
     return Snapshot(tables, snapshot.versions)
 
 
-class _Planning:
+class _Planner:
     """Collects steps, each starting from where the one before it ends."""
 
     def __init__(self, before: Snapshot, after: Snapshot, kinds: Kinds) -> None:
@@ -157,11 +168,11 @@ class _Planning:
         self._after: Snapshot = after
         self._added: set[tuple[str, str]] = set()
 
-    def _step(self, sentence: str, statement: str, after: Table | Snapshot, work: Work | None = None) -> None:
+    def _step(self, sentence: str, statement: str, after: Table | Snapshot, work: RowTask | None = None) -> None:
         """One more step, that keeps what there is."""
         self._append(Step(sentence, (statement,) if statement else (), self._whole(after), work=work))
 
-    def _destroy(self, sentence: str, statements: Iterable[str], after: Table | Snapshot, work: Work | None) -> None:
+    def _destroy(self, sentence: str, statements: Iterable[str], after: Table | Snapshot, work: RowTask | None) -> None:
         self._append(Step(sentence, tuple(statements), self._whole(after), is_destructive=True, work=work))
 
     def _append(self, step: Step) -> None:
@@ -229,7 +240,7 @@ class _Planning:
             self._step(f"drop the folded copies of {name}.{column.name.removesuffix(FOLDED)}", text, after)
         elif column.label is not None:
             sentence = f"forget the {column.label} values of {name}.{field} in the vault and their copies in the audit"
-            self._destroy(sentence, [text], after, Work("release", name, field))
+            self._destroy(sentence, [text], after, RowTask("release", name, field))
         else:
             becomes = "" if asked is None else f", since {_words(column)} cannot become {_words(asked)}"
             self._destroy(f"drop {name}.{column.name} with its values{becomes}", [text], after, None)
@@ -243,7 +254,7 @@ class _Planning:
         now = self.now.tables[name]
         left = msgspec.structs.replace(column, options=asked.options)
         after = msgspec.structs.replace(now, columns=_replaced(now, left))
-        work = Work("options", name, column.name, gone)
+        work = RowTask("options", name, column.name, gone)
         sentence = f"take {', '.join(gone)} out of {name}.{column.name}"
         self._destroy(sentence, [], with_unfilled(_with(self.now, after), name, column.name), work)
 

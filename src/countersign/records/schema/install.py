@@ -14,7 +14,7 @@ from countersign.records import key
 from countersign.records.masking.vault import Vault
 from countersign.records.schema.checks import examine, obstacle
 from countersign.records.schema.difference import desired_snapshot, steps_between
-from countersign.records.schema.rows import RowWork
+from countersign.records.schema.rows import RowTaskRunner
 from countersign.records.schema.snapshot import EMPTY, Snapshot, Step
 
 MIGRATIONS = "countersign.records.migrations"
@@ -34,11 +34,11 @@ _UNDER_WAY = "all/under way"
 _SHOWN = 3
 
 
-class WouldDestroy(SchemaMismatch):
+class DataLoss(SchemaMismatch):
     """The declarations leave out what holds data; the text lists it and names the remedy."""
 
 
-class DataInTheWay(SchemaMismatch):
+class ConflictingData(SchemaMismatch):
     """Records do not fit what is declared; the text says which, and names the remedy."""
 
 
@@ -50,7 +50,7 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class UpgradePlan:
     """The steps an upgrade would take, and why it cannot be done now."""
 
     steps: tuple[Step, ...]
@@ -69,15 +69,15 @@ class Plan:
             DataInTheWay: records do not fit.
         """
         if self.losses and not destroy:
-            raise WouldDestroy(
+            raise DataLoss(
                 f"data would be lost: {'; '.join(self.losses)}. Declare it again or switch its module on again "
                 "(COUNTERSIGN_MODULES); or make a backup and run `countersign modules apply --destroy`"
             )
         if self.obstacles:
-            raise DataInTheWay("; ".join(self.obstacles))
+            raise ConflictingData("; ".join(self.obstacles))
 
 
-async def plan(database: Database, registry: Registry) -> Plan:
+async def plan(database: Database, registry: Registry) -> UpgradePlan:
     """What an upgrade would do now; changes nothing.
 
     Raises:
@@ -91,12 +91,13 @@ async def plan(database: Database, registry: Registry) -> Plan:
         steps = steps_between(before, desired_snapshot(registry, before, database.dialect), registry.kinds.values())
         seen = tuple([await examine(transaction, step) for step in steps])
         found = [await obstacle(transaction, registry, step, is_planned=True) for step in steps]
-    return Plan(seen, tuple(text for text in found if text))
+    return UpgradePlan(seen, tuple(text for text in found if text))
 
 
-def from_empty(registry: Registry, dialect: Dialect) -> Plan:
+def from_empty(registry: Registry, dialect: Dialect) -> UpgradePlan:
     """What an upgrade of an empty database would do."""
-    return Plan(tuple(steps_between(EMPTY, desired_snapshot(registry, EMPTY, dialect), registry.kinds.values())), ())
+    desired = desired_snapshot(registry, EMPTY, dialect)
+    return UpgradePlan(tuple(steps_between(EMPTY, desired, registry.kinds.values())), ())
 
 
 async def require_applied(database: Database, registry: Registry) -> None:
@@ -145,7 +146,7 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
     if not planned.steps:
         return []
     await migrate.require_rights(database)
-    upgrading = _Upgrading(database.dialect, registry, Vault(await key.secret(database, master)))
+    upgrading = _Upgrade(database.dialect, registry, Vault(await key.secret(database, master)))
     taken: list[Step] = []
     is_first = not (await installed(database)).versions
     first_s = began_s = clock.monotonic_s()
@@ -168,13 +169,13 @@ async def upgrade(database: Database, registry: Registry, master: MasterKey, *, 
     return taken
 
 
-class _Upgrading:
+class _Upgrade:
     """Goes on with a step for one transaction."""
 
     def __init__(self, dialect: Dialect, registry: Registry, vault: Vault) -> None:
         self._dialect: Dialect = dialect
         self._registry = registry
-        self._rows = RowWork(registry, vault)
+        self._rows = RowTaskRunner(registry, vault)
         self._steps: list[Step] = []
         self._start: Snapshot | None = None
 
@@ -209,7 +210,7 @@ class _Upgrading:
     async def _require(self, transaction: Transaction, step: Step, *, destroy: bool) -> None:
         """Look again: somebody may have written since the upgrade was planned."""
         found = await obstacle(transaction, self._registry, step, is_planned=False)
-        Plan((await examine(transaction, step),), (found,) if found else ()).require(destroy=destroy)
+        UpgradePlan((await examine(transaction, step),), (found,) if found else ()).require(destroy=destroy)
 
 
 async def record_snapshot(transaction: Transaction, name: str, state: msgspec.Struct) -> None:

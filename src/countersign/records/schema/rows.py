@@ -10,22 +10,22 @@ from countersign.declare.registry import Registry, Total
 from countersign.kernel.database.migrate import SchemaMismatch
 from countersign.kernel.database.port import Row, Transaction, Value
 from countersign.records.access.people import folded
-from countersign.records.masking.vault import Vault, Wanted
+from countersign.records.masking.vault import PersonalValue, Vault
 from countersign.records.schema.checks import substitute, sum_columns, total_of
-from countersign.records.schema.snapshot import FOLDED, VALUE, Work
+from countersign.records.schema.snapshot import FOLDED, VALUE, RowTask
 
 BATCH = 2_000
 
 
-class RowWork:
-    """Does `Work`, one batch at a time."""
+class RowTaskRunner:
+    """Does `RowTask`, one batch at a time."""
 
     def __init__(self, registry: Registry, vault: Vault) -> None:
         """Takes what is declared, and the vault of the database."""
         self._registry = registry
         self._vault = vault
 
-    async def batch(self, transaction: Transaction, work: Work, last: str) -> str | None:
+    async def batch(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
         """Work on at most `BATCH` records after the id `last`; the id of the last one, None when there was none."""
         match work.kind:
             case "default":
@@ -41,19 +41,19 @@ class RowWork:
             case "release":
                 return await self._release(transaction, work, last)
 
-    async def _fill(self, transaction: Transaction, work: Work, last: str) -> str | None:
+    async def _fill(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
         value = substitute(self._registry, work.table, work.field)
         rows = await _rows(transaction, work.table, "", f'"{work.field}" IS NULL', last)
         return await _write(transaction, work.table, work.field, [(row[0], value) for row in rows])
 
-    async def _take_options(self, transaction: Transaction, work: Work, last: str) -> str | None:
+    async def _take_options(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
         value = substitute(self._registry, work.table, work.field)
         # Options are checked to be plain words.
         gone = ", ".join(f"'{option}'" for option in work.options)
         rows = await _rows(transaction, work.table, "", f'"{work.field}" IN ({gone})', last)
         return await _write(transaction, work.table, work.field, [(row[0], value) for row in rows])
 
-    async def _make(self, transaction: Transaction, work: Work, last: str) -> str | None:
+    async def _make(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
         model = self._registry.models[work.table]
         total = self._total(work)
         if total is not None:
@@ -72,32 +72,32 @@ class RowWork:
         await _write(transaction, work.table, work.field, changes)
         return _last(rows)
 
-    def _total(self, work: Work) -> Total | None:
+    def _total(self, work: RowTask) -> Total | None:
         totals = (total for each in self._registry.totals.values() for total in each)
         return next((each for each in totals if (each.parent.name, each.field) == (work.table, work.field)), None)
 
-    async def _forget(self, transaction: Transaction, work: Work, record_ids: Sequence[str]) -> None:
+    async def _forget(self, transaction: Transaction, work: RowTask, record_ids: Sequence[str]) -> None:
         """Give up value ids of what is about to change; new ones are given when all is computed."""
         for record_id in record_ids:
             text = f'SELECT id, "{work.field}{VALUE}" FROM "{work.table}" WHERE id = $1'
             await self._give_up(transaction, work, await transaction.fetch(text, record_id))
 
-    async def _hold(self, transaction: Transaction, work: Work, last: str) -> str | None:
+    async def _hold(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
         field = self._registry.models[work.table].fields[work.field]
         wanted = f'"{work.field}" IS NOT NULL AND "{work.field}{VALUE}" IS NULL'
         rows = await _rows(transaction, work.table, f', "{work.field}"', wanted, last)
-        values = [Wanted(field.personal or "", text, field.linked) for _, text in rows]
+        values = [PersonalValue(field.personal or "", text, field.linked) for _, text in rows]
         held = await self._vault.hold(transaction, values)
         changes: list[tuple[str, Value]] = [(row[0], each.id) for row, each in zip(rows, held, strict=True)]
         return await _write(transaction, work.table, work.field + VALUE, changes)
 
-    async def _release(self, transaction: Transaction, work: Work, last: str) -> str | None:
+    async def _release(self, transaction: Transaction, work: RowTask, last: str) -> str | None:
         column = f'"{work.field}{VALUE}"'
         rows = await _rows(transaction, work.table, f", {column}", f"{column} IS NOT NULL", last)
         await self._give_up(transaction, work, rows)
         return _last(rows)
 
-    async def _give_up(self, transaction: Transaction, work: Work, rows: Sequence[Row]) -> None:
+    async def _give_up(self, transaction: Transaction, work: RowTask, rows: Sequence[Row]) -> None:
         held = [(record_id, value_id) for record_id, value_id in rows if value_id is not None]
         for record_id, _ in held:
             await self._vault.drop_aliases(transaction, work.table, record_id, work.field)
@@ -105,7 +105,7 @@ class RowWork:
         await _write(transaction, work.table, work.field + VALUE, [(record_id, None) for record_id, _ in held])
 
 
-async def _fold(transaction: Transaction, work: Work, last: str) -> str | None:
+async def _fold(transaction: Transaction, work: RowTask, last: str) -> str | None:
     rows = await _rows(transaction, work.table, f', "{work.field}"', "", last)
     changes: list[tuple[str, Value]] = [(record_id, text and folded(text)) for record_id, text in rows]
     return await _write(transaction, work.table, work.field + FOLDED, changes)

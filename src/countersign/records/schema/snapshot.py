@@ -204,7 +204,7 @@ Kind: TypeAlias = Literal["default", "made", "folded", "value", "options", "rele
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class RowTask:
     """What is done to the rows of a table, in batches, each a transaction.
 
     default  gives the field its default where it is empty
@@ -225,7 +225,7 @@ class Work:
 
 
 class Unique(NamedTuple):
-    """A column that is to be unique: no two rows may have the same value. `is_there` as for `Work`."""
+    """A column that is to be unique: no two rows may have the same value. `is_there` as for `RowTask`."""
 
     table: str
     column: str
@@ -243,5 +243,5 @@ class Step:
     statements: tuple[str, ...]
     after: Snapshot
     is_destructive: bool = False
-    work: Work | None = None
+    work: RowTask | None = None
     unique: Unique | None = None
