@@ -17,8 +17,9 @@ from countersign.kernel.http.request import Headers
 from countersign.kernel.security import secrets
 from countersign.settings import Settings
 from countersign.store import app
-from countersign.store.auth import clients, organisations, tokens
+from countersign.store.auth import organisations, tokens
 from countersign.store.auth.authentication import Gate
+from countersign.store.auth.oauth import clients
 from countersign.store.context import Store
 
 LIMIT_US = 30

@@ -8,13 +8,11 @@ import pytest
 
 from countersign.kernel.security import secrets
 from countersign.settings import Settings
-from countersign.store.auth import email_verification, queries
-from countersign.store.auth import email_verification as links
+from countersign.store.auth import accounts, id_jag, queries
+from countersign.store.auth.accounts import EmailLink
 from countersign.store.auth.agents import register, registrations
 from countersign.store.auth.agents.register import Waiting
 from countersign.store.auth.agents.registrations import Applicant, Origin
-from countersign.store.auth.email_verification import Link
-from countersign.store.auth.identity_providers import id_jag
 from tests.peers.identity_provider import IdentityProvider
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
@@ -61,11 +59,11 @@ async def test_t34_a_registration_under_way_does_not_outlive_the_first_proof(
     person_id = await known_subject(world, provider)
     store, end, read = world.store, asyncio.Event(), asyncio.Event()
     async with store.database.transaction() as transaction:
-        await links.add(transaction, secrets.digest("proof"), Link(FUTURE, "/"), 600)
+        await accounts.add_link(transaction, secrets.digest("proof"), EmailLink(FUTURE, "/"), 600)
 
     async def prove() -> None:
         await read.wait()
-        await email_verification.prove(store, "proof", "a hash", registrations.revoke_all_of)
+        await accounts.redeem_link(store, "proof", "a hash", registrations.revoke_all_of)
         end.set()
 
     await asyncio.gather(bound_while(world, provider, end, read), prove())

@@ -9,9 +9,10 @@ import pytest
 
 from countersign.kernel.mail import queue, transports
 from countersign.settings import Settings
-from countersign.store.auth import clients, people, queries
+from countersign.store.auth import people, queries
 from countersign.store.auth.agents import claim
 from countersign.store.auth.agents import routes as agents
+from countersign.store.auth.oauth import clients
 from tests.peers.identity_provider import IdentityProvider
 from tests.store.accounts.conftest import Visitor as Mailed
 from tests.store.agents import asserting

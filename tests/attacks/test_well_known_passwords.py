@@ -8,7 +8,8 @@ from countersign.cli import distribution
 from countersign.kernel.security import passwords
 from countersign.settings import BadSetting
 from countersign.store import demo
-from countersign.store.auth import clients, people, queries
+from countersign.store.auth import people, queries
+from countersign.store.auth.oauth import clients
 from tests.store.world import World
 
 

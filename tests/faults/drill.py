@@ -17,7 +17,8 @@ from countersign.kernel.database.open import open_database
 from countersign.records import demo
 from countersign.records.app import SCHEMA as RECORDS
 from countersign.store import app as distribution
-from countersign.store.auth import clients, organisations, people
+from countersign.store.auth import organisations, people
+from countersign.store.auth.oauth import clients
 from countersign.store.demo import CLIENT_ID, CLIENT_SCOPES, CLIENT_SECRET, PLAYER, PUBLISHER
 from countersign.store.lifespan import SCHEMA as DISTRIBUTION
 from tests.faults import frail_worker, wire

@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 
 from countersign.settings import Settings
 from countersign.store import app as distribution
-from countersign.store.auth import clients, organisations, people, tokens
+from countersign.store.auth import organisations, people, tokens
+from countersign.store.auth.oauth import clients
 from countersign.store.context import Store
 from countersign.store.redeem import codes
 from countersign.store.releases import publishing

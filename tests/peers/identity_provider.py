@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from countersign.store.auth.identity_providers import trusted_issuers
+from countersign.store.auth import trusted_issuers
 from countersign.store.context import Store
 
 ID_JAG = "oauth-id-jag+jwt"

@@ -27,7 +27,7 @@ from countersign.kernel.security import external_jwt, passwords
 from countersign.records.access import people, visibility
 from countersign.records.masking.placeholder_tokens import Grammar
 from countersign.store.ask import conditions, items, lexicon
-from countersign.store.auth import clients
+from countersign.store.auth.oauth import clients
 from countersign.store.catalog import public, versions, words
 from countersign.store.redeem import codes
 from countersign.store.releases.processing import sbom
@@ -262,7 +262,7 @@ PARSERS: Mapping[str, Parser] = {
         "clients",
         "2,000 characters",
         4_000,
-        lambda uri: clients.require_safe([uri]),
+        lambda uri: clients.require_safe_uris([uri]),
         {"address": lambda size: "https://" + "a." * (size // 2), "path": lambda size: "https://a/" + "/" * size},
     ),
     "version": Parser(

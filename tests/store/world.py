@@ -7,7 +7,8 @@ import httpx
 
 from countersign.kernel import clock
 from countersign.store import library
-from countersign.store.auth import clients, organisations, people, queries, tokens
+from countersign.store.auth import organisations, people, queries, tokens
+from countersign.store.auth.oauth import clients
 from countersign.store.catalog import projection
 from countersign.store.context import Store
 from countersign.store.releases import publishing
@@ -38,7 +39,7 @@ class World:
                 org = await queries.organisation_called(transaction, slug.replace("_", "-"))
                 assert org is not None
                 await people.set_role(transaction, org.id, email, role)
-        held = await tokens.held_by_person(self.store.database, person.id)
+        held = await tokens.scopes_of_person(self.store.database, person.id)
         return tokens.issue(self.store, person.id, tokens.FIRST_PARTY, held)
 
     async def person_token(self, email: str, scope: str) -> str:

@@ -9,7 +9,8 @@ from countersign.cli import output, store
 from countersign.cli.output import Exit, Failure
 from countersign.kernel.database.port import Reader
 from countersign.store import scopes
-from countersign.store.auth import clients, organisations, people, queries, sessions, tokens
+from countersign.store.auth import organisations, people, queries, sessions, tokens
+from countersign.store.auth.oauth import clients
 from countersign.store.context import Store
 
 MAX_PASSWORD_LENGTH = 4096
@@ -151,7 +152,7 @@ def issue_token(email: str, scope: str | None, data: str | None) -> None:
         if found is None:
             remedy = f"Create the person with: countersign person create {email}"
             raise Failure(doing, why="there is no such person", remedy=remedy, exit_code=Exit.NOT_FOUND)
-        granted = tokens.requested(scope, await tokens.held_by_person(opened.database, found.id))
+        granted = tokens.granted_scopes(scope, await tokens.scopes_of_person(opened.database, found.id))
         issued = tokens.issue(opened, found.id, tokens.FIRST_PARTY, granted)
         return issued, scopes.words(granted), opened.settings.token_ttl_s, opened.root_url
 

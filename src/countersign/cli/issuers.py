@@ -5,9 +5,9 @@ import click
 from countersign.cli import output, store
 from countersign.cli.administration import data_option
 from countersign.kernel.security import external_jwt
+from countersign.store.auth import trusted_issuers
 from countersign.store.auth.agents import registrations
-from countersign.store.auth.identity_providers import trusted_issuers
-from countersign.store.auth.identity_providers.trusted_issuers import Issuer
+from countersign.store.auth.trusted_issuers import Issuer
 from countersign.store.context import Store
 
 

@@ -22,7 +22,7 @@ from countersign.kernel.security.jose import KeyRing
 from countersign.kernel.security.masterkey import MasterKey, master_key
 from countersign.settings import Settings
 from countersign.store import lifespan
-from countersign.store.auth import token_keys
+from countersign.store.auth import tokens
 
 ROTATING = "cannot rotate the signing key"
 REENCRYPTING = "cannot re-encrypt the stored secrets"
@@ -166,7 +166,7 @@ async def _rotated(settings: Settings, *, drop_previous: bool) -> KeyRing:
             raise Failure(ROTATING, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
         master = await asyncio.to_thread(master_key, settings)
         _require_served_with(settings, master, ROTATING)
-        return await token_keys.rotate(found.database, master, drop_previous=drop_previous)
+        return await tokens.rotate_keys(found.database, master, drop_previous=drop_previous)
 
 
 async def _reencrypted(settings: Settings) -> Reencrypted:

@@ -18,7 +18,7 @@ from countersign.kernel.database.port import Database, Reader
 from countersign.kernel.errors import Refused, StorageFull, is_disk_full
 from countersign.settings import BadSetting, Settings
 from countersign.store import encrypted_columns, lifespan
-from countersign.store.auth import token_keys
+from countersign.store.auth import tokens
 from countersign.store.context import Store
 
 ResultT = TypeVar("ResultT")
@@ -34,7 +34,7 @@ async def _unmade(database: Database) -> list[str]:
 
 
 TABLES = Tables(
-    lifespan.SCHEMA, lifespan.MIGRATIONS, _no_tables, encrypted_columns.COLUMNS, token_keys.stored_keys, _unmade
+    lifespan.SCHEMA, lifespan.MIGRATIONS, _no_tables, encrypted_columns.COLUMNS, tokens.stored_keys, _unmade
 )
 
 

@@ -2,9 +2,8 @@
 
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.security.masterkey import MasterKey
-from countersign.store.auth import email_verification as accounts
+from countersign.store.auth import accounts, tokens
 from countersign.store.auth import queries as identity
-from countersign.store.auth import token_keys
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.oauth import consents
 from countersign.store.releases import uploads
@@ -23,8 +22,8 @@ async def end_access(transaction: Transaction, master: MasterKey) -> None:
     Raises:
         DecryptionFailed: the master key is not the store's.
     """
-    await token_keys.renew(transaction, master)
+    await tokens.replace_keys(transaction, master)
     await identity.end_every_session(transaction)
     await accounts.end_every_link(transaction)
     await registrations.revoke_every(transaction)
-    await consents.revoke_every(transaction)
+    await consents.revoke_all(transaction)

@@ -20,14 +20,13 @@ from countersign.store import signing_keys as signing
 from countersign.store.apidocs import health
 from countersign.store.apidocs import routes as documents
 from countersign.store.ask import routes as ask
-from countersign.store.auth import accounts, api_keys, org_routes, queries
-from countersign.store.auth import email_verification as links
+from countersign.store.auth import accounts, api_keys, org_routes, queries, security_events
 from countersign.store.auth import routes as identity
+from countersign.store.auth import trusted_issuers as issuers
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents import routes as agents
 from countersign.store.auth.authentication import Gate
-from countersign.store.auth.identity_providers import trusted_issuers as issuers
-from countersign.store.auth.oauth import authorization_code, consents, dynamic_clients
+from countersign.store.auth.oauth import clients, consents
 from countersign.store.auth.oauth import routes as oauth
 from countersign.store.catalog import routes as catalog
 from countersign.store.context import PREFIX, Store
@@ -42,9 +41,9 @@ from countersign.store.releases import delivery_routes as delivery
 from countersign.store.releases import routes as publishing
 from countersign.store.releases.processing import chunk_gc, types
 from countersign.store.releases.processing import draft_removal as processing
-from countersign.store.sandbox import folders, template
+from countersign.store.sandbox import folders
 from countersign.store.sandbox import routes as sandbox
-from countersign.store.sandbox.dependencies import Parts
+from countersign.store.sandbox.data_sets import SandboxDependencies
 from countersign.store.sandbox.router import Front
 
 COLLECT_EVERY_S = 300
@@ -71,7 +70,7 @@ _FEATURES: tuple[Route[Store], ...] = (
     *org_routes.ROUTES,
     *signing.ROUTES,
     *webhooks.ROUTES,
-    *agents.SECURITY_EVENT_ROUTES,
+    *security_events.ROUTES,
     *accounts.routes(registrations.revoke_all_of),
     *api_keys.ROUTES,
     *sandbox.ROUTES,
@@ -100,10 +99,10 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
 def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Sequence[str] = ()) -> Front:
     """The store's HTTP application: every feature's routes, the documents made from them, and the sandbox in which the
     same routes work on other data. `workers` is the command of a process that works on the sandbox's jobs."""
-    put_together = Parts(
+    put_together = SandboxDependencies(
         opening=lambda settings, root_url, is_loopback: opened(settings, root_url, is_loopback=is_loopback),
         application=lambda data_set: _application(data_set, routes, store.root_url, "sandbox"),
-        template=template.template(lifespan.MIGRATIONS),
+        template=folders.template_of(lifespan.MIGRATIONS),
         workers=workers,
     )
     app = _application(store, routes, store.root_url)
@@ -194,11 +193,11 @@ async def tend(store: Store) -> None:
         await queries.forget_old_sessions(transaction)
         await queries.forget_old_revocations(transaction)
         await issuers.forget_old_tokens(transaction)
-        await authorization_code.forget_old(transaction)
+        await consents.forget_old_codes(transaction)
         await registrations.forget_old(transaction)
-        await dynamic_clients.forget_unused(transaction)
-        await dynamic_clients.end_idle(transaction, store.settings.dynamic_client_days)
-        await links.forget_old(transaction)
+        await clients.delete_unused(transaction)
+        await clients.delete_idle(transaction, store.settings.dynamic_client_days)
+        await accounts.forget_old_links(transaction)
         await job_table.forget_old(transaction, store.settings.job_days)
         await api_keys.forget_unused(transaction, store.settings.key_days)
         await outbox.forget_old(transaction, store.settings.webhook_days)

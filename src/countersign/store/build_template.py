@@ -10,7 +10,7 @@ from pathlib import Path
 from countersign.kernel import installation_id
 from countersign.settings import Settings
 from countersign.store import app, demo, lifespan
-from countersign.store.auth import token_keys
+from countersign.store.auth import tokens
 
 KEPT = (lifespan.DATABASE_FILE, lifespan.BLOBS_FOLDER)
 ROOT_URL = "http://template.invalid"
@@ -27,7 +27,7 @@ async def make(folder: Path) -> None:
     async with app.opened(settings, ROOT_URL, is_loopback=True) as store:
         await demo.seed(store)
         async with store.database.transaction() as transaction:
-            await token_keys.forget(transaction)
+            await tokens.forget_keys(transaction)
             await installation_id.forget(transaction)
 
 

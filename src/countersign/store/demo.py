@@ -13,7 +13,8 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.security import passwords, secrets
 from countersign.store import library
-from countersign.store.auth import clients, organisations, people, queries
+from countersign.store.auth import organisations, people, queries
+from countersign.store.auth.oauth import clients
 from countersign.store.catalog import projection
 from countersign.store.catalog.schemas import ChannelName, Kind, Platform
 from countersign.store.context import Store

@@ -2,6 +2,6 @@
 
 from countersign.kernel.webhooks import receivers
 from countersign.store import signing_keys as signing
-from countersign.store.auth import token_keys
+from countersign.store.auth import tokens
 
-COLUMNS = (token_keys.SEALED, signing.SEALED, receivers.SEALED)
+COLUMNS = (tokens.ENCRYPTED_KEYS, signing.SEALED, receivers.SEALED)

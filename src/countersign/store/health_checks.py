@@ -13,7 +13,7 @@ from countersign.kernel.metrics import Sample
 from countersign.kernel.security.passwords import SIGN_INS_FAILED
 from countersign.kernel.webhooks import outbox
 from countersign.store import encrypted_columns, lifespan
-from countersign.store.auth import token_keys
+from countersign.store.auth import tokens
 from countersign.store.context import Store
 from countersign.store.jobs import queries as jobs
 from countersign.store.releases import blob_gc, blobs
@@ -57,7 +57,7 @@ async def _writable(store: Store) -> str:
 
 async def _opened(store: Store) -> str:
     await reencryption.require_keys(store.database, encrypted_columns.COLUMNS, store.master)
-    if await token_keys.stored_keys(store.database, store.master) is None:
+    if await tokens.stored_keys(store.database, store.master) is None:
         raise Unavailable("the database holds no sealed keys: it is not the one that was started with")
     return f"key {store.master.current.id} seals, and every key that sealed anything is present"
 

@@ -22,8 +22,8 @@ from countersign.kernel.security.encryption import signer_for
 from countersign.kernel.security.jose import AccessTokens
 from countersign.kernel.security.masterkey import master_key
 from countersign.settings import BadSetting, Settings
-from countersign.store.auth import token_keys
-from countersign.store.auth.identity_providers import trusted_issuers as issuer_keys
+from countersign.store.auth import tokens as token_keys
+from countersign.store.auth import trusted_issuers as issuer_keys
 from countersign.store.auth.people import ANY_PERSON
 from countersign.store.catalog import public
 from countersign.store.context import VERSIONS, Store, Uses
@@ -89,8 +89,8 @@ async def opened(
         await installation_id.register(places, found)
         counters = _counters(settings, data)
         stack.push_async_callback(counters.close)
-        tokens = AccessTokens(await token_keys.token_keys(database, master), root_url, root_url)
-        watched = token_keys.Watched(
+        tokens = AccessTokens(await token_keys.load_keys(database, master), root_url, root_url)
+        watched = token_keys.SigningKeyReloader(
             Versions(database, VERSIONS).current, VERSIONS.index("identity"), database, master, tokens
         )
         mail = MailQueue(open_mail(settings.smtp_url, settings.mail_from, data), telemetry.logger("mail"))
@@ -109,7 +109,7 @@ async def opened(
             cursors=signer_for(master, "cursor"),
             addresses=signer_for(master, "address"),
             codes=signer_for(master, "code"),
-            key_sets=issuer_keys.key_sets(settings),
+            key_sets=issuer_keys.new_jwks_cache(settings),
             uses=Uses(),
             jobs=await open_engine(settings.job_engine, database, url, SCHEMA, lease_s=settings.job_lease_s),
         )

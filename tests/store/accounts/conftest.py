@@ -12,8 +12,7 @@ import pytest
 
 from countersign.kernel.mail import queue, transports
 from countersign.kernel.security import passwords, secrets
-from countersign.store.auth import email_verification as links
-from countersign.store.auth import people, queries
+from countersign.store.auth import accounts, people, queries
 from countersign.store.context import Store
 
 OWN_PAGE = {"Origin": "http://127.0.0.1:8480"}
@@ -70,7 +69,7 @@ class Visitor:
         """The token of a link to this address that came without a letter."""
         token = secrets.new_secret("cep")
         async with self.store.database.transaction() as transaction:
-            await links.add(transaction, secrets.digest(token), links.Link(email, "/"), 3_600)
+            await accounts.add_link(transaction, secrets.digest(token), accounts.EmailLink(email, "/"), 3_600)
         return token
 
     async def person(self, email: str, password: str | None = None) -> str:

@@ -9,7 +9,7 @@ from countersign.kernel import clock
 from countersign.kernel.mail import queue
 from countersign.settings import Settings
 from countersign.store import app as distribution
-from countersign.store.auth import email_verification
+from countersign.store.auth import accounts as email_verification
 from tests.store.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
 
 ANN = "ann@example.com"
@@ -103,7 +103,7 @@ async def test_a_link_ends_after_its_time_and_is_forgotten(visitor: Visitor) -> 
         assert (await visitor.choose(token)).status_code == 404
         assert (await visitor.http.get("/auth/prove", params={"token": token})).status_code == 404
         async with store.database.transaction() as transaction:
-            assert await email_verification.forget_old(transaction) == 1
+            assert await email_verification.forget_old_links(transaction) == 1
     assert await visitor.found(ANN) is None
 
 
@@ -144,7 +144,7 @@ async def test_what_is_no_address_is_told_on_the_page(visitor: Visitor, page: st
 async def test_an_address_gets_five_letters_an_hour(visitor: Visitor, page: str) -> None:
     await visitor.person(ANN, PASSWORD)
     other = "reset" if page == "signup" else "signup"
-    for number in range(email_verification.MAILS_OF_ADDRESS):
+    for number in range(email_verification.MAX_EMAILS_TO_ADDRESS):
         assert (await visitor.ask(page if number % 2 else other, "Ann@example.com")).status_code == 200
 
     answer = await visitor.ask(page, ANN)
@@ -152,12 +152,12 @@ async def test_an_address_gets_five_letters_an_hour(visitor: Visitor, page: str)
     assert answer.status_code == 429
     assert 0 < int(answer.headers["retry-after"]) <= 3600
     assert answer.headers["content-type"].startswith("text/html")
-    assert len(visitor.letters()) == email_verification.MAILS_OF_ADDRESS
+    assert len(visitor.letters()) == email_verification.MAX_EMAILS_TO_ADDRESS
     assert (await visitor.ask(page, "eve@example.com")).status_code == 200
 
 
 async def test_a_client_asks_for_twenty_letters_an_hour(visitor: Visitor) -> None:
-    for number in range(email_verification.MAILS_FOR_CLIENT):
+    for number in range(email_verification.MAX_EMAILS_FOR_CLIENT):
         answer = await visitor.ask("signup" if number % 2 else "reset", f"somebody{number}@example.com")
         assert answer.status_code == 200
 

@@ -7,8 +7,9 @@ import pytest
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.mail import queue
 from countersign.kernel.security import passwords
-from countersign.store.auth import email_verification, sign_in_pages
-from countersign.store.auth.email_verification import LinkSpent, Proven
+from countersign.store.auth import accounts as email_verification
+from countersign.store.auth import sign_in_pages
+from countersign.store.auth.accounts import EmailLinkSpent, OpenedSession
 from tests.figures import Figures
 from tests.store.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
 
@@ -84,12 +85,12 @@ async def test_t30_of_many_uses_of_one_link_one_wins(visitor: Visitor, count: in
     bound = Bound()
 
     done = await asyncio.gather(
-        *(email_verification.prove(visitor.store, token, each, bound) for each in hashes), return_exceptions=True
+        *(email_verification.redeem_link(visitor.store, token, each, bound) for each in hashes), return_exceptions=True
     )
 
-    won = [number for number, each in enumerate(done) if isinstance(each, Proven)]
+    won = [number for number, each in enumerate(done) if isinstance(each, OpenedSession)]
     assert len(won) == 1
-    assert sum(isinstance(each, LinkSpent) for each in done) == count - 1
+    assert sum(isinstance(each, EmailLinkSpent) for each in done) == count - 1
     found = await visitor.found(ANN)
     assert found is not None
     assert found.password_hash == hashes[won[0]]
@@ -104,12 +105,12 @@ async def test_t30_of_several_links_of_one_address_used_at_once_one_wins(visitor
         tokens.append(visitor.token())
 
     done = await asyncio.gather(
-        *(email_verification.prove(visitor.store, token, "hash", Bound()) for token in tokens * 3),
+        *(email_verification.redeem_link(visitor.store, token, "hash", Bound()) for token in tokens * 3),
         return_exceptions=True,
     )
 
-    assert sum(isinstance(each, Proven) for each in done) == 1
-    assert sum(isinstance(each, LinkSpent) for each in done) == 14
+    assert sum(isinstance(each, OpenedSession) for each in done) == 1
+    assert sum(isinstance(each, EmailLinkSpent) for each in done) == 14
 
 
 async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
@@ -121,12 +122,13 @@ async def test_t30_of_two_uses_of_one_link_one_wins_every_time(
         token = await visitor.link(email)
 
         done = await asyncio.gather(
-            *(email_verification.prove(visitor.store, token, each, Bound()) for each in HASHES), return_exceptions=True
+            *(email_verification.redeem_link(visitor.store, token, each, Bound()) for each in HASHES),
+            return_exceptions=True,
         )
 
-        won = [each for each, outcome in zip(HASHES, done, strict=True) if isinstance(outcome, Proven)]
+        won = [each for each, outcome in zip(HASHES, done, strict=True) if isinstance(outcome, OpenedSession)]
         assert len(won) == 1, done
-        assert sum(isinstance(each, LinkSpent) for each in done) == 1
+        assert sum(isinstance(each, EmailLinkSpent) for each in done) == 1
         found = await visitor.found(email)
         assert found is not None
         assert found.password_hash == won[0]
@@ -139,7 +141,7 @@ async def test_t34_the_first_proof_ends_what_was_bound_before_and_no_later_one_d
     hashed, bound = await passwords.hash_password(PASSWORD), Bound()
     for page in ("signup", "reset"):
         await visitor.ask(page, ANN)
-        await email_verification.prove(visitor.store, visitor.token(), hashed, bound)
+        await email_verification.redeem_link(visitor.store, visitor.token(), hashed, bound)
 
     assert bound.people == [person_id]
 
@@ -149,7 +151,7 @@ async def test_t34_a_person_the_operator_vouched_for_loses_nothing(visitor: Visi
     bound = Bound()
 
     await visitor.ask("reset", ANN)
-    await email_verification.prove(visitor.store, visitor.token(), "hash", bound)
+    await email_verification.redeem_link(visitor.store, visitor.token(), "hash", bound)
 
     assert bound.people == []
 
@@ -160,7 +162,7 @@ async def test_t34_nothing_is_proven_when_what_was_bound_cannot_be_ended(visitor
     token = visitor.token()
 
     with pytest.raises(LookupError):
-        await email_verification.prove(visitor.store, token, "hash", Bound(fails=True))
+        await email_verification.redeem_link(visitor.store, token, "hash", Bound(fails=True))
 
     found = await visitor.found(ANN)
     assert found is not None

@@ -6,7 +6,8 @@ from typing import Any
 import httpx
 
 from countersign.settings import Settings
-from countersign.store.auth import clients, queries
+from countersign.store.auth import queries
+from countersign.store.auth.oauth import clients
 from tests.store.agents.people import Agent
 from tests.store.world import World
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.kernel.errors import InvalidRequest
-from countersign.store.auth import clients
+from countersign.store.auth.oauth import clients
 from tests.store.world import World
 
 SAFE = (
@@ -77,15 +77,15 @@ UNSAFE = (
 
 @pytest.mark.parametrize("uri", SAFE)
 def test_these_may_be_registered(uri: str) -> None:
-    clients.require_safe([uri])
+    clients.require_safe_uris([uri])
 
-    assert clients.is_among(uri, [uri])
+    assert clients.is_registered_uri(uri, [uri])
 
 
 @pytest.mark.parametrize("uri", UNSAFE)
 def test_t35_these_may_not_be_registered(uri: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        clients.require_safe(["https://app.example/back", uri])
+        clients.require_safe_uris(["https://app.example/back", uri])
 
     assert caught.value.faults[0].place == "/redirect_uris/1"
 
@@ -93,7 +93,7 @@ def test_t35_these_may_not_be_registered(uri: str) -> None:
 @given(st.text(max_size=40), st.sampled_from(SAFE))
 def test_t35_nothing_but_the_port_of_a_loopback_address_may_differ(text: str, registered: str) -> None:
     for given_uri in (text, registered + text, registered.replace("/cb", text), f"http://127.0.0.1:{text}/cb"):
-        if clients.is_among(given_uri, [registered]) and given_uri != registered:
+        if clients.is_registered_uri(given_uri, [registered]) and given_uri != registered:
             meant, wanted = urlsplit(given_uri), urlsplit(registered)
             assert meant.hostname == wanted.hostname
             assert meant.hostname in ("127.0.0.1", "::1")
@@ -105,7 +105,7 @@ def test_t35_nothing_but_the_port_of_a_loopback_address_may_differ(text: str, re
 def test_what_is_registered_names_one_origin_for_a_policy(text: str) -> None:
     uri = f"https://{text}"
     try:
-        clients.require_safe([uri])
+        clients.require_safe_uris([uri])
     except InvalidRequest:
         return
 
@@ -126,7 +126,7 @@ def test_what_is_registered_names_one_origin_for_a_policy(text: str) -> None:
     ],
 )
 def test_what_leads_to_the_persons_own_machine_is_known(host: str, is_own: bool) -> None:
-    assert clients.fault(f"https://{host}/cb") is None
+    assert clients.redirect_uri_error(f"https://{host}/cb") is None
     assert clients.is_loopback(f"https://{host}/cb") is is_own
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from countersign.kernel.security import passwords
 from countersign.store import app as distribution
-from countersign.store.auth import clients, people, queries
+from countersign.store.auth import people, queries
+from countersign.store.auth.oauth import clients
 from countersign.store.context import Store
 from tests.store.conftest import ROOT_URL
 from tests.store.world import ALL_SCOPES, World

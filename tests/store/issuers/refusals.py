@@ -3,7 +3,7 @@
 import pytest
 
 from countersign.kernel.errors import Refused
-from countersign.store.auth.identity_providers import id_jag
+from countersign.store.auth import id_jag
 from countersign.store.context import Store
 
 

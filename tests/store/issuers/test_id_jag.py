@@ -3,7 +3,7 @@
 import pytest
 
 from countersign.kernel import clock
-from countersign.store.auth.identity_providers import id_jag
+from countersign.store.auth import id_jag
 from countersign.store.context import Store
 from tests.peers.identity_provider import NAME, IdentityProvider
 from tests.store.conftest import ROOT_URL

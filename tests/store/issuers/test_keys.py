@@ -9,7 +9,7 @@ from countersign.kernel import clock, safe_http_client
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.settings import Settings
 from countersign.store import app as distribution
-from countersign.store.auth.identity_providers import id_jag
+from countersign.store.auth import id_jag
 from countersign.store.context import Store
 from tests.peers.identity_provider import IdentityProvider
 from tests.store.conftest import ROOT_URL, with_settings

@@ -7,9 +7,9 @@ import pytest
 from countersign.kernel import clock
 from countersign.settings import Settings
 from countersign.store import app as distribution
-from countersign.store.auth.identity_providers import id_jag, security_events, trusted_issuers
-from countersign.store.auth.identity_providers.id_jag import Asserted, ReplayDetected
-from countersign.store.auth.identity_providers.security_events import SecurityEvent
+from countersign.store.auth import id_jag, security_events, trusted_issuers
+from countersign.store.auth.id_jag import Asserted, ReplayDetected
+from countersign.store.auth.security_events import SecurityEvent
 from countersign.store.context import Store
 from tests.figures import Figures
 from tests.store.conftest import ROOT_URL

@@ -5,7 +5,7 @@ import pytest
 from countersign.kernel.errors import InvalidRequest
 from countersign.settings import Settings
 from countersign.store import app as distribution
-from countersign.store.auth.identity_providers import trusted_issuers
+from countersign.store.auth import trusted_issuers
 from countersign.store.context import Store
 from tests.store.conftest import ROOT_URL, with_settings
 

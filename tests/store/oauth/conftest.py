@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from countersign.kernel.security import passwords
-from countersign.store.auth import clients, people, queries
+from countersign.store.auth import people, queries
+from countersign.store.auth.oauth import clients
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from countersign.kernel import clock
-from countersign.store.auth.oauth import authorization_code
+from countersign.store.auth.oauth import consents
 from tests.figures import Figures
 from tests.store.oauth.conftest import VERIFIER, Browser, Known, code_for, exchange, new_client, refused
 from tests.store.world import World
@@ -84,7 +84,7 @@ async def test_t36_a_code_lives_for_a_minute(
     world: World, browser: Browser, client: Known, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = await code_for(browser, client)
-    later = clock.later(clock.now(), seconds=authorization_code.VALID_S)
+    later = clock.later(clock.now(), seconds=consents.CODE_VALID_S)
     monkeypatch.setattr(clock, "now", lambda: later)
 
     assert refused(await exchange(world, client, code)) == GONE
@@ -117,7 +117,7 @@ async def test_only_the_hash_of_a_code_is_kept_and_old_ones_go(
 
     async def forgotten() -> int:
         async with world.store.database.transaction() as transaction:
-            return await authorization_code.forget_old(transaction)
+            return await consents.forget_old_codes(transaction)
 
     assert await forgotten() == 0
     much_later = clock.later(clock.now(), seconds=86_400 + 61)

@@ -14,8 +14,8 @@ from countersign.kernel.clock import SECOND
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.auth import queries, tokens
-from countersign.store.auth.oauth import dynamic_clients
-from countersign.store.auth.oauth.schemas import ClientMetadata
+from countersign.store.auth.oauth import clients
+from countersign.store.auth.schemas import ClientMetadata
 from countersign.store.context import Store
 from tests.store.conftest import ROOT_URL
 from tests.store.lock_waits import LockWaits
@@ -163,8 +163,8 @@ async def test_what_a_client_cannot_have_is_refused_and_nothing_is_kept(
 async def test_another_spelling_of_the_services_host_is_refused_too(world: World, uri: str) -> None:
     store = replace(world.store, root_url="https://store.example")
 
-    with pytest.raises(dynamic_clients.InvalidRedirectUri, match="must not be an address of this service"):
-        await dynamic_clients.register(store, ClientMetadata(redirect_uris=[uri]), "127.0.0.1")
+    with pytest.raises(clients.InvalidRedirectUri, match="must not be an address of this service"):
+        await clients.register_client(store, ClientMetadata(redirect_uris=[uri]), "127.0.0.1")
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ async def test_one_address_registers_20_clients_an_hour(world: World) -> None:
 async def test_the_oldest_of_too_many_unused_clients_end(
     world: World, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dynamic_clients, "MAX_UNUSED", 3)
+    monkeypatch.setattr(clients, "MAX_UNUSED", 3)
     used = await new_dynamic(world)
     await code_for(browser, used)
     first, *others = [await new_dynamic(world) for _ in range(3)]
@@ -329,7 +329,7 @@ async def test_the_oldest_of_too_many_unused_clients_end(
 async def test_a_flood_at_once_is_answered_and_leaves_no_more_than_there_may_be(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dynamic_clients, "MAX_UNUSED", 3)
+    monkeypatch.setattr(clients, "MAX_UNUSED", 3)
 
     flood = await asyncio.gather(*(registered(world) for _ in range(16)))
     await new_dynamic(world)
@@ -346,7 +346,7 @@ async def test_an_unused_client_ends_after_30_days(world: World, browser: Browse
 
     seen = [(await browser.get(ASK, asking(client))).status_code for client in (used, fresh, old)]
     async with world.store.database.transaction() as transaction:
-        ended = await dynamic_clients.forget_unused(transaction)
+        ended = await clients.delete_unused(transaction)
 
     # It is unknown at once, though it is removed later.
     assert seen == [200, 200, 400]
@@ -420,7 +420,7 @@ async def test_the_operator_says_how_long_an_unused_client_lasts_by_the_clock(wo
     for days in (6, 8):
         with clock.fixed(clock.later(clock.now(), seconds=days * DAY_S)):
             async with store.database.transaction() as transaction:
-                ended.append(await dynamic_clients.end_idle(transaction, store.settings.dynamic_client_days))
+                ended.append(await clients.delete_idle(transaction, store.settings.dynamic_client_days))
 
     assert ended == [0, 1]
 

@@ -6,8 +6,8 @@ import httpx
 
 from countersign.kernel import clock
 from countersign.kernel.security.jose import MAX_LIFE_S, RETIREMENT_S, SKEW_S
-from countersign.store.auth import token_keys, tokens
-from countersign.store.auth.token_keys import KeysChanged
+from countersign.store.auth import tokens
+from countersign.store.auth.tokens import KeysChanged
 from tests.store.oauth.conftest import ORIGIN, Browser, Known, code_for, exchange
 from tests.store.oauth.test_revocation import client_token, other_worker, status
 from tests.store.oauth.test_tokens import JWT_BEARER, TOKEN, assertion
@@ -19,7 +19,7 @@ __all__ = ["other_worker"]
 async def rotate(world: World, *, drop_previous: bool = False) -> str:
     """Rotate as the command does, beside the running workers; the new key's id."""
     store = world.store
-    return (await token_keys.rotate(store.database, store.master, drop_previous=drop_previous)).kid
+    return (await tokens.rotate_keys(store.database, store.master, drop_previous=drop_previous)).kid
 
 
 async def shown(http: httpx.AsyncClient) -> list[str]:

@@ -5,9 +5,10 @@ import base64
 import msgspec
 import pytest
 
-from countersign.store.auth import clients, queries
+from countersign.store.auth import queries
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents.registrations import Applicant
+from countersign.store.auth.oauth import clients
 from tests.store.conftest import ROOT_URL
 from tests.store.oauth.conftest import Known, new_client, refused
 from tests.store.world import World

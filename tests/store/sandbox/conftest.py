@@ -13,7 +13,7 @@ from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store import lifespan
 from countersign.store.context import Store
-from countersign.store.sandbox import folders, template
+from countersign.store.sandbox import folders
 from countersign.store.sandbox.router import Front
 from tests.store.conftest import ROOT_URL
 from tests.store.sandbox.data import Sandbox
@@ -24,13 +24,13 @@ from tests.store.world import World
 def original_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The original, made by the process that makes it."""
     folder = tmp_path_factory.mktemp("original")
-    template.template(lifespan.MIGRATIONS).fill(folder)
+    folders.template_of(lifespan.MIGRATIONS).fill(folder)
     return folder
 
 
 def given_original(data: Path, made: Path) -> None:
     """Have a store begin with an original that is there."""
-    target = folders.original(data, template.template(lifespan.MIGRATIONS))
+    target = folders.template_folder(data, folders.template_of(lifespan.MIGRATIONS))
     target.mkdir(parents=True)
     for path in made.rglob("*"):
         copy = target / path.relative_to(made)

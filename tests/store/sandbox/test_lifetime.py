@@ -13,7 +13,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.store import app as distribution
 from countersign.store import lifespan
-from countersign.store.sandbox import folders, template
+from countersign.store.sandbox import folders
 from countersign.store.sandbox.router import Front
 from tests.faults.lives import Lives
 from tests.servers.countersign import served
@@ -23,7 +23,7 @@ from tests.store.sandbox.data import PRODUCT, Sandbox
 from tests.store.world import World
 
 HOUR_S = 3_600
-TEMPLATE = template.template(lifespan.MIGRATIONS)
+TEMPLATE = folders.template_of(lifespan.MIGRATIONS)
 
 
 def data_of(world: World) -> Path:
@@ -102,11 +102,11 @@ async def test_a_data_set_that_is_open_anywhere_is_never_removed(sandbox: Sandbo
 async def test_whoever_waited_for_a_removed_folder_begins_anew(sandbox: Sandbox, world: World) -> None:
     await sandbox.call("GET", "/products")
     await sandbox.front.data_sets.close_unused(0)
-    held = folders.held(data_of(world), sandbox.name, HOUR_S)
+    held = folders.lock_existing(data_of(world), sandbox.name, HOUR_S)
     assert held is not None
     os.rename(sandbox.folder, sandbox.folder.with_name("gone-x"))
 
-    assert folders.held(data_of(world), sandbox.name, HOUR_S) is None
+    assert folders.lock_existing(data_of(world), sandbox.name, HOUR_S) is None
     held.close()
     assert (await sandbox.call("GET", "/products")).status_code == 200
 

@@ -30,6 +30,7 @@ SECTION_OF: dict[str, str] = {
     "auth.agents": "agents",
     "auth.api_keys": "keys",
     "auth.oauth": "oauth",
+    "auth.security_events": "agents",
     "auth": "identity",
     "releases.artifact_routes": "builds",
     "releases.delivery_routes": "delivery",

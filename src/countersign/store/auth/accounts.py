@@ -1,26 +1,233 @@
-"""Sign-up, password reset and the link by e-mail that both send: /auth/signup, /auth/reset, /auth/prove."""
+"""Sign-up, password reset, and the link by e-mail that both send: /auth/signup, /auth/reset, /auth/prove."""
 
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Annotated, NamedTuple, TypeAlias
 
 import msgspec
 
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import NotFound
 from countersign.kernel.http.rate_limit import RateLimited
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, Options, Route, route
 from countersign.kernel.mail.message import is_address
-from countersign.kernel.security import passwords
+from countersign.kernel.mail.queue import Email
+from countersign.kernel.security import passwords, secrets
 from countersign.kernel.security.passwords import WeakPassword
-from countersign.store.auth import email_verification, sessions, sign_in_pages
+from countersign.store.auth import people, queries, sessions, sign_in_pages
 from countersign.store.auth.callers import StoreRequest
-from countersign.store.auth.email_verification import FirstProof, LinkSpent
 from countersign.store.auth.schemas import (
     ReturnTo,
 )
-from countersign.store.auth.sessions import ForeignOrigin, InsecureSignIn
+from countersign.store.auth.sessions import ForeignOrigin, InsecureSignIn, normal_email
 from countersign.store.context import Store
 
 
-class AskQuery(msgspec.Struct, forbid_unknown_fields=True):
+class EmailLink(NamedTuple):
+    """What a mailed link proves, and where it leads on."""
+
+    email: str
+    return_to: str
+
+
+INSERT_LINK = """
+    INSERT INTO email_proof (token_hash, email, return_to, created_at, expires_at, used_at)
+    VALUES ($1, $2, $3, $4, $5, NULL)
+"""
+UNUSED_LINK = """
+    SELECT email, return_to FROM email_proof WHERE token_hash = $1 AND used_at IS NULL AND expires_at > $2
+"""
+# Links of one address are locked together and in one order: two of them used at once wait for each other.
+LOCK_LINKS = """
+    UPDATE email_proof SET used_at = used_at WHERE email = (SELECT email FROM email_proof WHERE token_hash = $1)
+"""
+USE_LINK = """
+    UPDATE email_proof SET used_at = $2 WHERE token_hash = $1 AND used_at IS NULL AND expires_at > $2
+"""
+SELECT_LINK = "SELECT email, return_to FROM email_proof WHERE token_hash = $1"
+END_LINKS = "UPDATE email_proof SET used_at = $2 WHERE email = $1 AND used_at IS NULL"
+END_EVERY_LINK = "UPDATE email_proof SET used_at = $1 WHERE used_at IS NULL"
+DELETE_OLD_LINKS = "DELETE FROM email_proof WHERE expires_at <= $1"
+
+
+async def add_link(transaction: Transaction, token_hash: bytes, link: EmailLink, ttl_s: int) -> None:
+    """Keep a link that works for `ttl_s` seconds; of its token only the hash."""
+    now = clock.now()
+    await transaction.run(INSERT_LINK, token_hash, link.email, link.return_to, now, clock.later(now, seconds=ttl_s))
+
+
+async def unused_link(reader: Reader, token_hash: bytes) -> EmailLink | None:
+    """The link, while it can be used."""
+    row = await reader.fetch_one(UNUSED_LINK, token_hash, clock.now())
+    return None if row is None else EmailLink(*row)
+
+
+async def use_link(transaction: Transaction, token_hash: bytes) -> EmailLink | None:
+    """The link, spent by this call together with every other link of its address; None when it cannot be used. Of
+    many calls one gets it."""
+    now: Instant = clock.now()
+    await transaction.run(LOCK_LINKS, token_hash)
+    if not await transaction.run(USE_LINK, token_hash, now):
+        return None
+    row = await transaction.fetch_one(SELECT_LINK, token_hash)
+    if row is None:
+        return None
+    link = EmailLink(*row)
+    await transaction.run(END_LINKS, link.email, now)
+    return link
+
+
+async def forget_old_links(transaction: Transaction) -> int:
+    """Remove every link that has expired; how many there were."""
+    return await transaction.run(DELETE_OLD_LINKS, clock.now())
+
+
+async def end_every_link(transaction: Transaction) -> None:
+    """Nothing that was mailed proves an address any more."""
+    await transaction.run(END_EVERY_LINK, clock.now())
+
+
+MAX_EMAILS_TO_ADDRESS = 5
+MAX_EMAILS_FOR_CLIENT = 20
+HOUR_S = 3_600
+LINK_PREFIX = "cep"
+
+_NOT_YOU = "Was it not you? Then nothing has happened, and nothing needs to be done."
+
+
+async def request_sign_up(store: Store, client: str, email: str, onwards: str) -> None:
+    """Send the address, once the answer is out, a link to open an account or word that it has one. `client` is the
+    IP address that asks.
+
+    Raises:
+        RateLimited: 5 mails to this address in an hour, or 20 for this client.
+        Unavailable: too many letters are waiting.
+    """
+    await _count_email(store, client, email)
+    store.mail.enqueue(partial(_sign_up_email, store, EmailLink(normal_email(email), sign_in_pages.local(onwards))))
+
+
+async def request_reset(store: Store, client: str, email: str, onwards: str) -> None:
+    """Send the address, once the answer is out, a link to a new password; nothing when nobody has the address.
+
+    Raises:
+        RateLimited, Unavailable: as `ask_sign_up`.
+    """
+    await _count_email(store, client, email)
+    store.mail.enqueue(partial(_reset_email, store, EmailLink(normal_email(email), sign_in_pages.local(onwards))))
+
+
+async def _count_email(store: Store, client: str, email: str) -> None:
+    """Count a letter, whether or not it will be written: the limit tells nothing about who is known (attack T43)."""
+    limits = (
+        (f"mail-for\0{client}", MAX_EMAILS_FOR_CLIENT),
+        (f"mail-to\0{normal_email(email)}", MAX_EMAILS_TO_ADDRESS),
+    )
+    for key, limit in limits:
+        standing = await store.counters.hit(key, limit, HOUR_S)
+        if not standing.allowed:
+            wait_s = max(1, standing.reset_s)
+            text = f"{limit} letters in an hour were asked for already; wait {-(-wait_s // 60)} minutes"
+            raise RateLimited(text, standing)
+
+
+async def _sign_up_email(store: Store, link: EmailLink) -> Email:
+    person = await queries.person_with_email(store.database, link.email)
+    name = store.settings.resource_name
+    if person is not None and person.password_hash is not None:
+        text = (
+            f"Somebody asked for an account at {name} with this address. There is one already.\n\n"
+            f"Sign in:\n{store.root_url}{sign_in_pages.through('/auth/signin', link.return_to)}\n\n"
+            f"Choose a new password:\n{store.root_url}{sign_in_pages.through('/auth/reset', link.return_to)}\n\n"
+            f"{_NOT_YOU}\n"
+        )
+        return Email(link.email, f"You have an account at {name}", text)
+    address = await _new_link(store, link)
+    text = (
+        f"To open your account at {name}, choose a password here:\n{address}\n\n"
+        f"{_link_lifetime(store)}\n\n{_NOT_YOU} Do not open the link then.\n"
+    )
+    return Email(link.email, f"Open your account at {name}", text)
+
+
+async def _reset_email(store: Store, link: EmailLink) -> Email | None:
+    if await queries.person_with_email(store.database, link.email) is None:
+        return None
+    name = store.settings.resource_name
+    address = await _new_link(store, link)
+    text = (
+        f"To choose a new password at {name}, open:\n{address}\n\n"
+        f"{_link_lifetime(store)} The old password works until then.\n\n{_NOT_YOU} Do not open the link then.\n"
+    )
+    return Email(link.email, f"Choose a new password at {name}", text)
+
+
+async def _new_link(store: Store, link: EmailLink) -> str:
+    token = secrets.new_secret(LINK_PREFIX)
+    async with store.database.transaction() as transaction:
+        await add_link(transaction, secrets.digest(token), link, store.settings.mail_link_ttl_s)
+    return f"{store.root_url}/auth/prove?token={token}"
+
+
+def _link_lifetime(store: Store) -> str:
+    return f"The link works once, for {max(1, store.settings.mail_link_ttl_s // 60)} minutes."
+
+
+OnFirstProof: TypeAlias = Callable[[Transaction, str], Awaitable[None]]
+"""Ends, in the proof's own transaction, whatever was bound to a person (by id) before anybody had proven the address:
+it may have been bound by a stranger (attack T34: pre-hijacking)."""
+
+
+class OpenedSession(NamedTuple):
+    """A new session's cookie value, and the path to go on to."""
+
+    session: str
+    return_to: str
+
+
+class EmailLinkSpent(NotFound):
+    """The mailed link was used, has expired, was replaced by another one's use, or never was one."""
+
+    resolution = "Ask for another one."
+
+
+async def require_unused(store: Store, token: str) -> EmailLink:
+    """What a link would prove; looking changes nothing (attack T28: link scanners).
+
+    Raises:
+        LinkSpent: it can no longer be used.
+    """
+    link = await unused_link(store.database, secrets.digest(token))
+    if link is None:
+        raise EmailLinkSpent("this link is used up or expired")
+    return link
+
+
+async def redeem_link(store: Store, token: str, password_hash: str, first_proof: OnFirstProof) -> OpenedSession:
+    """Spend the link, and open a session of the address's person with the new password: of many calls one succeeds.
+
+    The person is made now if there is none. Sessions opened with an old password end. When nobody had proven the
+    address before, `first_proof` is called.
+
+    Raises:
+        LinkSpent: it can no longer be used; nothing is changed then.
+    """
+    async with store.database.transaction() as transaction:
+        link = await use_link(transaction, secrets.digest(token))
+        if link is None:
+            raise EmailLinkSpent("this link is used up or expired")
+        person_id, is_first = await people.person_to_prove(transaction, link.email)
+        if is_first:
+            await first_proof(transaction, person_id)
+        await people.set_password(transaction, person_id, password_hash)
+        session = await sessions.start(transaction, person_id, store.settings.session_ttl_s)
+    return OpenedSession(session, link.return_to)
+
+
+class EmailFormQuery(msgspec.Struct, forbid_unknown_fields=True):
     """Where to go once the account is open: a path of this service."""
 
     return_to: ReturnTo = "/"
@@ -58,39 +265,39 @@ _FORM: Options = {**_PAGE, "refusals": (InsecureSignIn, ForeignOrigin), "form": 
 _SIGNING_IN: Options = {**_FORM, "sends": {303: ("Location", "Set-Cookie")}}
 
 
-async def show_sign_up(call: StoreRequest[AskQuery, Nothing]) -> Response:
+async def show_sign_up(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
     """Show the sign-up page."""
     sessions.require_secure(call.context)
     return sign_in_pages.sign_up(sign_in_pages.local(call.query.return_to))
 
 
-async def sign_up(call: StoreRequest[AskQuery, AskForm]) -> Response:
+async def sign_up(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
     """Mail a link to open an account, or word that there is one; the answer is the same."""
     _require_own_page(call)
     store, email, onwards = call.context, call.body.email.strip(), sign_in_pages.local(call.body.return_to)
     if not is_address(email):
         return sign_in_pages.sign_up(onwards, NO_ADDRESS, 400, email)
     try:
-        await email_verification.ask_sign_up(store, call.address, email, onwards)
+        await request_sign_up(store, call.address, email, onwards)
     except RateLimited as refused:
         return _limited(sign_in_pages.sign_up(onwards, f"{refused.detail}.", refused.status, email), refused)
     return sign_in_pages.sent_sign_up(onwards, email, is_mailed=bool(store.settings.smtp_url))
 
 
-async def show_reset(call: StoreRequest[AskQuery, Nothing]) -> Response:
+async def show_reset(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
     """Show the page that asks for a new password."""
     sessions.require_secure(call.context)
     return sign_in_pages.reset(sign_in_pages.local(call.query.return_to))
 
 
-async def reset(call: StoreRequest[AskQuery, AskForm]) -> Response:
+async def reset(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
     """Mail a link to a new password if anybody has the address; the answer is the same if nobody has."""
     _require_own_page(call)
     store, email, onwards = call.context, call.body.email.strip(), sign_in_pages.local(call.body.return_to)
     if not is_address(email):
         return sign_in_pages.reset(onwards, NO_ADDRESS, 400, email)
     try:
-        await email_verification.ask_reset(store, call.address, email, onwards)
+        await request_reset(store, call.address, email, onwards)
     except RateLimited as refused:
         return _limited(sign_in_pages.reset(onwards, f"{refused.detail}.", refused.status, email), refused)
     return sign_in_pages.sent_reset(onwards, email, is_mailed=bool(store.settings.smtp_url))
@@ -100,24 +307,24 @@ async def show_prove(call: StoreRequest[ProveQuery, Nothing]) -> Response:
     """Show the page behind a mailed link, and change nothing: programs look at links before people do."""
     sessions.require_secure(call.context)
     try:
-        link = await email_verification.require_unused(call.context, call.query.token)
-    except LinkSpent as refused:
+        link = await require_unused(call.context, call.query.token)
+    except EmailLinkSpent as refused:
         return sign_in_pages.spent(refused.status)
     return sign_in_pages.prove(call.query.token, link.email)
 
 
-async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: FirstProof) -> Response:
+async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstProof) -> Response:
     """Set the password, spend the link, sign in with a new session, and go on."""
     _require_own_page(call)
     store, token = call.context, call.body.token
     try:
-        link = await email_verification.require_unused(store, token)
+        link = await require_unused(store, token)
         try:
             hashed = await passwords.hash_password(call.body.password, link.email)
         except WeakPassword as refused:
             return sign_in_pages.prove(token, link.email, f"{refused.detail}. {refused.remedy}", refused.status)
-        proven = await email_verification.prove(store, token, hashed, first_proof)
-    except LinkSpent as refused:
+        proven = await redeem_link(store, token, hashed, first_proof)
+    except EmailLinkSpent as refused:
         return sign_in_pages.spent(refused.status)
     # Whoever was signed in on this browser before is not the one who is now.
     await sessions.sign_out(store, call.headers)
@@ -125,25 +332,27 @@ async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: FirstPro
     return Response(303, headers=(cookie, ("Location", proven.return_to), ("Cache-Control", "no-store")))
 
 
-def routes(first_proof: FirstProof) -> tuple[Route[Store], ...]:
+def routes(first_proof: OnFirstProof) -> tuple[Route[Store], ...]:
     """The routes; `first_proof` is called when somebody proves an address for the first time."""
 
     async def prove_it(call: StoreRequest[ProveQuery, ProveForm]) -> Response:
         """Set the password behind a mailed link, and sign in."""
         return await prove(call, first_proof)
 
-    asked, proved = {200: str, 400: str, 429: str}, {303: None, 400: str, 404: str}
+    answers_of_form, answers_of_link = {200: str, 400: str, 429: str}, {303: None, 400: str, 404: str}
     return (
-        route("GET", "/auth/signup", show_sign_up, query=AskQuery, answers={200: str}, **_PAGE),
-        route("POST", "/auth/signup", sign_up, query=AskQuery, body=AskForm, answers=asked, **_FORM),
-        route("GET", "/auth/reset", show_reset, query=AskQuery, answers={200: str}, **_PAGE),
-        route("POST", "/auth/reset", reset, query=AskQuery, body=AskForm, answers=asked, **_FORM),
+        route("GET", "/auth/signup", show_sign_up, query=EmailFormQuery, answers={200: str}, **_PAGE),
+        route("POST", "/auth/signup", sign_up, query=EmailFormQuery, body=AskForm, answers=answers_of_form, **_FORM),
+        route("GET", "/auth/reset", show_reset, query=EmailFormQuery, answers={200: str}, **_PAGE),
+        route("POST", "/auth/reset", reset, query=EmailFormQuery, body=AskForm, answers=answers_of_form, **_FORM),
         route("GET", "/auth/prove", show_prove, query=ProveQuery, answers={200: str, 404: str}, **_PAGE),
-        route("POST", "/auth/prove", prove_it, query=ProveQuery, body=ProveForm, answers=proved, **_SIGNING_IN),
+        route(
+            "POST", "/auth/prove", prove_it, query=ProveQuery, body=ProveForm, answers=answers_of_link, **_SIGNING_IN
+        ),
     )
 
 
-def _require_own_page(call: StoreRequest[AskQuery, AskForm] | StoreRequest[ProveQuery, ProveForm]) -> None:
+def _require_own_page(call: StoreRequest[EmailFormQuery, AskForm] | StoreRequest[ProveQuery, ProveForm]) -> None:
     sessions.require_secure(call.context)
     sessions.require_same_origin(call.context, call.headers)
 

@@ -149,7 +149,7 @@ class Gate:
         if known is not None and known[0] == identity:
             self._note(known[1])
             return known[1]
-        caller = await tokens.caller_from(self._store.database, claims)
+        caller = await tokens.resolve_caller(self._store.database, claims)
         if caller is None:
             self._callers.pop(name, None)
             raise rejected(self._store, "the token was revoked", scope)

@@ -5,9 +5,10 @@ from countersign.kernel.http import response
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
 from countersign.store import scopes
-from countersign.store.auth import clients, organisations, people, queries
+from countersign.store.auth import organisations, people, queries
 from countersign.store.auth.callers import StoreRequest
-from countersign.store.auth.clients import ClientNotFound
+from countersign.store.auth.oauth import clients
+from countersign.store.auth.oauth.clients import ClientNotFound
 from countersign.store.auth.organisations import organisation_of
 from countersign.store.auth.people import LastOwner, MemberNotFound
 from countersign.store.auth.schemas import (

@@ -189,8 +189,8 @@ async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenRe
     session = None if token is None else await queries.session(store.database, name)
     if session is None:
         raise unauthenticated(store, "there is no signed-in session", "Sign in at /auth/signin first.")
-    held = await tokens.held_by_person(store.database, session.person_id)
-    granted = tokens.requested(scope, held)
+    held = await tokens.scopes_of_person(store.database, session.person_id)
+    granted = tokens.granted_scopes(scope, held)
     is_limited = bool((scope or "").strip())
     carried = granted if is_limited else frozenset[str]()
     access_token, life_s = tokens.issue_in_session(store, session, name, carried)

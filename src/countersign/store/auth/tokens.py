@@ -1,11 +1,18 @@
-"""Access tokens: issued as ES256 JWTs (RFC 9068), and read back into a caller on every request."""
+"""Access tokens (ES256 JWTs, RFC 9068): issuing, resolving to a caller on every request, and the signing keys."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from countersign.kernel import clock, ids
-from countersign.kernel.database.port import Reader
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import Refused
-from countersign.kernel.security.jose import AccessClaims
+from countersign.kernel.reencryption import EncryptedColumn
+from countersign.kernel.security.encryption import decrypt, encrypt
+from countersign.kernel.security.jose import AccessClaims, AccessTokens, KeyRing
+from countersign.kernel.security.masterkey import MasterKey
 from countersign.store import scopes
 from countersign.store.auth import queries
 from countersign.store.auth.callers import Caller
@@ -23,7 +30,7 @@ class InvalidScope(Refused):
     resolution = f"Ask for scopes among: {' '.join(scopes.ALL)}; leave scope out for all that you hold."
 
 
-def requested(scope: str | None, held: frozenset[str]) -> frozenset[str]:
+def granted_scopes(scope: str | None, held: frozenset[str]) -> frozenset[str]:
     """The scopes to grant: those asked for, or all that are held when none are.
 
     Raises:
@@ -40,17 +47,17 @@ def requested(scope: str | None, held: frozenset[str]) -> frozenset[str]:
     return wanted
 
 
-async def held_by_person(reader: Reader, person_id: str) -> frozenset[str]:
+async def scopes_of_person(reader: Reader, person_id: str) -> frozenset[str]:
     """Every scope a person holds in any organisation; reading needs no role."""
     roles = await queries.roles(reader, person_id)
     return scopes.READING.union(*(scopes.OF_ROLE[role] for role in roles.values()))
 
 
-async def held_through(reader: Reader, grant: Grant) -> frozenset[str]:
+async def scopes_of_grant(reader: Reader, grant: Grant) -> frozenset[str]:
     """The scopes that a grant gives now: without those that its person has lost since."""
     if grant.person_id is None:
         return grant.scopes
-    return grant.scopes & await held_by_person(reader, grant.person_id)
+    return grant.scopes & await scopes_of_person(reader, grant.person_id)
 
 
 def issue(store: Store, subject: str, client_id: str, granted: frozenset[str]) -> str:
@@ -59,7 +66,7 @@ def issue(store: Store, subject: str, client_id: str, granted: frozenset[str]) -
     return store.tokens.issue(_claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s))
 
 
-def issue_through(
+def issue_for_grant(
     store: Store,
     subject: str,
     client_id: str,
@@ -106,14 +113,14 @@ def _claims(
     )
 
 
-async def caller_from(reader: Reader, claims: AccessClaims) -> Caller | None:
+async def resolve_caller(reader: Reader, claims: AccessClaims) -> Caller | None:
     """The caller a token stands for, with the roles and scopes held at this moment; None when the token was
     revoked, or the person, the client, the session or the grant behind it is no more."""
     if await queries.is_revoked(reader, claims.jti):
         return None
     carried = frozenset(claims.scope.split())
     if claims.reg is not None:
-        return await _caller_through(reader, claims, carried)
+        return await _caller_of_grant(reader, claims, carried)
     if claims.sub == claims.client_id:
         client = await queries.client(reader, claims.sub)
         if client is None or client.org_id is None:
@@ -126,7 +133,7 @@ async def caller_from(reader: Reader, claims: AccessClaims) -> Caller | None:
     return await _person(reader, claims.sub, None if is_session else carried, None)
 
 
-async def _caller_through(reader: Reader, claims: AccessClaims, carried: frozenset[str]) -> Caller | None:
+async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried: frozenset[str]) -> Caller | None:
     """The caller behind a registration or a consent, while that is of the generation the token was made in."""
     grant = await queries.grant(reader, str(claims.reg))
     if grant is None or not grant.is_live or grant.generation != claims.gen:
@@ -154,3 +161,139 @@ async def _person(reader: Reader, person_id: str, carried: frozenset[str] | None
     held = {org: scopes.OF_ROLE[role] for org, role in roles.items()}
     orgs = held if carried is None else {org: role & carried for org, role in held.items()}
     return Caller("person", person.id, orgs, carried, person.email, through)
+
+
+KEYS_NAME = "token-keys"
+KEYS_PURPOSE = "token-keys"
+SELECT_KEYS = "SELECT sealed FROM service_key WHERE name = $1"
+INSERT_KEYS = "INSERT INTO service_key (name, sealed, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+DELETE_KEYS = "DELETE FROM service_key WHERE name = $1"
+REPLACE_KEYS = "UPDATE service_key SET sealed = $2, created_at = $3 WHERE name = $1 AND sealed = $4"
+
+ENCRYPTED_KEYS = EncryptedColumn(
+    table="service_key",
+    purpose=KEYS_PURPOSE,
+    page="SELECT sealed, name FROM service_key WHERE name > $2 ORDER BY name LIMIT $1",
+    first_key=("",),
+    smallest="SELECT sealed FROM service_key WHERE sealed >= $1 ORDER BY sealed LIMIT 1",
+    replace="UPDATE service_key SET sealed = $2 WHERE sealed = $1 AND name = $3",
+)
+
+
+class KeysChanged(Refused):
+    """The keys were changed by somebody else at the same moment."""
+
+    status = 409
+    code = "keys_changed"
+    title = "Keys changed"
+    resolution = "Look at the keys, and rotate again if it is still needed."
+
+
+async def load_keys(database: Database, master: MasterKey) -> KeyRing:
+    """The ring of signing keys; the first of several starters makes it, the others read it.
+
+    Raises:
+        DecryptionFailed: the master key is not the one the ring was sealed with.
+    """
+    known = await stored_keys(database, master)
+    if known is not None:
+        return known
+    fresh = encrypt(master, KeyRing.new().to_json(), KEYS_PURPOSE)
+    async with database.transaction() as transaction:
+        await transaction.run(INSERT_KEYS, KEYS_NAME, fresh, clock.now())
+    made = await stored_keys(database, master)
+    if made is None:
+        raise LookupError("the token keys were removed while they were read")
+    return made
+
+
+async def stored_keys(reader: Reader, master: MasterKey) -> KeyRing | None:
+    """The ring that is stored, if one was made.
+
+    Raises:
+        DecryptionFailed: the master key is not the one the ring was sealed with.
+    """
+    row = await reader.fetch_one(SELECT_KEYS, KEYS_NAME)
+    return None if row is None else KeyRing.from_json(decrypt(master, bytes(row[0]), KEYS_PURPOSE))
+
+
+async def forget_keys(transaction: Transaction) -> None:
+    """Remove the ring: whoever opens the database next signs with a key of its own."""
+    await transaction.run(DELETE_KEYS, KEYS_NAME)
+
+
+async def rotate_keys(database: Database, master: MasterKey, *, drop_previous: bool) -> KeyRing:
+    """Make a fresh signing key. Earlier keys stay published until the last token that they signed has ended, unless
+    they are dropped as well. Every worker takes the new ring with its next request.
+
+    Raises:
+        KeysChanged: another rotation came between.
+        DecryptionFailed: the master key is not the one the ring was sealed with.
+    """
+    await load_keys(database, master)
+    async with database.transaction() as transaction:
+        row = await transaction.fetch_one(SELECT_KEYS, KEYS_NAME)
+        stored = b"" if row is None else bytes(row[0])
+        before = KeyRing.from_json(decrypt(master, stored, KEYS_PURPOSE))
+        ring = KeyRing.new() if drop_previous else before.rotated()
+        fresh = encrypt(master, ring.to_json(), KEYS_PURPOSE)
+        if not await transaction.run(REPLACE_KEYS, KEYS_NAME, fresh, clock.now(), stored):
+            raise KeysChanged("the keys were changed at the same moment")
+        await versions.bump(transaction, "identity")
+    return ring
+
+
+async def replace_keys(transaction: Transaction, master: MasterKey) -> None:
+    """Put a fresh ring in place of the one that is stored: every token of before has ended.
+
+    Raises:
+        DecryptionFailed: the master key is not the one the ring was sealed with.
+    """
+    if await stored_keys(transaction, master) is None:
+        return
+    await forget_keys(transaction)
+    await transaction.run(INSERT_KEYS, KEYS_NAME, encrypt(master, KeyRing.new().to_json(), KEYS_PURPOSE), clock.now())
+    await versions.bump(transaction, "identity")
+
+
+class SigningKeyReloader:
+    """The counters of changes, as the store reads them, which bring along the keys of the moment: whoever has read
+    the counters signs and verifies with the ring that was stored then. `position` is that of `identity` in them."""
+
+    def __init__(
+        self,
+        current: Callable[[], Awaitable[tuple[int, ...]]],
+        position: int,
+        database: Database,
+        master: MasterKey,
+        tokens: AccessTokens,
+    ) -> None:
+        self._current = current
+        self._position = position
+        self._database = database
+        self._master = master
+        self._tokens = tokens
+        self._identity = 0
+        self._stored = b""
+        self._renewing = asyncio.Lock()
+
+    async def current(self) -> tuple[int, ...]:
+        """The counters, never older than the call.
+
+        Raises:
+            Unavailable: the database cannot be reached.
+            DecryptionFailed: the ring was sealed with a master key this process does not have.
+        """
+        numbers = await self._current()
+        if numbers[self._position] != self._identity:
+            async with self._renewing:
+                await self._renew()
+                self._identity = numbers[self._position]
+        return numbers
+
+    async def _renew(self) -> None:
+        row = await self._database.fetch_one(SELECT_KEYS, KEYS_NAME)
+        stored = b"" if row is None else bytes(row[0])
+        if stored and stored != self._stored:
+            self._tokens.use(KeyRing.from_json(decrypt(self._master, stored, KEYS_PURPOSE)))
+            self._stored = stored

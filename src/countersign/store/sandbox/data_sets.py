@@ -1,12 +1,13 @@
 """The data sets that this process has open: each a store of its own, opened on demand, with an owner."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+import re
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from countersign.kernel import clock
@@ -14,17 +15,106 @@ from countersign.kernel.blobs.disk import Descriptor
 from countersign.kernel.concurrency import periodic
 from countersign.kernel.errors import Unavailable
 from countersign.kernel.http.request import ASGIApp
+from countersign.settings import Settings
 from countersign.store.auth import organisations, people, queries, tokens
-from countersign.store.context import Store
-from countersign.store.sandbox import dependencies, folders, workers
-from countersign.store.sandbox.dependencies import ROOT, Parts, settings_of, way_in
+from countersign.store.context import PREFIX, Store
+from countersign.store.sandbox import folders, workers
+from countersign.store.sandbox.folders import DataSetTemplate
 from countersign.store.sandbox.workers import Waking, Workers
+
+OpenStore: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManager[Store]]
+"""Opens a store, given its settings, its root address, and whether it is reached from this machine alone."""
+
+ROOT, BLOBS = "/sandbox", "blobs"
+RESERVE_MIB = 1024
+"""Strangers' data sets leave so much more of the volume free than the service itself does."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxDependencies:
+    """The service's own making, applied to a data set. `application` makes a store's application, `workers` is the
+    command of a process that works on a store's jobs; empty: nobody does."""
+
+    opening: OpenStore
+    application: Callable[[Store], ASGIApp]
+    template: DataSetTemplate
+    workers: Sequence[str]
+
+
+def settings_of(settings: Settings, folder: Path, original: Path) -> Settings:
+    """The settings of a data set in the folder, whose first blobs are read where the original has them: nothing of the
+    service's own is named in them."""
+    return replace(
+        settings,
+        data=str(folder),
+        config="",
+        database_url="",
+        master_key="",
+        master_key_file="",
+        blobs_url="",
+        blobs_beneath=str(original / BLOBS),
+        cdn_url="",
+        downloads="proxy",
+        counters_url="",
+        smtp_url="discard:",
+        private_issuers=False,
+        ask_model_url="",
+        ask_model="",
+        ask_model_key="",
+        storage_mib=max(1, settings.sandbox_mib // 2),
+        reserve_mib=settings.reserve_mib + RESERVE_MIB if settings.reserve_mib else 0,
+        page_cache_mib=min(1, settings.page_cache_mib),
+        artifact_max_mib=min(settings.sandbox_mib // 4 or 1, settings.artifact_max_mib),
+        archive_total_mib=min(settings.sandbox_mib, settings.archive_total_mib),
+        archive_seconds=min(60, settings.archive_seconds),
+        archive_memory_mib=min(512, settings.archive_memory_mib),
+        upload_ttl_s=min(3600, settings.upload_ttl_s),
+        job_engine="embedded",
+        jobs_running=min(2, settings.jobs_running),
+        jobs_queued=min(20, settings.jobs_queued),
+        job_seconds=min(120, settings.job_seconds),
+        job_memory_mib=min(1024, settings.job_memory_mib),
+        delta_group_mib=min(32, settings.delta_group_mib),
+        sandboxes=0,
+    )
+
+
+def key_instructions(store: Store) -> str:
+    """What a caller of the sandbox without a key is told to do."""
+    return (
+        f"Get a key with GET {store.root_url}/api/keys?tier=sandbox, then send it as X-API-Key to "
+        f"{store.root_url}{ROOT}{PREFIX}: it is an owner there."
+    )
+
+
+_SIGNED_PREFIX = b"sandbox address\0"
+_CAPABILITY_PATH = re.compile(
+    rb"%s/(?P<name>[0-9A-Za-z_-]{1,64})\.(?P<signature>[0-9a-f]{32})(?=/api/v1/(artifacts/uploads|media/uploads|blobs)/)"
+    % ROOT.encode()
+)
+
+
+def capability_root(store: Store, name: str) -> str:
+    """The path below which the data set of this name is reached without its key."""
+    return f"{ROOT}/{name}.{store.addresses.sign(_SIGNED_PREFIX + name.encode()).hex()}"
+
+
+def parse_capability_path(store: Store, path: bytes) -> tuple[str, str] | None:
+    """The name of the data set and the root, where the path is an upload or a signed download of a data set; else
+    None, also where the signature is wrong."""
+    found = _CAPABILITY_PATH.match(path)
+    if found is None or not store.addresses.verify(
+        _SIGNED_PREFIX + found["name"], bytes.fromhex(found["signature"].decode())
+    ):
+        return None
+    return found["name"].decode(), found[0].decode()
+
 
 EMAIL = "owner@sandbox.example"
 ORGANISATION = ("sandbox", "Sandbox")
 
 
-async def ensured(store: Store) -> str:
+async def ensure_owner(store: Store) -> str:
     """The id of the owner, who is made together with the organisation where the data set is new."""
     async with store.database.transaction() as transaction:
         known = await queries.person_with_email(transaction, EMAIL)
@@ -35,7 +125,7 @@ async def ensured(store: Store) -> str:
         return known.id
 
 
-class Pass:
+class OwnerToken:
     """The owner's token for one data set, made anew before it ends. It never leaves the server."""
 
     def __init__(self, store: Store, person_id: str) -> None:
@@ -48,7 +138,7 @@ class Pass:
         """A token with every scope that the owner holds now."""
         now_s = clock.monotonic_s()
         if now_s - self._renewed_s > self._store.settings.token_ttl_s / 2:
-            held = await tokens.held_by_person(self._store.database, self._person_id)
+            held = await tokens.scopes_of_person(self._store.database, self._person_id)
             self._token = tokens.issue(self._store, self._person_id, tokens.FIRST_PARTY, held)
             self._renewed_s = now_s
         return self._token
@@ -58,9 +148,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_OPEN = 16
-CLOSED_AFTER_S = 60.0
-LOOK_EVERY_S = 15.0
-TOUCHED_EVERY_S = 10.0
+CLOSE_AFTER_S = 60.0
+CLOSE_EVERY_S = 15.0
+TOUCH_EVERY_S = 10.0
 ATTEMPTS = 5
 
 
@@ -72,7 +162,7 @@ class DataSet:
     folder: Path
     store: Store
     application: ASGIApp
-    owner: Pass
+    owner: OwnerToken
     stack: AsyncExitStack
     users: int = 0
     used_s: float = field(default_factory=clock.monotonic_s)
@@ -81,7 +171,7 @@ class DataSet:
     async def touched(self) -> None:
         """Have it count as used now, for every process of the node."""
         self.used_s = clock.monotonic_s()
-        if self.used_s - self.touched_s > TOUCHED_EVERY_S:
+        if self.used_s - self.touched_s > TOUCH_EVERY_S:
             self.touched_s = self.used_s
             folders.touch(self.folder)
 
@@ -89,7 +179,7 @@ class DataSet:
 class DataSets:
     """Opens data sets and keeps some open. While one is open here its folder is held, so that no process removes it."""
 
-    def __init__(self, store: Store, parts: Parts) -> None:
+    def __init__(self, store: Store, parts: SandboxDependencies) -> None:
         self._store = store
         self._parts = parts
         self._data = Path(store.settings.data)
@@ -139,14 +229,14 @@ class DataSets:
     async def _opened(self, name: str) -> DataSet:
         if not self._is_tended:
             self._is_tended = True
-            tending = periodic(lambda: self.close_unused(CLOSED_AFTER_S), every_s=LOOK_EVERY_S)
+            tending = periodic(lambda: self.close_unused(CLOSE_AFTER_S), every_s=CLOSE_EVERY_S)
             await self._stack.enter_async_context(tending)
         await self._close_beyond(MAX_OPEN - 1)
         async with AsyncExitStack() as stack:
             lock = await self._held(name)
             stack.callback(lock.close)
             folder = self._data / folders.FOLDER / name
-            original = folders.original(self._data, self._parts.template)
+            original = folders.template_folder(self._data, self._parts.template)
             settings, root_url = settings_of(self._store.settings, folder, original), self._store.root_url + ROOT
             opening = self._parts.opening(settings, root_url, self._store.is_loopback)
             store = await stack.enter_async_context(opening)
@@ -160,18 +250,20 @@ class DataSets:
     async def _put_together(self, name: str, folder: Path, store: Store) -> DataSet:
         woken = replace(
             store,
-            way_in=way_in(self._store),
+            way_in=key_instructions(self._store),
             problems_url=self._store.root_url,
-            capability_url=self._store.root_url + dependencies.root(self._store, name),
+            capability_url=self._store.root_url + capability_root(self._store, name),
             jobs=Waking(store.jobs, lambda: self._workers.wake(name, woken, self._open[name].touched)),
         )
-        person_id = await ensured(woken)
-        return DataSet(name, folder, woken, self._parts.application(woken), Pass(woken, person_id), AsyncExitStack())
+        person_id = await ensure_owner(woken)
+        return DataSet(
+            name, folder, woken, self._parts.application(woken), OwnerToken(woken, person_id), AsyncExitStack()
+        )
 
     async def _held(self, name: str) -> Descriptor:
         settings = self._store.settings
         for _ in range(ATTEMPTS):
-            lock = await self._in_thread(folders.held, self._data, name, settings.sandbox_idle_s)
+            lock = await self._in_thread(folders.lock_existing, self._data, name, settings.sandbox_idle_s)
             if lock is not None:
                 return lock
             made = await self._in_thread(

@@ -1,25 +1,31 @@
-"""The folders of the sandbox's data sets: made whole, held while they are used, removed when nobody does.
+"""The folders of the sandbox's data sets, and the template that each is a copy of.
 
-    sandboxes/lock             held by whoever makes a data set, so that they are counted one after the other
+    sandboxes/lock             locked while a data set is made, so that they are counted one after the other
     sandboxes/template-<hash>  what every data set is a copy of; its blobs are read where they are
-    sandboxes/<name>/lock      held shared by whoever works on the data set, alone by whoever removes it; its
-                               modification time is when the data set was last used
-    sandboxes/new-…, gone-…    on the way in, on the way out; what a killed process left is removed at the next start
+    sandboxes/<name>/lock      locked shared by every user of the data set, exclusively by its removal; its modification
+                               time is when the data set was last used
+    sandboxes/new-…, gone-…    being made, being removed; what a killed process left is removed at the next start
 
-Whoever got a lock looks whether its file is still the one of that name: the folder may have been removed while they
-waited. All of this blocks, and belongs in a thread.
+After a lock is taken, its file must still be the one of that name: the folder may have been removed in between. All of
+this blocks, and belongs in a thread.
 """
 
 import fcntl
+import hashlib
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from countersign.kernel import clock, ids
+from countersign import __version__
+from countersign.kernel import clock, ids, telemetry
 from countersign.kernel.blobs.disk import Descriptor
+from countersign.kernel.database.migrate import migrations
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.security.masterkey import load_master_key
 
@@ -40,7 +46,7 @@ class SandboxesFull(Refused):
     resolution = "Wait for the seconds in Retry-After, then try again."
 
 
-class Template(NamedTuple):
+class DataSetTemplate(NamedTuple):
     """What data sets are copies of: a name that changes with its contents, and how it is filled."""
 
     name: str
@@ -58,7 +64,7 @@ def check(data: Path, most: int) -> None:
         raise _full()
     with _refusals():
         (data / FOLDER).mkdir(mode=0o700, exist_ok=True)
-        _locked(data / FOLDER / LOCK, fcntl.LOCK_SH).close()
+        _lock(data / FOLDER / LOCK, fcntl.LOCK_SH).close()
 
 
 def used_within(data: Path, seconds: float) -> int:
@@ -67,7 +73,7 @@ def used_within(data: Path, seconds: float) -> int:
     return sum(used_at >= since for _, used_at in _by_age(data / FOLDER))
 
 
-def held(data: Path, name: str, idle_s: float) -> Descriptor | None:
+def lock_existing(data: Path, name: str, idle_s: float) -> Descriptor | None:
     """Hold the data set until the descriptor is closed, so that nobody removes it; None when there is none. One that
     was idle for too long is removed first.
 
@@ -82,7 +88,7 @@ def held(data: Path, name: str, idle_s: float) -> Descriptor | None:
             with suppress(FileNotFoundError):
                 lock = Descriptor(folder / LOCK, os.O_RDWR)
                 fcntl.flock(lock.fd, fcntl.LOCK_SH)
-                if _is_of(lock, folder / LOCK):
+                if _is_current(lock, folder / LOCK):
                     touch(folder)
                     return lock
                 continue
@@ -97,12 +103,12 @@ def touch(folder: Path) -> None:
         os.utime(folder / LOCK, ns=(now, now))
 
 
-def original(data: Path, template: Template) -> Path:
+def template_folder(data: Path, template: DataSetTemplate) -> Path:
     """Where the template is, or will be."""
     return data / FOLDER / (TEMPLATE + template.name)
 
 
-def make(data: Path, name: str, template: Template, *, most: int, idle_s: float) -> Descriptor | None:
+def make(data: Path, name: str, template: DataSetTemplate, *, most: int, idle_s: float) -> Descriptor | None:
     """Make the data set, a copy of the template (which is made first where it is missing), and hold it from its first
     moment on, as `held` does; None when it is there already.
 
@@ -111,11 +117,11 @@ def make(data: Path, name: str, template: Template, *, most: int, idle_s: float)
         Unavailable: the folder cannot be used.
     """
     parent = data / FOLDER
-    with _refusals(), _alone(parent):
+    with _refusals(), _exclusively(parent):
         if (parent / name).is_dir():
             return None
         _make_room(parent, most, idle_s)
-        source = original(data, template)
+        source = template_folder(data, template)
         if not source.is_dir():
             _fill(parent, source, template)
         fresh = parent / f"new-{ids.new_uuid()}"
@@ -128,7 +134,7 @@ def make(data: Path, name: str, template: Template, *, most: int, idle_s: float)
             (fresh / path.name).chmod(0o600)
         (fresh / LOCK).touch(mode=0o600)
         touch(fresh)
-        lock = _locked(fresh / LOCK, fcntl.LOCK_SH)
+        lock = _lock(fresh / LOCK, fcntl.LOCK_SH)
         fresh.rename(parent / name)
         return lock
 
@@ -142,7 +148,7 @@ def clean(data: Path) -> None:
     parent = data / FOLDER
     if not parent.is_dir():
         return
-    with _refusals(), _alone(parent):
+    with _refusals(), _exclusively(parent):
         for folder, _ in _by_age(parent):
             _remove(folder, lambda: True)
         for path in parent.iterdir():
@@ -180,7 +186,7 @@ def _full() -> SandboxesFull:
     return SandboxesFull("the sandbox has no room for another data set", headers={"Retry-After": "60"})
 
 
-def _fill(parent: Path, source: Path, template: Template) -> None:
+def _fill(parent: Path, source: Path, template: DataSetTemplate) -> None:
     for other in parent.glob(f"{TEMPLATE}*"):
         shutil.rmtree(other)
     fresh = parent / f"new-{ids.new_uuid()}"
@@ -192,8 +198,8 @@ def _fill(parent: Path, source: Path, template: Template) -> None:
 def _remove(folder: Path, still: Callable[[], bool]) -> bool:
     """Remove the data set, if nobody holds it and, once we do, it still may go."""
     with suppress(FileNotFoundError, BlockingIOError):
-        lock = _locked(folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_of(lock, folder / LOCK) and still():
+        lock = _lock(folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_current(lock, folder / LOCK) and still():
             gone = folder.with_name(f"gone-{ids.new_uuid()}")
             folder.rename(gone)
             shutil.rmtree(gone)
@@ -223,14 +229,14 @@ def _is_idle(folder: Path, idle_s: float) -> bool:
     return used_at is not None and used_at < clock.later(clock.now(), seconds=-idle_s)
 
 
-def _is_of(lock: Descriptor, path: Path) -> bool:
+def _is_current(lock: Descriptor, path: Path) -> bool:
     """Whether the file that is locked is the one of that name still."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(lock.fd), path.stat())
     return False
 
 
-def _locked(path: Path, how: int) -> Descriptor:
+def _lock(path: Path, how: int) -> Descriptor:
     flags = os.O_RDWR | (os.O_CREAT if path.parent.name == FOLDER else 0)
     lock = Descriptor(path, flags)
     fcntl.flock(lock.fd, how)
@@ -238,9 +244,9 @@ def _locked(path: Path, how: int) -> Descriptor:
 
 
 @contextmanager
-def _alone(parent: Path) -> Generator[None]:
+def _exclusively(parent: Path) -> Generator[None]:
     parent.mkdir(mode=0o700, exist_ok=True)
-    lock = _locked(parent / LOCK, fcntl.LOCK_EX)
+    lock = _lock(parent / LOCK, fcntl.LOCK_EX)
     try:
         yield
     finally:
@@ -253,3 +259,22 @@ def _refusals() -> Generator[None]:
         yield
     except OSError as error:
         raise Unavailable(f"The folder of the sandbox cannot be used: {error.strerror}.") from error
+
+
+BUILD_COMMAND = (sys.executable, "-m", "countersign.store.build_template")
+MAX_BUILD_S = 120
+
+
+@cache
+def template_of(package: str) -> DataSetTemplate:
+    """The original for a store of these migrations; its name changes with them and with the version."""
+    parts = [__version__, *(migration.sha256 for migration in migrations(package))]
+    return DataSetTemplate(hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16], _build)
+
+
+def _build(folder: Path) -> None:
+    try:
+        subprocess.run([*BUILD_COMMAND, str(folder)], check=True, timeout=MAX_BUILD_S)
+    except (OSError, subprocess.SubprocessError) as error:
+        telemetry.logger("sandbox").error("the sandbox's data could not be made", exc_info=error)
+        raise Unavailable("the sandbox's data could not be made; the fault was logged") from error

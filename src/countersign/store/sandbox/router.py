@@ -21,9 +21,8 @@ from countersign.store.auth import api_keys, authentication
 from countersign.store.auth.api_keys import Key
 from countersign.store.auth.authentication import InsufficientScope
 from countersign.store.context import PREFIX, Store
-from countersign.store.sandbox import dependencies
-from countersign.store.sandbox.data_sets import DataSets
-from countersign.store.sandbox.dependencies import ROOT, Parts, way_in
+from countersign.store.sandbox import data_sets as dependencies
+from countersign.store.sandbox.data_sets import ROOT, DataSets, SandboxDependencies, key_instructions
 
 _AT_ROOT, _BELOW = ROOT.encode(), (PREFIX + ROOT).encode()
 _OWN = frozenset(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/health", f"{PREFIX}/telemetry"))
@@ -45,7 +44,9 @@ class Visitor(NamedTuple):
 class Front:
     """The whole service as ASGI: the application, and the sandbox beside it."""
 
-    def __init__(self, app: App[Store], store: Store, parts: Parts, limiter: RateLimiter, proxies: Container[str]):
+    def __init__(
+        self, app: App[Store], store: Store, parts: SandboxDependencies, limiter: RateLimiter, proxies: Container[str]
+    ):
         self.routes: tuple[Route[Store], ...] = app.routes
         self._app = app
         self._store = store
@@ -61,7 +62,7 @@ class Front:
             return
         exchange = Exchange(scope, receive, send, self._proxies)
         try:
-            named = dependencies.named(self._store, path)
+            named = dependencies.parse_capability_path(self._store, path)
             if named is not None:
                 await self._inside(*named, exchange, scope, self._without_key(exchange.headers, scope))
                 return
@@ -93,7 +94,7 @@ class Front:
         key = await api_keys.known(self._store, presented)
         if key is None:
             refused = authentication.rejected(self._store, "the key is not known, or was not used for too long")
-            refused.remedy = way_in(self._store)
+            refused.remedy = key_instructions(self._store)
             raise refused
         self._store.uses.note(key.id)
         others = [pair for pair in sent if pair[0] != carrier]
@@ -140,7 +141,9 @@ class Front:
         if key is None:
             return "a" + self._store.addresses.sign(b"sandbox\0" + address.encode()).hex()[:40]
         if key.tier == "community":
-            raise InsufficientScope("this key is for public reads, not for the sandbox", resolution=way_in(self._store))
+            raise InsufficientScope(
+                "this key is for public reads, not for the sandbox", resolution=key_instructions(self._store)
+            )
         return "k" + key.id.removeprefix(api_keys.PREFIX)[:40]
 
     async def _refuse(self, refused: Refused, exchange: Exchange) -> None:

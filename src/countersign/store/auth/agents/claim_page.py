@@ -9,12 +9,12 @@ from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing
 from countersign.store import scopes
 from countersign.store.auth import queries, sessions, sign_in_pages
+from countersign.store.auth import trusted_issuers as issuers
 from countersign.store.auth.agents import claim, registrations, schemas
 from countersign.store.auth.agents.claim import Attempt, AttemptOver, Page, WrongAccount
 from countersign.store.auth.agents.registrations import Registration
 from countersign.store.auth.agents.schemas import ClaimForm, ClaimQuery
 from countersign.store.auth.callers import StoreRequest
-from countersign.store.auth.identity_providers import trusted_issuers as issuers
 from countersign.store.auth.queries import Person
 from countersign.store.auth.sign_in_pages import Visitor
 from countersign.store.context import Store

@@ -9,13 +9,12 @@ from countersign.kernel import clock, telemetry
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import InvalidRequest, Refused
 from countersign.store import events, scopes
-from countersign.store.auth import people, queries
+from countersign.store.auth import id_jag, people, queries
 from countersign.store.auth.agents import claim, registrations, schemas
 from countersign.store.auth.agents.claim import Begun
 from countersign.store.auth.agents.registrations import Applicant, Origin, Registration
 from countersign.store.auth.agents.schemas import Ceremony, Identity, Registered, RegisterRequest, ScopesByClaim
-from countersign.store.auth.identity_providers import id_jag
-from countersign.store.auth.identity_providers.id_jag import Asserted, InvalidClientId
+from countersign.store.auth.id_jag import Asserted, InvalidClientId
 from countersign.store.auth.people import EmailTaken
 from countersign.store.auth.tokens import InvalidScope
 from countersign.store.context import Store

@@ -14,6 +14,7 @@ from countersign.kernel.http.rate_limit import RateLimited
 from countersign.kernel.security import secrets
 from countersign.kernel.security.jose import SKEW_S, InvalidToken
 from countersign.store import scopes
+from countersign.store.auth import queries
 from countersign.store.context import Store
 
 Kind: TypeAlias = Literal["anonymous", "service_auth", "identity_assertion"]
@@ -422,6 +423,18 @@ class AssertionClaims(msgspec.Struct, frozen=True, omit_defaults=True):
     gen: int
     email: str | None = None
     email_verified: bool | None = None
+
+
+async def grant_of(reader: Reader, registration: Registration) -> queries.Grant:
+    """What a registration gives at this moment.
+
+    Raises:
+        InvalidGrant: it has ended.
+    """
+    grant = await queries.grant(reader, registration.id)
+    if grant is None or not grant.is_live:
+        raise InvalidGrant("the registration has ended")
+    return grant
 
 
 def issue(store: Store, registration: Registration, email: str | None) -> tuple[str, Instant]:

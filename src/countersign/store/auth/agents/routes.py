@@ -1,17 +1,15 @@
 """Endpoints of agents: /auth/register, /auth/me, /auth/claim, and security events at ROOT/healthz (RFC 8935)."""
 
-import msgspec
-
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
 from countersign.kernel.errors import InvalidRequest, Refused
 from countersign.kernel.http import response
-from countersign.kernel.http.request import BodyTooLarge, Headers
+from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, OneOf, route
 from countersign.store import scopes
-from countersign.store.auth import queries, sessions, tokens
-from countersign.store.auth.agents import claim, claim_page, grants, register, registrations, schemas
+from countersign.store.auth import id_jag, queries, sessions, tokens, trusted_issuers
+from countersign.store.auth.agents import claim, claim_page, register, registrations, schemas
 from countersign.store.auth.agents.claim import Attempt, AttemptOver, InvalidClaimToken, WrongAccount
 from countersign.store.auth.agents.claim_page import ClaimLinkUnknown
 from countersign.store.auth.agents.register import Waiting
@@ -31,69 +29,8 @@ from countersign.store.auth.agents.schemas import (
 )
 from countersign.store.auth.authentication import Gate, Unauthenticated, credential_of
 from countersign.store.auth.callers import StoreRequest
-from countersign.store.auth.identity_providers import id_jag, security_events, signed_tokens
-from countersign.store.auth.identity_providers.signed_tokens import MalformedToken, NotBelieved
 from countersign.store.auth.tokens import InvalidScope
 from countersign.store.context import Store
-
-MEDIA_TYPE = "application/secevent+jwt"
-BODY_LIMIT = 64 << 10
-TOO_LARGE = 413
-
-
-class EventError(msgspec.Struct):
-    """Why an event was not accepted: `err` is a word of RFC 8935 §2.4, `description` for people."""
-
-    err: str
-    description: str
-
-
-async def receive_event(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Take a security event; a revocation ends what its issuer asserted about the subject."""
-    try:
-        event = await security_events.verified(call.context, await _token(call))
-    except NotBelieved as refused:
-        return _refusal(refused.status, refused.err, refused.detail)
-    except BodyTooLarge as refused:
-        return _refusal(TOO_LARGE, "invalid_request", refused.detail)
-    if event.is_revocation and event.subject is not None:
-        async with call.context.database.transaction() as transaction:
-            # A transmitter that heard no answer sends again: that changes nothing and is no error.
-            if await security_events.use_once(transaction, event):
-                await registrations.revoke_subject(transaction, event.issuer, event.subject)
-    return Response(202)
-
-
-async def _token(call: StoreRequest[Nothing, Nothing]) -> bytes:
-    given = (call.headers.get("content-type") or "").split(";")[0].strip().lower()
-    if given != MEDIA_TYPE:
-        raise MalformedToken(f"the body's Content-Type must be {MEDIA_TYPE}")
-    body = bytearray()
-    async for piece in call.chunks():
-        body += piece
-        if len(body) > BODY_LIMIT:
-            raise BodyTooLarge(f"the body may have {BODY_LIMIT} bytes at most")
-    return bytes(body)
-
-
-def _refusal(status: int, err: str, description: str) -> Response:
-    return response.json(EventError(err, description), status, (("Content-Language", "en"),))
-
-
-SECURITY_EVENT_ROUTES = (
-    route(
-        "POST",
-        "/healthz",
-        receive_event,
-        answers={202: None, 400: EventError, 413: EventError},
-        streams=True,
-        takes=MEDIA_TYPE,
-        own_credentials=True,
-        documented=True,
-        at_root=True,
-    ),
-)
-
 
 CLAIM_PREFIX = "clm_"
 
@@ -230,7 +167,7 @@ async def _polled(store: Store, token: str) -> Response:
 
 
 async def _claimed(store: Store, registration: Registration) -> Response:
-    grant = await grants.of_registration(store.database, registration)
+    grant = await registrations.grant_of(store.database, registration)
     person = await queries.person(store.database, grant.person_id or "")
     assertion, expires_at = registrations.issue(store, registration, person.email if person else None)
     expires = clock.rfc3339(expires_at)
@@ -298,7 +235,7 @@ async def _me(call: StoreRequest[Nothing, Nothing]) -> Me:
     caller = await gate.caller_of(call.headers, call.address)
     gate.admit(caller, None)
     claims = store.tokens.verify(credential_of(call.headers) or "")
-    held = caller.scopes if caller.scopes is not None else await tokens.held_by_person(store.database, caller.id)
+    held = caller.scopes if caller.scopes is not None else await tokens.scopes_of_person(store.database, caller.id)
     orgs = {org: await queries.organisation(store.database, org) for org in caller.orgs}
     slugs = {org: found.slug for org, found in orgs.items() if found is not None}
     # A client has no role, and an agent's is that of the person it acts for.
@@ -342,11 +279,11 @@ def _claim_token(headers: Headers, given: str | None) -> str:
 LARGEST_BODY = 65_536
 _HTML = ("text/html; charset=utf-8", "text/html")
 _REFUSED_ASSERTIONS = (
-    signed_tokens.MalformedToken,
-    signed_tokens.InvalidIssuer,
-    signed_tokens.InvalidSignature,
-    signed_tokens.Expired,
-    signed_tokens.InvalidAudience,
+    trusted_issuers.MalformedToken,
+    trusted_issuers.InvalidIssuer,
+    trusted_issuers.InvalidSignature,
+    trusted_issuers.Expired,
+    trusted_issuers.InvalidAudience,
     id_jag.InvalidClientId,
     id_jag.MissingVerifiedEmail,
     id_jag.ReplayDetected,

@@ -13,13 +13,13 @@ from countersign.kernel.http import html
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing
 from countersign.store import scopes
-from countersign.store.auth import clients, queries, sessions, sign_in_pages, tokens
+from countersign.store.auth import queries, sessions, sign_in_pages, tokens
 from countersign.store.auth.agents.claim_page import in_words
 from countersign.store.auth.callers import StoreRequest
-from countersign.store.auth.oauth import authorization_code, consents, dynamic_clients, token_endpoint
+from countersign.store.auth.oauth import clients, consents, token_endpoint
 from countersign.store.auth.oauth.consents import Consent
-from countersign.store.auth.oauth.schemas import AuthorizeForm, AuthorizeQuery
 from countersign.store.auth.queries import Client
+from countersign.store.auth.schemas import AuthorizeForm, AuthorizeQuery
 from countersign.store.auth.sign_in_pages import Visitor
 from countersign.store.context import Store
 
@@ -111,11 +111,11 @@ async def addressed(store: Store, sent: AuthorizeQuery) -> tuple[Client, Way]:
         NoWayBack: unknown client, or an address that is not registered for it.
     """
     client = await queries.client(store.database, sent.client_id)
-    if client is None or not dynamic_clients.is_enabled(store, client):
+    if client is None or not clients.is_enabled(store, client):
         raise NoWayBack(NO_CLIENT)
     # A client that registered itself has no port to choose, not even of a loopback address.
     is_exact = sent.redirect_uri in client.redirect_uris
-    if not is_exact and (client.is_dynamic or not clients.is_among(sent.redirect_uri, client.redirect_uris)):
+    if not is_exact and (client.is_dynamic or not clients.is_registered_uri(sent.redirect_uri, client.redirect_uris)):
         raise NoWayBack("The redirect_uri is not one that is registered for this client.")
     if len(sent.state) > MAX_STATE_LENGTH:
         raise NoWayBack(f"The state is longer than {MAX_STATE_LENGTH} characters.")
@@ -132,7 +132,7 @@ def checked(store: Store, sent: AuthorizeQuery, client: Client, way: Way) -> Ask
         SentBack: something is wrong with it.
     """
     challenge = _challenge(sent, client, way)
-    if sent.resource and not token_endpoint.is_ours(store, sent.resource):
+    if sent.resource and not token_endpoint.is_own_resource(store, sent.resource):
         raise SentBack(way, "invalid_target", "the token was asked for another service")
     return Asked(client, way, _scopes(sent, client, way), challenge, sent.resource)
 
@@ -195,7 +195,7 @@ def consent_page(
 ) -> Response:
     """The page on which a person lets a client act for them, or does not; `has_changed`: since they saw it last."""
     client, way = offer.asked.client, offer.asked.way
-    site = clients.lowered_site(way.redirect_uri)
+    site = clients.lowercase_site(way.redirect_uri)
     kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
     kept["csrf"] = sessions.token_of(store, visitor.session)
     kept["shown"] = sessions.token_of(store, visitor.session, *offer.shown)
@@ -230,7 +230,7 @@ def _lacking(lacking: frozenset[str]) -> str:
 
 def not_sent_back(refused: SentBack) -> Response:
     """The page for a request that is refused before the person can allow it, with a link back to the client."""
-    site = clients.lowered_site(refused.way.redirect_uri)
+    site = clients.lowercase_site(refused.way.redirect_uri)
     host = escape(urlsplit(site).netloc)
     title, unverified = "This link does not work", ""
     reason = (
@@ -326,7 +326,7 @@ async def _asked(
     if isinstance(visitor, Response):
         return visitor
     asked = checked(store, sent, client, way)
-    held = await tokens.held_by_person(store.database, visitor.person.id)
+    held = await tokens.scopes_of_person(store.database, visitor.person.id)
     granted = asked.scopes & held
     if not granted:
         raise PermissionsMissing(way)
@@ -355,9 +355,9 @@ async def _consent(
         NoWayBack: the client has ended meanwhile.
     """
     if is_given:
-        if not await dynamic_clients.record_use(transaction, asked.client):
+        if not await clients.record_use(transaction, asked.client):
             raise NoWayBack(NO_CLIENT)
-        site = clients.lowered_site(asked.way.redirect_uri)
+        site = clients.lowercase_site(asked.way.redirect_uri)
         return await consents.allow(transaction, visitor.person.id, asked.client.id, granted, site=site)
     if asked.client.is_dynamic:
         return None
@@ -370,7 +370,7 @@ async def _sent_on(
 ) -> Response:
     """Back to the client with a code, or with a token where it is registered for that."""
     if asked.challenge is not None:
-        code = await authorization_code.give(
+        code = await consents.issue_code(
             transaction,
             asked.client,
             consent.id,
@@ -384,7 +384,7 @@ async def _sent_on(
     if grant is None:
         raise SentBack(asked.way, "unauthorized_client", "the client was removed")
     auth_time_s = visitor.since // clock.SECOND
-    token, claims = tokens.issue_through(store, visitor.person.id, asked.client.id, granted, grant, auth_time_s)
+    token, claims = tokens.issue_for_grant(store, visitor.person.id, asked.client.id, granted, grant, auth_time_s)
     life_s = str(store.settings.token_ttl_s)
     members = {"access_token": token, "token_type": "Bearer", "expires_in": life_s, "scope": claims.scope}
     return asked.way.back(members)

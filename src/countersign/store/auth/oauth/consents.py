@@ -1,5 +1,9 @@
-"""What people allowed OAuth clients: kept for each person and client, widened, and taken back."""
+"""What people allow OAuth clients, and the authorization codes issued for it (RFC 6749 §4.1, RFC 7636, RFC 9700)."""
 
+import base64
+import hashlib
+import hmac
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -9,31 +13,37 @@ from countersign.kernel import clock, ids
 from countersign.kernel.clock import Instant
 from countersign.kernel.database import versions
 from countersign.kernel.database.port import Reader, Transaction
+from countersign.kernel.errors import InvalidRequest
+from countersign.kernel.security import secrets
 from countersign.store import scopes
-from countersign.store.auth import queries
+from countersign.store.auth import queries, tokens
+from countersign.store.auth.agents.registrations import InvalidGrant
+from countersign.store.auth.queries import Client, Grant
+from countersign.store.auth.schemas import TokenRequest, TokenResponse
+from countersign.store.context import Store
 
-CONSENT = "SELECT id, scopes, sites FROM consent WHERE person_id = $1 AND client_id = $2"
+SELECT_CONSENT = "SELECT id, scopes, sites FROM consent WHERE person_id = $1 AND client_id = $2"
 # Changes nothing but holds the row, so that a revocation comes wholly before or wholly after.
-HOLD = "UPDATE consent SET used_at = used_at WHERE person_id = $1 AND client_id = $2"
-MAKE = """
+LOCK_CONSENT = "UPDATE consent SET used_at = used_at WHERE person_id = $1 AND client_id = $2"
+INSERT_CONSENT = """
     INSERT INTO consent (id, person_id, client_id, scopes, generation, created_at)
     VALUES ($1, $2, $3, '', 1, $4)
     ON CONFLICT DO NOTHING
 """
-WIDEN = """
+WIDEN_CONSENT = """
     UPDATE consent
     SET scopes = $2, sites = $3, created_at = CASE WHEN scopes = '' THEN $4 ELSE created_at END
     WHERE id = $1
 """
-REVOKE = """
+REVOKE_CONSENT = """
     UPDATE consent SET scopes = '', sites = '[]', generation = generation + 1
     WHERE id = $1 AND person_id = $2 AND scopes <> ''
 """
-REVOKE_EVERY = "UPDATE consent SET scopes = '', sites = '[]', generation = generation + 1 WHERE scopes <> ''"
+REVOKE_EVERY_CONSENT = "UPDATE consent SET scopes = '', sites = '[]', generation = generation + 1 WHERE scopes <> ''"
 END_EVERY_CODE = "DELETE FROM authorization_code"
 END_CODES = "DELETE FROM authorization_code WHERE consent_id = $1"
-USED = "UPDATE consent SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
-OF_PERSON = """
+SET_USED_AT = "UPDATE consent SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
+CLIENTS_OF_PERSON = """
     SELECT c.id, coalesce(o.name, d.name), coalesce(n.name, ''), coalesce(d.redirect_uris, '[]'), c.sites, c.scopes,
         c.created_at, c.used_at
     FROM consent c
@@ -54,7 +64,7 @@ class Consent(NamedTuple):
     sites: tuple[str, ...]
 
 
-class Connected(NamedTuple):
+class ConnectedClient(NamedTuple):
     """A client that may act for a person, for the page that lists them; one that registered itself has no organisation.
     `sites` are those that the person was sent on to, empty for a consent from before they were kept: it was for one
     of `redirect_uris`."""
@@ -71,8 +81,8 @@ class Connected(NamedTuple):
 
 async def allowed(transaction: Transaction, person_id: str, client_id: str) -> Consent | None:
     """What the person has allowed the client so far, held until the transaction ends."""
-    await transaction.run(HOLD, person_id, client_id)
-    row = await transaction.fetch_one(CONSENT, person_id, client_id)
+    await transaction.run(LOCK_CONSENT, person_id, client_id)
+    row = await transaction.fetch_one(SELECT_CONSENT, person_id, client_id)
     return None if row is None else Consent(row[0], frozenset(row[1].split()), _sites(row[2]))
 
 
@@ -82,7 +92,7 @@ async def allow(
     """Let a client do this for a person, who is sent on to `site`, beside what was allowed before."""
     now = clock.now()
     fresh_id = queries.CONSENT_PREFIX + ids.new_uuid().replace("-", "")
-    await transaction.run(MAKE, fresh_id, person_id, client_id, now)
+    await transaction.run(INSERT_CONSENT, fresh_id, person_id, client_id, now)
     known = await allowed(transaction, person_id, client_id)
     if known is None:
         raise LookupError("the consent was not kept")
@@ -90,32 +100,32 @@ async def allow(
     # A consent from before sites were kept stays without them: it was for one of the client's addresses, unknown which.
     is_unknown = bool(known.scopes) and not known.sites
     sites = () if is_unknown else tuple(sorted({*known.sites, site}))
-    await transaction.run(WIDEN, known.id, scopes.words(held), msgspec.json.encode(sites).decode(), now)
+    await transaction.run(WIDEN_CONSENT, known.id, scopes.words(held), msgspec.json.encode(sites).decode(), now)
     return Consent(known.id, held, sites)
 
 
 async def revoke(transaction: Transaction, consent_id: str, person_id: str) -> bool:
     """Take back what a person allowed: codes and tokens that came of it end at once on every worker. False when it is
     not theirs, or was taken back before."""
-    if not await transaction.run(REVOKE, consent_id, person_id):
+    if not await transaction.run(REVOKE_CONSENT, consent_id, person_id):
         return False
     await transaction.run(END_CODES, consent_id)
     await versions.bump(transaction, "identity")
     return True
 
 
-async def revoke_every(transaction: Transaction) -> None:
+async def revoke_all(transaction: Transaction) -> None:
     """Take back what anybody allowed any client: each person is asked again."""
-    await transaction.run(REVOKE_EVERY)
+    await transaction.run(REVOKE_EVERY_CONSENT)
     await transaction.run(END_EVERY_CODE)
     await versions.bump(transaction, "identity")
 
 
-async def of_person(reader: Reader, person_id: str) -> list[Connected]:
+async def of_person(reader: Reader, person_id: str) -> list[ConnectedClient]:
     """The clients that may act for a person now, newest first; 200 at most."""
-    rows = await reader.fetch(OF_PERSON, person_id)
+    rows = await reader.fetch(CLIENTS_OF_PERSON, person_id)
     return [
-        Connected(
+        ConnectedClient(
             found,
             client,
             organisation,
@@ -137,4 +147,129 @@ async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> 
     """Write down when clients last acted for people; other ids than of consents are left alone."""
     for consent_id, at in uses.items():
         if consent_id.startswith(queries.CONSENT_PREFIX):
-            await transaction.run(USED, consent_id, at)
+            await transaction.run(SET_USED_AT, consent_id, at)
+
+
+CODE_VALID_S = 60
+# A used code that comes back ends its token; kept while that could still live.
+CODE_REMEMBERED_S = 86_400
+
+INSERT_CODE = """
+    INSERT INTO authorization_code (code_hash, client_id, consent_id, redirect_uri, challenge, scopes, token_jti,
+        auth_time, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+"""
+SPEND_CODE = "UPDATE authorization_code SET used_at = $2 WHERE code_hash = $1 AND used_at IS NULL"
+SELECT_CODE = """
+    SELECT client_id, consent_id, redirect_uri, challenge, scopes, token_jti, auth_time, expires_at
+    FROM authorization_code
+    WHERE code_hash = $1
+"""
+DELETE_OLD_CODES = "DELETE FROM authorization_code WHERE expires_at <= $1"
+
+_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+_INVALID_CODE = "the code is unknown, used, expired, or was given to another client"
+
+
+class AuthorizationCode(NamedTuple):
+    """A code as it is stored; `token_jti` is the id of the token that it gives, chosen beforehand so that the code's
+    second coming can end that token."""
+
+    client_id: str
+    consent_id: str
+    redirect_uri: str
+    challenge: str
+    scopes: str
+    token_jti: str
+    auth_time: Instant
+    expires_at: Instant
+
+
+async def issue_code(
+    transaction: Transaction,
+    client: Client,
+    consent_id: str,
+    granted: frozenset[str],
+    *,
+    redirect_uri: str,
+    challenge: str,
+    auth_time: Instant,
+) -> str:
+    """A code for what was granted, valid for a minute; only its hash is kept. `challenge` is that of S256."""
+    code = secrets.new_secret("cac")
+    expires_at = clock.later(clock.now(), seconds=CODE_VALID_S)
+    kept = AuthorizationCode(
+        client.id, consent_id, redirect_uri, challenge, scopes.words(granted), ids.new_uuid(), auth_time, expires_at
+    )
+    await transaction.run(INSERT_CODE, secrets.digest(code), *kept)
+    return code
+
+
+async def exchange_code(store: Store, client: Client, request: TokenRequest) -> TokenResponse:
+    """An access token for a code. Whatever comes of it, the code is spent; one that was spent before ends the token it
+    gave (RFC 6749 §4.1.2, §10.5).
+
+    Raises:
+        InvalidRequest: no code.
+        InvalidGrant: unknown, spent, expired, another client's, for another redirect_uri, or with a wrong verifier.
+        InvalidScope: the person has lost a scope since, or taken it back.
+    """
+    if request.code is None:
+        raise InvalidRequest("code is required", resolution="Send the code you were called back with.")
+    async with store.database.transaction() as transaction:
+        found = await _spend_code(store, transaction, client, request)
+    # Raised here, since inside it would give the code back.
+    if isinstance(found, InvalidGrant):
+        raise found
+    code, grant = found
+    granted = tokens.granted_scopes(code.scopes, await tokens.scopes_of_grant(store.database, grant))
+    auth_time_s = code.auth_time // clock.SECOND
+    token, _ = tokens.issue_for_grant(
+        store, str(grant.person_id), client.id, granted, grant, auth_time_s, jti=code.token_jti
+    )
+    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
+
+
+async def forget_old_codes(transaction: Transaction) -> int:
+    """Remove codes whose tokens have ended since; how many there were."""
+    return await transaction.run(DELETE_OLD_CODES, clock.later(clock.now(), seconds=-CODE_REMEMBERED_S))
+
+
+async def _spend_code(
+    store: Store, transaction: Transaction, client: Client, request: TokenRequest
+) -> tuple[AuthorizationCode, Grant] | InvalidGrant:
+    """The code and the consent behind it, once."""
+    name = secrets.digest(request.code or "")
+    is_first = await transaction.run(SPEND_CODE, name, clock.now())
+    row = await transaction.fetch_one(SELECT_CODE, name)
+    if row is None:
+        return InvalidGrant(_INVALID_CODE)
+    code = AuthorizationCode(*row)
+    if not is_first:
+        ends_at = clock.later(clock.now(), seconds=store.settings.token_ttl_s)
+        await queries.revoke_token(transaction, code.token_jti, ends_at)
+        return InvalidGrant(_INVALID_CODE)
+    grant = await queries.grant(transaction, code.consent_id)
+    fault = _code_error(code, client, request)
+    if fault is not None or grant is None or not grant.scopes:
+        return InvalidGrant(fault or _INVALID_CODE)
+    await record_uses(transaction, {grant.id: clock.now()})
+    return code, grant
+
+
+def _code_error(code: AuthorizationCode, client: Client, request: TokenRequest) -> str | None:
+    if code.client_id != client.id or clock.now() >= code.expires_at:
+        return _INVALID_CODE
+    if request.redirect_uri != code.redirect_uri:
+        return "redirect_uri is not the one the code was given for"
+    if not _is_proof(request.code_verifier or "", code.challenge):
+        return "code_verifier does not fit the challenge"
+    return None
+
+
+def _is_proof(verifier: str, challenge: str) -> bool:
+    """Whether the verifier's SHA-256 is the challenge (RFC 7636 §4.6)."""
+    if _VERIFIER.fullmatch(verifier) is None:
+        return False
+    made = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    return hmac.compare_digest(made, challenge)

@@ -3,7 +3,8 @@
 from typing import TypeAlias
 
 from countersign.store import scopes
-from countersign.store.auth.oauth import dynamic_clients, token_endpoint
+from countersign.store.auth.oauth import clients as dynamic_clients
+from countersign.store.auth.oauth import token_endpoint
 from countersign.store.context import PREFIX, Store
 
 Document: TypeAlias = dict[str, object]
@@ -35,7 +36,9 @@ def protected_resource(store: Store, resource: str) -> Document:
 def authorization_server(store: Store) -> Document:
     """The authorization server's metadata: the API document's members, and further ones (agent-auth 7.3)."""
     root, base = store.root_url, store.base_url
-    registration = {"registration_endpoint": root + dynamic_clients.PATH} if store.settings.dynamic_clients else {}
+    registration = (
+        {"registration_endpoint": root + dynamic_clients.REGISTRATION_PATH} if store.settings.dynamic_clients else {}
+    )
     return {
         "issuer": root,
         "authorization_endpoint": f"{root}/auth/authorize",

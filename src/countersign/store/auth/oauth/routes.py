@@ -7,15 +7,24 @@ from countersign.kernel.http import response
 from countersign.kernel.http.rate_limit import DOCUMENTS
 from countersign.kernel.http.response import Response
 from countersign.kernel.http.routing import Nothing, route
-from countersign.store.auth import clients, sessions, sign_in_pages
+from countersign.store.auth import sessions, sign_in_pages
 from countersign.store.auth.agents import registrations
-from countersign.store.auth.agents.grants import AuthorizationPending, ClaimDenied, ExpiredToken, PollTooFast
 from countersign.store.auth.agents.registrations import InvalidGrant, Registration
 from countersign.store.auth.callers import StoreRequest
-from countersign.store.auth.oauth import authorize, consents, dynamic_clients, metadata, token_endpoint
+from countersign.store.auth.oauth import authorize, clients, consents, metadata, token_endpoint
 from countersign.store.auth.oauth.authorize import Listed
-from countersign.store.auth.oauth.consents import Connected
-from countersign.store.auth.oauth.schemas import (
+from countersign.store.auth.oauth.consents import ConnectedClient
+from countersign.store.auth.oauth.token_endpoint import (
+    AuthorizationPending,
+    ClaimDenied,
+    ExpiredToken,
+    InvalidClient,
+    InvalidTarget,
+    PollTooFast,
+    UnauthorizedClient,
+    UnsupportedGrantType,
+)
+from countersign.store.auth.schemas import (
     AuthorizeForm,
     AuthorizeQuery,
     ClientMetadata,
@@ -23,14 +32,8 @@ from countersign.store.auth.oauth.schemas import (
     DisconnectForm,
     RevokeRequest,
     TokenRequest,
+    TokenResponse,
 )
-from countersign.store.auth.oauth.token_endpoint import (
-    InvalidClient,
-    InvalidTarget,
-    UnauthorizedClient,
-    UnsupportedGrantType,
-)
-from countersign.store.auth.schemas import TokenResponse
 from countersign.store.auth.tokens import InvalidScope
 from countersign.store.context import PREFIX, Store
 
@@ -85,11 +88,11 @@ def _agent(found: Registration) -> Listed:
     return Listed(found.id, found.agent or "An agent", what, found.scopes, since, found.used_at)
 
 
-def _client(found: Connected) -> Listed:
+def _client(found: ConnectedClient) -> Listed:
     what, name = f"A client of {found.organisation}", found.client
     if found.redirect_uris:
         # The name is the client's own claim: the line is titled with the site that the person was sent on to.
-        sites = found.sites or tuple(sorted({clients.lowered_site(each) for each in found.redirect_uris}))
+        sites = found.sites or tuple(sorted({clients.lowercase_site(each) for each in found.redirect_uris}))
         name = (", " if found.sites else " or ").join(urlsplit(each).netloc for each in sites)
         claim = f"calls itself “{found.client}”" if found.client else "has no name"
         what = f"A client of {' '.join(sites)} that registered itself and {claim} (not verified)"
@@ -118,7 +121,7 @@ async def revoke_token(call: StoreRequest[Nothing, RevokeRequest]) -> Response:
 
 async def register_client(call: StoreRequest[Nothing, ClientMetadata]) -> Response:
     """Register an OAuth client by what it says of itself (RFC 7591)."""
-    return response.json(await dynamic_clients.register(call.context, call.body, call.address), 201)
+    return response.json(await clients.register_client(call.context, call.body, call.address), 201)
 
 
 async def show_protected_resource(call: StoreRequest[Nothing, Nothing]) -> Response:
@@ -229,14 +232,14 @@ ROUTES = (
     ),
     route(
         "POST",
-        dynamic_clients.PATH,
+        clients.REGISTRATION_PATH,
         register_client,
         body=ClientMetadata,
         answers={201: ClientRegistered},
         refusals=(
-            dynamic_clients.DynamicClientsNotEnabled,
-            dynamic_clients.InvalidRedirectUri,
-            dynamic_clients.InvalidClientMetadata,
+            clients.DynamicClientsNotEnabled,
+            clients.InvalidRedirectUri,
+            clients.InvalidClientMetadata,
         ),
         oauth=True,
         secret=True,

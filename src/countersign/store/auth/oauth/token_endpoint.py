@@ -1,4 +1,4 @@
-"""The token endpoint (RFC 6749 §3.2) and revocation (RFC 7009): client authentication, resources and grants."""
+"""The token endpoint (RFC 6749 §3.2) and revocation (RFC 7009): client authentication, resources, and every grant."""
 
 import base64
 import binascii
@@ -7,20 +7,28 @@ from urllib.parse import unquote_plus
 
 import msgspec
 
+from countersign.kernel import clock
 from countersign.kernel.clock import SECOND, Instant
 from countersign.kernel.errors import InvalidRequest, Refused
 from countersign.kernel.http.request import Headers
 from countersign.kernel.security import secrets
 from countersign.kernel.security.jose import AccessClaims, InvalidToken
 from countersign.store import scopes
-from countersign.store.auth import queries, tokens
-from countersign.store.auth.agents import grants, registrations
-from countersign.store.auth.agents import grants as agents
-from countersign.store.auth.agents.registrations import InvalidGrant
-from countersign.store.auth.oauth import authorization_code, dynamic_clients
-from countersign.store.auth.oauth.schemas import Credentials, RevokeRequest, TokenRequest
-from countersign.store.auth.queries import Client
-from countersign.store.auth.schemas import TokenResponse
+from countersign.store.auth import id_jag, queries, tokens
+from countersign.store.auth.agents import claim, register, registrations, schemas
+from countersign.store.auth.agents.claim import (
+    AccessDenied,
+    AttemptOver,
+    ClaimExpired,
+    InvalidClaimToken,
+    SlowDown,
+)
+from countersign.store.auth.agents.register import Waiting
+from countersign.store.auth.agents.registrations import Applicant, InvalidGrant
+from countersign.store.auth.agents.schemas import ClaimedToken
+from countersign.store.auth.oauth import clients, consents
+from countersign.store.auth.queries import Client, Grant
+from countersign.store.auth.schemas import Credentials, RevokeRequest, TokenRequest, TokenResponse
 from countersign.store.context import Store
 
 
@@ -32,18 +40,18 @@ class InvalidTarget(Refused):
     resolution = "Leave resource out, or send an address of this service."
 
 
-def require_ours(store: Store, resource: str | Sequence[str] | None) -> None:
+def require_own_resource(store: Store, resource: str | Sequence[str] | None) -> None:
     """Insist that every named resource is the root address or one under it; clients send the address they call.
 
     Raises:
         InvalidTarget: one is not, or has a fragment.
     """
     named = [resource] if isinstance(resource, str) else list(resource or ())
-    if not all(is_ours(store, each) for each in named):
+    if not all(is_own_resource(store, each) for each in named):
         raise InvalidTarget("the token was asked for another service")
 
 
-def is_ours(store: Store, resource: str) -> bool:
+def is_own_resource(store: Store, resource: str) -> bool:
     """Whether an address is one of this service."""
     return (resource == store.root_url or resource.startswith(f"{store.root_url}/")) and "#" not in resource
 
@@ -70,13 +78,13 @@ class UnauthorizedClient(Refused):
     resolution = "Use the authorization_code grant; other grants need a client of an organisation."
 
 
-def is_offered(sent: Credentials, headers: Headers) -> bool:
+def has_client_credentials(sent: Credentials, headers: Headers) -> bool:
     """Whether the request tries to authenticate a client at all; a bearer token does not."""
     kind = (headers.get("authorization") or "").partition(" ")[0].lower()
     return kind not in ("", "bearer") or sent.client_secret is not None or sent.client_assertion is not None
 
 
-async def authenticated(store: Store, sent: Credentials, headers: Headers) -> Client:
+async def authenticate_client(store: Store, sent: Credentials, headers: Headers) -> Client:
     """The client whose credentials the request carries.
 
     Raises:
@@ -86,20 +94,20 @@ async def authenticated(store: Store, sent: Credentials, headers: Headers) -> Cl
     client_id, secret = _credentials(sent, headers)
     client = await queries.client(store.database, client_id)
     stored = client.secret_hash if client else _NO_SECRET
-    if not secrets.matches(secret, stored) or client is None or not dynamic_clients.is_enabled(store, client):
-        raise _refused("unknown client or wrong secret")
+    if not secrets.matches(secret, stored) or client is None or not clients.is_enabled(store, client):
+        raise _invalid_client("unknown client or wrong secret")
     return client
 
 
-async def authenticated_for(store: Store, sent: TokenRequest, headers: Headers) -> Client:
+async def authenticate_for_grant(store: Store, sent: TokenRequest, headers: Headers) -> Client:
     """The client whose credentials a request at the token endpoint carries, when it may use the grant.
 
     Raises:
         InvalidRequest, InvalidClient: as `authenticated`.
         UnauthorizedClient: it registered itself, and the grant is another than the authorization code.
     """
-    client = await authenticated(store, sent, headers)
-    if client.is_dynamic and sent.grant_type != dynamic_clients.GRANT:
+    client = await authenticate_client(store, sent, headers)
+    if client.is_dynamic and sent.grant_type != clients.DYNAMIC_GRANT:
         raise UnauthorizedClient("clients that registered themselves use the authorization_code grant alone")
     return client
 
@@ -113,15 +121,15 @@ def _credentials(sent: Credentials, headers: Headers) -> tuple[str, str]:
         )
     if authorization is None:
         if not sent.client_id or not sent.client_secret:
-            raise _refused("send client_id and client_secret, by HTTP Basic or in the body")
+            raise _invalid_client("send client_id and client_secret, by HTTP Basic or in the body")
         return sent.client_id, sent.client_secret
-    client_id, secret = _basic(authorization)
+    client_id, secret = _basic_credentials(authorization)
     if sent.client_id not in (None, client_id):
         raise InvalidRequest("client_id differs from the authenticated client", resolution="Send the same client_id.")
     return client_id, secret
 
 
-def _basic(authorization: str) -> tuple[str, str]:
+def _basic_credentials(authorization: str) -> tuple[str, str]:
     kind, _, encoded = authorization.partition(" ")
     try:
         if kind.lower() != "basic":
@@ -132,10 +140,10 @@ def _basic(authorization: str) -> tuple[str, str]:
             raise ValueError("no colon, or a text that no client has")
         return pair
     except (ValueError, binascii.Error) as error:
-        raise _refused("the Authorization header must be HTTP Basic") from error
+        raise _invalid_client("the Authorization header must be HTTP Basic") from error
 
 
-def _refused(why: str) -> InvalidClient:
+def _invalid_client(why: str) -> InvalidClient:
     return InvalidClient(why, headers=_CHALLENGE)
 
 
@@ -145,12 +153,12 @@ def exchange_client_credentials(store: Store, client: Client, scope: str | None)
     Raises:
         InvalidScope: a scope the client does not hold.
     """
-    granted = tokens.requested(scope, client.scopes)
+    granted = tokens.granted_scopes(scope, client.scopes)
     token = tokens.issue(store, client.id, client.id, granted)
     return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
 
 
-class _Issued(msgspec.Struct):
+class _IssuerClaim(msgspec.Struct):
     iss: str
 
 
@@ -167,13 +175,13 @@ async def exchange_assertion(store: Store, request: TokenRequest, headers: Heade
     """
     if request.assertion is None:
         raise InvalidRequest("assertion is required", resolution="Send the assertion.")
-    is_ours = _issuer(request.assertion) == store.root_url
-    if is_ours and not is_offered(request, headers):
-        return await agents.own_assertion(store, request.assertion, request.scope)
-    client = await authenticated_for(store, request, headers)
-    if is_ours:
-        return await agents.own_assertion(store, request.assertion, request.scope)
-    return await agents.foreign_assertion(store, request.assertion, client, request.scope)
+    is_own_resource = _issuer(request.assertion) == store.root_url
+    if is_own_resource and not has_client_credentials(request, headers):
+        return await exchange_own_assertion(store, request.assertion, request.scope)
+    client = await authenticate_for_grant(store, request, headers)
+    if is_own_resource:
+        return await exchange_own_assertion(store, request.assertion, request.scope)
+    return await exchange_id_jag(store, request.assertion, client, request.scope)
 
 
 def _issuer(assertion: str) -> str:
@@ -181,7 +189,7 @@ def _issuer(assertion: str) -> str:
     encoded = assertion.split(".")[1:2]
     try:
         text = base64.urlsafe_b64decode(encoded[0] + "=" * (-len(encoded[0]) % 4))
-        return msgspec.json.decode(text, type=_Issued).iss
+        return msgspec.json.decode(text, type=_IssuerClaim).iss
     except (IndexError, ValueError, binascii.Error, msgspec.DecodeError, RecursionError) as error:
         raise InvalidGrant("the assertion is no JWT with an issuer") from error
 
@@ -219,17 +227,17 @@ async def exchange(store: Store, request: TokenRequest, headers: Headers) -> Tok
         raise InvalidRequest("grant_type is required", resolution="Name the grant.")
     if request.grant_type not in grant_types(store):
         raise UnsupportedGrantType("this grant_type is not supported")
-    require_ours(store, request.resource)
+    require_own_resource(store, request.resource)
     if request.grant_type == JWT_BEARER:
         return await exchange_assertion(store, request, headers)
     if request.grant_type == store.settings.claim_grant:
         if request.claim_token is None:
             raise InvalidRequest("claim_token is required", resolution="Send the claim token of the registration.")
-        return await grants.poll(store, request.claim_token, request.scope)
-    client = await authenticated_for(store, request, headers)
+        return await exchange_claim(store, request.claim_token, request.scope)
+    client = await authenticate_for_grant(store, request, headers)
     if request.grant_type == "client_credentials":
         return exchange_client_credentials(store, client, request.scope)
-    return await authorization_code.exchange(store, client, request)
+    return await consents.exchange_code(store, client, request)
 
 
 async def revoke(store: Store, request: RevokeRequest, headers: Headers) -> None:
@@ -243,8 +251,8 @@ async def revoke(store: Store, request: RevokeRequest, headers: Headers) -> None
     if not request.token:
         raise InvalidRequest("token is required", resolution="Send the token that is to end.")
     client = None
-    if is_offered(request, headers):
-        client = await authenticated(store, request, headers)
+    if has_client_credentials(request, headers):
+        client = await authenticate_client(store, request, headers)
     claims = _access_claims(store, request.token)
     if claims is not None:
         await _end_token(store, claims, client)
@@ -278,3 +286,132 @@ async def _end_registration(store: Store, token: str, client: Client | None) -> 
         # One from before the claim says nothing any more, not even this.
         if found is not None and found.generation == claims.gen:
             await registrations.revoke(transaction, found.id)
+
+
+async def exchange_own_assertion(store: Store, assertion: str, scope: str | None) -> TokenResponse:
+    """An access token for an assertion of this service; it may be exchanged again until it expires.
+
+    Raises:
+        InvalidGrant: it does not hold, or its registration was claimed anew, revoked or removed since.
+        InvalidScope: a scope the registration does not hold.
+    """
+    claims = registrations.read(store, assertion)
+    grant = await queries.grant(store.database, claims.sub)
+    if grant is None or not grant.is_live or grant.generation != claims.gen:
+        raise InvalidGrant("the registration behind the assertion has ended or was claimed since")
+    return _registration_token(
+        store, grant, tokens.granted_scopes(scope, await tokens.scopes_of_grant(store.database, grant))
+    )
+
+
+async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: str | None) -> TokenResponse:
+    """An access token for a trusted provider's ID-JAG, presented by the client it was made for.
+
+    Raises:
+        InvalidGrant: the assertion does not hold, is another client's, was used, is stale, or its person has to
+            confirm first, which registration offers.
+        InvalidScope: a scope that it does not carry or the person does not hold.
+    """
+    try:
+        believed = await id_jag.verified(store, assertion)
+        if believed.client_id != client.id:
+            raise InvalidGrant("the assertion was made for another client")
+        id_jag.require_fresh(believed)
+        wanted = register.asserted_scopes(believed, scope) & client.scopes
+        if not wanted:
+            raise tokens.InvalidScope("the client holds none of the scopes asked for")
+        applicant = Applicant(schemas.name_of(client.name), "", wanted)
+        outcome = await register.admit(store, believed, applicant)
+    except (InvalidGrant, tokens.InvalidScope):
+        raise
+    except Refused as refused:
+        if refused.status >= 500:
+            raise
+        raise InvalidGrant(refused.detail, resolution=refused.remedy) from refused
+    if isinstance(outcome, Waiting):
+        remedy = "Register with the assertion at /api/v1/auth/register: the person confirms there once."
+        raise InvalidGrant("the person has to confirm the agent first", resolution=remedy)
+    grant = await registrations.grant_of(store.database, outcome)
+    granted = tokens.granted_scopes(scopes.words(wanted), await tokens.scopes_of_grant(store.database, grant))
+    return _registration_token(store, grant, granted, client_id=client.id, auth_time_s=believed.auth_time_s)
+
+
+def _registration_token(
+    store: Store,
+    grant: Grant,
+    granted: frozenset[str],
+    *,
+    client_id: str | None = None,
+    auth_time_s: int | None = None,
+) -> TokenResponse:
+    """A fresh access token of a registration; of an OAuth client that presented the assertion, it is the client's and
+    ends with it."""
+    subject = grant.person_id or grant.id
+    token, _ = tokens.issue_for_grant(store, subject, client_id or grant.id, granted, grant, auth_time_s)
+    return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
+
+
+class AuthorizationPending(Refused):
+    """The person has not decided yet."""
+
+    code = "authorization_pending"
+    title = "Authorization pending"
+    resolution = "Poll again after the interval."
+
+
+class PollTooFast(Refused):
+    """Polls come faster than they may; the interval has grown."""
+
+    code = "slow_down"
+    title = "Slow down"
+    resolution = "Wait for the seconds in Retry-After before the next poll, and between later ones."
+
+
+class ExpiredToken(Refused):
+    """Nothing can come of the claim token, or of its attempt, any more."""
+
+    code = "expired_token"
+    title = "Expired token"
+    resolution = "Begin another attempt at the claim endpoint; if that says claim_expired, register again."
+
+
+class ClaimDenied(Refused):
+    """The person declined, or has disconnected the agent since."""
+
+    code = "access_denied"
+    title = "Access denied"
+    resolution = "Do not ask again unless your person wants it."
+
+
+async def exchange_claim(store: Store, claim_token: str, scope: str | None) -> ClaimedToken:
+    """An access token and the assertion for later ones, once the person has claimed the agent.
+
+    Raises:
+        AuthorizationPending, PollTooFast, ExpiredToken, ClaimDenied: as RFC 8628 §3.5 has it, each with status 400.
+        InvalidScope: a scope that was not granted, or that the person who confirmed does not hold.
+    """
+    try:
+        standing = await claim.poll(store, claim_token)
+    except SlowDown as refused:
+        raise PollTooFast(refused.detail, headers=refused.headers) from refused
+    except (InvalidClaimToken, ClaimExpired, AttemptOver) as refused:
+        raise ExpiredToken(refused.detail) from refused
+    except AccessDenied as refused:
+        raise ClaimDenied(refused.detail) from refused
+    if standing.state == "pending":
+        raise AuthorizationPending("the person has not confirmed yet")
+    registration = standing.registration
+    grant = await registrations.grant_of(store.database, registration)
+    held = await tokens.scopes_of_grant(store.database, grant)
+    issued = _registration_token(store, grant, tokens.granted_scopes(scope, held))
+    person = await queries.person(store.database, grant.person_id or "")
+    assertion, expires_at = registrations.issue(store, registration, person.email if person else None)
+    return ClaimedToken(
+        issued.access_token,
+        issued.token_type,
+        issued.expires_in,
+        issued.scope,
+        assertion,
+        clock.rfc3339(expires_at),
+        registration.id,
+    )

@@ -1,8 +1,11 @@
-"""Trusted issuers: the list that the operator edits, their keys, and the tokens of theirs that were used."""
+"""Trusted identity providers: the operator's list of them, their keys, and verification of the tokens they sign.
+
+Before the signature is verified, an error says no more than which of form, issuer and signature is wrong.
+"""
 
 import hashlib
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -10,9 +13,17 @@ from countersign.kernel import clock, safe_http_client, telemetry
 from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Reader, Row, Transaction
 from countersign.kernel.errors import InvalidRequest, NotFound, Refused, Unavailable
+from countersign.kernel.json_reader import Members
 from countersign.kernel.safe_http_client import Document
 from countersign.kernel.security import external_jwt
-from countersign.kernel.security.external_jwt import CannotFetchKeySet, ExternalToken, JwksCache, PublicKey
+from countersign.kernel.security.external_jwt import (
+    BadSignature,
+    BadToken,
+    CannotFetchKeySet,
+    ExternalToken,
+    JwksCache,
+    PublicKey,
+)
 from countersign.settings import Settings
 from countersign.store.context import Store
 
@@ -47,10 +58,10 @@ INSERT_ISSUER = """
     ON CONFLICT DO NOTHING
 """
 DELETE_ISSUER = "DELETE FROM trusted_issuer WHERE issuer = $1"
-INSERT_SEEN = """
+INSERT_SEEN_TOKEN = """
     INSERT INTO seen_token (kind, issuer, jti_hash, expires_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
 """
-DELETE_OLD_SEEN = "DELETE FROM seen_token WHERE expires_at <= $1"
+DELETE_OLD_SEEN_TOKENS = "DELETE FROM seen_token WHERE expires_at <= $1"
 
 
 async def issuer(reader: Reader, name: str) -> Issuer | None:
@@ -66,13 +77,13 @@ async def issuers(reader: Reader) -> list[Issuer]:
 
 async def insert_issuer(transaction: Transaction, made: Issuer) -> bool:
     """Trust an issuer; False when one of this identifier is trusted already, which stays as it was."""
-    lists = [_stored(each) for each in (made.algorithms, made.client_ids, made.domains)]
+    lists = [_json_list(each) for each in (made.algorithms, made.client_ids, made.domains)]
     return bool(
         await transaction.run(INSERT_ISSUER, made.issuer, made.name, made.jwks_uri, *lists, int(made.created_at))
     )
 
 
-def _stored(words: frozenset[str]) -> str:
+def _json_list(words: frozenset[str]) -> str:
     return msgspec.json.encode(sorted(words)).decode()
 
 
@@ -84,10 +95,10 @@ def _issuer(row: Row) -> Issuer:
 
 async def forget_old_tokens(transaction: Transaction) -> int:
     """Forget used tokens that nobody would accept any more; how many there were."""
-    return await transaction.run(DELETE_OLD_SEEN, clock.now())
+    return await transaction.run(DELETE_OLD_SEEN_TOKENS, clock.now())
 
 
-USUAL_ALGORITHMS = ("ES256", "RS256")
+DEFAULT_ALGORITHMS = ("ES256", "RS256")
 MAX_ISSUER_LENGTH = 255
 MAX_NAME_LENGTH = 80
 
@@ -129,12 +140,12 @@ async def add(
         IssuerExists: it is trusted already.
     """
     made = Issuer(
-        _identifier(store, issuer),
-        _name(name),
-        _address("the address of the keys", jwks_uri, store),
-        _algorithms(algorithms),
+        _checked_identifier(store, issuer),
+        _checked_name(name),
+        _checked_url("the address of the keys", jwks_uri, store),
+        _checked_algorithms(algorithms),
         frozenset(client_ids),
-        frozenset(map(_domain, domains)),
+        frozenset(map(_checked_domain, domains)),
         clock.now(),
     )
     if not await insert_issuer(transaction, made):
@@ -152,7 +163,7 @@ async def remove(transaction: Transaction, issuer: str) -> None:
         raise IssuerNotFound(f"{issuer[:MAX_ISSUER_LENGTH]} is not trusted")
 
 
-def _address(what: str, url: str, store: Store) -> str:
+def _checked_url(what: str, url: str, store: Store) -> str:
     try:
         safe_http_client.address(url, private=store.settings.private_issuers)
     except ValueError as error:
@@ -160,9 +171,9 @@ def _address(what: str, url: str, store: Store) -> str:
     return url
 
 
-def _identifier(store: Store, issuer: str) -> str:
+def _checked_identifier(store: Store, issuer: str) -> str:
     """An issuer identifier is an address without a query (RFC 8414 §2)."""
-    _address("the issuer", issuer, store)
+    _checked_url("the issuer", issuer, store)
     if "?" in issuer or len(issuer) > MAX_ISSUER_LENGTH:
         raise InvalidRequest(f"the issuer has no query and {MAX_ISSUER_LENGTH} characters at most", resolution="")
     if issuer.rstrip("/") == store.root_url:
@@ -170,28 +181,28 @@ def _identifier(store: Store, issuer: str) -> str:
     return issuer
 
 
-def _name(name: str) -> str:
+def _checked_name(name: str) -> str:
     if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise InvalidRequest(f"the name has 1 to {MAX_NAME_LENGTH} printable characters", resolution="")
     return name.strip()
 
 
-def _algorithms(given: Iterable[str]) -> frozenset[str]:
-    wanted = frozenset(given) or frozenset(USUAL_ALGORITHMS)
+def _checked_algorithms(given: Iterable[str]) -> frozenset[str]:
+    wanted = frozenset(given) or frozenset(DEFAULT_ALGORITHMS)
     unknown = sorted(wanted - frozenset(external_jwt.ALGORITHMS))
     if unknown:
         raise InvalidRequest(f"{unknown[0]} is none of {', '.join(external_jwt.ALGORITHMS)}", resolution="")
     return wanted
 
 
-def _domain(domain: str) -> str:
+def _checked_domain(domain: str) -> str:
     made = domain.strip().lower()
     if not made or not made.isascii() or "@" in made or "." not in made.strip(".") or made.split() != [made]:
         raise InvalidRequest(f"{domain} is no e-mail domain, like example.com", resolution="")
     return made
 
 
-def key_sets(settings: Settings) -> JwksCache:
+def new_jwks_cache(settings: Settings) -> JwksCache:
     """An empty cache of key sets; COUNTERSIGN_PRIVATE_ISSUERS says whether they may come from a private network."""
 
     async def fetch(address: str) -> Document:
@@ -203,7 +214,7 @@ def key_sets(settings: Settings) -> JwksCache:
     return JwksCache(fetch)
 
 
-async def key_of(store: Store, trusted: Issuer, token: ExternalToken) -> PublicKey | None:
+async def signing_key(store: Store, trusted: Issuer, token: ExternalToken) -> PublicKey | None:
     """The issuer's key that the token's header means, if its algorithm is allowed to the issuer.
 
     Raises:
@@ -219,10 +230,151 @@ async def key_of(store: Store, trusted: Issuer, token: ExternalToken) -> PublicK
         raise Unavailable("the keys of the token's issuer cannot be had at the moment") from error
 
 
-async def note(
+async def record_token_use(
     transaction: Transaction, kind: Literal["id-jag", "event"], issuer: str, jti: str, expires_at: Instant
 ) -> bool:
     """Note the token's use; False when it was used before. Of two at the same moment one is first: the other waits
     for its transaction to end."""
     digest = hashlib.sha256(jti.encode()).digest()
-    return bool(await transaction.run(INSERT_SEEN, kind, issuer, digest, expires_at))
+    return bool(await transaction.run(INSERT_SEEN_TOKEN, kind, issuer, digest, expires_at))
+
+
+SKEW_S = 60
+
+Seconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
+"""A NumericDate (RFC 7519 §2) in whole seconds."""
+
+Identifier: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+"""Whom a claim names: an issuer, a subject, a client, a token."""
+
+ClaimsT = TypeVar("ClaimsT", bound=msgspec.Struct)
+
+
+class TokenRejected(Refused):
+    """What another service signed is not accepted. `err` is the word of RFC 8935 §2.4 for the reason."""
+
+    err: ClassVar[str] = "invalid_request"
+    title = "Not accepted"
+    resolution = "Ask the identity provider for a new one."
+
+
+class MalformedToken(TokenRejected):
+    """The token is of another kind, or a claim is missing, of a wrong type or not supported."""
+
+    title = "Malformed token"
+
+
+class InvalidIssuer(TokenRejected):
+    """The token's issuer is not trusted here."""
+
+    err = "invalid_issuer"
+    code = "invalid_issuer"
+    title = "Issuer not trusted"
+    resolution = "Register by e-mail instead, or have the operator trust the identity provider."
+
+
+class InvalidSignature(TokenRejected):
+    """The token's signature is not one of its issuer's."""
+
+    err = "authentication_failed"
+    code = "invalid_signature"
+    title = "Invalid signature"
+
+
+class UnknownKey(InvalidSignature):
+    """The issuer has no such key, or none for the algorithm, or the algorithm is not allowed to it."""
+
+    err = "invalid_key"
+
+
+class Expired(TokenRejected):
+    """The token's time is over."""
+
+    code = "expired"
+    title = "Expired"
+
+
+class InvalidAudience(TokenRejected):
+    """The token is meant for another service."""
+
+    err = "invalid_audience"
+    code = "invalid_audience"
+    title = "Meant for another service"
+    resolution = "Ask the identity provider for one whose audience is exactly this service's issuer."
+
+
+class VerifiedToken(NamedTuple):
+    """The claims of a token whose signature is good, and who signed it; the claims themselves are not checked."""
+
+    issuer: Issuer
+    claims: Members
+
+
+async def verify_token(store: Store, token: str, typ: str) -> VerifiedToken:
+    """The token of this type, when a trusted issuer signed it.
+
+    Raises:
+        MalformedToken, InvalidIssuer, InvalidSignature: it is none.
+        Unavailable: the issuer's keys cannot be had now.
+    """
+    try:
+        read = external_jwt.read(token, typ)
+    except BadToken as error:
+        raise MalformedToken(str(error)) from None
+    trusted = await _issuer_of_token(store, read.claims.get("iss"))
+    key = await signing_key(store, trusted, read)
+    if key is None:
+        raise UnknownKey("the issuer has no key for this token")
+    try:
+        read.verify(key)
+    except BadSignature as error:
+        raise InvalidSignature(str(error)) from None
+    return VerifiedToken(trusted, read.claims)
+
+
+async def _issuer_of_token(store: Store, claimed: object) -> Issuer:
+    if not isinstance(claimed, str):
+        raise MalformedToken("the token names no issuer")
+    # The store's own tokens are verified elsewhere, by other rules, whatever the table says.
+    found = None if claimed == store.root_url else await issuer(store.database, claimed)
+    if found is None:
+        raise InvalidIssuer("the token's issuer is not trusted here")
+    return found
+
+
+def decode_claims(signed_token: VerifiedToken, shape: type[ClaimsT]) -> ClaimsT:
+    """The claims in their types.
+
+    Raises:
+        MalformedToken: one is missing, of a wrong type or out of range; it is named.
+    """
+    try:
+        return msgspec.convert(signed_token.claims, shape)
+    except msgspec.ValidationError as error:
+        raise MalformedToken(f"the claims are wrong: {error}") from None
+
+
+def require_audience(store: Store, audience: str | list[str]) -> None:
+    """Insist that the token is for this service alone: its issuer identifier, character by character, as a text or as
+    the only entry of a list.
+
+    Raises:
+        InvalidAudience: it is not.
+    """
+    if audience not in (store.root_url, [store.root_url]):
+        raise InvalidAudience(f"the audience must be {store.root_url} alone")
+
+
+def now_s() -> int:
+    """The present moment in whole seconds since 1970."""
+    return clock.now() // clock.SECOND
+
+
+def require_issued(issued_s: int, not_before_s: int | None = None) -> None:
+    """Insist that the token was not issued in the future; a minute's difference of clocks is allowed.
+
+    Raises:
+        MalformedToken: it was, or is not valid yet.
+    """
+    if max(issued_s, not_before_s or 0) > now_s() + SKEW_S:
+        raise MalformedToken("the token is not valid yet: it was issued in the future")

@@ -10,23 +10,23 @@ from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import Refused
 from countersign.kernel.json_reader import Members
-from countersign.store.auth.identity_providers import trusted_issuers
-from countersign.store.auth.identity_providers.signed_tokens import (
+from countersign.store.auth import trusted_issuers
+from countersign.store.auth.sessions import normal_email
+from countersign.store.auth.trusted_issuers import (
     SKEW_S,
     Expired,
+    Identifier,
     InvalidAudience,
+    Issuer,
     MalformedToken,
-    Name,
-    NotBelieved,
     Seconds,
-    claims_of,
+    TokenRejected,
+    decode_claims,
     now_s,
     require_audience,
-    require_begun,
-    signed,
+    require_issued,
+    verify_token,
 )
-from countersign.store.auth.identity_providers.trusted_issuers import Issuer
-from countersign.store.auth.sessions import normal_email
 from countersign.store.context import Store
 
 TYP = "oauth-id-jag+jwt"
@@ -41,21 +41,21 @@ _UNSUPPORTED = ("cnf", "authorization_details", "tenant")
 _EMAIL = re.compile(r"[!-?A-~]+@[a-z0-9.-]+")
 
 
-class ReplayDetected(NotBelieved):
+class ReplayDetected(TokenRejected):
     """The assertion was used before."""
 
     code = "replay_detected"
     title = "Used before"
 
 
-class InvalidClientId(NotBelieved):
+class InvalidClientId(TokenRejected):
     """The assertion is meant for another client."""
 
     code = "invalid_client_id"
     title = "Meant for another client"
 
 
-class MissingVerifiedEmail(NotBelieved):
+class MissingVerifiedEmail(TokenRejected):
     """The assertion names no e-mail address that its issuer has verified and may speak for."""
 
     code = "missing_verified_email"
@@ -93,10 +93,10 @@ class Asserted(NamedTuple):
 
 
 class _Claims(msgspec.Struct):
-    sub: Name
+    sub: Identifier
     aud: str | list[str]
-    client_id: Name
-    jti: Name
+    client_id: Identifier
+    jti: Identifier
     exp: Seconds
     iat: Seconds
     nbf: Seconds | None = None
@@ -118,8 +118,8 @@ async def verified(store: Store, assertion: str) -> Asserted:
         MissingVerifiedEmail: it may not be believed; only the first three before its signature is known to be good.
         Unavailable: the issuer's keys cannot be had now.
     """
-    found = await signed(store, assertion, TYP)
-    claims = claims_of(found, _Claims)
+    found = await verify_token(store, assertion, TYP)
+    claims = decode_claims(found, _Claims)
     require_audience(store, claims.aud)
     _require_time(claims)
     _require_supported(found.claims)
@@ -146,7 +146,7 @@ async def use_once(transaction: Transaction, asserted: Asserted) -> None:
         ReplayDetected: it was used before, or is being used by a transaction that commits.
     """
     until = clock.later(asserted.expires_at, seconds=REMEMBERED_S)
-    if not await trusted_issuers.note(transaction, "id-jag", asserted.issuer, asserted.jti, until):
+    if not await trusted_issuers.record_token_use(transaction, "id-jag", asserted.issuer, asserted.jti, until):
         raise ReplayDetected("the assertion was used before")
 
 
@@ -187,7 +187,7 @@ def verified_email(asserted: Asserted) -> str:
 def _require_time(claims: _Claims) -> None:
     if now_s() > claims.exp + SKEW_S:
         raise Expired("the assertion has expired")
-    require_begun(claims.iat, claims.nbf)
+    require_issued(claims.iat, claims.nbf)
     if not 0 < claims.exp - claims.iat <= MAX_LIFE_S:
         raise MalformedToken(f"the assertion must live {MAX_LIFE_S} s at most")
 

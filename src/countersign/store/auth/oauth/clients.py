@@ -1,0 +1,422 @@
+"""OAuth clients: their redirect URIs, those of an organisation, and those that register themselves (RFC 7591)."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address
+from urllib.parse import urlsplit
+
+import msgspec
+
+from countersign.kernel import clock, ids, telemetry
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import versions
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.errors import NotFound, Refused, invalid_member
+from countersign.kernel.normalization import normalized
+from countersign.kernel.security import secrets
+from countersign.store import scopes
+from countersign.store.auth import organisations, queries
+from countersign.store.auth.agents import registrations
+from countersign.store.auth.queries import Client
+from countersign.store.auth.schemas import ClientMetadata, ClientRegistered
+from countersign.store.auth.tokens import InvalidScope
+from countersign.store.context import Store
+
+_MAX_LENGTH = 2_000
+# Nothing in it that a browser, a header or a policy could read differently from us: no user information, no fragment,
+# no backslash, no wildcard.
+_ADDRESS = re.compile(r"""(https?)://([A-Za-z0-9.-]+|\[::1\])(?::([0-9]{1,5}))?(?:[/?][!"$-\[\]-~]*)?""")
+_MAX_HOST = 253
+_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
+_LOOPBACK = ("127.0.0.1", "[::1]", "localhost")
+LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
+"""The hosts of the person's own machine, as a parsed address names them."""
+# Only the addresses themselves: what `localhost` leads to is for the machine's resolver to say (RFC 8252 §8.3).
+_ANY_PORT = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?((?:[/?].*)?)")
+
+
+def require_safe_uris(uris: Sequence[str]) -> None:
+    """Insist that people can safely be sent to these: https, or http on their own machine; no fragment, no user
+    information, nothing that a browser would read differently from us.
+
+    Raises:
+        InvalidRequest: one is not; it is named by its place.
+    """
+    for place, uri in enumerate(uris):
+        found = redirect_uri_error(uri)
+        if found is not None:
+            raise invalid_member(f"/redirect_uris/{place}", found)
+
+
+def redirect_uri_error(uri: str) -> str | None:
+    """What is wrong with an address that is to be registered; None when people can safely be sent there."""
+    found = _ADDRESS.fullmatch(uri)
+    if found is None or len(uri) > _MAX_LENGTH:
+        return (
+            "must be an https address (or an http one of 127.0.0.1, [::1] or localhost) in printable ASCII, without "
+            f"user information, fragment, backslash or wildcard, {_MAX_LENGTH} characters at most"
+        )
+    scheme, host, port = found.groups()
+    if not _is_canonical(host):
+        return "names no host, or an IPv4 address in another form than 192.0.2.1"
+    if port is not None and not 0 < int(port) < 65_536:
+        return "names a port that does not exist"
+    if scheme == "http" and host not in _LOOPBACK:
+        return "must be https, unless it leads to 127.0.0.1, [::1] or localhost"
+    return None
+
+
+def _is_canonical(host: str) -> bool:
+    """Whether a host is read by everybody as it is written: browsers take `0x7f000001`, `2130706433` and `127.1` for
+    addresses (WHATWG URL, "ends in a number"), and show another host than the consent page would."""
+    if host == "[::1]":
+        return True
+    name = host.removesuffix(".")
+    if len(name) > _MAX_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+        return False
+    if _NUMBER.fullmatch(name.rpartition(".")[2]) is None:
+        return True
+    try:
+        return str(IPv4Address(host)) == host
+    except ValueError:
+        return False
+
+
+def is_registered_uri(given: str, registered: Sequence[str]) -> bool:
+    """Whether the address is one of the registered ones, byte for byte; of a loopback address the port may be any,
+    as a program on the person's machine cannot know it beforehand (RFC 8252 §7.3)."""
+    if given in registered:
+        return True
+    portless = _portless(given)
+    return portless is not None and any(_portless(each) == portless for each in registered)
+
+
+def _portless(uri: str) -> tuple[str, str] | None:
+    """Host and rest of a loopback address that would itself be safe to register."""
+    found = _ANY_PORT.fullmatch(uri)
+    return None if found is None or redirect_uri_error(uri) is not None else (found[1], found[2])
+
+
+def site(uri: str) -> str:
+    """Scheme, host and port of a registered address, for people."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def lowercase_site(uri: str) -> str:
+    """The same in lower case, where no capital letter looks like another letter."""
+    return site(uri).lower()
+
+
+def is_loopback(uri: str) -> bool:
+    """Whether an address leads to the person's own machine."""
+    host = (urlsplit(uri).hostname or "").removesuffix(".")
+    return host in LOOPBACK_HOSTS or host.endswith(".localhost") or _is_loopback_address(host)
+
+
+def _is_loopback_address(host: str) -> bool:
+    try:
+        return IPv4Address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def policy_source(uri: str) -> str:
+    """What a Content-Security-Policy calls the site of a registered address; of one by an IPv6 address, which no
+    policy can name, its scheme."""
+    parts = urlsplit(uri)
+    return f"{parts.scheme}:" if "[" in parts.netloc else site(uri)
+
+
+class ClientNotFound(NotFound):
+    """The organisation has no client with this id."""
+
+    resolution = "List the clients with GET /api/v1/org/clients."
+
+
+async def create_client(
+    transaction: Transaction,
+    org_id: str,
+    name: str,
+    scope: Iterable[str],
+    *,
+    returns_to: Sequence[str] = (),
+    is_implicit: bool = False,
+) -> tuple[queries.Client, str]:
+    """A new client and its secret, which is kept as a hash and shown this once. `returns_to` are the addresses people
+    may be sent back to with a code, or with a token where `is_implicit`.
+
+    Raises:
+        InvalidScope: a scope does not exist.
+        InvalidRequest: an address is none that people can safely be sent to.
+    """
+    secret = secrets.new_secret("ccs")
+    client_id = "cc_" + ids.new_uuid().replace("-", "")
+    require_safe_uris(returns_to)
+    added = await add_client(
+        transaction, org_id, client_id, secret, name, scope, returns_to=returns_to, is_implicit=is_implicit
+    )
+    return added, secret
+
+
+async def add_client(
+    transaction: Transaction,
+    org_id: str,
+    client_id: str,
+    secret: str,
+    name: str,
+    scope: Iterable[str],
+    *,
+    returns_to: Sequence[str] = (),
+    is_implicit: bool = False,
+) -> queries.Client:
+    """A client with an id and a secret chosen beforehand.
+
+    Raises:
+        InvalidScope: a scope does not exist.
+        InvalidRequest: the name cannot be shown to people as it is.
+    """
+    organisations.require_name(name)
+    wanted = frozenset(scope)
+    unknown = sorted(wanted - frozenset(scopes.ALL))
+    if unknown:
+        remedy = f"Name scopes among: {' '.join(scopes.ALL)}."
+        raise InvalidScope(f"there is no scope {unknown[0][:64]}", resolution=remedy)
+    made = queries.Client(
+        client_id, org_id, name, secrets.digest(secret), wanted, clock.now(), tuple(returns_to), is_implicit
+    )
+    await transaction.run(
+        queries.INSERT_CLIENT,
+        made.id,
+        org_id,
+        name,
+        made.secret_hash,
+        scopes.words(wanted),
+        made.created_at,
+        msgspec.json.encode(made.redirect_uris).decode(),
+        int(is_implicit),
+    )
+    return made
+
+
+async def delete_client(transaction: Transaction, org_id: str, client_id: str) -> None:
+    """Remove a client; its tokens end at once, on every worker.
+
+    Raises:
+        ClientNotFound: the organisation has no such client.
+    """
+    if not await transaction.run(queries.DELETE_CLIENT, client_id, org_id):
+        raise ClientNotFound("the organisation has no client with this id")
+    await versions.bump(transaction, "identity")
+
+
+REGISTRATION_PATH = "/auth/clients"
+DYNAMIC_GRANT = "authorization_code"
+MAX_UNUSED = 10_000
+MAX_REDIRECT_URIS = 10
+MAX_NAME_LENGTH = 60
+MAX_DELETED_AT_ONCE = 1_000
+AUTH_METHODS = ("client_secret_basic", "client_secret_post")
+
+INSERT_DYNAMIC = """
+    INSERT INTO dynamic_client (id, name, secret_hash, scopes, redirect_uris, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6)
+"""
+NEWEST_TO_DELETE = """
+    SELECT created_at, id FROM dynamic_client WHERE used_at IS NULL ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET $1
+"""
+DELETE_OLDEST_UNUSED = (
+    "DELETE FROM dynamic_client WHERE used_at IS NULL AND (created_at < $1 OR (created_at = $1 AND id <= $2))"
+)
+DELETE_UNUSED = "DELETE FROM dynamic_client WHERE used_at IS NULL AND created_at <= $1"
+SET_USED_AT = "UPDATE dynamic_client SET used_at = $2 WHERE id = $1"
+# Used by nobody for long, or let in by nobody any more for a while.
+IDLE_CLIENTS = """
+    SELECT d.id
+    FROM dynamic_client d
+    WHERE (d.used_at <= $1
+            AND NOT EXISTS (SELECT 1 FROM consent c WHERE c.client_id = d.id AND c.used_at > $1))
+        OR (d.used_at <= $2
+            AND NOT EXISTS (SELECT 1 FROM consent c WHERE c.client_id = d.id AND (c.scopes <> '' OR c.used_at > $2)))
+    ORDER BY d.used_at, d.id
+    LIMIT $3
+"""
+DELETE_IDLE = "DELETE FROM dynamic_client WHERE id = $1 AND used_at <= $2"
+DELETE_CODES_OF_CLIENT = "DELETE FROM authorization_code WHERE client_id = $1"
+DELETE_CONSENTS_OF_CLIENT = "DELETE FROM consent WHERE client_id = $1"
+
+# Everything else in a name is shown as a space: what is invisible or changes the direction of writing, letters that
+# look like Latin ones, quotation marks that would end the name, and what makes a host or an address of it.
+_NOT_DISPLAYED = re.compile(r"[^A-Za-z0-9 &+_'-]+")
+
+
+class DynamicClientsNotEnabled(Refused):
+    """The operator lets no clients register themselves."""
+
+    status = 403
+    code = "dynamic_clients_not_enabled"
+    title = "Dynamic clients not enabled"
+    resolution = "Ask an administrator of an organisation for a client."
+
+
+class InvalidRedirectUri(Refused):
+    """A redirect address is missing or not safe for people to be sent to (RFC 7591 §3.2.2)."""
+
+    code = "invalid_redirect_uri"
+    title = "Invalid redirect URI"
+    resolution = "Register https addresses, or http ones of 127.0.0.1, [::1] or localhost."
+
+
+class InvalidClientMetadata(Refused):
+    """The client wants what clients that register themselves cannot have (RFC 7591 §3.2.2)."""
+
+    code = "invalid_client_metadata"
+    title = "Invalid client metadata"
+    resolution = "Register for grant_types authorization_code and response_types code."
+
+
+async def register_client(store: Store, sent: ClientMetadata, address: str) -> ClientRegistered:
+    """A new client with a secret, which is kept as a hash and shown this once.
+
+    Raises:
+        DynamicClientsNotEnabled: the setting is off.
+        InvalidRedirectUri: no address, too many, or one that people cannot safely be sent to.
+        InvalidClientMetadata: no code is asked for, or no scope that the client could have.
+        RateLimited: the address has registered too many in this hour.
+    """
+    if not store.settings.dynamic_clients:
+        raise DynamicClientsNotEnabled("clients cannot register themselves here")
+    uris = _checked_redirect_uris(store, sent)
+    _require_code(sent)
+    held = _requested_scopes(sent.scope)
+    await registrations.count_client(store, address)
+    secret = secrets.new_secret("ccs")
+    client_id = queries.DYNAMIC_PREFIX + ids.new_uuid().replace("-", "")
+    now = clock.now()
+    name = displayed_name(sent.client_name or "")
+    kept = (name, secrets.digest(secret), scopes.words(held), msgspec.json.encode(uris).decode(), now)
+    async with store.database.transaction() as transaction:
+        await _make_room(transaction)
+        await transaction.run(INSERT_DYNAMIC, client_id, *kept)
+    telemetry.logger("oauth").info("client registered", client=client_id)
+    method = sent.token_endpoint_auth_method
+    return ClientRegistered(
+        client_id=client_id,
+        client_secret=secret,
+        client_id_issued_at=now // clock.SECOND,
+        client_secret_expires_at=0,
+        client_name=name,
+        redirect_uris=uris,
+        grant_types=(DYNAMIC_GRANT,),
+        response_types=("code",),
+        scope=scopes.words(held),
+        token_endpoint_auth_method=method if method in AUTH_METHODS else "client_secret_post",
+    )
+
+
+async def record_use(transaction: Transaction, client: Client) -> bool:
+    """Keep a client that a person lets in; False when it has ended meanwhile."""
+    return not client.is_dynamic or bool(await transaction.run(SET_USED_AT, client.id, clock.now()))
+
+
+async def delete_unused(transaction: Transaction) -> int:
+    """Remove clients that no person let in within 30 days of their registration; how many there were."""
+    ended = await transaction.run(DELETE_UNUSED, clock.later(clock.now(), seconds=-queries.UNUSED_CLIENT_S))
+    _log_unused(ended)
+    return ended
+
+
+async def delete_idle(transaction: Transaction, days: int) -> int:
+    """Remove clients that nobody used for so many days, and those that no person allows anything any more 30 days after
+    their last use, with what is left of their consents; how many there were, 1,000 at most."""
+    now = clock.now()
+    idle_since = clock.later(now, seconds=-86_400 * days)
+    unwanted_since = clock.later(now, seconds=-queries.UNUSED_CLIENT_S)
+    found = await transaction.fetch(IDLE_CLIENTS, idle_since, unwanted_since, MAX_DELETED_AT_ONCE)
+    ended = [
+        client_id
+        for (client_id,) in found
+        if await _delete_idle_client(transaction, client_id, max(idle_since, unwanted_since))
+    ]
+    for client_id in ended:
+        telemetry.logger("oauth").info("client ended", client=client_id, reason="unused")
+    if ended:
+        await versions.bump(transaction, "identity")
+    return len(ended)
+
+
+async def _delete_idle_client(transaction: Transaction, client_id: str, unused_since: Instant) -> bool:
+    """Remove a client, unless a person let it in a moment ago."""
+    if not await transaction.run(DELETE_IDLE, client_id, unused_since):
+        return False
+    await transaction.run(DELETE_CODES_OF_CLIENT, client_id)
+    await transaction.run(DELETE_CONSENTS_OF_CLIENT, client_id)
+    return True
+
+
+def _log_unused(count: int) -> None:
+    if count:
+        telemetry.logger("oauth").info("unused clients ended", count=count)
+
+
+def is_enabled(store: Store, client: Client) -> bool:
+    """Whether the operator lets clients of this kind act."""
+    return store.settings.dynamic_clients or not client.is_dynamic
+
+
+def displayed_name(name: str) -> str:
+    """A client's name as it is shown to people: Latin letters without their marks, digits and a few signs."""
+    letters = (each for each in normalized("NFKD", name) if not unicodedata.combining(each))
+    return " ".join(_NOT_DISPLAYED.sub(" ", "".join(letters)).split())[:MAX_NAME_LENGTH].rstrip()
+
+
+async def _make_room(transaction: Transaction) -> None:
+    """End the oldest unused clients, so that one more leaves MAX_UNUSED of them."""
+    oldest = await transaction.fetch_one(NEWEST_TO_DELETE, MAX_UNUSED - 1)
+    if oldest is not None:
+        _log_unused(await transaction.run(DELETE_OLDEST_UNUSED, *oldest))
+
+
+def _checked_redirect_uris(store: Store, sent: ClientMetadata) -> tuple[str, ...]:
+    if not sent.redirect_uris or len(sent.redirect_uris) > MAX_REDIRECT_URIS:
+        raise InvalidRedirectUri(f"redirect_uris must name 1 to {MAX_REDIRECT_URIS} addresses")
+    for place, uri in enumerate(sent.redirect_uris):
+        fault = redirect_uri_error(uri)
+        if fault is None and _origin(uri) == _origin(store.root_url):
+            # The consent page would name this service as the one that gets access.
+            fault = "must not be an address of this service"
+        if fault is not None:
+            raise InvalidRedirectUri(f"/redirect_uris/{place}: {fault}")
+    return tuple(sent.redirect_uris)
+
+
+def _origin(uri: str) -> tuple[str, str, int]:
+    """Where an address leads: a host with and without the dot of the root is one, and so are all names of loopback."""
+    parts = urlsplit(uri)
+    host = (parts.hostname or "").rstrip(".")
+    if host in LOOPBACK_HOSTS:
+        host = "localhost"
+    return parts.scheme, host, parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _require_code(sent: ClientMetadata) -> None:
+    """Insist that the client can do with a code; of other grants that it names too it gets none."""
+    for name, wanted, needed in (
+        ("grant_types", sent.grant_types, DYNAMIC_GRANT),
+        ("response_types", sent.response_types, "code"),
+    ):
+        if wanted is not None and needed not in wanted:
+            raise InvalidClientMetadata(f"{name} must include {needed}")
+
+
+def _requested_scopes(scope: str | None) -> frozenset[str]:
+    """The scopes that the client may ask people for: those it names, or all, without administration."""
+    held = (frozenset((scope or "").split()) or scopes.DELEGABLE) & scopes.DELEGABLE
+    if not held:
+        raise InvalidClientMetadata(
+            "none of these scopes can be given to a client that registers itself",
+            resolution=f"Register for scopes among: {scopes.words(scopes.DELEGABLE)}.",
+        )
+    return held

@@ -1,0 +1,177 @@
+"""Security event tokens of trusted issuers (RFC 8417), pushed to ROOT/healthz (RFC 8935; agent-auth 7.10)."""
+
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.http import response
+from countersign.kernel.http.request import BodyTooLarge
+from countersign.kernel.http.response import Response
+from countersign.kernel.http.routing import Nothing, route
+from countersign.kernel.json_reader import Members
+from countersign.store.auth import trusted_issuers
+from countersign.store.auth.agents import registrations
+from countersign.store.auth.callers import StoreRequest
+from countersign.store.auth.trusted_issuers import (
+    SKEW_S,
+    Expired,
+    Identifier,
+    MalformedToken,
+    Seconds,
+    TokenRejected,
+    VerifiedToken,
+    decode_claims,
+    now_s,
+    require_audience,
+    require_issued,
+    verify_token,
+)
+from countersign.store.context import Store
+
+TYP = "secevent+jwt"
+OLDEST_S = 7 * 86_400
+REMEMBERED_S = 3_600
+
+
+class ForeignSubject(TokenRejected):
+    """The event is about somebody whom another issuer speaks for (RFC 8935 §2.4)."""
+
+    err = "access_denied"
+    title = "Subject of another issuer"
+
+
+class SecurityEvent(NamedTuple):
+    """What a trusted issuer tells. `is_revocation`: it takes back what it asserted about the subject, who is named
+    then; other events mean nothing here. It is remembered until `expires_at`."""
+
+    issuer: str
+    subject: str | None
+    jti: str
+    is_revocation: bool
+    expires_at: Instant
+
+
+class _SubjectId(msgspec.Struct):
+    format: str
+    iss: str | None = None
+    sub: Identifier | None = None
+
+
+class _Claims(msgspec.Struct):
+    aud: str | list[str]
+    jti: Identifier
+    iat: Seconds
+    events: Annotated[dict[str, Members], msgspec.Meta(min_length=1)]
+    sub: Identifier | None = None
+    sub_id: _SubjectId | None = None
+    exp: Seconds | None = None
+
+
+async def verified(store: Store, body: bytes) -> SecurityEvent:
+    """The event that the token tells of, when it may be believed now; nothing is written.
+
+    Raises:
+        NotBelieved: it may not; the refusal's `err` says why in RFC 8935's words.
+        Unavailable: the issuer's keys cannot be had now.
+    """
+    try:
+        token = body.strip().decode("ascii")
+    except UnicodeDecodeError:
+        raise MalformedToken("the body is no security event token") from None
+    found = await verify_token(store, token, TYP)
+    claims = decode_claims(found, _Claims)
+    require_audience(store, claims.aud)
+    _require_time(claims)
+    subject = _subject(found, claims)
+    is_revocation = store.settings.revoked_event in claims.events
+    if is_revocation and subject is None:
+        raise MalformedToken("the event names no subject, as sub or as sub_id of the format iss_sub")
+    until = Instant((claims.iat + OLDEST_S + REMEMBERED_S) * clock.SECOND)
+    return SecurityEvent(found.issuer.issuer, subject, claims.jti, is_revocation, until)
+
+
+async def use_once(transaction: Transaction, event: SecurityEvent) -> bool:
+    """Take note of the event; False when it was told before."""
+    return await trusted_issuers.record_token_use(transaction, "event", event.issuer, event.jti, event.expires_at)
+
+
+def _require_time(claims: _Claims) -> None:
+    require_issued(claims.iat)
+    if now_s() > claims.iat + OLDEST_S + SKEW_S:
+        raise MalformedToken("the event was issued more than 7 days ago")
+    if claims.exp is not None and now_s() > claims.exp + SKEW_S:
+        raise Expired("the event's token has expired")
+
+
+def _subject(found: VerifiedToken, claims: _Claims) -> str | None:
+    """Whom the event is about, as this issuer calls them (RFC 9493 §3.2.3)."""
+    named = claims.sub_id
+    if named is None or named.format != "iss_sub":
+        return claims.sub
+    if named.iss != found.issuer.issuer:
+        raise ForeignSubject("the event is about a subject of another issuer")
+    if named.sub is None or claims.sub not in (None, named.sub):
+        raise MalformedToken("the event's sub and sub_id name different subjects, or none")
+    return named.sub
+
+
+MEDIA_TYPE = "application/secevent+jwt"
+BODY_LIMIT = 64 << 10
+TOO_LARGE = 413
+
+
+class EventError(msgspec.Struct):
+    """Why an event was not accepted: `err` is a word of RFC 8935 §2.4, `description` for people."""
+
+    err: str
+    description: str
+
+
+async def receive_event(call: StoreRequest[Nothing, Nothing]) -> Response:
+    """Take a security event; a revocation ends what its issuer asserted about the subject."""
+    try:
+        event = await verified(call.context, await _read_body(call))
+    except TokenRejected as refused:
+        return _error_response(refused.status, refused.err, refused.detail)
+    except BodyTooLarge as refused:
+        return _error_response(TOO_LARGE, "invalid_request", refused.detail)
+    if event.is_revocation and event.subject is not None:
+        async with call.context.database.transaction() as transaction:
+            # A transmitter that heard no answer sends again: that changes nothing and is no error.
+            if await use_once(transaction, event):
+                await registrations.revoke_subject(transaction, event.issuer, event.subject)
+    return Response(202)
+
+
+async def _read_body(call: StoreRequest[Nothing, Nothing]) -> bytes:
+    given = (call.headers.get("content-type") or "").split(";")[0].strip().lower()
+    if given != MEDIA_TYPE:
+        raise MalformedToken(f"the body's Content-Type must be {MEDIA_TYPE}")
+    body = bytearray()
+    async for piece in call.chunks():
+        body += piece
+        if len(body) > BODY_LIMIT:
+            raise BodyTooLarge(f"the body may have {BODY_LIMIT} bytes at most")
+    return bytes(body)
+
+
+def _error_response(status: int, err: str, description: str) -> Response:
+    return response.json(EventError(err, description), status, (("Content-Language", "en"),))
+
+
+ROUTES = (
+    route(
+        "POST",
+        "/healthz",
+        receive_event,
+        answers={202: None, 400: EventError, 413: EventError},
+        streams=True,
+        takes=MEDIA_TYPE,
+        own_credentials=True,
+        documented=True,
+        at_root=True,
+    ),
+)
