@@ -14,10 +14,10 @@ from countersign.store.auth.agents import claim
 from countersign.store.auth.agents import routes as agents
 from countersign.store.auth.oauth import clients
 from tests.peers.identity_provider import IdentityProvider
-from tests.store.accounts.conftest import Visitor as Mailed
-from tests.store.agents import asserting
-from tests.store.agents.asserting import ANN, confidential, exchange, register
-from tests.store.agents.people import Agent, Visitor, csrf_of
+from tests.store.auth.accounts.conftest import Visitor as Mailed
+from tests.store.auth.agents import asserting
+from tests.store.auth.agents.asserting import ANN, confidential, exchange, register
+from tests.store.auth.agents.people import Agent, Visitor, csrf_of
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 

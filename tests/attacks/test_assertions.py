@@ -6,9 +6,9 @@ import pytest
 
 from countersign.settings import Settings
 from tests.peers.identity_provider import IdentityProvider
-from tests.store.agents import asserting
-from tests.store.agents.asserting import ANN, confidential, exchange, register
-from tests.store.agents.people import Agent, Visitor
+from tests.store.auth.agents import asserting
+from tests.store.auth.agents.asserting import ANN, confidential, exchange, register
+from tests.store.auth.agents.people import Agent, Visitor
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 

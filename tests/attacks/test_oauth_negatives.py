@@ -8,9 +8,8 @@ import pytest
 
 from countersign.store.app import ROUTES
 from tests.contract.scenes import everything
-from tests.store.agents.people import Agent, Visitor, csrf_of
-from tests.store.conftest import ROOT_URL
-from tests.store.oauth.conftest import (
+from tests.store.auth.agents.people import Agent, Visitor, csrf_of
+from tests.store.auth.oauth.conftest import (
     BACK,
     ORIGIN,
     Browser,
@@ -21,7 +20,8 @@ from tests.store.oauth.conftest import (
     new_client,
     new_person,
 )
-from tests.store.oauth.conftest import told as sent_back
+from tests.store.auth.oauth.conftest import told as sent_back
+from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
 PAT = "pat@example.com"

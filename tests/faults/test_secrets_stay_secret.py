@@ -15,8 +15,8 @@ import pytest
 from tests.faults.lives import Lives
 from tests.figures import Figures
 from tests.servers.countersign import MASTER_KEY
-from tests.store.agents.people import csrf_of
-from tests.store.oauth.conftest import hidden_fields
+from tests.store.auth.agents.people import csrf_of
+from tests.store.auth.oauth.conftest import hidden_fields
 
 OWNER_PASSWORD = "marker-owner-password-7Hq2"
 WRONG_PASSWORD = "marker-wrong-password-9Kd4"

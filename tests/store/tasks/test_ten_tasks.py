@@ -15,7 +15,7 @@ from countersign.store import app as distribution
 from countersign.store import demo, events
 from countersign.store.context import Store
 from tests.peers.receiver import Message, receiving
-from tests.store.agents.people import Visitor
+from tests.store.auth.agents.people import Visitor
 from tests.store.conftest import ROOT_URL
 from tests.store.tasks.agent import Agent
 from tests.store.world import World

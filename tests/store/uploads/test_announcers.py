@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from countersign.store.auth import people
-from tests.store.agents.people import Agent, Visitor
-from tests.store.files import Shop, pattern
-from tests.store.oauth.conftest import (
+from tests.store.auth.agents.people import Agent, Visitor
+from tests.store.auth.oauth.conftest import (
     BACK,
     Browser,
     Known,
@@ -17,6 +16,7 @@ from tests.store.oauth.conftest import (
     new_client,
     new_person,
 )
+from tests.store.files import Shop, pattern
 
 DATA = pattern(100)
 SCOPE = "read:products write:products write:releases"

@@ -20,9 +20,9 @@ from tests.contract.scenes import everything
 from tests.figures import Figures
 from tests.peers import identity_provider
 from tests.peers.identity_provider import IdentityProvider
-from tests.store.agents import asserting
-from tests.store.agents.asserting import ANN, ID_JAG, JWT_BEARER, confidential, exchange, register
-from tests.store.agents.people import Agent, Visitor
+from tests.store.auth.agents import asserting
+from tests.store.auth.agents.asserting import ANN, ID_JAG, JWT_BEARER, confidential, exchange, register
+from tests.store.auth.agents.people import Agent, Visitor
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 

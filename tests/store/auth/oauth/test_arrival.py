@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.store.agents.people import Visitor
+from tests.store.auth.agents.people import Visitor
+from tests.store.auth.oauth.conftest import BACK, CHALLENGE, VERIFIER, Browser, new_person, told
 from tests.store.conftest import ROOT_URL
-from tests.store.oauth.conftest import BACK, CHALLENGE, VERIFIER, Browser, new_person, told
 from tests.store.world import World
 
 PAT = "pat@example.com"

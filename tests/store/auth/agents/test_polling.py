@@ -3,7 +3,7 @@
 import pytest
 
 from countersign.kernel import clock
-from tests.store.agents.people import Agent, Visitor
+from tests.store.auth.agents.people import Agent, Visitor
 from tests.store.world import World
 
 

@@ -4,9 +4,9 @@ from countersign.settings import Settings
 from countersign.store import app
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents.registrations import Applicant
-from tests.store.agents.people import Agent, Visitor
+from tests.store.auth.agents.people import Agent, Visitor
+from tests.store.auth.oauth.conftest import Browser, Known, code_for, exchange, hidden_fields, new_person
 from tests.store.conftest import ROOT_URL
-from tests.store.oauth.conftest import Browser, Known, code_for, exchange, hidden_fields, new_person
 from tests.store.world import World
 
 PAGE = "/auth/agents"

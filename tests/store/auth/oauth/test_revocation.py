@@ -9,9 +9,9 @@ from countersign.kernel.clock import Instant
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.auth import queries
+from tests.store.auth.oauth.conftest import Browser, Known, code_for, exchange, new_client, refused
+from tests.store.auth.oauth.test_tokens import JWT_BEARER, TOKEN, assertion
 from tests.store.conftest import ROOT_URL
-from tests.store.oauth.conftest import Browser, Known, code_for, exchange, new_client, refused
-from tests.store.oauth.test_tokens import JWT_BEARER, TOKEN, assertion
 from tests.store.world import World
 
 REVOKE = "/auth/revoke"

@@ -11,7 +11,7 @@ from countersign.settings import Settings
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents.registrations import Kind
 from countersign.store.context import Store
-from tests.store.agents.people import Agent, Visitor
+from tests.store.auth.agents.people import Agent, Visitor
 from tests.store.world import World
 
 ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"

@@ -17,7 +17,7 @@ from countersign.store.auth import people, queries
 from countersign.store.auth.agents import registrations
 from tests.contract.scenes import everything
 from tests.figures import Figures
-from tests.store.agents.people import Agent, Visitor, csrf_of, digits_of
+from tests.store.auth.agents.people import Agent, Visitor, csrf_of, digits_of
 from tests.store.conftest import ROOT_URL
 from tests.store.lock_waits import LockWaits
 from tests.store.world import World

@@ -10,7 +10,7 @@ from countersign.kernel.mail import queue
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.auth import accounts as email_verification
-from tests.store.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
+from tests.store.auth.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
 
 ANN = "ann@example.com"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -19,8 +19,8 @@ from countersign.store.auth.trusted_issuers import TokenRejected
 from countersign.store.context import Store
 from tests.peers import identity_provider
 from tests.peers.identity_provider import SECEVENT, IdentityProvider, b64, compact
+from tests.store.auth.trusted_issuers.refusals import refused
 from tests.store.conftest import ROOT_URL
-from tests.store.issuers.refusals import refused
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ import pytest
 
 from countersign.kernel.database import versions
 from countersign.store.context import Store
-from tests.store.conftest import ROOT_URL
-from tests.store.oauth.conftest import (
+from tests.store.auth.oauth.conftest import (
     BACK,
     CHALLENGE,
     ORIGIN,
@@ -22,6 +21,7 @@ from tests.store.oauth.conftest import (
     refused,
     told,
 )
+from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
 ASK = "/auth/authorize"

@@ -17,9 +17,7 @@ from countersign.store.auth import queries, tokens
 from countersign.store.auth.oauth import clients
 from countersign.store.auth.schemas import ClientMetadata
 from countersign.store.context import Store
-from tests.store.conftest import ROOT_URL
-from tests.store.lock_waits import LockWaits
-from tests.store.oauth.conftest import (
+from tests.store.auth.oauth.conftest import (
     BACK,
     STATE,
     Browser,
@@ -33,6 +31,8 @@ from tests.store.oauth.conftest import (
     refused,
     told,
 )
+from tests.store.conftest import ROOT_URL
+from tests.store.lock_waits import LockWaits
 from tests.store.world import World
 
 REGISTER = "/auth/clients"

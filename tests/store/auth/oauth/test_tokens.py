@@ -9,8 +9,8 @@ from countersign.store.auth import queries
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents.registrations import Applicant
 from countersign.store.auth.oauth import clients
+from tests.store.auth.oauth.conftest import Known, new_client, refused
 from tests.store.conftest import ROOT_URL
-from tests.store.oauth.conftest import Known, new_client, refused
 from tests.store.world import World
 
 TOKEN = "/api/v1/auth/token"

@@ -8,9 +8,9 @@ from countersign.kernel import clock
 from countersign.kernel.security.jose import MAX_LIFE_S, RETIREMENT_S, SKEW_S
 from countersign.store.auth import tokens
 from countersign.store.auth.tokens import KeysChanged
-from tests.store.oauth.conftest import ORIGIN, Browser, Known, code_for, exchange
-from tests.store.oauth.test_revocation import client_token, other_worker, status
-from tests.store.oauth.test_tokens import JWT_BEARER, TOKEN, assertion
+from tests.store.auth.oauth.conftest import ORIGIN, Browser, Known, code_for, exchange
+from tests.store.auth.oauth.test_revocation import client_token, other_worker, status
+from tests.store.auth.oauth.test_tokens import JWT_BEARER, TOKEN, assertion
 from tests.store.world import World
 
 __all__ = ["other_worker"]

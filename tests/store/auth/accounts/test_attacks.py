@@ -11,7 +11,7 @@ from countersign.store.auth import accounts as email_verification
 from countersign.store.auth import sign_in_pages
 from countersign.store.auth.accounts import EmailLinkSpent, OpenedSession
 from tests.figures import Figures
-from tests.store.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
+from tests.store.auth.accounts.conftest import OWN_PAGE, PASSWORD, Visitor
 
 HASHES = ("one hash", "another hash")
 ANN, EVE = "ann@example.com", "eve@example.com"

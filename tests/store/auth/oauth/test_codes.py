@@ -7,7 +7,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.store.auth.oauth import consents
 from tests.figures import Figures
-from tests.store.oauth.conftest import VERIFIER, Browser, Known, code_for, exchange, new_client, refused
+from tests.store.auth.oauth.conftest import VERIFIER, Browser, Known, code_for, exchange, new_client, refused
 from tests.store.world import World
 
 GONE = (400, "invalid_grant")

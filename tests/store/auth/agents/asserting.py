@@ -8,7 +8,7 @@ import httpx
 from countersign.settings import Settings
 from countersign.store.auth import queries
 from countersign.store.auth.oauth import clients
-from tests.store.agents.people import Agent
+from tests.store.auth.agents.people import Agent
 from tests.store.world import World
 
 ANN = "ann@example.com"

@@ -12,8 +12,8 @@ from countersign.store import app as distribution
 from countersign.store.auth import id_jag
 from countersign.store.context import Store
 from tests.peers.identity_provider import IdentityProvider
+from tests.store.auth.trusted_issuers.refusals import refused
 from tests.store.conftest import ROOT_URL, with_settings
-from tests.store.issuers.refusals import refused
 
 
 async def away(store: Store, token: str) -> Unavailable:

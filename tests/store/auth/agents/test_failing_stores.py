@@ -8,7 +8,7 @@ import pytest
 from countersign.settings import Settings
 from countersign.store import app
 from tests.peers.identity_provider import IdentityProvider
-from tests.store.agents.people import Agent
+from tests.store.auth.agents.people import Agent
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
 
