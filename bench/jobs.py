@@ -25,7 +25,7 @@ from countersign.store import app
 from countersign.store.auth import organisations
 from countersign.store.context import Store
 from countersign.store.jobs import queries, worker_process
-from countersign.store.jobs.job_types import JobType, Outcome, Work
+from countersign.store.jobs.job_types import JobContext, JobType, Outcome
 
 COMMAND = (sys.executable, str(Path(__file__).resolve()), "--work")
 PEER = (sys.executable, str(ROOT / "bench/contenders/procrastinate_alone.py"))
@@ -39,14 +39,14 @@ class Nothing(msgspec.Struct):
     """What to do, and what came of it."""
 
 
-async def nothing(store: Store, work: Work[Nothing]) -> Outcome:
+async def nothing(store: Store, work: JobContext[Nothing]) -> Outcome:
     """Do nothing."""
     return Outcome(Nothing())
 
 
 def main() -> None:
     """Work until told to stop."""
-    worker_process.work_as_told(
+    worker_process.run_worker_process(
         lambda settings, root_url, is_loopback: app.opened(settings, root_url, is_loopback=is_loopback),
         (JobType("nothing", Nothing, nothing),),
     )
@@ -100,7 +100,7 @@ async def ours(chosen: Settings, *, is_quick: bool) -> tuple[float, list[float]]
                 (await organisations.create_organisation(transaction, f"o{number}", "O")).id
                 for number in range(ORGANISATIONS)
             ]
-        async with worker_process.kept(store, COMMAND, WORKERS):
+        async with worker_process.supervise_workers(store, COMMAND, WORKERS):
             await seen(store, WORKERS)
             # The first job of a process imports and prepares what the others find.
             await ask(store, orgs, 2 * WORKERS)

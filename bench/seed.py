@@ -132,7 +132,7 @@ async def _fill(seeded: Seeded, size: Size) -> None:
         granted = frozenset({"read:library"})
         holders = seeded.persons[:MEMBER_TOKENS]
         seeded.tokens = [tokens.issue(store, person, tokens.FIRST_PARTY, granted) for person in holders]
-        seeded.codes = list(codes.derived(bytes(codes.SEED_BYTES), 0, size.codes))
+        seeded.codes = list(codes.derive_codes(bytes(codes.SEED_BYTES), 0, size.codes))
         made = [_product(number) for number in range(size.products)]
         seeded.slugs = [detail.slug for detail in made]
         seeded.pages = sorted((detail.title, detail.id) for detail in made)

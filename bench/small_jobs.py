@@ -47,7 +47,7 @@ async def ask(settings: Settings, rounds: int) -> dict[str, list[tuple[int, floa
         transport = httpx.ASGITransport(app.create(store))
         async with (
             httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client,
-            worker_process.kept(store, worker.COMMAND, 1),
+            worker_process.supervise_workers(store, worker.COMMAND, 1),
         ):
             world = World(store, client)
             await world.org("north")

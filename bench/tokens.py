@@ -18,7 +18,7 @@ from countersign.kernel.security import secrets
 from countersign.settings import Settings
 from countersign.store import app
 from countersign.store.auth import organisations, tokens
-from countersign.store.auth.authentication import Gate
+from countersign.store.auth.authentication import Authenticator
 from countersign.store.auth.oauth import clients
 from countersign.store.context import Store
 
@@ -62,7 +62,7 @@ async def _steps(store: Store) -> dict[str, Step]:
         client, _ = await clients.create_client(transaction, org.id, "a client", ["read:products"])
     token = tokens.issue(store, client.id, client.id, client.scopes)
     headers = Headers([(b"authorization", f"Bearer {token}".encode())])
-    gate = Gate(replace(store))
+    gate = Authenticator(replace(store))
     opaque = secrets.digest(secrets.new_secret("css"))
     key = ECKey.generate_key("P-256")
     foreign = jwt.encode({"alg": "ES256"}, {"sub": client.id}, key)

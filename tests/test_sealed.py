@@ -154,7 +154,7 @@ async def filled(stack: AsyncExitStack, settings: Settings) -> Both:
         org = await organisations.create_organisation(transaction, "acme", "Acme")
         person = await people.create_person(transaction, OWNER, None)
         await people.set_role(transaction, org.id, person.email, "owner")
-    await signing.current(made.store, org.id)
+    await signing.ensure_key(made.store, org.id)
     await _add_receiver(store_events.outbox_of(made.store), org.id)
     await _add_receiver(record_events.outbox_of(made.service.records), record_events.OWNER)
     return made
@@ -185,7 +185,7 @@ async def test_every_sealed_value_lies_in_a_declared_column(both: Both) -> None:
 
 async def test_after_everything_was_sealed_anew_the_new_key_alone_opens_it(both: Both) -> None:
     org = (await both.store.database.fetch("SELECT id FROM organisation"))[0][0]
-    before = [await signing.current(both.store, org), both.service.records.secret, both.store.tokens.ring.jwks()]
+    before = [await signing.ensure_key(both.store, org), both.service.records.secret, both.store.tokens.ring.jwks()]
 
     anew = await both.seal_anew(parse_master_key(BOTH, "test"))
     again = await both.seal_anew(parse_master_key(BOTH, "test"))
@@ -196,7 +196,7 @@ async def test_after_everything_was_sealed_anew_the_new_key_alone_opens_it(both:
     async with AsyncExitStack() as stack:
         after = await opened(stack, both.settings, NEW)
         assert [
-            await signing.current(after.store, org),
+            await signing.ensure_key(after.store, org),
             after.service.records.secret,
             after.store.tokens.ring.jwks(),
         ] == before
@@ -236,13 +236,13 @@ async def test_what_does_not_open_is_counted_and_left_as_it_is(both: Both) -> No
         KeyUsage("signing_key", "new", 1, 0),
     ]
     await reencryption.require_keys(database, (column,), master)
-    assert (await signing.current(replace(both.store, master=master), other)).private
+    assert (await signing.ensure_key(replace(both.store, master=master), other)).private
 
 
 async def _another_organisation(store: Store) -> str:
     async with store.database.transaction() as transaction:
         made = await organisations.create_organisation(transaction, "other", "Other")
-    await signing.current(store, made.id)
+    await signing.ensure_key(store, made.id)
     return made.id
 
 

@@ -11,8 +11,8 @@ from countersign.settings import Settings
 from countersign.store.auth import accounts, id_jag, queries
 from countersign.store.auth.accounts import EmailLink
 from countersign.store.auth.agents import register, registrations
-from countersign.store.auth.agents.register import Waiting
-from countersign.store.auth.agents.registrations import Applicant, Origin
+from countersign.store.auth.agents.register import PendingClaim
+from countersign.store.auth.agents.registrations import Applicant, AssertionOrigin
 from tests.peers.identity_provider import IdentityProvider
 from tests.store.conftest import ROOT_URL
 from tests.store.world import World
@@ -30,8 +30,8 @@ def settings(settings: Settings) -> Settings:
 async def bound_while(world: World, provider: IdentityProvider, end: asyncio.Event, read: asyncio.Event) -> None:
     """A second registration of a known subject, which stands still between its reading and its writing."""
     store = world.store
-    believed = await id_jag.verified(store, provider.mint(ROOT_URL, email=FUTURE, client_id="agent-2"))
-    origin = Origin(believed.issuer, believed.subject, believed.client_id)
+    believed = await id_jag.verify(store, provider.mint(ROOT_URL, email=FUTURE, client_id="agent-2"))
+    origin = AssertionOrigin(believed.issuer, believed.subject, believed.client_id)
     async with store.database.transaction() as transaction:
         person_id = await register._person(transaction, believed)
         read.set()
@@ -40,15 +40,15 @@ async def bound_while(world: World, provider: IdentityProvider, end: asyncio.Eve
             with suppress(TimeoutError):
                 await asyncio.wait_for(end.wait(), 1)
         if person_id is not None:
-            await register._registered(store, transaction, origin, Applicant("agent", "", READING), person_id)
+            await register._register_known(store, transaction, origin, Applicant("agent", "", READING), person_id)
 
 
 async def known_subject(world: World, provider: IdentityProvider) -> str:
     """A person whom the provider made, with an agent; the id."""
     await provider.trust(world.store)
-    believed = await id_jag.verified(world.store, provider.mint(ROOT_URL, email=FUTURE))
-    made = await register.admit(world.store, believed, Applicant("agent", "", READING))
-    assert not isinstance(made, Waiting)
+    believed = await id_jag.verify(world.store, provider.mint(ROOT_URL, email=FUTURE))
+    made = await register.register_or_await(world.store, believed, Applicant("agent", "", READING))
+    assert not isinstance(made, PendingClaim)
     assert made.person_id is not None
     return made.person_id
 

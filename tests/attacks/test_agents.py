@@ -78,7 +78,7 @@ async def test_what_a_client_got_by_an_assertion_ends_with_the_client(world: Wor
     await provider.trust(world.store)
     basic = await confidential(world)
     token = (await exchange(world, basic, provider.mint(ROOT_URL, client_id=basic[0]))).json()["access_token"]
-    org = await queries.organisation_called(world.store.database, "north")
+    org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     before = await world.call("GET", "/library", token)
 
@@ -155,7 +155,7 @@ async def test_t34_an_agent_bound_before_the_address_was_proven_gets_nothing_of_
     agent, answered = await register(world, provider.mint(ROOT_URL, email="future@example.com"))
     token = (await agent.exchange(answered.json()["identity_assertion"])).json()["access_token"]
     await world.product("north", "secret-draft", status="draft")
-    org = await queries.organisation_called(world.store.database, "north")
+    org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     hidden = await world.call("GET", "/products/secret-draft", token)
 
@@ -223,10 +223,10 @@ async def test_a_claim_ties_no_provider_that_the_agent_named_before_the_person(
     body = {"type": "identity_assertion", "claim_token": agent.claim_token, "assertion": mallory}
     await world.http.post("/api/v1/auth/me", json=body)
     # What /auth/me/complete reads first, and what has changed until it reads the attempt.
-    read_before = await claim.of_token(store, agent.claim_token)
+    read_before = await claim.registration_of_token(store, agent.claim_token)
     await agent.again("pat@example.com")
     await pat.decide(agent.other_link)
-    attempt = await claim.latest(store.database, read_before.id)
+    attempt = await claim.latest_attempt(store.database, read_before.id)
     assert attempt is not None
     assert attempt.confirmed_by is not None
 

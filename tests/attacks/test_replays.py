@@ -10,7 +10,7 @@ BODY = {"name": "deploy", "scopes": ["read:products"]}
 async def test_a_key_used_for_one_organisation_answers_nothing_about_another(world: World) -> None:
     token = await world.person("owner@example.com", north="owner")
     async with world.store.database.transaction() as transaction:
-        south = await queries.organisation_called(transaction, "south")
+        south = await queries.organisation_with_slug(transaction, "south")
         assert south is not None
         await people.set_role(transaction, south.id, "owner@example.com", "owner")
     first = await world.call("POST", "/org/clients?org=north", token, json=BODY, headers=KEY)

@@ -21,7 +21,7 @@ async def test_a_seeded_store_is_not_served_to_other_machines_later(demo_world: 
 async def test_it_is_served_once_nothing_of_them_is_left(demo_world: World) -> None:
     store = demo_world.store
     async with store.database.transaction() as transaction:
-        org = await queries.organisation_called(transaction, demo.ORGANISATIONS[0][0])
+        org = await queries.organisation_with_slug(transaction, demo.ORGANISATIONS[0][0])
         assert org is not None
         await clients.delete_client(transaction, org.id, demo.CLIENT_ID)
         for email in (demo.PLAYER, demo.PUBLISHER):

@@ -16,7 +16,7 @@ from countersign.settings import Settings
 from countersign.store import app
 from countersign.store.context import Store
 from countersign.store.jobs import worker_process
-from countersign.store.jobs.job_types import JobType, Outcome, Work
+from countersign.store.jobs.job_types import JobContext, JobType, Outcome
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ("env", f"PYTHONPATH={ROOT / 'src'}:{ROOT}", sys.executable, "-m", "tests.faults.job_worker")
@@ -40,7 +40,7 @@ class Done(msgspec.Struct):
     """Nothing more to say."""
 
 
-async def run(store: Store, work: Work[Chore]) -> Outcome:
+async def run(store: Store, work: JobContext[Chore]) -> Outcome:
     """Note the beginning, be at it, and have a row written with the end."""
     async with store.database.transaction() as transaction:
         await transaction.run(BEGUN, work.job_id, os.getpid(), time.time())
@@ -70,7 +70,7 @@ async def opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncI
 
 def main() -> None:
     """Work on chores until killed."""
-    worker_process.work_as_told(opened, (JobType("chore", Chore, run),))
+    worker_process.run_worker_process(opened, (JobType("chore", Chore, run),))
 
 
 if __name__ == "__main__":

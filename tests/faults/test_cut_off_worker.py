@@ -37,7 +37,7 @@ async def working(machine: Machine, store: Store, data: Path, url: str) -> Async
     worker = await asyncio.create_subprocess_exec(*map(str, words), stdin=PIPE)
     try:
         assert worker.stdin is not None
-        worker.stdin.write(worker_process.orders(replace(store, settings=there)) + b"\n")
+        worker.stdin.write(worker_process.worker_config(replace(store, settings=there)) + b"\n")
         before = await number(store, "SELECT count(*) FROM awake")
         await until(store, "SELECT count(*) FROM awake", before + 1)
         yield worker

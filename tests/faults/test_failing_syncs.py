@@ -112,7 +112,7 @@ async def worked(store: Store, until: Callable[[], Awaitable[bool]], **variables
     """Have a process work on jobs until then, or until it ends by itself; its exit code."""
     worker = await asyncio.create_subprocess_exec(*job_worker.COMMAND, stdin=PIPE, env=environment(**variables))
     assert worker.stdin is not None
-    worker.stdin.write(worker_process.orders(store) + b"\n")
+    worker.stdin.write(worker_process.worker_config(store) + b"\n")
     async with asyncio.timeout(60):
         while worker.returncode is None and not await until():
             await asyncio.sleep(0.05)

@@ -83,7 +83,7 @@ class Nemesis:
             worker = await asyncio.create_subprocess_exec(*job_worker.COMMAND, stdin=PIPE)
             try:
                 assert worker.stdin is not None
-                worker.stdin.write(worker_process.orders(self.store) + b"\n")
+                worker.stdin.write(worker_process.worker_config(self.store) + b"\n")
                 await self._seen(worker.pid)
                 await asyncio.sleep(self.chance.uniform(*LIVES_S))
                 if self.is_over:

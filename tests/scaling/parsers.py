@@ -276,7 +276,7 @@ PARSERS: Mapping[str, Parser] = {
             "zeros": lambda size: "1.0.0-" + "0" * size + "!",
         },
     ),
-    "redeem code": Parser("POST /redeem", "64 characters", 4_000, codes.normal, {"dashes": TEXTS["dashes"]}),
+    "redeem code": Parser("POST /redeem", "64 characters", 4_000, codes.normalize, {"dashes": TEXTS["dashes"]}),
     "password": Parser(
         "sign-up, reset, set-up",
         "200 characters, 72 of them estimated",

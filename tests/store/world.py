@@ -36,7 +36,7 @@ class World:
         async with self.store.database.transaction() as transaction:
             person = await people.add_person(transaction, email, None)
             for slug, role in roles.items():
-                org = await queries.organisation_called(transaction, slug.replace("_", "-"))
+                org = await queries.organisation_with_slug(transaction, slug.replace("_", "-"))
                 assert org is not None
                 await people.set_role(transaction, org.id, email, role)
         held = await tokens.scopes_of_person(self.store.database, person.id)
@@ -50,7 +50,7 @@ class World:
 
     async def client_token(self, slug: str, scope: str = ALL_SCOPES) -> str:
         """A token of a new OAuth client of the organisation."""
-        org = await queries.organisation_called(self.store.database, slug)
+        org = await queries.organisation_with_slug(self.store.database, slug)
         assert org is not None
         async with self.store.database.transaction() as transaction:
             client, _ = await clients.create_client(transaction, org.id, "a client", scope.split())
@@ -58,7 +58,7 @@ class World:
 
     async def product(self, org: str, slug: str, **members: object) -> str:
         """A product of the organisation; public unless `status` says otherwise; its id."""
-        found = await queries.organisation_called(self.store.database, org)
+        found = await queries.organisation_with_slug(self.store.database, org)
         assert found is not None
         given: dict[str, object] = {"title": slug.replace("-", " ").title(), "status": "public", **members}
         body = ProductWrite(slug=slug, title=slug, kind="game", platforms=["linux"])

@@ -13,15 +13,15 @@ EMAIL = "ann@example.com"
 PAGES: dict[str, Callable[[], Response]] = {
     "sign-in": lambda: identity.sign_in("/", "e-mail or password is wrong", 401, EMAIL),
     "set-up": lambda: identity.set_up("token"),
-    "set-up spent": lambda: identity.spent_set_up(404, has_people=True),
-    "set-up incomplete": lambda: identity.spent_set_up(404, has_people=False),
-    "onward": lambda: identity.bounce("/"),
+    "set-up spent": lambda: identity.expired_set_up(404, has_people=True),
+    "set-up incomplete": lambda: identity.expired_set_up(404, has_people=False),
+    "onward": lambda: identity.redirect_page_to("/"),
     "sign-up": lambda: accounts.sign_up("/", "This is not an e-mail address like name@example.com.", 400, EMAIL),
     "reset": lambda: accounts.reset("/"),
     "sent sign-up": lambda: accounts.sent_sign_up("/", EMAIL, is_mailed=True),
     "sent reset": lambda: accounts.sent_reset("/", EMAIL, is_mailed=False),
     "prove": lambda: accounts.prove("token", EMAIL),
-    "spent": lambda: accounts.spent(404),
+    "spent": lambda: accounts.expired_link(404),
 }
 
 

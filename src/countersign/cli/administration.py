@@ -36,7 +36,7 @@ def create_org(slug: str, name: str, data: str | None) -> None:
             return await organisations.create_organisation(transaction, slug, name)
 
     doing = f"cannot create the organisation {slug}"
-    made = store.run(data, doing, work, new=lambda: organisations.require(slug, name))
+    made = store.run(data, doing, work, new=lambda: organisations.require_valid(slug, name))
     output.answer({"id": made.id, "slug": made.slug, "name": made.name}, f"Created the organisation {made.slug}.")
 
 
@@ -82,7 +82,7 @@ def _password() -> str:
 
 
 async def _organisation(reader: Reader, slug: str, doing: str) -> queries.Organisation:
-    found = await queries.organisation_called(reader, slug)
+    found = await queries.organisation_with_slug(reader, slug)
     if found is None:
         remedy = f'Create it with: countersign org create {slug} --name "…"'
         raise Failure(doing, why=f"there is no organisation {slug}", remedy=remedy, exit_code=Exit.NOT_FOUND)

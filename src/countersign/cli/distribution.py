@@ -65,7 +65,7 @@ async def prepare(store: Store, is_demo: bool) -> str:
             "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
             "127.0.0.1, or take an empty data directory"
         )
-    link = await people.first_link(store)
+    link = await people.create_setup_link(store)
     if link is not None:
         return f"  Nobody is here yet. Make the first organisation and its owner, once, within a day:\n    {link}"
     sign_in = f"  Sign in: {store.root_url}/auth/signin"

@@ -50,7 +50,7 @@ def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> 
     """
 
     async def of_org(opened: Store) -> ResultT:
-        found = await queries.organisation_called(opened.database, org or "")
+        found = await queries.organisation_with_slug(opened.database, org or "")
         if found is None:
             remedy = "Say --org with the slug of an organisation."
             raise Failure(doing, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)

@@ -49,7 +49,7 @@ def worker(data: str | None, processes: int | None) -> None:
 
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop, number)
-        async with worker_process.kept(opened, COMMAND, count):
+        async with worker_process.supervise_workers(opened, COMMAND, count):
             click.echo(f"{count} processes work on the jobs of {opened.settings.data}. Stop with ctrl-C.")
             lifecycle.ready(PART, processes=count)
             await stopping.wait()
@@ -60,7 +60,7 @@ def worker(data: str | None, processes: int | None) -> None:
 
 def beside(opened: Store) -> AbstractAsyncContextManager[None]:
     """The workers that a server keeps beside itself, while the block lasts."""
-    return worker_process.kept(opened, COMMAND, opened.settings.job_workers)
+    return worker_process.supervise_workers(opened, COMMAND, opened.settings.job_workers)
 
 
 @asynccontextmanager
@@ -74,4 +74,4 @@ async def _opened(settings: Settings, root_url: str, is_loopback: bool) -> Async
 
 
 if __name__ == "__main__":
-    worker_process.work_as_told(_opened, app.JOB_TYPES)
+    worker_process.run_worker_process(_opened, app.JOB_TYPES)

@@ -25,5 +25,5 @@ async def end_access(transaction: Transaction, master: MasterKey) -> None:
     await tokens.replace_keys(transaction, master)
     await identity.end_every_session(transaction)
     await accounts.end_every_link(transaction)
-    await registrations.revoke_every(transaction)
+    await registrations.revoke_all(transaction)
     await consents.revoke_all(transaction)

@@ -25,7 +25,7 @@ from countersign.store.auth import routes as identity
 from countersign.store.auth import trusted_issuers as issuers
 from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents import routes as agents
-from countersign.store.auth.authentication import Gate
+from countersign.store.auth.authentication import Authenticator
 from countersign.store.auth.oauth import clients, consents
 from countersign.store.auth.oauth import routes as oauth
 from countersign.store.catalog import routes as catalog
@@ -44,7 +44,7 @@ from countersign.store.releases.processing import draft_removal as processing
 from countersign.store.sandbox import folders
 from countersign.store.sandbox import routes as sandbox
 from countersign.store.sandbox.data_sets import SandboxDependencies
-from countersign.store.sandbox.router import Front
+from countersign.store.sandbox.router import SandboxRouter
 
 COLLECT_EVERY_S = 300
 
@@ -96,7 +96,7 @@ async def opened(settings: Settings, root_url: str, *, is_loopback: bool) -> Asy
                 telemetry.logger("store").warning("who used it last was not written down", reason=refused.detail)
 
 
-def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Sequence[str] = ()) -> Front:
+def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Sequence[str] = ()) -> SandboxRouter:
     """The store's HTTP application: every feature's routes, the documents made from them, and the sandbox in which the
     same routes work on other data. `workers` is the command of a process that works on the sandbox's jobs."""
     put_together = SandboxDependencies(
@@ -106,7 +106,7 @@ def create(store: Store, routes: Sequence[Route[Store]] = ROUTES, workers: Seque
         workers=workers,
     )
     app = _application(store, routes, store.root_url)
-    return Front(app, store, put_together, _limiter(store), exchange.configured_proxies(store.settings))
+    return SandboxRouter(app, store, put_together, _limiter(store), exchange.configured_proxies(store.settings))
 
 
 def _application(
@@ -126,7 +126,7 @@ def _application(
         _all_routes() if routes is ROUTES else _with_documents(routes),
         store,
         database=store.database,
-        authenticator=Gate(store),
+        authenticator=Authenticator(store),
         limiter=_limiter(store),
         versions=store.versions,
         policy=policy,
@@ -199,7 +199,7 @@ async def tend(store: Store) -> None:
         await clients.delete_idle(transaction, store.settings.dynamic_client_days)
         await accounts.forget_old_links(transaction)
         await job_table.forget_old(transaction, store.settings.job_days)
-        await api_keys.forget_unused(transaction, store.settings.key_days)
+        await api_keys.delete_unused(transaction, store.settings.key_days)
         await outbox.forget_old(transaction, store.settings.webhook_days)
     await asyncio.to_thread(folders.sweep, Path(store.settings.data), store.settings.sandbox_idle_s)
 

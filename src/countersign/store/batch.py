@@ -83,7 +83,7 @@ ANSWERS_BYTES = 32 << 20
 """Of all answers together: each operation may have its share."""
 
 _AS_JSON = ("content-type", "application/json")
-_CONTROL = re.compile(r"[\x00-\x20\x7f#\\]")
+_FORBIDDEN_IN_PATH = re.compile(r"[\x00-\x20\x7f#\\]")
 _VISIBLE = re.compile(r"[\x20-\x7e]*")
 _URL = "!$%&'()*+,-./:;=?@_~[]"
 
@@ -119,7 +119,7 @@ def _target(path: str, pointer: str, base_url: str) -> str:
             break
     if not relative.startswith("/"):
         raise invalid_member(pointer, f"must begin with / or with {base_url}/")
-    if _CONTROL.search(relative):
+    if _FORBIDDEN_IN_PATH.search(relative):
         raise invalid_member(pointer, "holds a space, a control character, # or a backslash: percent-encode it")
     try:
         return PREFIX + (relative if relative.isascii() else quote(relative, safe=_URL))
@@ -200,7 +200,7 @@ class NestedTransaction:
         return self._transaction
 
 
-AT_ONCE = 8
+MAX_CONCURRENT = 8
 ATOMIC_S = 5.0
 """How long one transaction may last: on SQLite every other writer waits for it."""
 
@@ -216,7 +216,7 @@ class BatchRolledBack(Refused):
     resolution = "Look at the result that failed_index names, correct its operation, and send the whole batch again."
 
 
-class _Undone(Exception):
+class _RollBack(Exception):
     """Leaves the transaction's block, so that the batch's effects are taken back."""
 
 
@@ -231,7 +231,7 @@ async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Resp
             await asyncio.sleep(0)  # an answer from memory waits for nothing, and others are to be heard in between
 
     async with asyncio.TaskGroup() as group:
-        for _ in range(min(AT_ONCE, len(requests))):
+        for _ in range(min(MAX_CONCURRENT, len(requests))):
             group.create_task(work())
     return answers
 
@@ -263,8 +263,8 @@ async def atomic(call: BatchCall, requests: Sequence[Subrequest]) -> list[Respon
         async with transaction.savepoint():
             answers, is_good = await in_order(call, requests, ScopedContext(context, nested))
             if not is_good:
-                raise _Undone
-    except _Undone:
+                raise _RollBack
+    except _RollBack:
         return answers
     return answers
 
@@ -278,7 +278,7 @@ def _rolled_back(store: Store, requests: Sequence[Subrequest], failed: int, answ
     ]
 
 
-SHOWN = frozenset(
+RESULT_HEADERS = frozenset(
     {
         "location",
         "link",
@@ -294,9 +294,9 @@ SHOWN = frozenset(
 )
 """What of an answer's headers its result repeats, with the entity tag."""
 
-WRITERS = frozenset({"person", "client"})
+WRITING_CALLERS = frozenset({"person", "client"})
 """Kinds of callers that any writing route lets in."""
-ASK = f"{PREFIX}/ask"
+ASK_PATH = f"{PREFIX}/ask"
 """The one address that is read by POST."""
 
 
@@ -306,7 +306,7 @@ async def prepare_batch(call: BatchCall) -> list[Response] | None:
     if call.body.mode == "parallel":
         return await parallel(call, requests)
     # Nobody holds the writer by reading; and whoever is nobody, with a key or as an agent or without, writes nothing.
-    if call.caller.kind not in WRITERS or all(map(_is_reading, requests)):
+    if call.caller.kind not in WRITING_CALLERS or all(map(_is_reading, requests)):
         return (await in_order(call, requests))[0]
     return None
 
@@ -325,7 +325,7 @@ async def run_batch(call: BatchCall) -> Response:
     return Response(200, told, is_transient=_is_transient(call.body.mode, answers, told))
 
 
-async def tell_again(call: BatchCall, replayed: Response) -> Response:
+async def replay_batch(call: BatchCall, replayed: Response) -> Response:
     """An answer that was too long to store: writes are told again by their own keys, reads are made anew."""
     call.prepared = await parallel(call, _requests(call))
     told = await run_batch(call)
@@ -348,7 +348,7 @@ def _requests(call: BatchCall) -> list[Subrequest]:
 
 
 def _is_reading(request: Subrequest) -> bool:
-    return request.method == "GET" or request.target.partition("?")[0] == ASK
+    return request.method == "GET" or request.target.partition("?")[0] == ASK_PATH
 
 
 def _result(answer: Response) -> bytes:
@@ -356,7 +356,7 @@ def _result(answer: Response) -> bytes:
     body = cast("bytes", answer.body) or b"{}"
     if not body.startswith(b"{"):
         body = b'{"items":%b}' % body
-    headers = {name: value for name, value in answer.headers if name.lower() in SHOWN}
+    headers = {name: value for name, value in answer.headers if name.lower() in RESULT_HEADERS}
     if answer.etag is not None:
         headers["ETag"] = answer.etag
     told = b',"headers":%b' % encode(headers) if headers else b""
@@ -370,7 +370,7 @@ ROUTES = (
         run_batch,
         body=BatchRequest,
         prepare=prepare_batch,
-        derive=tell_again,
+        derive=replay_batch,
         answers={200: BatchResponse},
         refusals=(NotBatchable, BatchRolledBack),
         writes=True,

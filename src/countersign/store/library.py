@@ -22,7 +22,7 @@ GRANT = """
         WHERE entitlement.revoked_at IS NOT NULL
 """
 REVOKE_BY_SOURCE = "UPDATE entitlement SET revoked_at = $2 WHERE source = $1 AND revoked_at IS NULL"
-OWNED_FIRST = """
+FIRST_PAGE = """
     SELECT c.card, e.granted_at, e.product_id, c.newest
     FROM entitlement e
     JOIN catalog_entry c ON c.product_id = e.product_id
@@ -30,7 +30,7 @@ OWNED_FIRST = """
     ORDER BY e.granted_at DESC, e.product_id DESC
     LIMIT $2
 """
-OWNED_AFTER = """
+NEXT_PAGE = """
     SELECT c.card, e.granted_at, e.product_id, c.newest
     FROM entitlement e
     JOIN catalog_entry c ON c.product_id = e.product_id
@@ -55,8 +55,8 @@ async def owned(reader: Reader, owner: str, limit: int, after: tuple[int, str] |
     """The owner's products, newest entitlement first: encoded card, moment granted, product id, encoded newest
     releases."""
     if after is None:
-        return await reader.fetch(OWNED_FIRST, owner, limit)
-    return await reader.fetch(OWNED_AFTER, owner, limit, *after)
+        return await reader.fetch(FIRST_PAGE, owner, limit)
+    return await reader.fetch(NEXT_PAGE, owner, limit, *after)
 
 
 _channels = msgspec.json.Decoder(list[Channel])

@@ -22,15 +22,15 @@ from countersign.updates.dsse import SigningKey, new_signing_key, signing_key
 
 PURPOSE = "signing-key"
 
-CHAIN = "SELECT keyid, public, rotation FROM signing_key WHERE org_id = $1 ORDER BY number"
-NEWEST = "SELECT number, sealed FROM signing_key WHERE org_id = $1 ORDER BY number DESC LIMIT 1"
+SELECT_CHAIN = "SELECT keyid, public, rotation FROM signing_key WHERE org_id = $1 ORDER BY number"
+SELECT_CURRENT = "SELECT number, sealed FROM signing_key WHERE org_id = $1 ORDER BY number DESC LIMIT 1"
 ADD = """
     INSERT INTO signing_key (org_id, number, keyid, public, sealed, rotation, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT DO NOTHING
 """
 
-SEALED = EncryptedColumn(
+ENCRYPTED_KEYS = EncryptedColumn(
     table="signing_key",
     purpose=PURPOSE,
     page="""
@@ -47,18 +47,18 @@ SEALED = EncryptedColumn(
 
 async def chain(reader: Reader, org_id: str) -> tuple[list[PublicKey], list[Envelope]]:
     """The organisation's keys, oldest first, and the rotations between them; both empty before its first key."""
-    rows = await reader.fetch(CHAIN, org_id)
+    rows = await reader.fetch(SELECT_CHAIN, org_id)
     rotations = [msgspec.json.decode(rotation, type=Envelope) for _, _, rotation in rows if rotation is not None]
     return [PublicKey(keyid, public) for keyid, public, _ in rows], rotations
 
 
-async def newest(reader: Reader, master: MasterKey, org_id: str) -> tuple[int, SigningKey] | None:
+async def current_key(reader: Reader, master: MasterKey, org_id: str) -> tuple[int, SigningKey] | None:
     """The number and the key that sign now.
 
     Raises:
         DecryptionFailed: the master key is not the one the key was sealed with.
     """
-    row = await reader.fetch_one(NEWEST, org_id)
+    row = await reader.fetch_one(SELECT_CURRENT, org_id)
     return None if row is None else (row[0], signing_key(decrypt(master, bytes(row[1]), PURPOSE)))
 
 
@@ -84,17 +84,17 @@ class KeyJustRotated(Refused):
     resolution = "Look at the keys, and rotate again if it is still needed."
 
 
-async def current(store: Store, org_id: str) -> SigningKey:
+async def ensure_key(store: Store, org_id: str) -> SigningKey:
     """The organisation's key, made now if it has none; of several that ask first, all get the same.
 
     Raises:
         DecryptionFailed: the master key is not the one the key was sealed with.
     """
-    known = await newest(store.database, store.master, org_id)
+    known = await current_key(store.database, store.master, org_id)
     if known is None:
         async with store.database.transaction() as transaction:
             await add(transaction, store.master, org_id, 1, new_signing_key(), None)
-        known = await newest(store.database, store.master, org_id)
+        known = await current_key(store.database, store.master, org_id)
     if known is None:
         raise LookupError(f"the signing key of {org_id} was removed while it was read")
     return known[1]
@@ -108,7 +108,7 @@ async def rotate(transaction: Transaction, store: Store, org_id: str, slug: str)
         DecryptionFailed: the master key is not the one the key was sealed with.
     """
     fresh = new_signing_key()
-    known = await newest(transaction, store.master, org_id)
+    known = await current_key(transaction, store.master, org_id)
     number, rotation = 1, None
     if known is not None:
         number = known[0] + 1

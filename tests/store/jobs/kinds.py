@@ -10,9 +10,9 @@ from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.port import Database, Reader, Transaction
 from countersign.kernel.errors import NotFound, Refused
 from countersign.store.auth.callers import Caller
-from countersign.store.auth.queries import organisation_called
+from countersign.store.auth.queries import organisation_with_slug
 from countersign.store.context import Store
-from countersign.store.jobs.job_types import Admitted, AnyJobType, JobType, Outcome, Work
+from countersign.store.jobs.job_types import AdmittedJob, AnyJobType, JobContext, JobType, Outcome
 from tests.store.world import World
 
 EFFECTS = "CREATE TABLE effect (job_id TEXT NOT NULL, attempt BIGINT NOT NULL)"
@@ -43,15 +43,15 @@ class TooHeavy(Refused):
     title = "Too heavy"
 
 
-async def admit(reader: Reader, caller: Caller, payload: Errand) -> Admitted:
+async def admit(reader: Reader, caller: Caller, payload: Errand) -> AdmittedJob:
     """Whoever may publish in the organisation."""
-    org = await organisation_called(reader, payload.org)
+    org = await organisation_with_slug(reader, payload.org)
     if org is None or org.id not in caller.orgs_allowing("write:releases"):
         raise NotFound("there is no such organisation")
-    return Admitted(org.id, payload.size)
+    return AdmittedJob(org.id, payload.size)
 
 
-async def run(store: Store, work: Work[Errand]) -> Outcome:
+async def run(store: Store, work: JobContext[Errand]) -> Outcome:
     """Do the errand in steps of 10 ms, telling the progress."""
     left = sorted(path.name for path in work.scratch.iterdir())
     (work.scratch / "pid").write_text(str(os.getpid()))

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from countersign.store.jobs import routes
-from countersign.store.jobs.routes import Preference
+from countersign.store.jobs.routes import WaitPreference
 from tests.store.jobs.conftest import Working
 from tests.store.jobs.kinds import effects, ended, errand
 from tests.store.world import World
@@ -50,22 +50,24 @@ async def test_who_prefers_not_to_wait_is_answered_at_once(world: World, owner: 
 @pytest.mark.parametrize(
     ("prefer", "size", "wanted"),
     [
-        (None, 1 << 20, Preference(0.25)),
-        (None, (1 << 20) + 1, Preference(0)),
-        ("return=minimal", 0, Preference(0.25)),
-        ("wait=5", 1 << 30, Preference(5, "wait=5")),
-        ('WAIT = "7"', 0, Preference(7, "wait=7")),
-        ("wait=31", 0, Preference(30, "wait=30")),
-        ("wait=999999999", 0, Preference(30, "wait=30")),
-        ("wait=0", 0, Preference(0, "wait=0")),
-        ("respond-async", 0, Preference(0, "respond-async")),
-        ("respond-async, wait=4", 0, Preference(4, "wait=4")),
-        ("wait=-1", 0, Preference(0.25)),
-        ("wait=²", 0, Preference(0.25)),
-        ("wait=1e3, wait", 0, Preference(0.25)),
+        (None, 1 << 20, WaitPreference(0.25)),
+        (None, (1 << 20) + 1, WaitPreference(0)),
+        ("return=minimal", 0, WaitPreference(0.25)),
+        ("wait=5", 1 << 30, WaitPreference(5, "wait=5")),
+        ('WAIT = "7"', 0, WaitPreference(7, "wait=7")),
+        ("wait=31", 0, WaitPreference(30, "wait=30")),
+        ("wait=999999999", 0, WaitPreference(30, "wait=30")),
+        ("wait=0", 0, WaitPreference(0, "wait=0")),
+        ("respond-async", 0, WaitPreference(0, "respond-async")),
+        ("respond-async, wait=4", 0, WaitPreference(4, "wait=4")),
+        ("wait=-1", 0, WaitPreference(0.25)),
+        ("wait=²", 0, WaitPreference(0.25)),
+        ("wait=1e3, wait", 0, WaitPreference(0.25)),
     ],
 )
-def test_the_wait_is_what_was_preferred_within_its_bounds(prefer: str | None, size: int, wanted: Preference) -> None:
+def test_the_wait_is_what_was_preferred_within_its_bounds(
+    prefer: str | None, size: int, wanted: WaitPreference
+) -> None:
     assert routes.wait_preference(prefer, size) == wanted
 
 

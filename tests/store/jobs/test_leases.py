@@ -10,7 +10,7 @@ from countersign.kernel import clock
 from countersign.kernel.database.port import Transaction
 from countersign.store.context import Store
 from countersign.store.jobs import leases, runner
-from countersign.store.jobs.leases import Claimed, LeaseLost
+from countersign.store.jobs.leases import LeasedJob, LeaseLost
 from tests.store.jobs.conftest import Working
 from tests.store.jobs.kinds import TYPES, ask, effects, ended
 from tests.store.world import World
@@ -18,9 +18,9 @@ from tests.store.world import World
 KNOWN = {kind.name: kind for kind in TYPES}
 
 
-async def claim(store: Store, lease_s: float = 60, running: int = 4) -> Claimed:
+async def claim(store: Store, lease_s: float = 60, running: int = 4) -> LeasedJob:
     """Claim the job whose turn it is."""
-    claimed = await leases.claim(store.database, running=running, lease_s=lease_s, lane="requested")
+    claimed = await leases.claim_next(store.database, running=running, lease_s=lease_s, lane="requested")
     assert claimed is not None
     return claimed
 
@@ -29,7 +29,7 @@ async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
     made = {await ask(world, owner) for _ in range(4)}
 
     claimed = await asyncio.gather(
-        *(leases.claim(world.store.database, running=10, lease_s=60, lane="requested") for _ in range(12))
+        *(leases.claim_next(world.store.database, running=10, lease_s=60, lane="requested") for _ in range(12))
     )
 
     found = [each for each in claimed if each is not None]
@@ -37,7 +37,7 @@ async def test_a_job_is_one_workers_alone(world: World, owner: str) -> None:
         found.append(await claim(world.store, running=10))
     assert {each.id for each in found} == made
     assert len({each.lease for each in found}) == 4
-    assert await leases.claim(world.store.database, running=10, lease_s=60, lane="requested") is None
+    assert await leases.claim_next(world.store.database, running=10, lease_s=60, lane="requested") is None
 
 
 async def test_a_worker_that_lost_its_job_changes_nothing_any_more(world: World, owner: str) -> None:
@@ -109,7 +109,7 @@ async def test_the_job_of_a_silent_worker_is_done_by_another(world: World, owner
 async def keep_to_time(store: Store, lease_s: float = 60) -> None:
     """What every worker does every few seconds."""
     async with store.database.transaction() as transaction:
-        await leases.keep_to_time(transaction, lease_s=lease_s, wait_s=runner.MAX_PAUSE_S)
+        await leases.repair_times(transaction, lease_s=lease_s, wait_s=runner.MAX_PAUSE_S)
 
 
 @pytest.mark.parametrize("back_s", [7200, 3 * 86_400])
@@ -119,7 +119,7 @@ async def test_no_job_waits_until_a_clock_that_went_back_is_there_again(world: W
     now = clock.later(clock.now(), seconds=-back_s)
 
     with clock.fixed(now):
-        assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+        assert await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested") is None
         await keep_to_time(world.store)
         assert (await claim(world.store, lease_s=600)).id == waiting
     with clock.fixed(clock.later(now, seconds=61)):
@@ -134,11 +134,11 @@ async def test_a_worker_that_lives_keeps_its_job_when_the_clock_goes_back(world:
 
     with clock.fixed(now):
         await keep_to_time(world.store)
-        assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+        assert await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(now, seconds=50)):
         assert await leases.beat(world.store.database, kept, 0.5, 60) is False
     with clock.fixed(clock.later(now, seconds=70)):
-        assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+        assert await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested") is None
 
 
 async def test_what_is_put_off_as_far_as_it_may_be_is_left_there(world: World, owner: str) -> None:
@@ -148,7 +148,7 @@ async def test_what_is_put_off_as_far_as_it_may_be_is_left_there(world: World, o
         await leases.try_again(transaction, claimed, clock.later(clock.now(), seconds=runner.MAX_PAUSE_S))
 
     await keep_to_time(world.store)
-    assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+    assert await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested") is None
 
 
 async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner: str) -> None:
@@ -158,9 +158,11 @@ async def test_an_organisation_runs_no_more_jobs_than_it_may(world: World, owner
     of_south = await ask(world, south, org="south")
 
     claimed = await asyncio.gather(
-        *(leases.claim(world.store.database, running=2, lease_s=60, lane="requested") for _ in range(20))
+        *(leases.claim_next(world.store.database, running=2, lease_s=60, lane="requested") for _ in range(20))
     )
-    while (another := await leases.claim(world.store.database, running=2, lease_s=60, lane="requested")) is not None:
+    while (
+        another := await leases.claim_next(world.store.database, running=2, lease_s=60, lane="requested")
+    ) is not None:
         claimed.append(another)
 
     running = Counter(each.org_id for each in claimed if each is not None)
@@ -175,7 +177,7 @@ async def test_claims_are_made_one_after_the_other(world: World, owner: str) -> 
 
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
-            await transaction.fetch(leases.ONE_AT_A_TIME)
+            await transaction.fetch(leases.LOCK_CLAIMS)
         second = asyncio.create_task(claim(world.store))
         done, _ = await asyncio.wait({second}, timeout=0.3)
 
@@ -221,7 +223,7 @@ async def test_a_job_that_is_to_wait_waits(world: World, owner: str) -> None:
     async with world.store.database.transaction() as transaction:
         await again(transaction)
 
-    assert await leases.claim(world.store.database, running=4, lease_s=60, lane="requested") is None
+    assert await leases.claim_next(world.store.database, running=4, lease_s=60, lane="requested") is None
     with clock.fixed(clock.later(clock.now(), seconds=6)):
         assert (await claim(world.store)).attempts == 2
 

@@ -7,7 +7,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.store import app
 from countersign.store.jobs import queries, routes, runner
-from countersign.store.jobs.routes import events
+from countersign.store.jobs.routes import status_events
 from tests.store.jobs.conftest import Working
 from tests.store.jobs.kinds import ask, effects, ended
 from tests.store.world import World
@@ -129,7 +129,7 @@ async def test_a_running_job_is_cancelled_when_it_tells_its_progress(
 async def test_a_job_that_does_not_listen_is_left_behind(
     world: World, owner: str, working: Working, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "LEAVE_S", 1.0)
+    monkeypatch.setattr(runner, "LEAVE_AFTER_S", 1.0)
     async with working():
         job_id = await ask(world, owner, seconds=60, heeds=False)
         await running(world, owner, job_id)
@@ -164,10 +164,10 @@ async def test_events_and_waits_end_when_the_server_stops(world: World, owner: s
     told: list[bytes] = []
 
     async with asyncio.timeout(10):
-        async for event in events(world.store.database, found, stopping):
+        async for event in status_events(world.store.database, found, stopping):
             told.append(event)
             stopping.set()
-        waited = await routes.ended(world.store.database, job_id, 30, stopping)
+        waited = await routes.wait_until_ended(world.store.database, job_id, 30, stopping)
 
     assert [event.split(b"\n")[0] for event in told] == [b"event: status"]
     assert waited == found

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from countersign.kernel import clock
-from countersign.store.auth.queries import organisation_called
+from countersign.store.auth.queries import organisation_with_slug
 from countersign.store.jobs import leases, queries, worker_process
-from countersign.store.jobs.job_types import BACKGROUND, BUILD, REQUESTED, AnyJobType, JobType, Outcome, Work
+from countersign.store.jobs.job_types import BACKGROUND, BUILD, REQUESTED, AnyJobType, JobContext, JobType, Outcome
 from countersign.store.releases.processing.types import TYPES as PROCESSING
 from tests.store.jobs.conftest import with_changes
 from tests.store.jobs.kinds import Done, Errand
@@ -19,7 +19,7 @@ NAMES = {BUILD: "build", REQUESTED: "request", BACKGROUND: "delta"}
 
 async def put(world: World, priority: int, count: int = 1, org: str = "north") -> None:
     """Jobs of an organisation."""
-    found = await organisation_called(world.store.database, org)
+    found = await organisation_with_slug(world.store.database, org)
     assert found is not None
     async with world.store.database.transaction() as transaction:
         for _ in range(count):
@@ -29,11 +29,11 @@ async def put(world: World, priority: int, count: int = 1, org: str = "north") -
             )
 
 
-async def turns(world: World, count: int, running: int = 4, lane: leases.Lanes = "requested") -> list[str]:
+async def turns(world: World, count: int, running: int = 4, lane: leases.Lane = "requested") -> list[str]:
     """The types of the next jobs, in the order in which workers get them."""
     found: list[str] = []
     for _ in range(count):
-        claimed = await leases.claim(world.store.database, running=running, lease_s=60, lane=lane)
+        claimed = await leases.claim_next(world.store.database, running=running, lease_s=60, lane=lane)
         found.append("" if claimed is None else claimed.type)
     return found
 
@@ -68,7 +68,7 @@ async def test_builds_of_one_organisation_do_not_delay_another(world: World) -> 
 
 async def test_a_delta_of_a_dead_worker_waits_for_builds_too(world: World) -> None:
     await put(world, BACKGROUND)
-    assert await leases.claim(world.store.database, running=4, lease_s=-1, lane="background") is not None
+    assert await leases.claim_next(world.store.database, running=4, lease_s=-1, lane="background") is not None
     await put(world, BUILD)
 
     assert await turns(world, 2) == ["build", ""]
@@ -77,12 +77,12 @@ async def test_a_delta_of_a_dead_worker_waits_for_builds_too(world: World) -> No
 
 async def test_waiting_deltas_refuse_no_push(world: World) -> None:
     store = with_changes(world.store, jobs_queued=3)
-    found = await organisation_called(store.database, "north")
+    found = await organisation_with_slug(store.database, "north")
     assert found is not None
     await put(world, BACKGROUND, 10)
 
     async with store.database.transaction() as transaction:
-        await queries.require_room(transaction, store, found.id)
+        await queries.require_queue_space(transaction, store, found.id)
 
 
 async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
@@ -90,12 +90,12 @@ async def test_a_worker_builds_while_it_makes_a_delta(world: World) -> None:
     begun: list[str] = []
     may_end, stopping = asyncio.Event(), asyncio.Event()
 
-    async def delta(_: object, work: Work[Errand]) -> Outcome:
+    async def delta(_: object, work: JobContext[Errand]) -> Outcome:
         begun.append("delta")
         await may_end.wait()
         return Outcome(Done(work.attempt, []))
 
-    async def build(_: object, work: Work[Errand]) -> Outcome:
+    async def build(_: object, work: JobContext[Errand]) -> Outcome:
         begun.append("build")
         return Outcome(Done(work.attempt, []))
 
@@ -124,11 +124,11 @@ async def test_a_delta_is_made_while_builds_come_without_end(world: World) -> No
     """Each build asks for the next: a worker that always has one makes the delta beside them."""
     is_made, stopping = asyncio.Event(), asyncio.Event()
 
-    async def delta(_: object, work: Work[Errand]) -> Outcome:
+    async def delta(_: object, work: JobContext[Errand]) -> Outcome:
         is_made.set()
         return Outcome(Done(work.attempt, []))
 
-    async def build(_: object, work: Work[Errand]) -> Outcome:
+    async def build(_: object, work: JobContext[Errand]) -> Outcome:
         if not is_made.is_set():
             await put(world, BUILD)
         return Outcome(Done(work.attempt, []))

@@ -28,7 +28,7 @@ async def doing(world: World, job_id: str, attempts: int = 1) -> int:
 
 
 async def test_a_worker_that_is_killed_is_replaced_and_its_job_done_once(world: World, owner: str) -> None:
-    async with jobs_worker_process.kept(world.store, worker_process.COMMAND, 1):
+    async with jobs_worker_process.supervise_workers(world.store, worker_process.COMMAND, 1):
         job_id = await ask(world, owner, seconds=3)
         killed = await doing(world, job_id)
         os.kill(killed, signal.SIGKILL)
@@ -41,7 +41,7 @@ async def test_a_worker_that_is_killed_is_replaced_and_its_job_done_once(world: 
 
 
 async def test_a_worker_steps_back_behind_requests_and_has_bounds(world: World, owner: str) -> None:
-    async with jobs_worker_process.kept(world.store, worker_process.COMMAND, 1):
+    async with jobs_worker_process.supervise_workers(world.store, worker_process.COMMAND, 1):
         job_id = await ask(world, owner, seconds=60)
         pid = await doing(world, job_id)
         limits = Path(f"/proc/{pid}/limits").read_text().splitlines()
@@ -57,7 +57,7 @@ async def test_a_worker_steps_back_behind_requests_and_has_bounds(world: World, 
 
 
 async def test_a_stopped_worker_gives_its_job_back_and_leaves_nothing(world: World, owner: str) -> None:
-    async with jobs_worker_process.kept(world.store, worker_process.COMMAND, 2):
+    async with jobs_worker_process.supervise_workers(world.store, worker_process.COMMAND, 2):
         job_id = await ask(world, owner, seconds=60)
         pid = await doing(world, job_id)
 
@@ -69,7 +69,7 @@ async def test_a_stopped_worker_gives_its_job_back_and_leaves_nothing(world: Wor
 
 
 async def test_a_worker_dies_with_its_parent_whatever_it_does(world: World, owner: str) -> None:
-    orders = jobs_worker_process.orders(world.store)
+    orders = jobs_worker_process.worker_config(world.store)
     parent = subprocess.Popen(
         [sys.executable, "-c", KEEPER, json.dumps(worker_process.COMMAND), orders.decode()], stdin=subprocess.PIPE
     )

@@ -26,7 +26,7 @@ def main() -> None:
     def opened(settings: Settings, root_url: str, is_loopback: bool) -> AbstractAsyncContextManager[Store]:
         return app.opened(settings, root_url, is_loopback=is_loopback)
 
-    worker_process.work_as_told(opened, TYPES)
+    worker_process.run_worker_process(opened, TYPES)
 
 
 if __name__ == "__main__":

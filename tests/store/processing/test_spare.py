@@ -107,7 +107,7 @@ async def test_a_waiting_reader_that_dies_is_replaced_when_it_is_needed(works: W
 async def test_small_jobs_of_every_type_end_within_a_wait_and_are_answered_200(shop: Shop) -> None:
     ready = await shop.upload(tar(SMALL), "game.tar")
 
-    async with worker_process.kept(shop.store, worker.COMMAND, 1):
+    async with worker_process.supervise_workers(shop.store, worker.COMMAND, 1):
         for kind in TYPES:
             body = {"type": kind, "payload": {"artifact_id": ready["id"]}}
             answer = await shop.world.call("POST", "/jobs", shop.token, json=body, headers={"Prefer": "wait=30"})

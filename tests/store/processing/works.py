@@ -13,7 +13,7 @@ import msgspec
 
 from countersign.kernel import ids
 from countersign.store.context import Store
-from countersign.store.jobs.job_types import AnyJobType, Outcome, Work
+from countersign.store.jobs.job_types import AnyJobType, JobContext, Outcome
 from countersign.store.releases.processing.types import TYPES
 from tests.store.files import Shop, release
 
@@ -80,7 +80,7 @@ class Works:
         async def tell(done: float) -> None:
             self.told.append(done)
 
-        work: Work[Any] = Work("job", row[0], "person:test", payload, 1, scratch, tell)
+        work: JobContext[Any] = JobContext("job", row[0], "person:test", payload, 1, scratch, tell)
         return await job.run(self.store, work)
 
     async def keep(self, outcome: Outcome) -> None:

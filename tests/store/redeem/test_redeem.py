@@ -164,7 +164,7 @@ async def test_codes_are_kept_as_hashes_and_told_again_to_their_own_key_alone(wo
     assert len((await world.call("GET", "/codes", owner)).json()) == 1
     for code in first.json()["codes"]:
         assert code not in rows
-        assert codes.normal(code) not in rows
+        assert codes.normalize(code) not in rows
 
 
 async def test_a_large_batch_comes_as_csv_and_every_code_works_once(world: World, owner: str) -> None:

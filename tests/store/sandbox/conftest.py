@@ -14,7 +14,7 @@ from countersign.store import app as distribution
 from countersign.store import lifespan
 from countersign.store.context import Store
 from countersign.store.sandbox import folders
-from countersign.store.sandbox.router import Front
+from countersign.store.sandbox.router import SandboxRouter
 from tests.store.conftest import ROOT_URL
 from tests.store.sandbox.data import Sandbox
 from tests.store.world import World
@@ -54,7 +54,7 @@ def settings(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-async def front(store: Store, original_folder: Path) -> AsyncIterator[Front]:
+async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:
     """The store's application, with a sandbox."""
     await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
     made = distribution.create(store)
@@ -63,7 +63,7 @@ async def front(store: Store, original_folder: Path) -> AsyncIterator[Front]:
 
 
 @pytest.fixture
-async def http(front: Front) -> AsyncIterator[httpx.AsyncClient]:
+async def http(front: SandboxRouter) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the store's application, without a network between."""
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
@@ -71,6 +71,6 @@ async def http(front: Front) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
-async def sandbox(world: World, front: Front) -> Sandbox:
+async def sandbox(world: World, front: SandboxRouter) -> Sandbox:
     """A data set with its key."""
     return await Sandbox.taken(world, front)

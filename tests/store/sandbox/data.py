@@ -9,7 +9,7 @@ import httpx
 
 from countersign.kernel.security.secrets import digest
 from countersign.store.sandbox import folders
-from countersign.store.sandbox.router import Front
+from countersign.store.sandbox.router import SandboxRouter
 from tests.contract.scenes import everything
 from tests.store.world import World
 
@@ -21,11 +21,11 @@ class Sandbox:
     """Somebody with a key."""
 
     world: World
-    front: Front
+    front: SandboxRouter
     key: str
 
     @classmethod
-    async def taken(cls, world: World, front: Front, tier: str = "sandbox") -> "Sandbox":
+    async def taken(cls, world: World, front: SandboxRouter, tier: str = "sandbox") -> "Sandbox":
         """With a fresh key; its data set is made by the first call."""
         answer = await world.http.get("/api/keys", params={"tier": tier})
         return cls(world, front, answer.json()["api_key"])

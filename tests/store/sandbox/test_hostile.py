@@ -8,7 +8,7 @@ import pytest
 
 from countersign.kernel.security import secrets
 from countersign.store import app as distribution
-from countersign.store.sandbox.router import Front
+from countersign.store.sandbox.router import SandboxRouter
 from tests.store.conftest import ROOT_URL
 from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
 from tests.store.world import World
@@ -39,7 +39,9 @@ ESCAPES = (
 )
 
 
-async def raw(front: Front, path: str, headers: list[tuple[bytes, bytes]], method: str = "POST") -> tuple[int, bytes]:
+async def raw(
+    front: SandboxRouter, path: str, headers: list[tuple[bytes, bytes]], method: str = "POST"
+) -> tuple[int, bytes]:
     """A request whose path no client has tidied up."""
     sent: list[dict[str, Any]] = []
 
@@ -76,7 +78,7 @@ async def test_no_spelling_of_a_path_leads_out_of_the_sandbox_or_around_it(sandb
     assert await all_of(sandbox.world) == before
 
 
-async def test_cookies_do_not_pass_in_either_direction(world: World, front: Front) -> None:
+async def test_cookies_do_not_pass_in_either_direction(world: World, front: SandboxRouter) -> None:
     token = await world.person("owner@north.example", north="owner")
     cookies = {"Cookie": f"css_session={token}; __Host-session={token}; countersign={token}"}
 
@@ -109,7 +111,7 @@ async def test_no_cache_gives_one_data_sets_answer_to_another(sandbox: Sandbox) 
     assert "public" in outside.headers["cache-control"]
 
 
-async def test_guesses_of_keys_find_nothing_and_count(world: World, front: Front) -> None:
+async def test_guesses_of_keys_find_nothing_and_count(world: World, front: SandboxRouter) -> None:
     taken = await Sandbox.taken(world, front)
     await taken.call("GET", "/products")
     guesses = [
@@ -127,7 +129,7 @@ async def test_guesses_of_keys_find_nothing_and_count(world: World, front: Front
     assert len([each for each in taken.folder.parent.iterdir() if each.name.startswith("k")]) == 1
 
 
-async def test_guessing_ends_with_the_quota_of_the_address(world: World, front: Front) -> None:
+async def test_guessing_ends_with_the_quota_of_the_address(world: World, front: SandboxRouter) -> None:
     strict = distribution.create(replace(world.store, settings=replace(world.store.settings, rate_anonymous=5)))
     transport = httpx.ASGITransport(strict)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from countersign.store.sandbox.router import Front
+from countersign.store.sandbox.router import SandboxRouter
 from tests.conftest import database_url  # noqa: F401
 from tests.contract.scenes import BODIES, BY_KEY, QUERIES, key, staged
 from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
@@ -150,7 +150,7 @@ async def written(acting: Side, watched: Side) -> dict[tuple[str, str], int | st
     return answered
 
 
-async def test_no_write_in_the_sandbox_is_seen_by_the_service(world: World, front: Front) -> None:
+async def test_no_write_in_the_sandbox_is_seen_by_the_service(world: World, front: SandboxRouter) -> None:
     inside, outside = inside_of(await Sandbox.taken(world, front)), await outside_of(world)
 
     answered = await written(inside, outside)
@@ -158,7 +158,7 @@ async def test_no_write_in_the_sandbox_is_seen_by_the_service(world: World, fron
     assert not {name: status for name, status in answered.items() if status != WRITES[name]}
 
 
-async def test_no_write_to_the_service_is_seen_in_the_sandbox(world: World, front: Front) -> None:
+async def test_no_write_to_the_service_is_seen_in_the_sandbox(world: World, front: SandboxRouter) -> None:
     inside, outside = inside_of(await Sandbox.taken(world, front)), await outside_of(world)
 
     answered = await written(outside, inside)
@@ -166,7 +166,7 @@ async def test_no_write_to_the_service_is_seen_in_the_sandbox(world: World, fron
     assert sum(status in (200, 201, 204) for status in answered.values()) > 10
 
 
-async def test_what_one_key_does_another_key_does_not_see(world: World, front: Front) -> None:
+async def test_what_one_key_does_another_key_does_not_see(world: World, front: SandboxRouter) -> None:
     first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front, "agent")
 
     answered = await written(inside_of(first), inside_of(second))

@@ -12,7 +12,7 @@ from countersign.cli import worker
 from countersign.store import app as distribution
 from countersign.store.context import Store
 from countersign.store.demo import archive
-from countersign.store.sandbox.router import Front
+from countersign.store.sandbox.router import SandboxRouter
 from tests.store.sandbox.conftest import given_original
 from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
 from tests.store.world import World
@@ -22,7 +22,7 @@ BUILD = archive("made", "1.0.0")
 
 
 @pytest.fixture
-async def front(store: Store, original_folder: Path) -> AsyncIterator[Front]:
+async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:
     """The store's application, whose sandbox has workers."""
     await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
     made = distribution.create(store, workers=worker.COMMAND)
@@ -79,7 +79,7 @@ async def test_a_build_is_uploaded_processed_published_and_downloaded(sandbox: S
     assert await all_of(sandbox.world) == before
 
 
-async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, front: Front) -> None:
+async def test_jobs_of_many_data_sets_take_turns_in_few_processes(world: World, front: SandboxRouter) -> None:
     owners = [await Sandbox.taken(world, front) for _ in range(3)]
     artifacts = [await uploaded(each) for each in owners]
 

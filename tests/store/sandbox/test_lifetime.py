@@ -14,7 +14,7 @@ from countersign.kernel import clock
 from countersign.store import app as distribution
 from countersign.store import lifespan
 from countersign.store.sandbox import folders
-from countersign.store.sandbox.router import Front
+from countersign.store.sandbox.router import SandboxRouter
 from tests.faults.lives import Lives
 from tests.servers.countersign import served
 from tests.store.conftest import ROOT_URL
@@ -32,14 +32,14 @@ def data_of(world: World) -> Path:
 
 
 @pytest.fixture
-async def other(world: World, front: Front) -> AsyncIterator[Front]:
+async def other(world: World, front: SandboxRouter) -> AsyncIterator[SandboxRouter]:
     """A second worker process's application, as far as one process can be two."""
     made = distribution.create(world.store)
     yield made
     await made.close()
 
 
-async def through(front: Front, taken: Sandbox, method: str, path: str, **options: object) -> httpx.Response:
+async def through(front: SandboxRouter, taken: Sandbox, method: str, path: str, **options: object) -> httpx.Response:
     """A call with the key through another worker."""
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
@@ -47,14 +47,14 @@ async def through(front: Front, taken: Sandbox, method: str, path: str, **option
         return await client.request(method, f"/sandbox/api/v1{path}", headers=headers, **options)
 
 
-async def sent(front: Front, path: str, content: bytes) -> httpx.Response:
+async def sent(front: SandboxRouter, path: str, content: bytes) -> httpx.Response:
     """A file sent to its upload address through another worker."""
     transport = httpx.ASGITransport(front, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url=ROOT_URL) as client:
         return await client.put(path, content=content)
 
 
-async def test_workers_of_a_server_share_a_data_set(sandbox: Sandbox, other: Front) -> None:
+async def test_workers_of_a_server_share_a_data_set(sandbox: Sandbox, other: SandboxRouter) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
 
     assert (await through(other, sandbox, "GET", "/products/made")).status_code == 200
@@ -87,7 +87,9 @@ async def test_tending_removes_what_is_idle(sandbox: Sandbox, world: World) -> N
     assert not [path for path in sandbox.folder.parent.iterdir() if path.name.startswith("gone-")]
 
 
-async def test_a_data_set_that_is_open_anywhere_is_never_removed(sandbox: Sandbox, other: Front, world: World) -> None:
+async def test_a_data_set_that_is_open_anywhere_is_never_removed(
+    sandbox: Sandbox, other: SandboxRouter, world: World
+) -> None:
     await sandbox.call("POST", "/products", json=PRODUCT)
     await through(other, sandbox, "GET", "/products")
     await sandbox.front.data_sets.close_unused(0)
@@ -112,7 +114,7 @@ async def test_whoever_waited_for_a_removed_folder_begins_anew(sandbox: Sandbox,
 
 
 async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_worst(
-    sandbox: Sandbox, other: Front, world: World
+    sandbox: Sandbox, other: SandboxRouter, world: World
 ) -> None:
     stopping = threading.Event()
 
@@ -139,7 +141,7 @@ async def test_no_call_ever_works_on_removed_files_while_a_sweeper_does_its_wors
 
 
 async def test_beyond_the_bound_a_newcomer_waits_until_one_is_idle(
-    world: World, front: Front, original_folder: Path
+    world: World, front: SandboxRouter, original_folder: Path
 ) -> None:
     few = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=2)))
     first, second, third = [await Sandbox.taken(world, few) for _ in range(3)]
@@ -162,7 +164,7 @@ async def test_beyond_the_bound_a_newcomer_waits_until_one_is_idle(
     assert second.folder.exists()
 
 
-async def test_a_sandbox_that_is_switched_off_says_so(world: World, front: Front) -> None:
+async def test_a_sandbox_that_is_switched_off_says_so(world: World, front: SandboxRouter) -> None:
     off = distribution.create(replace(world.store, settings=replace(world.store.settings, sandboxes=0)))
     taken = await Sandbox.taken(world, off)
 
@@ -185,7 +187,7 @@ async def test_a_start_removes_what_a_killed_server_left(sandbox: Sandbox, world
     assert (await sandbox.call("GET", "/products/aurora-freight")).status_code == 200
 
 
-async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: Front) -> None:
+async def test_a_data_set_takes_no_more_room_than_it_may(world: World, front: SandboxRouter) -> None:
     small = replace(world.store.settings, sandbox_mib=8)
     bounded = distribution.create(replace(world.store, settings=small))
     taken = await Sandbox.taken(world, bounded)

@@ -13,7 +13,7 @@ from countersign.store import demo
 from countersign.store.app import ROUTES
 from countersign.store.context import Store
 from countersign.store.sandbox import data_sets
-from countersign.store.sandbox.router import Front
+from countersign.store.sandbox.router import SandboxRouter
 from tests.contract.scenes import BODIES, QUERIES, key
 from tests.contract.test_bad_input import wrong_values
 from tests.figures import Figures
@@ -109,7 +109,7 @@ async def owner_outside(world: World) -> str:
 
 
 async def test_random_calls_are_answered_alike_inside_and_outside(
-    world: World, front: Front, is_full: bool, figures: Figures
+    world: World, front: SandboxRouter, is_full: bool, figures: Figures
 ) -> None:
     await clear(world)
     assert await demo.seed(world.store)

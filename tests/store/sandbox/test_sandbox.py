@@ -10,7 +10,7 @@ import pytest
 from countersign.kernel import clock
 from countersign.store import app as distribution
 from countersign.store.sandbox import folders
-from countersign.store.sandbox.router import Front
+from countersign.store.sandbox.router import SandboxRouter
 from tests.store.sandbox.data import PRODUCT, Sandbox, files
 from tests.store.world import World
 
@@ -33,7 +33,7 @@ async def test_the_sandbox_tells_what_it_is_at_both_places(world: World, place: 
 
 
 @pytest.mark.parametrize("tier", ["community", "sandbox", "agent"])
-async def test_any_key_may_ask_what_the_sandbox_is(world: World, front: Front, tier: str) -> None:
+async def test_any_key_may_ask_what_the_sandbox_is(world: World, front: SandboxRouter, tier: str) -> None:
     taken = await Sandbox.taken(world, front, tier)
 
     for place in OWN:
@@ -42,7 +42,7 @@ async def test_any_key_may_ask_what_the_sandbox_is(world: World, front: Front, t
             assert answer.status_code == 200, answer.text
 
 
-async def test_active_agents_are_the_callers_of_the_last_quarter_of_an_hour(world: World, front: Front) -> None:
+async def test_active_agents_are_the_callers_of_the_last_quarter_of_an_hour(world: World, front: SandboxRouter) -> None:
     async def active() -> int:
         return (await world.http.get("/sandbox/api/v1/telemetry")).json()["active_agents"]
 
@@ -59,7 +59,7 @@ async def test_active_agents_are_the_callers_of_the_last_quarter_of_an_hour(worl
 
 @pytest.mark.parametrize("tier", ["sandbox", "agent"])
 async def test_a_key_is_the_owner_of_an_organisation_among_the_demonstration(
-    world: World, front: Front, tier: str
+    world: World, front: SandboxRouter, tier: str
 ) -> None:
     taken = await Sandbox.taken(world, front, tier)
 
@@ -122,7 +122,7 @@ async def test_the_sandbox_describes_itself_with_its_own_addresses(sandbox: Sand
     assert (await http.get(metadata)).json()["resource"].startswith("http://127.0.0.1:8480/sandbox")
 
 
-async def test_two_keys_and_an_address_see_nothing_of_each_other(world: World, front: Front) -> None:
+async def test_two_keys_and_an_address_see_nothing_of_each_other(world: World, front: SandboxRouter) -> None:
     first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front, "agent")
 
     await first.call("POST", "/products", json={**PRODUCT, "slug": "of-first", "status": "public"})
@@ -137,7 +137,7 @@ async def test_two_keys_and_an_address_see_nothing_of_each_other(world: World, f
         assert (await world.http.get(f"/api/v1/products/{slug}")).status_code == 404
 
 
-async def test_addresses_without_a_key_have_a_data_set_each(world: World, front: Front) -> None:
+async def test_addresses_without_a_key_have_a_data_set_each(world: World, front: SandboxRouter) -> None:
     import httpx
 
     async def register(address: str) -> httpx.Response:
@@ -189,7 +189,7 @@ async def test_a_token_of_an_anonymous_data_set_works_without_a_key(world: World
     assert made.status_code == 201, made.text
 
 
-async def test_what_holds_outside_does_not_hold_inside(world: World, front: Front) -> None:
+async def test_what_holds_outside_does_not_hold_inside(world: World, front: SandboxRouter) -> None:
     token = await world.person("owner@north.example", north="owner")
     community = await Sandbox.taken(world, front, "community")
 
@@ -222,7 +222,7 @@ async def test_letters_written_inside_leave_nowhere(sandbox: Sandbox) -> None:
     assert not [name for name in files(Path(sandbox.world.store.settings.data)) if name.endswith(".eml")]
 
 
-async def test_many_at_once_open_each_data_set_once(world: World, front: Front) -> None:
+async def test_many_at_once_open_each_data_set_once(world: World, front: SandboxRouter) -> None:
     owners = [await Sandbox.taken(world, front) for _ in range(6)]
 
     answers = await asyncio.gather(
@@ -237,7 +237,7 @@ async def test_many_at_once_open_each_data_set_once(world: World, front: Front) 
         assert {f"s{n}" for n in range(10)} <= await each.slugs()
 
 
-async def test_more_than_a_process_keeps_open_are_served_all_the_same(world: World, front: Front) -> None:
+async def test_more_than_a_process_keeps_open_are_served_all_the_same(world: World, front: SandboxRouter) -> None:
     owners = [await Sandbox.taken(world, front) for _ in range(20)]
     for number, each in enumerate(owners):
         assert (await each.call("POST", "/products", json={**PRODUCT, "slug": f"s{number}"})).status_code == 201
@@ -303,7 +303,9 @@ async def test_an_upload_address_opens_nothing_but_uploads(sandbox: Sandbox, pat
         assert (answer.status_code, answer.json()["code"]) == (404, "route_not_found")
 
 
-async def test_an_altered_upload_address_reaches_no_data_set(sandbox: Sandbox, world: World, front: Front) -> None:
+async def test_an_altered_upload_address_reaches_no_data_set(
+    sandbox: Sandbox, world: World, front: SandboxRouter
+) -> None:
     address = await announced(sandbox, 3)
     root, _, rest = address.removeprefix("http://127.0.0.1:8480/sandbox/").partition("/")
     name, _, signature = root.partition(".")

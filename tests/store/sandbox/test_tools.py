@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from countersign.store.sandbox.router import Front
+from countersign.store.sandbox.router import SandboxRouter
 from tests.records.mcp.desk import initialize, request, tool
 from tests.store.sandbox.data import PRODUCT, Sandbox, all_of
 from tests.store.world import World
@@ -19,7 +19,7 @@ async def spoken(sandbox: Sandbox, message: dict[str, Any], place: str = PLACE) 
     return result
 
 
-async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: World, front: Front) -> None:
+async def test_tools_work_on_the_data_set_of_the_key_and_on_nothing_else(world: World, front: SandboxRouter) -> None:
     first, second = await Sandbox.taken(world, front), await Sandbox.taken(world, front)
     before = await all_of(world)
 

@@ -11,7 +11,7 @@ from tests.store.world import World
 async def test_all_who_ask_at_once_get_the_same_first_key(store: Store, world: World) -> None:
     org = await world.org("east")
 
-    found = await asyncio.gather(*(signing_keys.current(store, org) for _ in range(8)))
+    found = await asyncio.gather(*(signing_keys.ensure_key(store, org) for _ in range(8)))
 
     assert len({key.public.keyid for key in found}) == 1
 
@@ -19,7 +19,7 @@ async def test_all_who_ask_at_once_get_the_same_first_key(store: Store, world: W
 async def test_a_private_key_never_lies_open_in_the_database(store: Store, world: World) -> None:
     org = await world.org("east")
 
-    key = await signing_keys.current(store, org)
+    key = await signing_keys.ensure_key(store, org)
 
     rows = await store.database.fetch("SELECT sealed FROM signing_key WHERE org_id = $1", org)
     assert key.private not in bytes(rows[0][0])
@@ -37,7 +37,7 @@ async def test_a_rotation_is_named_by_the_key_before_it(world: World) -> None:
     assert row is not None
     chain, rotations = await signing_keys.chain(world.store.database, row[0])
     assert trust.follow_rotations("north", chain[0], chain[0], rotations) == chain[1]
-    assert (await signing_keys.current(world.store, row[0])).public == chain[1]
+    assert (await signing_keys.ensure_key(world.store, row[0])).public == chain[1]
 
 
 async def test_of_two_rotations_at_once_none_is_lost_and_the_chain_stays_whole(world: World) -> None:

@@ -10,7 +10,7 @@ from countersign.cli import worker
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.context import Store
-from countersign.store.sandbox.router import Front
+from countersign.store.sandbox.router import SandboxRouter
 from tests.store.conftest import ROOT_URL, with_settings
 from tests.store.conftest import settings as settings_of_the_store  # noqa: F401
 from tests.store.sandbox.conftest import database_url, given_original, http, original_folder  # noqa: F401
@@ -25,7 +25,7 @@ def settings(settings_of_the_store: Settings) -> Settings:  # noqa: F811
 
 
 @pytest.fixture
-async def front(store: Store, original_folder: Path) -> AsyncIterator[Front]:  # noqa: F811
+async def front(store: Store, original_folder: Path) -> AsyncIterator[SandboxRouter]:  # noqa: F811
     """The store's application, whose sandbox has workers."""
     await asyncio.to_thread(given_original, Path(store.settings.data), original_folder)
     made = distribution.create(store, workers=worker.COMMAND)

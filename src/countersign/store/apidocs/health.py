@@ -16,7 +16,7 @@ from countersign.kernel.http.routing import Nothing, route
 from countersign.store.apidocs import document_response
 from countersign.store.auth import sign_in_pages
 from countersign.store.auth.callers import StoreRequest
-from countersign.store.auth.sign_in_pages import Visitor
+from countersign.store.auth.sign_in_pages import SignedInPerson
 from countersign.store.context import PREFIX, Store
 from countersign.store.jobs import queries as jobs
 
@@ -137,16 +137,16 @@ async def show_home(call: StoreRequest[Nothing, Nothing]) -> Response:
 
 
 async def _shown(call: StoreRequest[Nothing, Nothing]) -> Response:
-    visitor = await sign_in_pages.present(call.context, call.headers)
+    visitor = await sign_in_pages.current_person(call.context, call.headers)
     if visitor is not None:
         return _signed_in(call.context, visitor)
-    if sign_in_pages.is_led_here(call.headers):
-        return sign_in_pages.bounce("/")
+    if sign_in_pages.is_cross_site(call.headers):
+        return sign_in_pages.redirect_page_to("/")
     links = (("Sign in", "/auth/signin"), ("Create an account", "/auth/signup"), *_FOR_PROGRAMS)
     return html.message_page(_name(call.context), "Games, apps and tools, for people and their agents.", links=links)
 
 
-def _signed_in(store: Store, visitor: Visitor) -> Response:
+def _signed_in(store: Store, visitor: SignedInPerson) -> Response:
     links = (("Your connected agents", "/auth/agents"), *_FOR_PROGRAMS)
     body = (
         f"<p>You are signed in as {escape(visitor.person.email)}.</p>"

@@ -107,7 +107,9 @@ async def request_sign_up(store: Store, client: str, email: str, onwards: str) -
         Unavailable: too many letters are waiting.
     """
     await _count_email(store, client, email)
-    store.mail.enqueue(partial(_sign_up_email, store, EmailLink(normal_email(email), sign_in_pages.local(onwards))))
+    store.mail.enqueue(
+        partial(_sign_up_email, store, EmailLink(normal_email(email), sign_in_pages.local_path(onwards)))
+    )
 
 
 async def request_reset(store: Store, client: str, email: str, onwards: str) -> None:
@@ -117,7 +119,7 @@ async def request_reset(store: Store, client: str, email: str, onwards: str) -> 
         RateLimited, Unavailable: as `ask_sign_up`.
     """
     await _count_email(store, client, email)
-    store.mail.enqueue(partial(_reset_email, store, EmailLink(normal_email(email), sign_in_pages.local(onwards))))
+    store.mail.enqueue(partial(_reset_email, store, EmailLink(normal_email(email), sign_in_pages.local_path(onwards))))
 
 
 async def _count_email(store: Store, client: str, email: str) -> None:
@@ -140,8 +142,8 @@ async def _sign_up_email(store: Store, link: EmailLink) -> Email:
     if person is not None and person.password_hash is not None:
         text = (
             f"Somebody asked for an account at {name} with this address. There is one already.\n\n"
-            f"Sign in:\n{store.root_url}{sign_in_pages.through('/auth/signin', link.return_to)}\n\n"
-            f"Choose a new password:\n{store.root_url}{sign_in_pages.through('/auth/reset', link.return_to)}\n\n"
+            f"Sign in:\n{store.root_url}{sign_in_pages.with_return_to('/auth/signin', link.return_to)}\n\n"
+            f"Choose a new password:\n{store.root_url}{sign_in_pages.with_return_to('/auth/reset', link.return_to)}\n\n"
             f"{_NOT_YOU}\n"
         )
         return Email(link.email, f"You have an account at {name}", text)
@@ -198,7 +200,7 @@ async def require_unused(store: Store, token: str) -> EmailLink:
     """What a link would prove; looking changes nothing (attack T28: link scanners).
 
     Raises:
-        LinkSpent: it can no longer be used.
+        SetupLinkSpent: it can no longer be used.
     """
     link = await unused_link(store.database, secrets.digest(token))
     if link is None:
@@ -213,7 +215,7 @@ async def redeem_link(store: Store, token: str, password_hash: str, first_proof:
     address before, `first_proof` is called.
 
     Raises:
-        LinkSpent: it can no longer be used; nothing is changed then.
+        SetupLinkSpent: it can no longer be used; nothing is changed then.
     """
     async with store.database.transaction() as transaction:
         link = await use_link(transaction, secrets.digest(token))
@@ -268,13 +270,13 @@ _SIGNING_IN: Options = {**_FORM, "sends": {303: ("Location", "Set-Cookie")}}
 async def show_sign_up(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
     """Show the sign-up page."""
     sessions.require_secure(call.context)
-    return sign_in_pages.sign_up(sign_in_pages.local(call.query.return_to))
+    return sign_in_pages.sign_up(sign_in_pages.local_path(call.query.return_to))
 
 
 async def sign_up(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
     """Mail a link to open an account, or word that there is one; the answer is the same."""
     _require_own_page(call)
-    store, email, onwards = call.context, call.body.email.strip(), sign_in_pages.local(call.body.return_to)
+    store, email, onwards = call.context, call.body.email.strip(), sign_in_pages.local_path(call.body.return_to)
     if not is_address(email):
         return sign_in_pages.sign_up(onwards, NO_ADDRESS, 400, email)
     try:
@@ -287,13 +289,13 @@ async def sign_up(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
 async def show_reset(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
     """Show the page that asks for a new password."""
     sessions.require_secure(call.context)
-    return sign_in_pages.reset(sign_in_pages.local(call.query.return_to))
+    return sign_in_pages.reset(sign_in_pages.local_path(call.query.return_to))
 
 
 async def reset(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
     """Mail a link to a new password if anybody has the address; the answer is the same if nobody has."""
     _require_own_page(call)
-    store, email, onwards = call.context, call.body.email.strip(), sign_in_pages.local(call.body.return_to)
+    store, email, onwards = call.context, call.body.email.strip(), sign_in_pages.local_path(call.body.return_to)
     if not is_address(email):
         return sign_in_pages.reset(onwards, NO_ADDRESS, 400, email)
     try:
@@ -309,7 +311,7 @@ async def show_prove(call: StoreRequest[ProveQuery, Nothing]) -> Response:
     try:
         link = await require_unused(call.context, call.query.token)
     except EmailLinkSpent as refused:
-        return sign_in_pages.spent(refused.status)
+        return sign_in_pages.expired_link(refused.status)
     return sign_in_pages.prove(call.query.token, link.email)
 
 
@@ -325,7 +327,7 @@ async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstP
             return sign_in_pages.prove(token, link.email, f"{refused.detail}. {refused.remedy}", refused.status)
         proven = await redeem_link(store, token, hashed, first_proof)
     except EmailLinkSpent as refused:
-        return sign_in_pages.spent(refused.status)
+        return sign_in_pages.expired_link(refused.status)
     # Whoever was signed in on this browser before is not the one who is now.
     await sessions.sign_out(store, call.headers)
     cookie = sessions.set_cookie(store, proven.session)

@@ -25,7 +25,7 @@ PREFIX = "key_"
 """Before the hash of a key it makes the id by which its last use is noted."""
 
 
-class Key(NamedTuple):
+class ApiKey(NamedTuple):
     """A key that is known; `id` names it without telling it."""
 
     id: str
@@ -43,7 +43,7 @@ def is_key(credential: str) -> bool:
     return credential.startswith(tuple(f"{prefix}_" for prefix in KEY_PREFIXES.values()))
 
 
-async def known(store: Store, credential: str) -> Key | None:
+async def find_key(store: Store, credential: str) -> ApiKey | None:
     """The key, unless it is mistyped, unknown, or was not used for too long. A mistyped one is told by its checksum,
     without asking the database."""
     if not is_key(credential) or not looks_like_secret(credential):
@@ -51,15 +51,15 @@ async def known(store: Store, credential: str) -> Key | None:
     key_hash = digest(credential)
     alive_since = clock.later(clock.now(), seconds=-86_400 * store.settings.key_days)
     tier = await queries.tier_of_key(store.database, key_hash, alive_since)
-    return None if tier is None else Key(PREFIX + key_hash.hex(), tier)
+    return None if tier is None else ApiKey(PREFIX + key_hash.hex(), tier)
 
 
 INSERT = "INSERT INTO api_key (key_hash, tier, created_at, used_at) VALUES ($1, $2, $3, $3)"
-USED = "UPDATE api_key SET used_at = $2 WHERE key_hash = $1 AND used_at < $2"
+SET_USED_AT = "UPDATE api_key SET used_at = $2 WHERE key_hash = $1 AND used_at < $2"
 DELETE_UNUSED = "DELETE FROM api_key WHERE used_at <= $1"
 
 
-async def add(transaction: Transaction, key_hash: bytes, tier: Tier) -> None:
+async def add_key(transaction: Transaction, key_hash: bytes, tier: Tier) -> None:
     """Keep a new key by its hash."""
     await transaction.run(INSERT, key_hash, tier, clock.now())
 
@@ -68,10 +68,10 @@ async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> 
     """Write down when keys were last used; other ids than of keys are left alone."""
     for key_id, at in uses.items():
         if key_id.startswith(PREFIX):
-            await transaction.run(USED, bytes.fromhex(key_id.removeprefix(PREFIX)), at)
+            await transaction.run(SET_USED_AT, bytes.fromhex(key_id.removeprefix(PREFIX)), at)
 
 
-async def forget_unused(transaction: Transaction, days: int) -> None:
+async def delete_unused(transaction: Transaction, days: int) -> None:
     """Remove keys that nobody used for so many days; workers that knew one look again."""
     if await transaction.run(DELETE_UNUSED, clock.later(clock.now(), seconds=-86_400 * days)):
         await versions.bump(transaction, "identity")
@@ -109,7 +109,7 @@ async def provision_key(call: StoreRequest[KeyQuery, Nothing]) -> Response:
         raise RateLimited(f"more than {standing.limit} keys in an hour; a key you have can be used again", standing)
     key = new_secret(KEY_PREFIXES[call.query.tier])
     async with store.database.transaction() as transaction:
-        await add(transaction, digest(key), call.query.tier)
+        await add_key(transaction, digest(key), call.query.tier)
     return response.json(ProvisionedKey("provisioned", key, self_serve=True, free_tier=True))
 
 

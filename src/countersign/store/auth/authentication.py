@@ -40,7 +40,7 @@ class SandboxOnly(Refused):
     resolution = "Send this key to the same path below ROOT/sandbox/api/v1, or get a key of the tier agent."
 
 
-def metadata(store: Store, resource: str = "") -> str:
+def metadata_parameter(store: Store, resource: str = "") -> str:
     """The parameter of a challenge that leads to the metadata of the resource at this path (RFC 9728 §5.1)."""
     return f'resource_metadata="{store.root_url}/.well-known/oauth-protected-resource{resource}"'
 
@@ -50,21 +50,25 @@ def unauthenticated(
 ) -> Unauthenticated:
     """The refusal of a request without any credential, with its challenge (agent-auth 7.2). It names the scope that
     the address needs: a client that is not told asks for every scope there is, and few hold all (RFC 6750 §3)."""
-    challenge = f"Bearer {metadata(store, resource)}{_needed(scope)}"
-    return Unauthenticated(detail, resolution=resolution or _remedy(store), headers=_ways_in(store, challenge))
+    challenge = f"Bearer {metadata_parameter(store, resource)}{_scope_parameter(scope)}"
+    return Unauthenticated(
+        detail, resolution=resolution or _remedy(store), headers=_challenge_headers(store, challenge)
+    )
 
 
 def rejected(store: Store, why: str, scope: str | None = None, resolution: str | None = None) -> Unauthenticated:
     """The refusal of a credential that does not hold."""
-    challenge = f'Bearer error="invalid_token", error_description="{why}", {metadata(store)}{_needed(scope)}'
-    return Unauthenticated(why, resolution=resolution or _remedy(store), headers=_ways_in(store, challenge))
+    challenge = (
+        f'Bearer error="invalid_token", error_description="{why}", {metadata_parameter(store)}{_scope_parameter(scope)}'
+    )
+    return Unauthenticated(why, resolution=resolution or _remedy(store), headers=_challenge_headers(store, challenge))
 
 
 def _remedy(store: Store) -> str:
     return store.way_in or f"Obtain a token as {store.root_url}/auth.md describes. Send it as Authorization: Bearer."
 
 
-def _ways_in(store: Store, challenge: str) -> dict[str, str]:
+def _challenge_headers(store: Store, challenge: str) -> dict[str, str]:
     """The challenge, and the page that explains to an agent how it registers (RFC 8631)."""
     return {"WWW-Authenticate": challenge, "Link": f'<{store.root_url}/auth.md>; rel="service-doc"'}
 
@@ -90,18 +94,18 @@ def is_document(route: Route[Store]) -> bool:
     return route.quota == DOCUMENTS
 
 
-def _needed(scope: str | None) -> str:
+def _scope_parameter(scope: str | None) -> str:
     return "" if scope is None else f', scope="{scope}"'
 
 
-class Gate:
+class Authenticator:
     """Knows callers by their tokens. Signature checks are cached by the token's hash; what the caller may do is
     read again whenever anything about identities changed, so that a revocation holds at once on every worker."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._callers: dict[bytes, tuple[int, Caller]] = {}
-        self._metadata = metadata(store)
+        self._metadata = metadata_parameter(store)
 
     async def caller_of(self, headers: Headers, address: str, route: Route[Store] | None = None) -> Caller:
         """Whoever the Authorization header names, by a token or a self-serve key (X-API-Key is another spelling of it);
@@ -123,7 +127,7 @@ class Gate:
         return await self._caller_with(credential, scope)
 
     async def _caller_with_key(self, key: str, scope: str | None, *, is_document: bool) -> Caller:
-        found = await api_keys.known(self._store, key)
+        found = await api_keys.find_key(self._store, key)
         if found is None:
             remedy = f"Get another with GET {self._store.root_url}/api/keys?tier=agent; what is public needs none."
             raise rejected(self._store, "the key is not known, or was not used for too long", scope, remedy)
@@ -173,7 +177,9 @@ class Gate:
         if caller.is_anonymous:
             raise unauthenticated(self._store, "this needs a token", scope=scope)
         if caller.kind == "key":
-            headers = {"WWW-Authenticate": f'Bearer error="insufficient_scope", {self._metadata}{_needed(scope)}'}
+            headers = {
+                "WWW-Authenticate": f'Bearer error="insufficient_scope", {self._metadata}{_scope_parameter(scope)}'
+            }
             remedy = f"Obtain a token as {self._store.root_url}/auth.md says: API keys read public data only."
             raise InsufficientScope("API keys cannot call this endpoint", resolution=remedy, headers=headers)
         if scope is not None and not caller.allows(scope):

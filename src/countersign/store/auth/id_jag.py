@@ -76,7 +76,7 @@ class LoginRequired(Refused):
         super().__init__(detail, headers={"WWW-Authenticate": challenge}, members={"max_age": MAX_AGE_S})
 
 
-class Asserted(NamedTuple):
+class IdentityAssertion(NamedTuple):
     """What a trusted issuer says of a person. `subject` means something together with `issuer` alone; `email` is in
     normal form and there only when it was verified; `scope` None: not limited; `resource` lies within this service."""
 
@@ -92,7 +92,7 @@ class Asserted(NamedTuple):
     resource: tuple[str, ...] = ()
 
 
-class _Claims(msgspec.Struct):
+class _IdJagClaims(msgspec.Struct):
     sub: Identifier
     aud: str | list[str]
     client_id: Identifier
@@ -107,7 +107,7 @@ class _Claims(msgspec.Struct):
     resource: str | list[str] | None = None
 
 
-async def verified(store: Store, assertion: str) -> Asserted:
+async def verify(store: Store, assertion: str) -> IdentityAssertion:
     """What the assertion says, when all of it may be believed now; nothing is written, it is not used up.
 
     An assertion without an e-mail address is fine here (`verified_email` insists on one); one with an address that is
@@ -119,13 +119,13 @@ async def verified(store: Store, assertion: str) -> Asserted:
         Unavailable: the issuer's keys cannot be had now.
     """
     found = await verify_token(store, assertion, TYP)
-    claims = decode_claims(found, _Claims)
+    claims = decode_claims(found, _IdJagClaims)
     require_audience(store, claims.aud)
     _require_time(claims)
     _require_supported(found.claims)
     if found.issuer.client_ids and claims.client_id not in found.issuer.client_ids:
         raise InvalidClientId("the issuer may not speak to this client")
-    return Asserted(
+    return IdentityAssertion(
         issuer=found.issuer.issuer,
         issuer_name=found.issuer.name,
         subject=claims.sub,
@@ -139,7 +139,7 @@ async def verified(store: Store, assertion: str) -> Asserted:
     )
 
 
-async def use_once(transaction: Transaction, asserted: Asserted) -> None:
+async def use_once(transaction: Transaction, asserted: IdentityAssertion) -> None:
     """Use the assertion up, wherever it was presented.
 
     Raises:
@@ -150,7 +150,7 @@ async def use_once(transaction: Transaction, asserted: Asserted) -> None:
         raise ReplayDetected("the assertion was used before")
 
 
-def require_fresh(asserted: Asserted) -> None:
+def require_fresh(asserted: IdentityAssertion) -> None:
     """Insist that the person signed in at the issuer within the last hour (agent-auth 1.4).
 
     Raises:
@@ -163,7 +163,7 @@ def require_fresh(asserted: Asserted) -> None:
         raise LoginRequired("the person's sign-in at the identity provider is too long ago")
 
 
-def require_client(asserted: Asserted, client_id: str) -> None:
+def require_client(asserted: IdentityAssertion, client_id: str) -> None:
     """Insist that the assertion was made for the client that presents it.
 
     Raises:
@@ -173,7 +173,7 @@ def require_client(asserted: Asserted, client_id: str) -> None:
         raise InvalidClientId("the assertion was made for another client")
 
 
-def verified_email(asserted: Asserted) -> str:
+def verified_email(asserted: IdentityAssertion) -> str:
     """The person's verified e-mail address.
 
     Raises:
@@ -184,7 +184,7 @@ def verified_email(asserted: Asserted) -> str:
     return asserted.email
 
 
-def _require_time(claims: _Claims) -> None:
+def _require_time(claims: _IdJagClaims) -> None:
     if now_s() > claims.exp + SKEW_S:
         raise Expired("the assertion has expired")
     require_issued(claims.iat, claims.nbf)
@@ -198,7 +198,7 @@ def _require_supported(claims: Members) -> None:
         raise MalformedToken(f"the claim {found[0]} is not supported here")
 
 
-def _email(issuer: Issuer, claims: _Claims) -> str | None:
+def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
     if claims.email is None:
         return None
     if claims.email_verified is not True:

@@ -22,7 +22,7 @@ async def organisation_of(reader: Reader, caller: Caller, slug: str | None, scop
     """
     allowed = caller.orgs_allowing(scope)
     if slug is not None:
-        found = await queries.organisation_called(reader, slug)
+        found = await queries.organisation_with_slug(reader, slug)
         if found is None or found.id not in allowed:
             raise InsufficientScope(f"this needs the scope {scope} in the organisation {slug}")
         return found
@@ -36,9 +36,9 @@ async def organisation_of(reader: Reader, caller: Caller, slug: str | None, scop
 
 SLUG = re.compile(r"[a-z0-9-]{1,64}")
 # Letters and signs of Unicode that print nothing: a name of them leaves the title of a consent page empty.
-_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U00013441\U00013442\U0001d159]")
+_INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U00013441\U00013442\U0001d159]")
 # Letters, numbers, punctuation and symbols; marks and spaces alone print nothing of their own.
-_SEEN = frozenset("LNPS")
+_VISIBLE_CATEGORIES = frozenset("LNPS")
 USAGE = """
     SELECT
         (SELECT count(*) FROM product WHERE org_id = $1),
@@ -58,7 +58,7 @@ USAGE = """
         (SELECT count(*) FROM oauth_client WHERE org_id = $1)
 """
 
-DOWNLOADED = """
+DOWNLOADS = """
     SELECT p.slug, r.version, a.platform, sum(d.downloads) AS downloads
     FROM download_count d
     JOIN artifact a ON a.id = d.artifact_id
@@ -69,7 +69,7 @@ DOWNLOADED = """
     ORDER BY 4 DESC, p.slug, r.version, a.platform
     LIMIT $2
 """
-MAX_DOWNLOADED = 50
+MAX_DOWNLOADS = 50
 
 
 class SlugTaken(Refused):
@@ -88,14 +88,14 @@ async def create_organisation(transaction: Transaction, slug: str, name: str) ->
         InvalidRequest: the slug is not of a-z, 0-9 and -, 1 to 64 long, or the name is blank or over 200.
         SlugTaken: there is one with this slug.
     """
-    require(slug, name)
+    require_valid(slug, name)
     made = queries.Organisation(ids.new_uuid(), slug, name, clock.now())
     if not await transaction.run(queries.INSERT_ORGANISATION, *made):
         raise SlugTaken(f"there is an organisation {slug}")
     return made
 
 
-def require(slug: str, name: str) -> None:
+def require_valid(slug: str, name: str) -> None:
     """Insist that an organisation may be called so.
 
     Raises:
@@ -112,8 +112,8 @@ def require_name(name: str) -> None:
     Raises:
         InvalidRequest: over 200 characters, with characters that are not shown, or without a letter, number or sign.
     """
-    has_seen = any(unicodedata.category(each)[0] in _SEEN for each in name[:200])
-    if not has_seen or len(name) > 200 or not name.isprintable() or _UNSEEN.search(name) is not None:
+    has_seen = any(unicodedata.category(each)[0] in _VISIBLE_CATEGORIES for each in name[:200])
+    if not has_seen or len(name) > 200 or not name.isprintable() or _INVISIBLE.search(name) is not None:
         raise invalid_member("/name", "must be 1 to 200 characters that can be shown, and not blank")
 
 
@@ -134,5 +134,5 @@ async def downloaded(database: Database, org_id: str) -> list[Downloaded]:
     Raises:
         Unavailable: that took longer than the read deadline.
     """
-    rows = await database.scan(DOWNLOADED, org_id, MAX_DOWNLOADED)
+    rows = await database.scan(DOWNLOADS, org_id, MAX_DOWNLOADS)
     return [Downloaded(product, version, platform, int(count)) for product, version, platform, count in rows]

@@ -99,14 +99,14 @@ async def set_role(transaction: Transaction, org_id: str, email: str, role: Role
     """
     person = await queries.person_with_email(transaction, normal_email(email))
     if person is None:
-        person = await _person_anew(transaction, email)
+        person = await _add_or_get_person(transaction, email)
     if role != "owner":
-        await _keep_an_owner(transaction, org_id, person.id)
+        await _require_another_owner(transaction, org_id, person.id)
     await transaction.run(queries.SET_ROLE, person.id, org_id, role, clock.now())
     await versions.bump(transaction, "identity")
 
 
-async def _person_anew(transaction: Transaction, email: str) -> queries.Person:
+async def _add_or_get_person(transaction: Transaction, email: str) -> queries.Person:
     """The person with this address, made here or by another call at the same moment."""
     try:
         return await add_person(transaction, email, None)
@@ -127,12 +127,12 @@ async def remove_member(transaction: Transaction, org_id: str, email: str) -> No
     person = await queries.person_with_email(transaction, normal_email(email))
     if person is None or org_id not in await queries.roles(transaction, person.id):
         raise MemberNotFound("no member has this address")
-    await _keep_an_owner(transaction, org_id, person.id)
+    await _require_another_owner(transaction, org_id, person.id)
     await transaction.run(queries.REMOVE_MEMBER, person.id, org_id)
     await versions.bump(transaction, "identity")
 
 
-async def _keep_an_owner(transaction: Transaction, org_id: str, leaving: str) -> None:
+async def _require_another_owner(transaction: Transaction, org_id: str, leaving: str) -> None:
     if (await queries.roles(transaction, leaving)).get(org_id) != "owner":
         return
     # Everyone who takes an owner away holds the organisation's row, so that two owners cannot remove each other.
@@ -143,7 +143,7 @@ async def _keep_an_owner(transaction: Transaction, org_id: str, leaving: str) ->
 
 
 ANY_PERSON = "SELECT 1 FROM person LIMIT 1"
-FORGET_LINKS = "DELETE FROM setup_link WHERE used_at IS NULL"
+DELETE_UNUSED_LINKS = "DELETE FROM setup_link WHERE used_at IS NULL"
 INSERT_LINK = "INSERT INTO setup_link (token_hash, created_at, used_at) VALUES ($1, $2, NULL)"
 UNUSED_LINK = """
     SELECT 1 FROM setup_link
@@ -153,22 +153,22 @@ USE_LINK = """
     UPDATE setup_link SET used_at = $2
     WHERE token_hash = $1 AND used_at IS NULL AND created_at > $3 AND NOT EXISTS (SELECT 1 FROM person)
 """
-VALID_S = 24 * 3600
+LINK_VALID_S = 24 * 3600
 
 
-class LinkSpent(NotFound):
+class SetupLinkSpent(NotFound):
     """The set-up link was used, has expired, never was one, or a first person exists already."""
 
     resolution = "Start the service again on its empty database: it prints a new link."
 
 
-async def first_link(store: Store) -> str | None:
+async def create_setup_link(store: Store) -> str | None:
     """A fresh set-up address while the store has no person; None when it has. Older unused links end."""
     if await has_people(store.database):
         return None
     token = secrets.new_secret("cls")
     async with store.database.transaction() as transaction:
-        await transaction.run(FORGET_LINKS)
+        await transaction.run(DELETE_UNUSED_LINKS)
         await transaction.run(INSERT_LINK, secrets.digest(token), clock.now())
     return f"{store.root_url}/auth/setup?token={token}"
 
@@ -178,15 +178,15 @@ async def has_people(reader: Reader) -> bool:
     return await reader.fetch_one(ANY_PERSON) is not None
 
 
-async def require_unused(store: Store, token: str) -> None:
+async def require_unused_link(store: Store, token: str) -> None:
     """Insist that a link can still be used.
 
     Raises:
-        LinkSpent: it cannot.
+        SetupLinkSpent: it cannot.
     """
-    oldest = clock.later(clock.now(), seconds=-VALID_S)
+    oldest = clock.later(clock.now(), seconds=-LINK_VALID_S)
     if await store.database.fetch_one(UNUSED_LINK, secrets.digest(token), oldest) is None:
-        raise LinkSpent("this set-up link is used up or expired")
+        raise SetupLinkSpent("this set-up link is used up or expired")
 
 
 async def use_link(
@@ -195,12 +195,12 @@ async def use_link(
     """Make the organisation and its owner, and spend the link: exactly one call of many succeeds.
 
     Raises:
-        LinkSpent, InvalidRequest, SlugTaken, EmailTaken: nothing is made then.
+        SetupLinkSpent, InvalidRequest, SlugTaken, EmailTaken: nothing is made then.
     """
     now = clock.now()
-    oldest = clock.later(now, seconds=-VALID_S)
+    oldest = clock.later(now, seconds=-LINK_VALID_S)
     if not await transaction.run(USE_LINK, secrets.digest(token), now, oldest):
-        raise LinkSpent("this set-up link is used up or expired")
+        raise SetupLinkSpent("this set-up link is used up or expired")
     organisation = await organisations.create_organisation(transaction, slug, name)
     await add_person(transaction, email, password_hash)
     await set_role(transaction, organisation.id, email, "owner")

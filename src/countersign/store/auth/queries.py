@@ -92,7 +92,7 @@ INSERT_PERSON = """
 """
 LOCK_PERSON = "UPDATE person SET email = email WHERE email = $1"
 PROVEN_AT = "SELECT id, proven_at FROM person WHERE email = $1"
-HOLD_PASSWORD = "UPDATE person SET password_hash = $2 WHERE id = $1 AND password_hash = $2"
+LOCK_PASSWORD = "UPDATE person SET password_hash = $2 WHERE id = $1 AND password_hash = $2"
 CHANGE_PASSWORD = "UPDATE person SET password_hash = $2, proven_at = $3 WHERE id = $1"
 ROLES = "SELECT org_id, role FROM membership WHERE person_id = $1 ORDER BY org_id"
 MEMBERS = """
@@ -157,7 +157,7 @@ async def organisation(reader: Reader, org_id: str) -> Organisation | None:
     return None if row is None else Organisation(*row)
 
 
-async def organisation_called(reader: Reader, slug: str) -> Organisation | None:
+async def organisation_with_slug(reader: Reader, slug: str) -> Organisation | None:
     """The organisation with this slug."""
     row = await reader.fetch_one(ORGANISATION_BY_SLUG, slug)
     return None if row is None else Organisation(*row)

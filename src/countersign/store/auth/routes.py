@@ -29,14 +29,14 @@ async def exchange_session(call: StoreRequest[Nothing, SessionTokenRequest]) -> 
 async def show_sign_in(call: StoreRequest[SignInQuery, Nothing]) -> Response:
     """Show the sign-in page."""
     sessions.require_secure(call.context)
-    return sign_in_pages.sign_in(sign_in_pages.local(call.query.return_to))
+    return sign_in_pages.sign_in(sign_in_pages.local_path(call.query.return_to))
 
 
 async def sign_in(call: StoreRequest[SignInQuery, SignInForm]) -> Response:
     """Sign a person in and go where they came from."""
     sessions.require_secure(call.context)
     sessions.require_same_origin(call.context, call.headers)
-    onwards = sign_in_pages.local(call.body.return_to)
+    onwards = sign_in_pages.local_path(call.body.return_to)
     try:
         token = await sessions.sign_in(call.context, call.body.email, call.body.password)
     except sessions.WrongCredentials as refused:
@@ -56,9 +56,9 @@ async def show_set_up(call: StoreRequest[SetUpQuery, Nothing]) -> Response:
     """Show the page of the one-time set-up link."""
     sessions.require_secure(call.context)
     try:
-        await people.require_unused(call.context, call.query.token)
-    except people.LinkSpent as refused:
-        return sign_in_pages.spent_set_up(refused.status, has_people=await people.has_people(call.context.database))
+        await people.require_unused_link(call.context, call.query.token)
+    except people.SetupLinkSpent as refused:
+        return sign_in_pages.expired_set_up(refused.status, has_people=await people.has_people(call.context.database))
     return sign_in_pages.set_up(call.query.token)
 
 
@@ -68,12 +68,12 @@ async def set_up(call: StoreRequest[SetUpQuery, SetUpForm]) -> Response:
     sessions.require_secure(store)
     sessions.require_same_origin(store, call.headers)
     try:
-        await people.require_unused(store, form.token)
+        await people.require_unused_link(store, form.token)
         hashed = await passwords.hash_password(form.password, form.email, form.slug, form.name)
         async with store.database.transaction() as transaction:
             await people.use_link(transaction, form.token, form.slug, form.name, form.email, hashed)
-    except people.LinkSpent as refused:
-        return sign_in_pages.spent_set_up(refused.status, has_people=await people.has_people(store.database))
+    except people.SetupLinkSpent as refused:
+        return sign_in_pages.expired_set_up(refused.status, has_people=await people.has_people(store.database))
     except Refused as refused:
         if refused.status >= 500:
             raise

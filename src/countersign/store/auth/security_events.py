@@ -32,7 +32,7 @@ from countersign.store.auth.trusted_issuers import (
 from countersign.store.context import Store
 
 TYP = "secevent+jwt"
-OLDEST_S = 7 * 86_400
+MAX_AGE_S = 7 * 86_400
 REMEMBERED_S = 3_600
 
 
@@ -60,7 +60,7 @@ class _SubjectId(msgspec.Struct):
     sub: Identifier | None = None
 
 
-class _Claims(msgspec.Struct):
+class _EventClaims(msgspec.Struct):
     aud: str | list[str]
     jti: Identifier
     iat: Seconds
@@ -70,7 +70,7 @@ class _Claims(msgspec.Struct):
     exp: Seconds | None = None
 
 
-async def verified(store: Store, body: bytes) -> SecurityEvent:
+async def verify(store: Store, body: bytes) -> SecurityEvent:
     """The event that the token tells of, when it may be believed now; nothing is written.
 
     Raises:
@@ -82,14 +82,14 @@ async def verified(store: Store, body: bytes) -> SecurityEvent:
     except UnicodeDecodeError:
         raise MalformedToken("the body is no security event token") from None
     found = await verify_token(store, token, TYP)
-    claims = decode_claims(found, _Claims)
+    claims = decode_claims(found, _EventClaims)
     require_audience(store, claims.aud)
     _require_time(claims)
     subject = _subject(found, claims)
     is_revocation = store.settings.revoked_event in claims.events
     if is_revocation and subject is None:
         raise MalformedToken("the event names no subject, as sub or as sub_id of the format iss_sub")
-    until = Instant((claims.iat + OLDEST_S + REMEMBERED_S) * clock.SECOND)
+    until = Instant((claims.iat + MAX_AGE_S + REMEMBERED_S) * clock.SECOND)
     return SecurityEvent(found.issuer.issuer, subject, claims.jti, is_revocation, until)
 
 
@@ -98,15 +98,15 @@ async def use_once(transaction: Transaction, event: SecurityEvent) -> bool:
     return await trusted_issuers.record_token_use(transaction, "event", event.issuer, event.jti, event.expires_at)
 
 
-def _require_time(claims: _Claims) -> None:
+def _require_time(claims: _EventClaims) -> None:
     require_issued(claims.iat)
-    if now_s() > claims.iat + OLDEST_S + SKEW_S:
+    if now_s() > claims.iat + MAX_AGE_S + SKEW_S:
         raise MalformedToken("the event was issued more than 7 days ago")
     if claims.exp is not None and now_s() > claims.exp + SKEW_S:
         raise Expired("the event's token has expired")
 
 
-def _subject(found: VerifiedToken, claims: _Claims) -> str | None:
+def _subject(found: VerifiedToken, claims: _EventClaims) -> str | None:
     """Whom the event is about, as this issuer calls them (RFC 9493 §3.2.3)."""
     named = claims.sub_id
     if named is None or named.format != "iss_sub":
@@ -133,7 +133,7 @@ class EventError(msgspec.Struct):
 async def receive_event(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Take a security event; a revocation ends what its issuer asserted about the subject."""
     try:
-        event = await verified(call.context, await _read_body(call))
+        event = await verify(call.context, await _read_body(call))
     except TokenRejected as refused:
         return _error_response(refused.status, refused.err, refused.detail)
     except BodyTooLarge as refused:

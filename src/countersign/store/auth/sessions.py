@@ -30,13 +30,13 @@ class FormExpired(Refused):
     resolution = "Open the page again and send the form from there."
 
 
-def token_of(store: Store, session_token: str, *shown: str) -> str:
+def form_token(store: Store, session_token: str, *shown: str) -> str:
     """What a form for this session carries beside its own fields. With `shown` it is another token, which is good for
     a decision about these very texts alone."""
     return base64.urlsafe_b64encode(store.addresses.sign(_message(session_token, shown))).rstrip(b"=").decode()
 
 
-def is_for(store: Store, session_token: str, given: str, *shown: str) -> bool:
+def is_form_token_valid(store: Store, session_token: str, given: str, *shown: str) -> bool:
     """Whether a form was made for this session, and showed these texts."""
     try:
         signature = base64.urlsafe_b64decode(given + "=" * (-len(given) % 4))
@@ -45,13 +45,13 @@ def is_for(store: Store, session_token: str, given: str, *shown: str) -> bool:
     return store.addresses.verify(_message(session_token, shown), signature)
 
 
-def require(store: Store, session_token: str, given: str) -> None:
+def require_form_token(store: Store, session_token: str, given: str) -> None:
     """Insist that a form was made for this session.
 
     Raises:
         FormExpired: it was not.
     """
-    if not is_for(store, session_token, given):
+    if not is_form_token_valid(store, session_token, given):
         raise FormExpired("this form was not made for the present sign-in")
 
 
@@ -60,7 +60,7 @@ def _message(session_token: str, shown: Sequence[str]) -> bytes:
     return of_session + msgspec.json.encode(shown) if shown else of_session
 
 
-ATTEMPTS_A_MINUTE = 5
+MAX_ATTEMPTS_PER_MINUTE = 5
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -140,7 +140,7 @@ async def sign_in(store: Store, email: str, password: str) -> str:
         WrongCredentials: no such person, no password set, or another password.
     """
     email = normal_email(email)[:254]
-    standing = await store.counters.hit(f"sign-in\0{email}", ATTEMPTS_A_MINUTE, 60)
+    standing = await store.counters.hit(f"sign-in\0{email}", MAX_ATTEMPTS_PER_MINUTE, 60)
     if not standing.allowed:
         passwords.SIGN_INS_FAILED.of("distribution").value += 1
         raise RateLimited("too many attempts for this address", standing)
@@ -151,7 +151,7 @@ async def sign_in(store: Store, email: str, password: str) -> str:
         raise WrongCredentials("e-mail or password is wrong")
     async with store.database.transaction() as transaction:
         # Held until the session is there, so that a new password ends this one too, or is what counts.
-        if not await transaction.run(queries.HOLD_PASSWORD, person.id, person.password_hash):
+        if not await transaction.run(queries.LOCK_PASSWORD, person.id, person.password_hash):
             raise WrongCredentials("e-mail or password is wrong")
         return await start(transaction, person.id, store.settings.session_ttl_s)
 

@@ -15,7 +15,7 @@ from countersign.store.context import Store
 ROOT = "/"
 
 
-def local(return_to: str) -> str:
+def local_path(return_to: str) -> str:
     """The path when it is one of this service, else the root.
 
     A second slash or a backslash would name another host; characters that browsers drop or translate could become one.
@@ -30,9 +30,9 @@ def local(return_to: str) -> str:
     return return_to if is_local else ROOT
 
 
-def through(page: str, return_to: str) -> str:
+def with_return_to(page: str, return_to: str) -> str:
     """The address of a page of this service that goes on to `return_to` afterwards."""
-    onwards = local(return_to)
+    onwards = local_path(return_to)
     return page if onwards == ROOT else f"{page}?return_to={quote(onwards, safe='/')}"
 
 
@@ -44,8 +44,8 @@ def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "")
         + html.field("password", "Password", "password", "current-password")
     )
     links = (
-        ("Create an account", through("/auth/signup", return_to)),
-        ("Forgot your password?", through("/auth/reset", return_to)),
+        ("Create an account", with_return_to("/auth/signup", return_to)),
+        ("Forgot your password?", with_return_to("/auth/reset", return_to)),
     )
     return html.form_page("Sign in", fields, "Sign in", error, status, links=links)
 
@@ -64,7 +64,7 @@ def set_up(
     return html.form_page("Set up Countersign", fields, "Create", error, status)
 
 
-def spent_set_up(status: int, *, has_people: bool) -> Response:
+def expired_set_up(status: int, *, has_people: bool) -> Response:
     """What a person finds behind a set-up link that cannot be used; after the set-up everybody signs in."""
     title = "This link no longer works"
     if has_people:
@@ -75,24 +75,24 @@ def spent_set_up(status: int, *, has_people: bool) -> Response:
     return html.message_page(title, text, status)
 
 
-def bounce(target: str) -> Response:
+def redirect_page_to(target: str) -> Response:
     """A page that leads on to a path of this service. The session cookie does not come with a request that another
     site began (SameSite=Strict), but it does with the one this page makes; and a form's answer that goes on from here
     is no longer bound by the policy of the form's page."""
     return html.redirect_page("One moment", "Going on to the page you asked for.", target)
 
 
-def is_led_here(headers: Headers) -> bool:
+def is_cross_site(headers: Headers) -> bool:
     """Whether another site led the browser here, so that it held the session's cookie back. Cookies of others on the
     same host may have come all the same."""
     return headers.get("sec-fetch-site") == "cross-site"
 
 
-def to_sign_in(headers: Headers, target: str) -> Response:
+def redirect_to_sign_in(headers: Headers, target: str) -> Response:
     """The way to a page that needs a signed-in person, when the request shows none: over the sign-in page, or round
     once more when the cookie may only have been held back."""
-    if is_led_here(headers):
-        return bounce(target)
+    if is_cross_site(headers):
+        return redirect_page_to(target)
     way = "/auth/signin?" + urlencode({"return_to": target})
     return Response(303, headers=(("Location", way), ("Cache-Control", "no-store")))
 
@@ -100,7 +100,7 @@ def to_sign_in(headers: Headers, target: str) -> Response:
 def after_sign_in(return_to: str, *headers: tuple[str, str]) -> Response:
     """Lead a person who has just signed in to where they came from."""
     if return_to.startswith("/auth/authorize"):
-        onward = bounce(return_to)
+        onward = redirect_page_to(return_to)
         onward.headers = (*onward.headers, *headers)
         return onward
     return Response(303, headers=(*headers, ("Location", return_to), ("Cache-Control", "no-store")))
@@ -112,7 +112,7 @@ _ADDRESS = ("email", "E-mail", "email", "email")
 def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
     """The form that asks for an account."""
     intro = "We send you a link by e-mail. Behind it you choose your password."
-    links = (("I have an account", through("/auth/signin", return_to)),)
+    links = (("I have an account", with_return_to("/auth/signin", return_to)),)
     fields = html.hidden_field("return_to", return_to) + html.field(*_ADDRESS, email)
     return html.form_page("Create an account", fields, "Send the link", error, status, intro=intro, links=links)
 
@@ -121,8 +121,8 @@ def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -
     """The form that asks for a new password."""
     intro = "We send you a link by e-mail. Behind it you choose a new password."
     links = (
-        ("Back to sign-in", through("/auth/signin", return_to)),
-        ("Create an account", through("/auth/signup", return_to)),
+        ("Back to sign-in", with_return_to("/auth/signin", return_to)),
+        ("Create an account", with_return_to("/auth/signup", return_to)),
     )
     fields = html.hidden_field("return_to", return_to) + html.field(*_ADDRESS, email)
     return html.form_page("Forgot your password?", fields, "Send the link", error, status, intro=intro, links=links)
@@ -154,7 +154,7 @@ def prove(token: str, email: str, error: str = "", status: int = 200) -> Respons
     return html.form_page("Choose your password", fields, "Save and sign in", error, status)
 
 
-def spent(status: int) -> Response:
+def expired_link(status: int) -> Response:
     """What there is behind a mailed link that no longer works."""
     text = "It was used already, has expired, or is not whole. You can sign in, or ask for a new one."
     links = (
@@ -170,13 +170,13 @@ def _sent(text: str, page: str, return_to: str, *, is_mailed: bool) -> Response:
     if not is_mailed:
         told = "This server has no mail server yet. Its operator can read the e-mail with “countersign mail”."
     links = (
-        ("Send it again", through(page, return_to)),
-        ("Sign in", through("/auth/signin", return_to)),
+        ("Send it again", with_return_to(page, return_to)),
+        ("Sign in", with_return_to("/auth/signin", return_to)),
     )
     return html.message_page("Look into your mail", f"{text}\n{told}", links=links)
 
 
-class Visitor(NamedTuple):
+class SignedInPerson(NamedTuple):
     """A signed-in person: the session's token, who it is, and since when."""
 
     session: str
@@ -184,21 +184,21 @@ class Visitor(NamedTuple):
     since: Instant
 
 
-async def present(store: Store, headers: Headers) -> Visitor | None:
+async def current_person(store: Store, headers: Headers) -> SignedInPerson | None:
     """The person whose session the request carries."""
     token = sessions.session_token(store, headers)
     session = None if token is None else await queries.session(store.database, secrets.digest(token))
     person = None if session is None else await queries.person(store.database, session.person_id)
     if token is None or session is None or person is None:
         return None
-    return Visitor(token, person, session.created_at)
+    return SignedInPerson(token, person, session.created_at)
 
 
-async def signed_in(store: Store, headers: Headers, target: str) -> Visitor | Response:
+async def signed_in_or_redirect(store: Store, headers: Headers, target: str) -> SignedInPerson | Response:
     """The signed-in person, or the way to sign in and come back to `target`, a path of this service.
 
     Raises:
         InsecureSignIn: the service is reached over plain http from other machines.
     """
     sessions.require_secure(store)
-    return await present(store, headers) or to_sign_in(headers, target)
+    return await current_person(store, headers) or redirect_to_sign_in(headers, target)

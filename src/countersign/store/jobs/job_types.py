@@ -133,11 +133,11 @@ what the store prepares by itself."""
 PayloadT = TypeVar("PayloadT", bound=msgspec.Struct)
 
 
-class Stopped(Exception):
+class JobStopped(Exception):
     """The attempt is over: the job was cancelled, or another worker has it. Leave at once, nothing is kept."""
 
 
-class Admitted(NamedTuple):
+class AdmittedJob(NamedTuple):
     """A job that may be done: whose it is, and how many bytes it is about."""
 
     org_id: str
@@ -145,7 +145,7 @@ class Admitted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Work(Generic[PayloadT]):
+class JobContext(Generic[PayloadT]):
     """One attempt at a job, as its type's code sees it. `scratch` is an empty folder that is removed afterwards.
 
     `progress` tells how far it is, 0 to 1; to be called often, it writes seldom. It raises Stopped when the job was
@@ -181,8 +181,8 @@ class JobType(Generic[PayloadT]):
 
     name: str
     payload: type[PayloadT]
-    run: Callable[[Store, Work[PayloadT]], Awaitable[Outcome]]
-    admit: Callable[[Reader, Caller, PayloadT], Awaitable[Admitted]] | None = None
+    run: Callable[[Store, JobContext[PayloadT]], Awaitable[Outcome]]
+    admit: Callable[[Reader, Caller, PayloadT], Awaitable[AdmittedJob]] | None = None
     priority: int = REQUESTED
 
 

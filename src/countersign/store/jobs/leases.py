@@ -12,7 +12,7 @@ from countersign.kernel.database.port import Database, Dialect, Row, Transaction
 from countersign.store import events
 from countersign.store.jobs.job_types import BACKGROUND
 
-Lanes: TypeAlias = Literal["requested", "background"]
+Lane: TypeAlias = Literal["requested", "background"]
 """Which jobs a claim is for: those that a person or client asked for, or those of BACKGROUND."""
 
 # The order of a lane: a job whose worker died; else the first due job, by priority and time, of an organisation that
@@ -20,35 +20,35 @@ Lanes: TypeAlias = Literal["requested", "background"]
 # lane count against the limit: background jobs take no requested job's place.
 _REQUESTED = f"priority < {BACKGROUND}"
 _BACKGROUND = f"priority >= {BACKGROUND}"
-_ORPHAN = "SELECT id FROM job WHERE status = 'running' AND lease_until <= $1 AND"
+_ORPHANED = "SELECT id FROM job WHERE status = 'running' AND lease_until <= $1 AND"
 _OLDEST = "ORDER BY lease_until LIMIT 1"
 _DUE = "SELECT id FROM job WHERE status = 'queued' AND run_after <= $1 AND"
-_OF_NO_ORG_WITH = "AND org_id NOT IN (SELECT org_id FROM job WHERE status = 'running' AND"
-_SO_MANY = "GROUP BY org_id HAVING count(*) >="
+_EXCEPT_ORGS_WITH = "AND org_id NOT IN (SELECT org_id FROM job WHERE status = 'running' AND"
+_COUNT_AT_LEAST = "GROUP BY org_id HAVING count(*) >="
 _FIRST = "ORDER BY priority, run_after LIMIT 1"
 # A locked row is about to be ended or cancelled: the claim does not wait for it.
 _FREE = "FOR UPDATE SKIP LOCKED"
 _NEXT_REQUESTED = f"""
-    ({_ORPHAN} {_REQUESTED} {_OLDEST}),
-    ({_DUE} {_REQUESTED} {_OF_NO_ORG_WITH} {_REQUESTED} {_SO_MANY} 1) {_FIRST}),
-    ({_DUE} {_REQUESTED} {_OF_NO_ORG_WITH} {_REQUESTED} {_SO_MANY} $2) {_FIRST})
+    ({_ORPHANED} {_REQUESTED} {_OLDEST}),
+    ({_DUE} {_REQUESTED} {_EXCEPT_ORGS_WITH} {_REQUESTED} {_COUNT_AT_LEAST} 1) {_FIRST}),
+    ({_DUE} {_REQUESTED} {_EXCEPT_ORGS_WITH} {_REQUESTED} {_COUNT_AT_LEAST} $2) {_FIRST})
 """
 _NEXT_BACKGROUND = f"""
-    ({_ORPHAN} {_BACKGROUND} {_OLDEST}),
-    ({_DUE} {_BACKGROUND} {_OF_NO_ORG_WITH} {_BACKGROUND} {_SO_MANY} 1) {_FIRST}),
-    ({_DUE} {_BACKGROUND} {_OF_NO_ORG_WITH} {_BACKGROUND} {_SO_MANY} $2) {_FIRST})
+    ({_ORPHANED} {_BACKGROUND} {_OLDEST}),
+    ({_DUE} {_BACKGROUND} {_EXCEPT_ORGS_WITH} {_BACKGROUND} {_COUNT_AT_LEAST} 1) {_FIRST}),
+    ({_DUE} {_BACKGROUND} {_EXCEPT_ORGS_WITH} {_BACKGROUND} {_COUNT_AT_LEAST} $2) {_FIRST})
 """
 _FREE_REQUESTED = f"""
-    ({_ORPHAN} {_REQUESTED} {_OLDEST} {_FREE}),
-    ({_DUE} {_REQUESTED} {_OF_NO_ORG_WITH} {_REQUESTED} {_SO_MANY} 1) {_FIRST} {_FREE}),
-    ({_DUE} {_REQUESTED} {_OF_NO_ORG_WITH} {_REQUESTED} {_SO_MANY} $2) {_FIRST} {_FREE})
+    ({_ORPHANED} {_REQUESTED} {_OLDEST} {_FREE}),
+    ({_DUE} {_REQUESTED} {_EXCEPT_ORGS_WITH} {_REQUESTED} {_COUNT_AT_LEAST} 1) {_FIRST} {_FREE}),
+    ({_DUE} {_REQUESTED} {_EXCEPT_ORGS_WITH} {_REQUESTED} {_COUNT_AT_LEAST} $2) {_FIRST} {_FREE})
 """
 _FREE_BACKGROUND = f"""
-    ({_ORPHAN} {_BACKGROUND} {_OLDEST} {_FREE}),
-    ({_DUE} {_BACKGROUND} {_OF_NO_ORG_WITH} {_BACKGROUND} {_SO_MANY} 1) {_FIRST} {_FREE}),
-    ({_DUE} {_BACKGROUND} {_OF_NO_ORG_WITH} {_BACKGROUND} {_SO_MANY} $2) {_FIRST} {_FREE})
+    ({_ORPHANED} {_BACKGROUND} {_OLDEST} {_FREE}),
+    ({_DUE} {_BACKGROUND} {_EXCEPT_ORGS_WITH} {_BACKGROUND} {_COUNT_AT_LEAST} 1) {_FIRST} {_FREE}),
+    ({_DUE} {_BACKGROUND} {_EXCEPT_ORGS_WITH} {_BACKGROUND} {_COUNT_AT_LEAST} $2) {_FIRST} {_FREE})
 """
-NEXT: dict[Lanes, str] = {
+NEXT: dict[Lane, str] = {
     "requested": f"SELECT COALESCE({_NEXT_REQUESTED})",
     "background": f"SELECT COALESCE({_NEXT_BACKGROUND})",
 }
@@ -63,23 +63,23 @@ _TAKE = """
         started_at = COALESCE(started_at, $1)
     WHERE id = """
 # Asked again as the row is locked: meanwhile it may have been cancelled, or its worker may have been heard of.
-_STILL = """
+_IF_STILL_FREE = """
         AND (status = 'queued' OR (status = 'running' AND lease_until <= $1))
     RETURNING id, org_id, created_by, type, payload, attempts, losses, cancelled
 """
-CLAIM: dict[Dialect, dict[Lanes, str]] = {
+CLAIM: dict[Dialect, dict[Lane, str]] = {
     "sqlite": {
-        "requested": f"{_TAKE} (SELECT COALESCE({_NEXT_REQUESTED})) {_STILL}",
-        "background": f"{_TAKE} (SELECT COALESCE({_NEXT_BACKGROUND})) {_STILL}",
+        "requested": f"{_TAKE} (SELECT COALESCE({_NEXT_REQUESTED})) {_IF_STILL_FREE}",
+        "background": f"{_TAKE} (SELECT COALESCE({_NEXT_BACKGROUND})) {_IF_STILL_FREE}",
     },
     "postgres": {
-        "requested": f"{_TAKE} (SELECT COALESCE({_FREE_REQUESTED})) {_STILL}",
-        "background": f"{_TAKE} (SELECT COALESCE({_FREE_BACKGROUND})) {_STILL}",
+        "requested": f"{_TAKE} (SELECT COALESCE({_FREE_REQUESTED})) {_IF_STILL_FREE}",
+        "background": f"{_TAKE} (SELECT COALESCE({_FREE_BACKGROUND})) {_IF_STILL_FREE}",
     },
 }
 # One claim after the other, or two would both find the last place of an organisation free. That a claim is lost with
 # the power is no harm: the job waits as before, and what was done under the lost lease is refused.
-ONE_AT_A_TIME = (
+LOCK_CLAIMS = (
     "SELECT pg_advisory_xact_lock(hashtext('job.claim.' || current_schema())), "
     "set_config('synchronous_commit', 'off', true)"
 )
@@ -109,8 +109,8 @@ GIVE_BACK = """
     SET status = 'queued', run_after = $3, attempts = attempts - 1, lease = NULL, lease_until = NULL
     WHERE id = $1 AND lease = $2 AND status = 'running'
 """
-SOONER = "UPDATE job SET run_after = $1 WHERE status = 'queued' AND run_after > $2"
-SHORTER = "UPDATE job SET lease_until = $1 WHERE status = 'running' AND lease_until > $2"
+PULL_RUN_AFTER = "UPDATE job SET run_after = $1 WHERE status = 'queued' AND run_after > $2"
+PULL_LEASE_UNTIL = "UPDATE job SET lease_until = $1 WHERE status = 'running' AND lease_until > $2"
 
 SKEW_S = 60
 """By how much the clocks of nodes may differ."""
@@ -120,7 +120,7 @@ class LeaseLost(Exception):
     """The job is another worker's by now, or it was cancelled; nothing of this transaction may be kept."""
 
 
-class Claimed(NamedTuple):
+class LeasedJob(NamedTuple):
     """A job that is this worker's while the lease lasts. `attempts` counts this one; `losses` those that ended with
     their worker."""
 
@@ -135,7 +135,7 @@ class Claimed(NamedTuple):
     cancelled: int
 
 
-async def claim(database: Database, *, running: int, lease_s: float, lane: Lanes) -> Claimed | None:
+async def claim_next(database: Database, *, running: int, lease_s: float, lane: Lane) -> LeasedJob | None:
     """Take up the job whose turn it is in the lane, if there is one. Of each organisation at most `running` requested
     and `running` background jobs run at a time.
 
@@ -149,22 +149,24 @@ async def claim(database: Database, *, running: int, lease_s: float, lane: Lanes
     lease = ids.new_record_id()
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
-            await transaction.fetch(ONE_AT_A_TIME)
+            await transaction.fetch(LOCK_CLAIMS)
         claimed: Row | None = await transaction.fetch_one(
             CLAIM[database.dialect][lane], now, running, lease, clock.later(now, seconds=lease_s)
         )
-    return None if claimed is None else Claimed(lease, *claimed)
+    return None if claimed is None else LeasedJob(lease, *claimed)
 
 
-async def keep_to_time(transaction: Transaction, *, lease_s: float, wait_s: float) -> None:
+async def repair_times(transaction: Transaction, *, lease_s: float, wait_s: float) -> None:
     """Bring back what lies further ahead than anything is put off: it was written before the clock went back, and
     nobody would see to it until the clock is there again. A worker that lives has a whole lease to say so."""
     now = clock.now()
-    await transaction.run(SOONER, now, clock.later(now, seconds=wait_s + SKEW_S))
-    await transaction.run(SHORTER, clock.later(now, seconds=lease_s), clock.later(now, seconds=lease_s + SKEW_S))
+    await transaction.run(PULL_RUN_AFTER, now, clock.later(now, seconds=wait_s + SKEW_S))
+    await transaction.run(
+        PULL_LEASE_UNTIL, clock.later(now, seconds=lease_s), clock.later(now, seconds=lease_s + SKEW_S)
+    )
 
 
-async def beat(database: Database, claimed: Claimed, progress: float, lease_s: float) -> bool:
+async def beat(database: Database, claimed: LeasedJob, progress: float, lease_s: float) -> bool:
     """Keep the lease for `lease_s` more seconds and tell the progress; whether the job was cancelled.
 
     Raises:
@@ -178,7 +180,7 @@ async def beat(database: Database, claimed: Claimed, progress: float, lease_s: f
     return bool(row[0])
 
 
-async def complete(transaction: Transaction, claimed: Claimed, result: str) -> None:
+async def complete(transaction: Transaction, claimed: LeasedJob, result: str) -> None:
     """End the job with its result, as long as it is this worker's and was not cancelled.
 
     Raises:
@@ -188,7 +190,7 @@ async def complete(transaction: Transaction, claimed: Claimed, result: str) -> N
     await events.job_ended(transaction, claimed.org_id, claimed.id)
 
 
-async def fail(transaction: Transaction, claimed: Claimed, problem: str) -> None:
+async def fail(transaction: Transaction, claimed: LeasedJob, problem: str) -> None:
     """End the job with a problem.
 
     Raises:
@@ -198,7 +200,7 @@ async def fail(transaction: Transaction, claimed: Claimed, problem: str) -> None
     await events.job_ended(transaction, claimed.org_id, claimed.id)
 
 
-async def try_again(transaction: Transaction, claimed: Claimed, run_after: Instant) -> None:
+async def try_again(transaction: Transaction, claimed: LeasedJob, run_after: Instant) -> None:
     """Have the job begun again, not before the moment.
 
     Raises:
@@ -207,7 +209,7 @@ async def try_again(transaction: Transaction, claimed: Claimed, run_after: Insta
     _require(await transaction.run(TRY_AGAIN, claimed.id, claimed.lease, run_after), claimed)
 
 
-async def give_back(transaction: Transaction, claimed: Claimed) -> None:
+async def give_back(transaction: Transaction, claimed: LeasedJob) -> None:
     """Have the job begun by another worker as if this one had never had it.
 
     Raises:
@@ -216,6 +218,6 @@ async def give_back(transaction: Transaction, claimed: Claimed) -> None:
     _require(await transaction.run(GIVE_BACK, claimed.id, claimed.lease, clock.now()), claimed)
 
 
-def _require(changed: int, claimed: Claimed) -> None:
+def _require(changed: int, claimed: LeasedJob) -> None:
     if not changed:
         raise LeaseLost(claimed.id)

@@ -23,7 +23,7 @@ ADD = """
     )
     VALUES ($1, $2, $3, $4, $5, 'queued', 0, 0, 0, 0, $6, $6, $7)
 """
-ONE_ADDER_OF_ORG = "SELECT pg_advisory_xact_lock(hashtext('job.' || $1))"
+LOCK_ADDING = "SELECT pg_advisory_xact_lock(hashtext('job.' || $1))"
 WAITING_OF_ORG = f"""
     SELECT count(*)
     FROM (
@@ -52,12 +52,12 @@ CANCEL_WAITING = """
 CANCEL_RUNNING = "UPDATE job SET cancelled = 1 WHERE id = $1 AND status = 'running'"
 FORGET_OLD = "DELETE FROM job WHERE finished_at <= $1"
 FORGET_WORKERS = "DELETE FROM job_worker WHERE seen_at <= $1"
-SEEN = """
+SET_SEEN_AT = """
     INSERT INTO job_worker (id, seen_at)
     VALUES ($1, $2)
     ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
 """
-GONE = "DELETE FROM job_worker WHERE id = $1"
+DELETE_WORKER = "DELETE FROM job_worker WHERE id = $1"
 LAST_SEEN = "SELECT max(seen_at) FROM job_worker"
 COUNTS = "SELECT status, count(*) FROM job GROUP BY status"
 OLDEST = "SELECT status, min(created_at) FROM job WHERE status IN ('queued', 'running') GROUP BY status"
@@ -124,7 +124,7 @@ async def waiting(transaction: Transaction, dialect: Dialect, org_id: str, most:
     """How many requested jobs of the organisation wait, counted up to `most`; no other transaction adds one before
     this one ends. SQLite has one writer anyway."""
     if dialect == "postgres":
-        await transaction.fetch(ONE_ADDER_OF_ORG, org_id)
+        await transaction.fetch(LOCK_ADDING, org_id)
     row = await transaction.fetch_one(WAITING_OF_ORG, org_id, most)
     return 0 if row is None else int(row[0])
 
@@ -160,12 +160,12 @@ async def forget_old(transaction: Transaction, days: int) -> None:
 
 async def note_worker(transaction: Transaction, worker_id: str) -> None:
     """Write down that the worker is alive."""
-    await transaction.run(SEEN, worker_id, clock.now())
+    await transaction.run(SET_SEEN_AT, worker_id, clock.now())
 
 
 async def forget_worker(transaction: Transaction, worker_id: str) -> None:
     """Write down that the worker has left."""
-    await transaction.run(GONE, worker_id)
+    await transaction.run(DELETE_WORKER, worker_id)
 
 
 async def unattended_s(reader: Reader) -> float:
@@ -191,7 +191,7 @@ async def oldest_s(database: Database) -> dict[Status, float]:
     return none | {status: max(0.0, (now - since) / clock.SECOND) for status, since in await database.scan(OLDEST)}
 
 
-TRY_AGAIN_S = 10
+RETRY_AFTER_S = 10
 
 
 async def enqueue(
@@ -212,7 +212,7 @@ async def enqueue(
     return job_id
 
 
-async def require_room(transaction: Transaction, store: Store, org_id: str) -> None:
+async def require_queue_space(transaction: Transaction, store: Store, org_id: str) -> None:
     """Let the organisation ask for one more job.
 
     Raises:
@@ -220,4 +220,4 @@ async def require_room(transaction: Transaction, store: Store, org_id: str) -> N
     """
     most = store.settings.jobs_queued
     if await waiting(transaction, store.database.dialect, org_id, most) >= most:
-        raise TooManyJobs(f"{most} jobs of the organisation wait already", headers=used_up(most, TRY_AGAIN_S))
+        raise TooManyJobs(f"{most} jobs of the organisation wait already", headers=used_up(most, RETRY_AFTER_S))

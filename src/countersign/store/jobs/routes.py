@@ -40,37 +40,39 @@ from countersign.store.jobs.job_types import (
 from countersign.store.jobs.queries import Job
 
 MAX_WAIT_S = 30
-USUAL_S = 0.25
+DEFAULT_WAIT_S = 0.25
 SMALL_BYTES = 1 << 20
-FIRST_LOOK_S, LAST_LOOK_S = 0.01, 0.25
+FIRST_POLL_S, MAX_POLL_S = 0.01, 0.25
 
 _WAIT = re.compile(r'wait="?(\d{1,9})"?')
 
 
-class Preference(NamedTuple):
+class WaitPreference(NamedTuple):
     """How long to wait, and what of the Prefer header that follows (RFC 7240 §3); empty when nothing of it."""
 
     wait_s: float
     applied: str = ""
 
 
-def wait_preference(prefer: str | None, size: int) -> Preference:
+def wait_preference(prefer: str | None, size: int) -> WaitPreference:
     """How long to wait for a job about so many bytes. `wait` counts before `respond-async`, which only says what to do
     when the wait is over; preferences that are not understood are passed over (RFC 7240 §2)."""
     wished = [part.strip().lower() for part in (prefer or "").split(",")]
     for wish in wished:
         if (found := _WAIT.fullmatch(wish.replace(" ", ""))) is not None:
             wait_s = min(MAX_WAIT_S, int(found[1]))
-            return Preference(wait_s, f"wait={wait_s}")
+            return WaitPreference(wait_s, f"wait={wait_s}")
     if "respond-async" in wished:
-        return Preference(0, "respond-async")
-    return Preference(USUAL_S if size <= SMALL_BYTES else 0)
+        return WaitPreference(0, "respond-async")
+    return WaitPreference(DEFAULT_WAIT_S if size <= SMALL_BYTES else 0)
 
 
-async def ended(reader: Reader, job_id: str, within_s: float, stopping: asyncio.Event | None = None) -> Job | None:
+async def wait_until_ended(
+    reader: Reader, job_id: str, within_s: float, stopping: asyncio.Event | None = None
+) -> Job | None:
     """The job once it has ended, or as it is when the time has passed or the server stops; None when it is no more."""
     until_s = clock.monotonic_s() + within_s
-    pause_s = FIRST_LOOK_S
+    pause_s = FIRST_POLL_S
     while True:
         found = await queries.job(reader, job_id)
         left_s = until_s - clock.monotonic_s()
@@ -78,16 +80,16 @@ async def ended(reader: Reader, job_id: str, within_s: float, stopping: asyncio.
         if found is None or found.has_ended or left_s <= 0 or is_stopping:
             return found
         await asyncio.sleep(min(pause_s, left_s))
-        pause_s = min(pause_s * 1.2, LAST_LOOK_S)
+        pause_s = min(pause_s * 1.2, MAX_POLL_S)
 
 
-LOOK_EVERY_S = 0.25
-ALIVE_EVERY_S = 15.0
+POLL_EVERY_S = 0.25
+KEEP_ALIVE_S = 15.0
 MAX_STREAM_S = 300.0
 """A client that wants to know more asks again; the first event tells how the job is by then."""
 
 
-async def events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncGenerator[bytes]:
+async def status_events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncGenerator[bytes]:
     """`status` with the JobStatus now and whenever it changes, `done` with the last one; the stream ends then,
     after five minutes, or when the server stops. A comment now and then tells that somebody is still there."""
     began_s = told_s = clock.monotonic_s()
@@ -103,10 +105,10 @@ async def events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> As
         now_s = clock.monotonic_s()
         if now_s - began_s > MAX_STREAM_S or (stopping is not None and stopping.is_set()):
             return
-        if now_s - told_s > ALIVE_EVERY_S:
+        if now_s - told_s > KEEP_ALIVE_S:
             told_s = now_s
             yield b": still here\n\n"
-        await asyncio.sleep(LOOK_EVERY_S)
+        await asyncio.sleep(POLL_EVERY_S)
         try:
             found = await queries.job(reader, job.id)
         except Refused:
@@ -119,22 +121,22 @@ def _event(name: str, job: Job) -> bytes:
 
 
 WRITE_RELEASES = "write:releases"
-SEEN_WITH = ("read:releases", WRITE_RELEASES)
+READ_SCOPES = ("read:releases", WRITE_RELEASES)
 EVENTS = "text/event-stream"
-LOOK_AGAIN_S = 1
-MAX_FOLLOWED = 32
+RETRY_AFTER_S = 1
+MAX_STREAMS = 32
 """Of one caller, at each server process."""
 NEWEST_POSSIBLE = (1 << 62, "\U0010ffff")
 
 
-class _Asked(msgspec.Struct):
+class _PendingWait(msgspec.Struct):
     """A job that was just asked for, and how long its caller waits for it."""
 
     job_id: str
-    preference: Preference
+    preference: WaitPreference
 
 
-class Asking:
+class JobRequests:
     """POST /jobs for the types of job that there are."""
 
     def __init__(self, types: Iterable[AnyJobType]) -> None:
@@ -148,7 +150,7 @@ class Asking:
         """
         store, transaction = call.context, call.transaction
         payload, size, org_id = await self._admitted(transaction, call.caller, call.body)
-        await queries.require_room(transaction, store, org_id)
+        await queries.require_queue_space(transaction, store, org_id)
         kind = self._types[call.body.type]
         job_id = await queries.enqueue(
             transaction,
@@ -160,8 +162,8 @@ class Asking:
             priority=kind.priority,
         )
         preference = wait_preference(call.headers.get("prefer"), size)
-        call.prepared = _Asked(job_id, preference)
-        return _told(store, await _known(transaction, job_id), preference)
+        call.prepared = _PendingWait(job_id, preference)
+        return _job_response(store, await _require_job(transaction, job_id), preference)
 
     async def _admitted(self, reader: Reader, caller: Caller, body: NewJob) -> tuple[msgspec.Struct, int, str]:
         """The payload in its type's shape, how many bytes the job is about, and whose it is."""
@@ -177,24 +179,24 @@ class Asking:
 
     async def await_job(self, call: StoreRequest[Nothing, NewJob], first: Response) -> Response:
         """Wait for the job, now that workers can see it."""
-        asked = msgspec.convert(call.prepared, _Asked)
+        asked = msgspec.convert(call.prepared, _PendingWait)
         if asked.preference.wait_s <= 0:
             return first
-        found = await ended(call.context.database, asked.job_id, asked.preference.wait_s, call.stopping)
-        return first if found is None else _told(call.context, found, asked.preference)
+        found = await wait_until_ended(call.context.database, asked.job_id, asked.preference.wait_s, call.stopping)
+        return first if found is None else _job_response(call.context, found, asked.preference)
 
 
-def _told(store: Store, job: Job, preference: Preference) -> Response:
+def _job_response(store: Store, job: Job, preference: WaitPreference) -> Response:
     """The job as POST answers it."""
     headers: tuple[tuple[str, str], ...] = (("Location", f"{store.base_url}/jobs/{job.id}"),)
     if preference.applied:
         headers = (*headers, ("Preference-Applied", preference.applied))
     if job.has_ended:
         return response.json(job.shown(), 200, headers)
-    return response.json(job.shown(), 202, (*headers, ("Retry-After", str(LOOK_AGAIN_S))))
+    return response.json(job.shown(), 202, (*headers, ("Retry-After", str(RETRY_AFTER_S))))
 
 
-async def _known(reader: Reader, job_id: str) -> Job:
+async def _require_job(reader: Reader, job_id: str) -> Job:
     found = await queries.job(reader, job_id)
     if found is None:
         raise JobNotFound("there is no such job")
@@ -203,10 +205,10 @@ async def _known(reader: Reader, job_id: str) -> Job:
 
 def _orgs(caller: Caller) -> tuple[str, ...]:
     """The organisations whose jobs the caller may see."""
-    return tuple(sorted({org for scope in SEEN_WITH for org in caller.orgs_allowing(scope)}))
+    return tuple(sorted({org for scope in READ_SCOPES for org in caller.orgs_allowing(scope)}))
 
 
-async def _seen(reader: Reader, caller: Caller, job_id: str) -> Job:
+async def _readable_job(reader: Reader, caller: Caller, job_id: str) -> Job:
     """The job, as long as it is of an organisation of the caller's.
 
     Raises:
@@ -220,8 +222,8 @@ async def _seen(reader: Reader, caller: Caller, job_id: str) -> Job:
 
 async def show_job(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Show how a job is doing."""
-    found = await _seen(call.context.database, call.caller, call.path["job_id"])
-    again = () if found.has_ended else (("Retry-After", str(LOOK_AGAIN_S)),)
+    found = await _readable_job(call.context.database, call.caller, call.path["job_id"])
+    again = () if found.has_ended else (("Retry-After", str(RETRY_AFTER_S)),)
     return response.json(found.shown(), headers=(("Cache-Control", "no-store"), *again))
 
 
@@ -254,17 +256,17 @@ async def cancel_job(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Cancel a job: a waiting one ends at once, a running one as soon as its worker notices; both as failed with the
     code `job_cancelled`."""
     store, transaction = call.context, call.transaction
-    found = await _seen(transaction, call.caller, call.path["job_id"])
+    found = await _readable_job(transaction, call.caller, call.path["job_id"])
     if found.org_id not in call.caller.orgs_allowing(WRITE_RELEASES):
         raise InsufficientScope(f"this needs the scope {WRITE_RELEASES} in the organisation")
     error = runner.problem_of(store, found.id, JobCancelled("the job was cancelled"))
     if not await queries.cancel(transaction, found.id, error):
         raise JobEnded("the job has ended already")
-    after = await _known(transaction, found.id)
+    after = await _require_job(transaction, found.id)
     return response.json(after.shown(), 200 if after.has_ended else 202)
 
 
-class Following:
+class JobStreams:
     """GET /jobs/{job_id}/events, for a few jobs at a time: each stream asks the database again and again."""
 
     def __init__(self) -> None:
@@ -272,11 +274,11 @@ class Following:
 
     async def stream_events(self, call: StoreRequest[Nothing, Nothing]) -> Response:
         """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
-        found = await _seen(call.context.database, call.caller, call.path["job_id"])
-        if self._open[call.caller.key] >= MAX_FOLLOWED:
-            raise TooManyFollowed(f"{MAX_FOLLOWED} jobs are followed already", headers=used_up(MAX_FOLLOWED, 10))
+        found = await _readable_job(call.context.database, call.caller, call.path["job_id"])
+        if self._open[call.caller.key] >= MAX_STREAMS:
+            raise TooManyFollowed(f"{MAX_STREAMS} jobs are followed already", headers=used_up(MAX_STREAMS, 10))
         headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
-        told = events(call.context.database, found, call.stopping)
+        told = status_events(call.context.database, found, call.stopping)
         return Response(200, self._counted(call.caller.key, told), EVENTS, headers)
 
     async def _counted(self, key: str, told: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
@@ -292,12 +294,12 @@ class Following:
                 del self._open[key]
 
 
-_BEGUN = ("Location", "Preference-Applied")
+_JOB_HEADERS = ("Location", "Preference-Applied")
 
 
 def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
     """The routes about jobs, where jobs of these types may be asked for."""
-    asking = Asking(types)
+    asking = JobRequests(types)
     return (
         route(
             "POST",
@@ -311,7 +313,7 @@ def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
             writes=True,
             documented=True,
             reads=("Prefer",),
-            sends={200: _BEGUN, 202: (*_BEGUN, "Retry-After")},
+            sends={200: _JOB_HEADERS, 202: (*_JOB_HEADERS, "Retry-After")},
             example={"type": "artifact.verify", "payload": {"artifact_id": "01890a5d-ac96-774b-bcce-b302099a8057"}},
         ),
         route(
@@ -345,7 +347,7 @@ def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
         route(
             "GET",
             "/jobs/{job_id}/events",
-            Following().stream_events,
+            JobStreams().stream_events,
             answers={200: bytes},
             refusals=(JobNotFound, TooManyFollowed),
             signed_in=True,

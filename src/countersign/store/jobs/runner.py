@@ -16,11 +16,11 @@ from countersign.kernel.errors import Refused
 from countersign.kernel.http.problems import problem
 from countersign.store.context import Store
 from countersign.store.jobs import leases
-from countersign.store.jobs.job_types import AnyJobType, JobCancelled, JobFailed, Outcome, Stopped, Work
-from countersign.store.jobs.leases import Claimed, LeaseLost
+from countersign.store.jobs.job_types import AnyJobType, JobCancelled, JobContext, JobFailed, JobStopped, Outcome
+from countersign.store.jobs.leases import LeasedJob, LeaseLost
 
 FOLDER = "work"
-IS_RUNNING = "SELECT 1 FROM job WHERE id = $1 AND attempts = $2 AND status = 'running'"
+RUNNING_ATTEMPT = "SELECT 1 FROM job WHERE id = $1 AND attempts = $2 AND status = 'running'"
 
 
 @asynccontextmanager
@@ -65,7 +65,7 @@ async def sweep(data: Path, database: Database) -> int:
     removed = 0
     for folder in await asyncio.to_thread(_folders, data / FOLDER):
         job_id, _, attempt = folder.name.rpartition("-")
-        if attempt.isdigit() and await database.fetch_one(IS_RUNNING, job_id, int(attempt)) is None:
+        if attempt.isdigit() and await database.fetch_one(RUNNING_ATTEMPT, job_id, int(attempt)) is None:
             await asyncio.to_thread(_remove, folder)
             removed += 1
     return removed
@@ -75,27 +75,27 @@ def _folders(parent: Path) -> list[Path]:
     return [folder for folder in parent.iterdir() if folder.is_dir()] if parent.is_dir() else []
 
 
-BEATS = 5
+BEATS_PER_LEASE = 5
 """How often a worker is heard of while a lease lasts."""
-TELL_EVERY_S = 1.0
-LEAVE_S = 5.0
+PROGRESS_EVERY_S = 1.0
+LEAVE_AFTER_S = 5.0
 """How long the work of a job that is no longer wanted may take to notice."""
 CANCEL_S = 1.0
 BACK_OFF_S, MAX_BACK_OFF_S = 1.0, 300.0
 MAX_PAUSE_S = 1.5 * MAX_BACK_OFF_S
 """How far ahead the next attempt is put at most, with its share of chance."""
 
-LOSSES = 3
+MAX_LOSSES_PER_ATTEMPT = 3
 """For each attempt that a job has, it may end so many workers: not every one that dies was killed by its job."""
 
 Reason: TypeAlias = Literal["", "cancelled", "lost", "late", "stopping"]
 """Why an attempt is to end before its work has: nothing, cancelled, taken over, out of time, worker told to stop."""
 
 
-class Attempt:
+class JobAttempt:
     """The state of one attempt, between the work, which tells its progress, and the watch, which keeps the lease."""
 
-    def __init__(self, store: Store, claimed: Claimed) -> None:
+    def __init__(self, store: Store, claimed: LeasedJob) -> None:
         self.store = store
         self.claimed = claimed
         self.reason: Reason = ""
@@ -112,10 +112,10 @@ class Attempt:
             Stopped: the job was cancelled, or is another worker's.
         """
         self._progress = max(self._progress, min(1.0, part))
-        if self._progress != self._told and clock.monotonic_s() - self._beaten_s >= TELL_EVERY_S:
+        if self._progress != self._told and clock.monotonic_s() - self._beaten_s >= PROGRESS_EVERY_S:
             await self.beat()
         if self.reason in ("cancelled", "lost"):
-            raise Stopped(self.reason)
+            raise JobStopped(self.reason)
 
     async def beat(self) -> None:
         """Keep the lease, unless it is lost; a database that is away for less than the lease does no harm."""
@@ -144,7 +144,9 @@ class Attempt:
         stop = asyncio.ensure_future(stopping.wait())
         try:
             while not work.done():
-                within_s = min(settings.job_lease_s / BEATS, max(0.0, min(late_s, leave_s) - clock.monotonic_s()))
+                within_s = min(
+                    settings.job_lease_s / BEATS_PER_LEASE, max(0.0, min(late_s, leave_s) - clock.monotonic_s())
+                )
                 await asyncio.wait(
                     {work} if stop.done() else {work, stop}, timeout=within_s, return_when="FIRST_COMPLETED"
                 )
@@ -156,7 +158,7 @@ class Attempt:
                     return
                 await self.beat()
                 if leave_s == float("inf") and (self.reason or stop.done()):
-                    leave_s = now_s + (LEAVE_S if self.reason else settings.grace_s)
+                    leave_s = now_s + (LEAVE_AFTER_S if self.reason else settings.grace_s)
         finally:
             stop.cancel()
 
@@ -168,42 +170,42 @@ class Attempt:
         await asyncio.wait({work}, timeout=CANCEL_S)
 
 
-async def perform(store: Store, types: Mapping[str, AnyJobType], claimed: Claimed, stopping: asyncio.Event) -> bool:
+async def perform(store: Store, types: Mapping[str, AnyJobType], claimed: LeasedJob, stopping: asyncio.Event) -> bool:
     """Make one attempt at the job and write down what came of it; whether this process is as good as new afterwards.
 
     Raises:
         Unavailable: the database is away; the lease will run out, and the job be begun again.
     """
-    attempt = Attempt(store, claimed)
-    refused = _hopeless(store, types, claimed)
+    attempt = JobAttempt(store, claimed)
+    refused = _refusal_before_start(store, types, claimed)
     if refused is not None:
-        await _kept(store, lambda transaction: leases.fail(transaction, claimed, _problem(store, claimed, refused)))
+        await _write(store, lambda transaction: leases.fail(transaction, claimed, _problem(store, claimed, refused)))
         return True
     async with scratch(Path(store.settings.data), claimed.id, claimed.attempts) as folder:
         work = asyncio.create_task(_run(store, types[claimed.type], attempt, folder))
         await attempt.watch(work, stopping)
         outcome = None if attempt.was_left_behind else _outcome(work)
         if isinstance(outcome, Outcome):
-            outcome = await _completed(store, attempt, outcome)
+            outcome = await _commit(store, attempt, outcome)
         if outcome is not True:
-            await _ended(store, attempt, outcome)
+            await _record_end(store, attempt, outcome)
     return not attempt.was_left_behind
 
 
-def _hopeless(store: Store, types: Mapping[str, AnyJobType], claimed: Claimed) -> Refused | None:
+def _refusal_before_start(store: Store, types: Mapping[str, AnyJobType], claimed: LeasedJob) -> Refused | None:
     """Why a claimed job is not to be begun at all."""
     if claimed.cancelled:
         return JobCancelled("the job was cancelled")
-    if claimed.losses >= LOSSES * store.settings.job_attempts:
+    if claimed.losses >= MAX_LOSSES_PER_ATTEMPT * store.settings.job_attempts:
         return JobFailed(f"{claimed.losses} workers ended while they worked on it")
     if claimed.type not in types:
         return JobFailed("no worker knows this type of job any more")
     return None
 
 
-async def _run(store: Store, kind: AnyJobType, attempt: Attempt, folder: Path) -> Outcome:
+async def _run(store: Store, kind: AnyJobType, attempt: JobAttempt, folder: Path) -> Outcome:
     claimed = attempt.claimed
-    work: Work[Any] = Work(
+    work: JobContext[Any] = JobContext(
         job_id=claimed.id,
         org_id=claimed.org_id,
         created_by=claimed.created_by,
@@ -222,7 +224,7 @@ def _outcome(work: "asyncio.Task[Outcome]") -> Outcome | BaseException:
     return work.exception() or work.result()
 
 
-async def _completed(store: Store, attempt: Attempt, outcome: Outcome) -> BaseException | Literal[True]:
+async def _commit(store: Store, attempt: JobAttempt, outcome: Outcome) -> BaseException | Literal[True]:
     """Keep the outcome, its effect and the job's end in one transaction; what went wrong otherwise."""
 
     async def commit() -> None:
@@ -241,7 +243,7 @@ async def _completed(store: Store, attempt: Attempt, outcome: Outcome) -> BaseEx
     return True if error is None else error
 
 
-async def _ended(store: Store, attempt: Attempt, error: BaseException | None) -> None:
+async def _record_end(store: Store, attempt: JobAttempt, error: BaseException | None) -> None:
     """Write down the end of an attempt that did not complete the job."""
     claimed = attempt.claimed
     if attempt.reason == "lost":
@@ -249,16 +251,16 @@ async def _ended(store: Store, attempt: Attempt, error: BaseException | None) ->
     elif attempt.reason == "cancelled":
         await _fail(store, claimed, JobCancelled("the job was cancelled"))
     elif attempt.reason == "stopping":
-        await _kept(store, lambda transaction: _give_back(store, transaction, claimed))
+        await _write(store, lambda transaction: _give_back(store, transaction, claimed))
     elif isinstance(error, Refused) and error.status < 500:
         log = telemetry.logger("jobs")
         log.info("a job was refused", job=claimed.id, type=claimed.type, code=error.code, reason=error.detail[:500])
         await _fail(store, claimed, error)
     else:
-        await _retried(store, claimed, error)
+        await _retry(store, claimed, error)
 
 
-async def _retried(store: Store, claimed: Claimed, error: BaseException | None) -> None:
+async def _retry(store: Store, claimed: LeasedJob, error: BaseException | None) -> None:
     """Have the job begun again after a while, or fail it when that was its last attempt."""
     log = telemetry.logger("jobs")
     counted = claimed.attempts - claimed.losses
@@ -273,7 +275,7 @@ async def _retried(store: Store, claimed: Claimed, error: BaseException | None) 
         await leases.try_again(transaction, claimed, run_after)
         await store.jobs.defer(transaction, run_after)
 
-    await _kept(store, again)
+    await _write(store, again)
 
 
 def back_off_s(attempt: int) -> float:
@@ -283,16 +285,16 @@ def back_off_s(attempt: int) -> float:
     return min(MAX_BACK_OFF_S, BACK_OFF_S * 2 ** (attempt - 1)) * (1 + chance / 2)
 
 
-async def _give_back(store: Store, transaction: Transaction, claimed: Claimed) -> None:
+async def _give_back(store: Store, transaction: Transaction, claimed: LeasedJob) -> None:
     await leases.give_back(transaction, claimed)
     await store.jobs.defer(transaction)
 
 
-async def _fail(store: Store, claimed: Claimed, refused: Refused) -> None:
-    await _kept(store, lambda transaction: leases.fail(transaction, claimed, _problem(store, claimed, refused)))
+async def _fail(store: Store, claimed: LeasedJob, refused: Refused) -> None:
+    await _write(store, lambda transaction: leases.fail(transaction, claimed, _problem(store, claimed, refused)))
 
 
-def _problem(store: Store, claimed: Claimed, refused: Refused) -> str:
+def _problem(store: Store, claimed: LeasedJob, refused: Refused) -> str:
     return problem_of(store, claimed.id, refused)
 
 
@@ -302,7 +304,7 @@ def problem_of(store: Store, job_id: str, refused: Refused) -> str:
     return body.decode() if isinstance(body, bytes) else ""
 
 
-async def _kept(store: Store, change: Callable[[Transaction], Awaitable[None]]) -> None:
+async def _write(store: Store, change: Callable[[Transaction], Awaitable[None]]) -> None:
     """Make a change under the lease; without the lease there is nothing to say."""
     try:
         async with store.database.transaction() as transaction:

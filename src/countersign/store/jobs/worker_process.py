@@ -22,9 +22,9 @@ from countersign.settings import Settings
 from countersign.store.context import Store
 from countersign.store.jobs import leases, queries, runner
 from countersign.store.jobs.job_types import AnyJobType
-from countersign.store.jobs.leases import Claimed
+from countersign.store.jobs.leases import LeasedJob
 
-SEEN_EVERY_S = 10
+HEARTBEAT_EVERY_S = 10
 SWEEP_EVERY = 6
 """Every so many times that the worker is seen, it looks for what attempts have left behind."""
 
@@ -36,8 +36,8 @@ async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Even
     Raises:
         Unavailable: the engine cannot be reached.
     """
-    lanes = Lanes(store, types, stopping)
-    async with background(_seen(store)):
+    lanes = LaneWorker(store, types, stopping)
+    async with background(_heartbeat(store)):
         try:
             await store.jobs.serve(lanes.take, stopping)
         finally:
@@ -45,7 +45,7 @@ async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Even
     return lanes.is_as_good_as_new
 
 
-class Lanes:
+class LaneWorker:
     """The two jobs that a worker has at most: a requested one, and beside it one of the background, so that no build
     waits until a delta is made."""
 
@@ -82,25 +82,25 @@ class Lanes:
             with suppress(Refused):
                 await self._background
 
-    async def _work_in_background(self, claimed: Claimed | None) -> None:
+    async def _work_in_background(self, claimed: LeasedJob | None) -> None:
         """Do the job and the background jobs after it: an engine may wake the worker for requested ones alone."""
         while claimed is not None:
             await self._perform(claimed)
             claimed = None if self._stopping.is_set() else await self._claim("background")
 
-    async def _claim(self, lane: leases.Lanes) -> Claimed | None:
+    async def _claim(self, lane: leases.Lane) -> LeasedJob | None:
         settings = self._store.settings
-        return await leases.claim(
+        return await leases.claim_next(
             self._store.database, running=settings.jobs_running, lease_s=settings.job_lease_s, lane=lane
         )
 
-    async def _perform(self, claimed: Claimed) -> None:
+    async def _perform(self, claimed: LeasedJob) -> None:
         if not await runner.perform(self._store, self._types, claimed, self._stopping):
             self.is_as_good_as_new = False
             self._stopping.set()
 
 
-async def _seen(store: Store) -> None:
+async def _heartbeat(store: Store) -> None:
     """Be seen, see to it that no job waits for a time that is not to come, and clean up now and then."""
     worker_id = ids.new_uuid()
     trouble = ThrottledErrorLog("jobs", "the worker could not say that it lives")
@@ -110,7 +110,7 @@ async def _seen(store: Store) -> None:
             try:
                 async with store.database.transaction() as transaction:
                     await queries.note_worker(transaction, worker_id)
-                    await leases.keep_to_time(
+                    await leases.repair_times(
                         transaction, lease_s=store.settings.job_lease_s, wait_s=runner.MAX_PAUSE_S
                     )
                 if times % SWEEP_EVERY == 0:
@@ -120,18 +120,18 @@ async def _seen(store: Store) -> None:
             else:
                 trouble.over()
             times += 1
-            await asyncio.sleep(SEEN_EVERY_S)
+            await asyncio.sleep(HEARTBEAT_EVERY_S)
     finally:
         with suppress(Refused):
             async with store.database.transaction() as transaction:
                 await queries.forget_worker(transaction, worker_id)
 
 
-Opening: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManager[Store]]
+OpenStore: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManager[Store]]
 """Opens a store, given its settings, its root address, and whether it is reached from this machine alone."""
 
 
-class Orders(msgspec.Struct):
+class WorkerConfig(msgspec.Struct):
     """What a worker process is told: whose jobs it works on."""
 
     settings: Settings
@@ -141,25 +141,25 @@ class Orders(msgspec.Struct):
 
 
 @asynccontextmanager
-async def kept(store: Store, command: Sequence[str], count: int) -> AsyncGenerator[None]:
+async def supervise_workers(store: Store, command: Sequence[str], count: int) -> AsyncGenerator[None]:
     """`count` processes of the command work on the store's jobs while the block lasts; see `work_as_told`."""
-    async with processes.supervise(command, orders(store), count, grace_s=store.settings.grace_s):
+    async with processes.supervise(command, worker_config(store), count, grace_s=store.settings.grace_s):
         yield
 
 
-def orders(store: Store) -> bytes:
+def worker_config(store: Store) -> bytes:
     """What a worker process of the store is told, on one line. Settings hold secrets: they go through a pipe, where no
     list of processes shows them."""
-    return msgspec.json.encode(Orders(store.settings, store.root_url, store.is_loopback, store.problems_url))
+    return msgspec.json.encode(WorkerConfig(store.settings, store.root_url, store.is_loopback, store.problems_url))
 
 
-def work_as_told(opened: Opening, types: Sequence[AnyJobType]) -> None:
+def run_worker_process(opened: OpenStore, types: Sequence[AnyJobType]) -> None:
     """The whole life of a worker process, from its orders on standard input to its end.
 
     Raises:
         Refused, BadSetting: the store cannot be opened, or its engine not be reached; the parent starts another.
     """
-    told = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    told = msgspec.json.decode(sys.stdin.buffer.readline(), type=WorkerConfig)
     settings = told.settings
     telemetry.configure(settings.log_level)
     processes.limit_process(nice=settings.job_nice, memory_mib=settings.job_memory_mib)
@@ -170,14 +170,14 @@ def work_as_told(opened: Opening, types: Sequence[AnyJobType]) -> None:
 async def _work(opening: AbstractAsyncContextManager[Store], problems_url: str, types: Sequence[AnyJobType]) -> None:
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
-    async with opening as store, _stopped_when_broken(store, stopping):
+    async with opening as store, _stop_when_broken(store, stopping):
         if not await work(replace(store, problems_url=problems_url), types, stopping):
             # Threads of a job that was left behind would hold up every other way out.
             os._exit(processes.RESTART_CODE)
 
 
 @asynccontextmanager
-async def _stopped_when_broken(store: Store, stopping: asyncio.Event) -> AsyncGenerator[None]:
+async def _stop_when_broken(store: Store, stopping: asyncio.Event) -> AsyncGenerator[None]:
     """While the block lasts: when the database can write no more, this process ends, and the parent starts another."""
 
     async def watch() -> None:

@@ -26,34 +26,34 @@ RANDOM_BITS = 5 * GROUPS * GROUP_LENGTH
 SEED_BYTES = 32
 MAX_INPUT = 128
 
-_ALIKE = str.maketrans({"O": "0", "I": "1", "L": "1"})
-_DROPPED = str.maketrans("", "", " -\t")
+_LOOKALIKES = str.maketrans({"O": "0", "I": "1", "L": "1"})
+_SEPARATORS = str.maketrans("", "", " -\t")
 _FULL = re.compile(f"[{ALPHABET}]{{{GROUPS * GROUP_LENGTH}}}")
 _PERSON = b"countersign-code"
 
 
-def normal(text: str) -> str:
+def normalize(text: str) -> str:
     """The code as it is compared: upper case, no spaces or dashes, O read as 0, I and L as 1."""
-    return text.translate(_DROPPED).upper().translate(_ALIKE)
+    return text.translate(_SEPARATORS).upper().translate(_LOOKALIKES)
 
 
 def is_full_length(text: str) -> bool:
     """Whether the text has the form of a code with all its random bits."""
-    return _FULL.fullmatch(normal(text)) is not None
+    return _FULL.fullmatch(normalize(text)) is not None
 
 
 def digest(text: str) -> bytes:
     """The hash a code is stored and found by, whichever way it was typed."""
-    return hashlib.blake2b(normal(text).encode("utf-8", "surrogatepass"), digest_size=20, person=_PERSON).digest()
+    return hashlib.blake2b(normalize(text).encode("utf-8", "surrogatepass"), digest_size=20, person=_PERSON).digest()
 
 
-def derived(seed: bytes, start: int, stop: int) -> Iterator[str]:
+def derive_codes(seed: bytes, start: int, stop: int) -> Iterator[str]:
     """The codes number `start` up to `stop` of the batch with this seed, as they are shown."""
     for number in range(start, stop):
-        yield _written(hmac.digest(seed, number.to_bytes(8, "big"), "sha256"))
+        yield _format_code(hmac.digest(seed, number.to_bytes(8, "big"), "sha256"))
 
 
-def _written(random: bytes) -> str:
+def _format_code(random: bytes) -> str:
     value = int.from_bytes(random[:10], "big")
     letters = [ALPHABET[(value >> shift) & 31] for shift in range(RANDOM_BITS - 5, -1, -5)]
     text = "".join(letters)
@@ -67,7 +67,7 @@ CODE = """
     JOIN code_batch b ON b.id = c.batch_id
     WHERE c.code_hash = $1 AND b.status <> 'preparing'
 """
-REMEMBER_REDEMPTION = """
+INSERT_REDEMPTION = """
     INSERT INTO redemption (code_hash, owner, redeemed_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING
 """
 USE_CODE = "UPDATE code SET uses = uses + 1 WHERE code_hash = $1 AND uses < $2"
@@ -94,7 +94,7 @@ DELETE_CODES = "DELETE FROM code WHERE batch_id = $1"
 DELETE_BATCH = "DELETE FROM code_batch WHERE id = $1 AND status = 'preparing'"
 
 
-class Code(NamedTuple):
+class RedeemCode(NamedTuple):
     """A code as redeeming sees it: its batch's terms, its uses so far, and whether this owner used it."""
 
     batch_id: str
@@ -107,14 +107,14 @@ class Code(NamedTuple):
     is_redeemed: bool
 
 
-async def code(reader: Reader, code_hash: bytes, owner: str) -> Code | None:
+async def code(reader: Reader, code_hash: bytes, owner: str) -> RedeemCode | None:
     """The code with this hash, for this owner."""
     row = await reader.fetch_one(CODE, code_hash, owner)
     if row is None:
         return None
     batch_id, products, max_uses, valid_from, expires_at, status, uses, is_redeemed = row
     names = msgspec.json.decode(products, type=list[str])
-    return Code(batch_id, names, max_uses, valid_from, expires_at, status, uses, bool(is_redeemed))
+    return RedeemCode(batch_id, names, max_uses, valid_from, expires_at, status, uses, bool(is_redeemed))
 
 
 async def batches(database: Database, org_id: str, after: Sequence[int | str], limit: int) -> list[Row]:
@@ -132,11 +132,11 @@ async def delete_batch(transaction: Transaction, batch_id: str) -> None:
     await transaction.run(DELETE_BATCH, batch_id)
 
 
-AT_ONCE = 5_000
+CHUNK_CODES = 5_000
 ABANDONED_AFTER_S = 3600
 
 
-class Prepared(msgspec.Struct):
+class PreparedBatch(msgspec.Struct):
     """A batch whose codes are written but not valid yet."""
 
     batch_id: str
@@ -144,7 +144,7 @@ class Prepared(msgspec.Struct):
     count: int
 
 
-async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewBatch) -> Prepared:
+async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewBatch) -> PreparedBatch:
     """Write a batch and its codes, not yet valid.
 
     Raises:
@@ -166,12 +166,12 @@ async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewB
     async with store.database.transaction() as transaction:
         await transaction.run(INSERT_BATCH, *members, caller.key, clock.now())
     seed = ids.random_bytes(SEED_BYTES)
-    for start in range(0, body.count, AT_ONCE):
-        stop = min(start + AT_ONCE, body.count)
+    for start in range(0, body.count, CHUNK_CODES):
+        stop = min(start + CHUNK_CODES, body.count)
         rows = await asyncio.to_thread(_rows, seed, batch_id, start, stop)
         async with store.database.transaction() as transaction:
             await transaction.run_many(INSERT_CODE, rows)
-    return Prepared(batch_id, seed, body.count)
+    return PreparedBatch(batch_id, seed, body.count)
 
 
 async def add_known(
@@ -192,7 +192,7 @@ async def add_known(
 
 
 def _rows(seed: bytes, batch_id: str, start: int, stop: int) -> list[tuple[bytes, str]]:
-    return [(digest(code), batch_id) for code in derived(seed, start, stop)]
+    return [(digest(code), batch_id) for code in derive_codes(seed, start, stop)]
 
 
 def _instant(pointer: str, moment: datetime | None) -> clock.Instant | None:
@@ -227,15 +227,15 @@ async def _own_products(database: Database, org_id: str, names: list[str]) -> li
     return found
 
 
-async def shown(prepared: Prepared) -> AsyncIterator[bytes]:
+async def encode_codes(prepared: PreparedBatch) -> AsyncIterator[bytes]:
     """The codes of a batch as they are shown, in pieces of several thousand lines."""
-    for start in range(0, prepared.count, AT_ONCE):
-        stop = min(start + AT_ONCE, prepared.count)
+    for start in range(0, prepared.count, CHUNK_CODES):
+        stop = min(start + CHUNK_CODES, prepared.count)
         yield await asyncio.to_thread(_lines, prepared.seed, start, stop)
 
 
 def _lines(seed: bytes, start: int, stop: int) -> bytes:
-    return "".join(f"{code}\n" for code in derived(seed, start, stop)).encode()
+    return "".join(f"{code}\n" for code in derive_codes(seed, start, stop)).encode()
 
 
 async def collect_abandoned(store: Store) -> int:

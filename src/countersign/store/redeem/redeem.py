@@ -9,7 +9,7 @@ from countersign.kernel.http.rate_limit import Quota, RateLimited
 from countersign.store import library
 from countersign.store.context import Store
 from countersign.store.redeem import codes
-from countersign.store.redeem.codes import Code
+from countersign.store.redeem.codes import RedeemCode
 from countersign.store.redeem.schemas import RedeemResult
 
 FAILURES_WINDOW_S = 600
@@ -71,7 +71,7 @@ async def redeem(store: Store, transaction: Transaction, owner: str, address: st
     code_hash = codes.digest(typed)
     found = await codes.code(transaction, code_hash, owner)
     if found is None or not codes.is_full_length(typed):
-        await _require_patience(store, owner, address)
+        await _require_below_limit(store, owner, address)
     if found is None:
         await _count_failure(store, owner, address)
         raise CodeNotFound("there is no such code")
@@ -85,18 +85,18 @@ async def redeem(store: Store, transaction: Transaction, owner: str, address: st
         again = await codes.code(transaction, code_hash, owner)
         is_repeated = again is not None and again.is_redeemed
         return Redemption(_result(found, already_owned=not is_repeated), is_repeated)
-    if not await transaction.run(codes.REMEMBER_REDEMPTION, code_hash, owner, now):
+    if not await transaction.run(codes.INSERT_REDEMPTION, code_hash, owner, now):
         return Redemption(_result(found, already_owned=False), is_repeated=True)
     if not await transaction.run(codes.USE_CODE, code_hash, found.max_uses):
         raise CodeAlreadyRedeemed("every use of this code is taken")
     return Redemption(_result(found, already_owned=False), is_repeated=False)
 
 
-def _result(found: Code, *, already_owned: bool) -> RedeemResult:
+def _result(found: RedeemCode, *, already_owned: bool) -> RedeemResult:
     return RedeemResult(True, found.products[0], found.products, already_owned)
 
 
-def _require_usable(found: Code, now: clock.Instant) -> None:
+def _require_usable(found: RedeemCode, now: clock.Instant) -> None:
     if found.status == "revoked":
         raise CodeRevoked("this code was revoked")
     if found.valid_from is not None and now < found.valid_from:
@@ -115,7 +115,7 @@ def _limits(store: Store, owner: str, address: str) -> tuple[tuple[str, int], tu
     )
 
 
-async def _require_patience(store: Store, owner: str, address: str) -> None:
+async def _require_below_limit(store: Store, owner: str, address: str) -> None:
     for key, limit in _limits(store, owner, address):
         _require_allowed(await store.counters.peek(key, limit, FAILURES_WINDOW_S))
 

@@ -18,7 +18,7 @@ from countersign.store import library
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.organisations import organisation_of
 from countersign.store.redeem import codes
-from countersign.store.redeem.codes import Prepared
+from countersign.store.redeem.codes import PreparedBatch
 from countersign.store.redeem.redeem import (
     CodeAlreadyRedeemed,
     CodeExpired,
@@ -29,9 +29,9 @@ from countersign.store.redeem.redeem import (
 from countersign.store.redeem.schemas import (
     Batch,
     BatchQuery,
+    CodesQuery,
     IssuedBatch,
     NewBatch,
-    OrgQuery,
     RedeemRequest,
     RedeemResult,
     Revocation,
@@ -60,14 +60,14 @@ async def redeem_code(call: StoreRequest[Nothing, RedeemRequest]) -> Response:
     return response.json(redemption.result, headers=headers)
 
 
-async def prepare_codes(call: StoreRequest[OrgQuery, NewBatch]) -> Prepared:
+async def prepare_codes(call: StoreRequest[CodesQuery, NewBatch]) -> PreparedBatch:
     """The slow part of issuing, before the transaction."""
     return await codes.prepare(call.context, call.caller, call.query.org, call.body)
 
 
-async def issue_codes(call: StoreRequest[OrgQuery, NewBatch]) -> Response:
+async def issue_codes(call: StoreRequest[CodesQuery, NewBatch]) -> Response:
     """Issue codes; they are shown in full in this answer alone."""
-    prepared = msgspec.convert(call.prepared, Prepared)
+    prepared = msgspec.convert(call.prepared, PreparedBatch)
     key = call.headers.get(HEADER)
     # Only whoever knows the Idempotency-Key can have the codes told again; without one the seed is forgotten.
     sealed = None if key is None else encrypt_with_secret(_key(key), prepared.batch_id.encode(), prepared.seed)
@@ -79,33 +79,33 @@ def _key(header: str) -> bytes:
     return header.strip().strip('"').lower().encode()
 
 
-def _issued(prepared: Prepared, as_csv: bool) -> Response:
+def _issued(prepared: PreparedBatch, as_csv: bool) -> Response:
     body = _csv(prepared) if as_csv else _document(prepared)
     return Response(201, body, CSV if as_csv else "application/json", (("Batch-Id", prepared.batch_id),))
 
 
-async def tell_again(call: StoreRequest[OrgQuery, NewBatch], replayed: Response) -> Response:
+async def replay_codes(call: StoreRequest[CodesQuery, NewBatch], replayed: Response) -> Response:
     """The codes of a batch once more, for whoever has the Idempotency-Key they were issued under."""
     batch_id = dict(replayed.headers)["Batch-Id"]
     row = await call.context.database.fetch_one(codes.SEALED_SEED, batch_id)
     if row is None or row[0] is None:
         raise BatchNotFound("the batch is no more")
     seed = decrypt_with_secret(_key(call.headers.get(HEADER) or ""), batch_id.encode(), bytes(row[0]))
-    answer = _issued(Prepared(batch_id, seed, row[1]), replayed.media_type == CSV)
+    answer = _issued(PreparedBatch(batch_id, seed, row[1]), replayed.media_type == CSV)
     answer.headers = replayed.headers
     return answer
 
 
-async def _csv(prepared: Prepared) -> AsyncIterator[bytes]:
+async def _csv(prepared: PreparedBatch) -> AsyncIterator[bytes]:
     yield CSV_HEAD
-    async for lines in codes.shown(prepared):
+    async for lines in codes.encode_codes(prepared):
         yield lines
 
 
-async def _document(prepared: Prepared) -> AsyncIterator[bytes]:
+async def _document(prepared: PreparedBatch) -> AsyncIterator[bytes]:
     yield b'{"batch_id":"%b","codes":[' % prepared.batch_id.encode()
     separator = b'"'
-    async for lines in codes.shown(prepared):
+    async for lines in codes.encode_codes(prepared):
         yield separator + lines.rstrip().replace(b"\n", b'","') + b'"'
         separator = b',"'
     yield b"]}"
@@ -151,7 +151,7 @@ def _moment(instant: Instant | None) -> str | None:
     return None if instant is None else clock.rfc3339(instant)
 
 
-async def revoke_batch(call: StoreRequest[OrgQuery, Revocation]) -> Response:
+async def revoke_batch(call: StoreRequest[CodesQuery, Revocation]) -> Response:
     """Revoke a batch: its codes redeem no more, and with `entitlements` what they gave is taken back."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     batch_id = call.path["batch_id"]
@@ -182,10 +182,10 @@ ROUTES = (
         "POST",
         "/codes",
         issue_codes,
-        query=OrgQuery,
+        query=CodesQuery,
         body=NewBatch,
         prepare=prepare_codes,
-        derive=tell_again,
+        derive=replay_codes,
         answers={201: IssuedBatch},
         scope=ADMIN,
         writes=True,
@@ -208,7 +208,7 @@ ROUTES = (
         "POST",
         "/codes/{batch_id}/revoke",
         revoke_batch,
-        query=OrgQuery,
+        query=CodesQuery,
         body=Revocation,
         answers={200: RevokedBatch},
         refusals=(BatchNotFound,),

@@ -72,7 +72,7 @@ class BatchQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     cursor: Cursor | None = None
 
 
-class OrgQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class CodesQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """For which of the caller's organisations."""
 
     org: Annotated[ProductName, msgspec.Meta(description=_ORG)] | None = None

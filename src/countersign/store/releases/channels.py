@@ -146,12 +146,12 @@ async def _is_outdated(store: Store, product: Product, known: Said) -> bool:
     """Whether half of its life is over, or another key signs by now."""
     if known.expires_at < clock.later(clock.now(), seconds=store.settings.statement_ttl_s / 2):
         return True
-    key = await signing_keys.current(store, product.org_id)
+    key = await signing_keys.ensure_key(store, product.org_id)
     return msgspec.json.decode(known.envelope, type=Envelope).signatures[0].keyid != key.public.keyid
 
 
 async def _say(store: Store, product: Product, channel: str) -> Said:
-    await signing_keys.current(store, product.org_id)
+    await signing_keys.ensure_key(store, product.org_id)
     now = clock.now()
     expires_at = clock.later(now, seconds=store.settings.statement_ttl_s)
     async with store.database.transaction() as transaction:
@@ -159,7 +159,7 @@ async def _say(store: Store, product: Product, channel: str) -> Said:
         # Asked again behind the number: who was slow would say with a higher one what was so before.
         wanted = await _present(transaction, product, channel)
         version, found = msgspec.json.decode(wanted, type=tuple[str, dict[str, str]])
-        newest = await signing.newest(transaction, store.master, product.org_id)
+        newest = await signing.current_key(transaction, store.master, product.org_id)
         if newest is None:
             raise LookupError(f"the signing key of {product.org_id} was removed while it was read")
         statement = ChannelStatement(

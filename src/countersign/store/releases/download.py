@@ -11,7 +11,7 @@ from countersign.kernel.database.port import Reader
 from countersign.kernel.errors import NotFound, Refused, StorageFull, Unavailable
 from countersign.kernel.http.range_response import StoredContent, attachment
 from countersign.kernel.security.encryption import Signer
-from countersign.store.auth.authentication import Gate, InsufficientScope
+from countersign.store.auth.authentication import Authenticator, InsufficientScope
 from countersign.store.auth.callers import Caller
 from countersign.store.catalog import queries as catalog
 from countersign.store.context import Store
@@ -134,7 +134,7 @@ async def permitted(store: Store, caller: Caller, artifact_id: str) -> tuple[Rea
         raise InsufficientScope(f"this needs the scope {READ_RELEASES}")
     if not is_open:
         raise ArtifactNotFound("no artifact has this id")
-    Gate(store).admit(caller, None)
+    Authenticator(store).admit(caller, None)
     raise NotEntitled("the product is not in the caller's library")
 
 

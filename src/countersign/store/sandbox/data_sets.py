@@ -20,7 +20,7 @@ from countersign.store.auth import organisations, people, queries, tokens
 from countersign.store.context import PREFIX, Store
 from countersign.store.sandbox import folders, workers
 from countersign.store.sandbox.folders import DataSetTemplate
-from countersign.store.sandbox.workers import Waking, Workers
+from countersign.store.sandbox.workers import NotifyingEngine, Workers
 
 OpenStore: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManager[Store]]
 """Opens a store, given its settings, its root address, and whether it is reached from this machine alone."""
@@ -253,7 +253,7 @@ class DataSets:
             way_in=key_instructions(self._store),
             problems_url=self._store.root_url,
             capability_url=self._store.root_url + capability_root(self._store, name),
-            jobs=Waking(store.jobs, lambda: self._workers.wake(name, woken, self._open[name].touched)),
+            jobs=NotifyingEngine(store.jobs, lambda: self._workers.wake(name, woken, self._open[name].touched)),
         )
         person_id = await ensure_owner(woken)
         return DataSet(

@@ -18,30 +18,30 @@ from countersign.kernel.http.rate_limit import RateLimited, RateLimiter
 from countersign.kernel.http.request import Headers, Message, Receive, Send
 from countersign.kernel.http.routing import Route
 from countersign.store.auth import api_keys, authentication
-from countersign.store.auth.api_keys import Key
+from countersign.store.auth.api_keys import ApiKey
 from countersign.store.auth.authentication import InsufficientScope
 from countersign.store.context import PREFIX, Store
 from countersign.store.sandbox import data_sets as dependencies
 from countersign.store.sandbox.data_sets import ROOT, DataSets, SandboxDependencies, key_instructions
 
 _AT_ROOT, _BELOW = ROOT.encode(), (PREFIX + ROOT).encode()
-_OWN = frozenset(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/health", f"{PREFIX}/telemetry"))
+_ABOUT_SANDBOX = frozenset(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/health", f"{PREFIX}/telemetry"))
 """Addresses below the sandbox's that tell of the sandbox itself."""
 # Pages are not among them: what a stranger wrote into a data set has no business in a browser at this address.
-_OPEN = ("/.well-known/", "/openapi.json", "/openapi/", "/problems/", "/auth/revoke", "/auth.md", "/mcp")
-_WHOLE = tuple(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/", *_OPEN))
-_APART = (b"content-security-policy", b"sandbox; default-src 'none'")
+_PUBLIC_PATHS = ("/.well-known/", "/openapi.json", "/openapi/", "/problems/", "/auth/revoke", "/auth.md", "/mcp")
+_FORWARDED = tuple(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/", *_PUBLIC_PATHS))
+_ISOLATING_POLICY = (b"content-security-policy", b"sandbox; default-src 'none'")
 
 
-class Visitor(NamedTuple):
+class CallerCredentials(NamedTuple):
     """Whoever calls: the key that came along, and the request's other headers."""
 
-    key: Key | None
+    key: ApiKey | None
     has_token: bool
     headers: list[tuple[bytes, bytes]]
 
 
-class Front:
+class SandboxRouter:
     """The whole service as ASGI: the application, and the sandbox beside it."""
 
     def __init__(
@@ -67,7 +67,7 @@ class Front:
                 await self._inside(*named, exchange, scope, self._without_key(exchange.headers, scope))
                 return
             visitor = await self._visitor(exchange.headers, scope)
-            if path.startswith(_WHOLE) and path not in _OWN:
+            if path.startswith(_FORWARDED) and path not in _ABOUT_SANDBOX:
                 is_owner = visitor.key is not None and not visitor.has_token
                 name = self._name(visitor.key, exchange.address)
                 await self._inside(name, ROOT, exchange, scope, visitor.headers, is_owner=is_owner)
@@ -80,7 +80,7 @@ class Front:
         """Close the data sets that are open."""
         await self.data_sets.close()
 
-    async def _visitor(self, headers: Headers, scope: Scope) -> Visitor:
+    async def _visitor(self, headers: Headers, scope: Scope) -> CallerCredentials:
         """Who calls.
 
         Raises:
@@ -88,21 +88,21 @@ class Front:
             InvalidRequest: a header that can be sent once was sent twice.
         """
         sent: list[tuple[bytes, bytes]] = list(scope["headers"])
-        carrier, presented = _presented(headers)
+        carrier, presented = _presented_key(headers)
         if presented is None:
-            return Visitor(None, headers.get("authorization") is not None, sent)
-        key = await api_keys.known(self._store, presented)
+            return CallerCredentials(None, headers.get("authorization") is not None, sent)
+        key = await api_keys.find_key(self._store, presented)
         if key is None:
             refused = authentication.rejected(self._store, "the key is not known, or was not used for too long")
             refused.remedy = key_instructions(self._store)
             raise refused
         self._store.uses.note(key.id)
         others = [pair for pair in sent if pair[0] != carrier]
-        return Visitor(key, any(name == b"authorization" for name, _ in others), others)
+        return CallerCredentials(key, any(name == b"authorization" for name, _ in others), others)
 
     def _without_key(self, headers: Headers, scope: Scope) -> list[tuple[bytes, bytes]]:
         """The headers without a key: the address names the data set."""
-        carrier, presented = _presented(headers)
+        carrier, presented = _presented_key(headers)
         return [pair for pair in scope["headers"] if presented is None or pair[0] != carrier]
 
     async def _inside(
@@ -130,9 +130,9 @@ class Front:
                 "root_path": root,
                 "headers": headers,
             }
-            await data_set.application(inner, exchange.receive, _apart(exchange.send))
+            await data_set.application(inner, exchange.receive, _isolated(exchange.send))
 
-    def _name(self, key: Key | None, address: str) -> str:
+    def _name(self, key: ApiKey | None, address: str) -> str:
         """What the data set of the caller is called.
 
         Raises:
@@ -158,7 +158,7 @@ class Front:
         await exchange.answer(problem(refused, self._store.root_url, exchange.target))
 
 
-def _presented(headers: Headers) -> tuple[bytes, str | None]:
+def _presented_key(headers: Headers) -> tuple[bytes, str | None]:
     """The header that carries a key, and the key; what else is in X-API-Key is one as well, though not a good one.
 
     Raises:
@@ -175,19 +175,19 @@ def _presented(headers: Headers) -> tuple[bytes, str | None]:
     return b"authorization", token.strip() if is_key else None
 
 
-def _apart(send: Send) -> Callable[[Message], Any]:
+def _isolated(send: Send) -> Callable[[Message], Any]:
     """Send an answer of a data set: without cookies, led back into the sandbox, for nobody else's cache, never as a
     page of the service."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*_led_back(message["headers"]), _APART]
+            message["headers"] = [*_rewrite_headers(message["headers"]), _ISOLATING_POLICY]
         await send(message)
 
     return sent
 
 
-def _led_back(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def _rewrite_headers(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     kept: list[tuple[bytes, bytes]] = []
     for name, value in headers:
         if name == b"location" and value.startswith(b"/") and not value.startswith(b"//"):

@@ -28,10 +28,10 @@ MAX_WORKERS = 2
 IDLE_S = 10.0
 TURN_S = 60.0
 """After so many seconds a data set that has more jobs queues again, if another one waits."""
-LOOK_EVERY_S = 0.25
+POLL_EVERY_S = 0.25
 
 
-class Waking:
+class NotifyingEngine:
     """An engine that tells when there is something to do, for whoever starts processes."""
 
     def __init__(self, engine: Engine, wake: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ class Workers:
 
     def __init__(self, command: Sequence[str], data: Path) -> None:
         self._command = command
-        self._locks = [data / FOLDER / f"{WORKER}{number}" for number in range(MAX_WORKERS)]
+        self._locks = [data / FOLDER / f"{WORKER_LOCK}{number}" for number in range(MAX_WORKERS)]
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._working = 0
 
@@ -78,7 +78,7 @@ class Workers:
 
     async def _work(self, store: Store, kept: Callable[[], Awaitable[None]]) -> None:
         while await has_jobs(store.database):
-            async with self._place(), worker_process.kept(store, self._command, 1):
+            async with self._place(), worker_process.supervise_workers(store, self._command, 1):
                 await self._turn(store, kept)
 
     async def _turn(self, store: Store, kept: Callable[[], Awaitable[None]]) -> None:
@@ -86,7 +86,7 @@ class Workers:
         self._working += 1
         try:
             while True:
-                await asyncio.sleep(LOOK_EVERY_S)
+                await asyncio.sleep(POLL_EVERY_S)
                 await kept()
                 now_s = clock.monotonic_s()
                 if await has_jobs(store.database):
@@ -94,7 +94,7 @@ class Workers:
                 others_wait = len(self._tasks) > self._working
                 if now_s - busy_s > IDLE_S or (others_wait and now_s - min(began_s, busy_s) > TURN_S):
                     return
-                if others_wait and now_s - busy_s > 2 * LOOK_EVERY_S:
+                if others_wait and now_s - busy_s > 2 * POLL_EVERY_S:
                     return
         finally:
             self._working -= 1
@@ -107,7 +107,7 @@ class Workers:
             if place is not None:
                 break
             # Other processes hold the places as well, and no event of this one tells when they let go.
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_EVERY_S)
         try:
             yield
         finally:
@@ -122,4 +122,4 @@ class Workers:
         return None
 
 
-WORKER = "lock-worker-"
+WORKER_LOCK = "lock-worker-"

@@ -181,7 +181,7 @@ async def test_t34_signing_up_with_somebody_elses_address_leaves_nothing_behind(
 
 @pytest.mark.parametrize("elsewhere", ELSEWHERE)
 def test_t40_what_is_no_path_of_this_service_leads_to_the_root(elsewhere: str) -> None:
-    assert sign_in_pages.local(elsewhere) == "/"
+    assert sign_in_pages.local_path(elsewhere) == "/"
 
 
 @pytest.mark.parametrize("elsewhere", ELSEWHERE[:3])
@@ -200,7 +200,7 @@ async def test_t40_no_page_leads_to_another_site(visitor: Visitor, elsewhere: st
 
 @pytest.mark.parametrize("path", ["/", "/library", "/auth/claim?claim_attempt_token=cat_x&a=b#c", "/a//b", "/%2F"])
 def test_t40_a_path_of_this_service_is_kept(path: str) -> None:
-    assert sign_in_pages.local(path) == path
+    assert sign_in_pages.local_path(path) == path
 
 
 @pytest.mark.parametrize("page", ["signup", "reset"])

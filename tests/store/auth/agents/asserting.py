@@ -35,7 +35,7 @@ def unhurried(settings: Settings) -> Settings:
 
 async def confidential(world: World, scope: str = READING) -> Basic:
     """A client of north."""
-    org = await queries.organisation_called(world.store.database, "north")
+    org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
         made, secret = await clients.create_client(transaction, org.id, "an agent", scope.split())

@@ -14,7 +14,7 @@ import pytest
 from countersign.settings import Settings
 from countersign.store import app
 from countersign.store.auth.agents import registrations
-from countersign.store.auth.agents.register import take_over, vouched
+from countersign.store.auth.agents.register import claim_by_assertion, verify_assertion
 from countersign.store.auth.tokens import InvalidScope
 from tests.contract.scenes import everything
 from tests.figures import Figures
@@ -313,11 +313,11 @@ async def test_t23_an_assertion_never_widens_what_another_has_narrowed_since_the
     await taken_over(world, agent, provider.mint(ROOT_URL, scope="read:products"))
 
     # This one was read before the other was written, as happens when both arrive at once.
-    later = await vouched(world.store, provider.mint(ROOT_URL, scope="read:products write:releases"))
-    await take_over(world.store, later, before)
-    foreign = await vouched(world.store, provider.mint(ROOT_URL, scope="write:releases"))
+    later = await verify_assertion(world.store, provider.mint(ROOT_URL, scope="read:products write:releases"))
+    await claim_by_assertion(world.store, later, before)
+    foreign = await verify_assertion(world.store, provider.mint(ROOT_URL, scope="write:releases"))
     with pytest.raises(InvalidScope):
-        await take_over(world.store, foreign, before)
+        await claim_by_assertion(world.store, foreign, before)
 
     assert await scopes_of(world, agent) == ("unclaimed", frozenset({"read:products"}))
 

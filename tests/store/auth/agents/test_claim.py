@@ -117,7 +117,7 @@ async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: 
 
     page = await pat.get(agent.link)
     async with world.store.database.transaction() as transaction:
-        north = await queries.organisation_called(transaction, "north")
+        north = await queries.organisation_with_slug(transaction, "north")
         assert north is not None
         await people.set_role(transaction, north.id, PAT, "publisher")
     as_publisher = await pat.get(agent.link)
@@ -167,7 +167,7 @@ async def test_a_role_given_meanwhile_lets_the_person_allow_it(world: World, pat
     agent = await Agent.by_email(world, PAT, "write:products")
     await pat.decide(agent.link, user_code=agent.code)
     async with world.store.database.transaction() as transaction:
-        north = await queries.organisation_called(transaction, "north")
+        north = await queries.organisation_with_slug(transaction, "north")
         assert north is not None
         await people.set_role(transaction, north.id, PAT, "publisher")
 
@@ -196,7 +196,7 @@ async def test_a_scope_that_the_person_has_lost_since_is_refused_at_the_token_en
     assert (await ann.decide(agent.link, user_code=agent.code)).status_code == 200
     assertion = (await agent.poll()).json()["identity_assertion"]
     async with world.store.database.transaction() as transaction:
-        north = await queries.organisation_called(transaction, "north")
+        north = await queries.organisation_with_slug(transaction, "north")
         assert north is not None
         await people.set_role(transaction, north.id, ann.email, "viewer")
     grant = {"grant_type": world.store.settings.claim_grant, "claim_token": agent.claim_token}

@@ -194,9 +194,9 @@ async def test_a_mistyped_key_is_told_without_the_database(world: World, tmp_pat
     await away.close()
     store = replace(world.store, database=away)
 
-    assert await api_keys.known(store, known[:-1] + "!") is None
+    assert await api_keys.find_key(store, known[:-1] + "!") is None
     with pytest.raises(Unavailable):
-        await api_keys.known(store, known)
+        await api_keys.find_key(store, known)
 
 
 async def test_a_key_that_nobody_uses_dies_and_one_that_is_used_lives(world: World) -> None:

@@ -8,24 +8,24 @@ from countersign.store.context import Store
 
 
 async def test_t29_a_form_is_for_one_session(store: Store) -> None:
-    token = sessions.token_of(store, "css_one")
+    token = sessions.form_token(store, "css_one")
 
-    sessions.require(store, "css_one", token)
+    sessions.require_form_token(store, "css_one", token)
 
-    assert token != sessions.token_of(store, "css_two")
+    assert token != sessions.form_token(store, "css_two")
     for session, given in (("css_two", token), ("css_one", ""), ("css_one", token[:-1]), ("css_one", token + "A")):
         with pytest.raises(FormExpired):
-            sessions.require(store, session, given)
+            sessions.require_form_token(store, session, given)
 
 
 @pytest.mark.parametrize("given", ["ä", "=", "a" * 10_000, "\0", "%%%"])
 async def test_t29_what_is_no_token_is_refused(store: Store, given: str) -> None:
     with pytest.raises(FormExpired):
-        sessions.require(store, "css_one", given)
+        sessions.require_form_token(store, "css_one", given)
 
 
 async def test_t29_a_signature_made_for_something_else_is_no_token(store: Store) -> None:
-    other = sessions.token_of(store, "x")
+    other = sessions.form_token(store, "x")
 
     with pytest.raises(FormExpired):
-        sessions.require(store, "csrf\0x", other)
+        sessions.require_form_token(store, "csrf\0x", other)

@@ -23,7 +23,7 @@ ORIGIN = {"Origin": ROOT_URL}
 @pytest.fixture
 async def client(world: World) -> tuple[str, str]:
     """Id and secret of an OAuth client of north that may read and publish."""
-    org = await queries.organisation_called(world.store.database, "north")
+    org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
         made, secret = await clients.create_client(transaction, org.id, "ci", ["read:products", "write:products"])
@@ -132,7 +132,7 @@ async def test_the_token_endpoint_takes_post_alone(world: World) -> None:
 
 
 async def test_credentials_in_basic_are_form_encoded_first(world: World) -> None:
-    org = await queries.organisation_called(world.store.database, "north")
+    org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
         await clients.add_client(transaction, org.id, "a b", "s:+%", "odd", ["read:products"])
@@ -313,7 +313,7 @@ async def test_an_organisation_keeps_an_owner_even_when_two_leave_at_once(world:
 
 
 async def test_the_set_up_link_makes_one_owner_however_many_use_it(store: Store, http: httpx.AsyncClient) -> None:
-    link = await people.first_link(store)
+    link = await people.create_setup_link(store)
     assert link is not None
     token = link.partition("token=")[2]
     assert (await http.get(link.removeprefix(ROOT_URL))).status_code == 200
@@ -330,7 +330,7 @@ async def test_the_set_up_link_makes_one_owner_however_many_use_it(store: Store,
     assert weak.status_code == 400
     assert sorted(answer.status_code for answer in answers) == [200, 404, 404, 404, 404]
     assert len(await store.database.fetch("SELECT id FROM organisation")) == 1
-    assert await people.first_link(store) is None
+    assert await people.create_setup_link(store) is None
 
 
 async def test_every_scope_there_is_can_be_held(world: World) -> None:

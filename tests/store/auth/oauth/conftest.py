@@ -40,7 +40,7 @@ async def new_client(
     name: str = "App",
 ) -> Known:
     """A client of north that people may let act for them."""
-    org = await queries.organisation_called(world.store.database, "north")
+    org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
         made, secret = await clients.create_client(

@@ -24,7 +24,7 @@ async def assertion(world: World, **changes: object) -> str:
     applicant = Applicant("an agent", "192.0.2.1", queries.PRE_CLAIM)
     async with world.store.database.transaction() as transaction:
         made, _ = await registrations.add(transaction, "anonymous", applicant, claim_ttl_s=600, interval_s=5)
-    text, _ = registrations.issue(world.store, made, None)
+    text, _ = registrations.issue_assertion(world.store, made, None)
     if not changes:
         return text
     claims = {**msgspec.json.decode(world.store.tokens.ring.open(text, registrations.TYP)), **changes}
@@ -206,7 +206,7 @@ async def test_t39_a_secret_in_the_address_is_refused_and_not_repeated(world: Wo
 
 
 async def test_t39_basic_is_form_encoded_first(world: World) -> None:
-    org = await queries.organisation_called(world.store.database, "north")
+    org = await queries.organisation_with_slug(world.store.database, "north")
     assert org is not None
     async with world.store.database.transaction() as transaction:
         await clients.add_client(transaction, org.id, "a b", "s:+%", "odd", ["read:products"])

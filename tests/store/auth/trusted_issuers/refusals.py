@@ -10,7 +10,7 @@ from countersign.store.context import Store
 async def refused(store: Store, token: str) -> str:
     """The code of the refusal of an assertion; nothing of the token is in its text."""
     with pytest.raises(Refused) as found:
-        await id_jag.verified(store, token)
+        await id_jag.verify(store, token)
     assert found.value.status in (400, 401)
     for part in token.split("."):
         assert len(part) < 12 or part not in found.value.detail

@@ -59,7 +59,7 @@ async def test_t3_an_algorithm_that_the_issuer_is_not_allowed_is_refused_though_
 
     assert await refused(store, provider.mint(ROOT_URL, algorithm="RS256")) == "invalid_signature"
     assert provider.requests == 0
-    assert (await id_jag.verified(store, provider.mint(ROOT_URL))).subject == "user-1"
+    assert (await id_jag.verify(store, provider.mint(ROOT_URL))).subject == "user-1"
 
 
 @pytest.mark.parametrize("members", [{"crit": ["exp"]}, {"b64": False}], ids=str)
@@ -140,7 +140,7 @@ async def test_t11_an_audience_that_is_not_exactly_ours_is_refused(
 
 
 async def test_t11_the_audience_may_be_a_list_of_one(store: Store, provider: IdentityProvider) -> None:
-    assert await id_jag.verified(store, provider.signed(provider.claims(ROOT_URL, aud=[ROOT_URL])))
+    assert await id_jag.verify(store, provider.signed(provider.claims(ROOT_URL, aud=[ROOT_URL])))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ async def test_t12_an_issuer_that_is_not_exactly_the_trusted_one_is_refused(
 
 async def test_t12_an_issuer_that_was_removed_is_believed_no_more(store: Store, provider: IdentityProvider) -> None:
     token = provider.mint(ROOT_URL)
-    await id_jag.verified(store, token)
+    await id_jag.verify(store, token)
     async with store.database.transaction() as transaction:
         await trusted_issuers.remove(transaction, provider.issuer)
 
@@ -197,7 +197,7 @@ async def test_t13_an_assertion_out_of_its_time_is_refused(
 async def test_t13_a_minutes_difference_of_clocks_is_forgiven(
     store: Store, provider: IdentityProvider, issued: int, ends: int
 ) -> None:
-    assert await id_jag.verified(store, provider.mint(ROOT_URL, iat=now_s() + issued, exp=now_s() + ends))
+    assert await id_jag.verify(store, provider.mint(ROOT_URL, iat=now_s() + issued, exp=now_s() + ends))
 
 
 @pytest.mark.parametrize("claim", ["iss", "sub", "aud", "client_id", "jti", "exp", "iat"])
@@ -239,13 +239,13 @@ async def test_t16_a_token_that_is_refused_uses_no_jti_up(store: Store, provider
     assert await refused(store, compact(header, good, stranger.sign)) == "invalid_signature"
     assert await refused(store, provider.signed(good | {"aud": "https://other.example"})) == "invalid_audience"
 
-    asserted = await id_jag.verified(store, provider.signed(good))
+    asserted = await id_jag.verify(store, provider.signed(good))
     async with store.database.transaction() as transaction:
         await id_jag.use_once(transaction, asserted)
 
 
 async def test_t17_an_assertion_for_another_client_is_refused(store: Store, provider: IdentityProvider) -> None:
-    asserted = await id_jag.verified(store, provider.mint(ROOT_URL, client_id="agent-1"))
+    asserted = await id_jag.verify(store, provider.mint(ROOT_URL, client_id="agent-1"))
     id_jag.require_client(asserted, "agent-1")
     for other in ("agent-2", "AGENT-1", "agent-1 ", ""):
         with pytest.raises(id_jag.InvalidClientId):
@@ -257,7 +257,7 @@ async def test_t17_an_issuer_speaks_to_its_clients_alone(store: Store, provider:
         await trusted_issuers.remove(transaction, provider.issuer)
     await provider.trust(store, client_ids=["agent-1"])
 
-    assert await id_jag.verified(store, provider.mint(ROOT_URL))
+    assert await id_jag.verify(store, provider.mint(ROOT_URL))
     assert await refused(store, provider.mint(ROOT_URL, client_id="agent-2")) == "invalid_client_id"
 
 
@@ -265,7 +265,7 @@ async def test_t17_an_issuer_speaks_to_its_clients_alone(store: Store, provider:
 async def test_t18_a_sign_in_longer_than_an_hour_ago_or_to_come_is_not_enough(
     store: Store, provider: IdentityProvider, ago_s: int, is_fresh: bool
 ) -> None:
-    asserted = await id_jag.verified(store, provider.mint(ROOT_URL, auth_time=now_s() - ago_s))
+    asserted = await id_jag.verify(store, provider.mint(ROOT_URL, auth_time=now_s() - ago_s))
     if is_fresh:
         id_jag.require_fresh(asserted)
         return
@@ -280,7 +280,7 @@ async def test_t18_a_sign_in_longer_than_an_hour_ago_or_to_come_is_not_enough(
 
 
 async def test_t18_a_sign_in_that_is_not_told_is_not_enough(store: Store, provider: IdentityProvider) -> None:
-    asserted = await id_jag.verified(store, provider.mint(ROOT_URL, auth_time=None))
+    asserted = await id_jag.verify(store, provider.mint(ROOT_URL, auth_time=None))
 
     with pytest.raises(id_jag.LoginRequired):
         id_jag.require_fresh(asserted)
@@ -307,8 +307,8 @@ async def test_t19_an_address_that_is_none_is_refused(store: Store, provider: Id
 
 
 async def test_t19_without_an_address_there_is_none_to_rely_on(store: Store, provider: IdentityProvider) -> None:
-    nameless = await id_jag.verified(store, provider.mint(ROOT_URL, email=None))
-    named = await id_jag.verified(store, provider.mint(ROOT_URL, email=" Ann@Example.COM "))
+    nameless = await id_jag.verify(store, provider.mint(ROOT_URL, email=None))
+    named = await id_jag.verify(store, provider.mint(ROOT_URL, email=" Ann@Example.COM "))
 
     assert (nameless.email, named.email) == (None, "ann@example.com")
     assert id_jag.verified_email(named) == "ann@example.com"
@@ -322,7 +322,7 @@ async def test_t20_an_issuer_speaks_for_its_domains_alone(store: Store, provider
     await provider.trust(store, domains=["Example.com", "example.org"])
 
     for email in ("ann@example.com", "ANN@EXAMPLE.ORG"):
-        assert (await id_jag.verified(store, provider.mint(ROOT_URL, email=email))).email == email.lower()
+        assert (await id_jag.verify(store, provider.mint(ROOT_URL, email=email))).email == email.lower()
     for email in ("ann@sub.example.com", "ann@notexample.com", "ann@example.net", "ann@example.com."):
         assert await refused(store, provider.mint(ROOT_URL, email=email)) == "missing_verified_email"
 
@@ -330,8 +330,8 @@ async def test_t20_an_issuer_speaks_for_its_domains_alone(store: Store, provider
 async def test_t21_what_one_issuer_signs_is_none_of_anothers(store: Store, provider: IdentityProvider) -> None:
     with identity_provider.serving() as other:
         await other.trust(store)
-        mine = await id_jag.verified(store, provider.mint(ROOT_URL))
-        theirs = await id_jag.verified(store, other.mint(ROOT_URL))
+        mine = await id_jag.verify(store, provider.mint(ROOT_URL))
+        theirs = await id_jag.verify(store, other.mint(ROOT_URL))
 
         assert mine.subject == theirs.subject
         assert mine.issuer != theirs.issuer
@@ -356,7 +356,7 @@ async def test_t22_a_claim_that_would_change_the_meaning_is_refused(
 async def test_t23_the_scopes_it_is_limited_to_are_told(
     store: Store, provider: IdentityProvider, claimed: str | None, scope: set[str] | None
 ) -> None:
-    assert (await id_jag.verified(store, provider.mint(ROOT_URL, scope=claimed))).scope == scope
+    assert (await id_jag.verify(store, provider.mint(ROOT_URL, scope=claimed))).scope == scope
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -366,7 +366,7 @@ async def test_t23_the_scopes_it_is_limited_to_are_told(
 )
 async def test_t7_any_text_is_refused_and_nothing_else_happens(store: Store, text: str) -> None:
     with pytest.raises(Refused):
-        await id_jag.verified(store, text)
+        await id_jag.verify(store, text)
 
 
 _ANY = st.recursive(
@@ -385,6 +385,6 @@ async def test_t13_whatever_the_claims_hold_they_are_believed_or_refused(
     store: Store, provider: IdentityProvider, claims: dict[str, object]
 ) -> None:
     with suppress(TokenRejected):
-        asserted = await id_jag.verified(store, provider.signed(provider.claims(ROOT_URL) | claims))
+        asserted = await id_jag.verify(store, provider.signed(provider.claims(ROOT_URL) | claims))
         assert asserted.issuer == provider.issuer
         assert asserted.email in (None, "ann@example.com")

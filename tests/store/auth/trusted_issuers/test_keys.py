@@ -19,7 +19,7 @@ from tests.store.conftest import ROOT_URL, with_settings
 async def away(store: Store, token: str) -> Unavailable:
     """The refusal when keys cannot be had; it says nothing of why."""
     with pytest.raises(Unavailable) as found:
-        await id_jag.verified(store, token)
+        await id_jag.verify(store, token)
     assert found.value.detail == "the keys of the token's issuer cannot be had at the moment"
     assert found.value.headers["Retry-After"] == "5"
     return found.value
@@ -27,7 +27,7 @@ async def away(store: Store, token: str) -> Unavailable:
 
 async def test_t9_a_flood_of_unknown_key_ids_asks_the_issuer_twice(store: Store, provider: IdentityProvider) -> None:
     await provider.trust(store)
-    await id_jag.verified(store, provider.mint(ROOT_URL))
+    await id_jag.verify(store, provider.mint(ROOT_URL))
 
     for number in range(100):
         token = provider.mint(ROOT_URL, header={"kid": f"unknown-{number}"})
@@ -40,7 +40,7 @@ async def test_t9_many_at_once_ask_the_issuer_once(store: Store, provider: Ident
     await provider.trust(store)
     provider.delay_s = 0.2
 
-    found = await asyncio.gather(*(id_jag.verified(store, provider.mint(ROOT_URL)) for _ in range(50)))
+    found = await asyncio.gather(*(id_jag.verify(store, provider.mint(ROOT_URL)) for _ in range(50)))
 
     assert len(found) == 50
     assert provider.requests == 1
@@ -51,10 +51,10 @@ async def test_t10_a_key_that_was_rotated_is_fetched_and_the_old_one_ends(
 ) -> None:
     await provider.trust(store)
     old = provider.mint(ROOT_URL)
-    await id_jag.verified(store, old)
+    await id_jag.verify(store, old)
     provider.rotate()
 
-    assert await id_jag.verified(store, provider.mint(ROOT_URL))
+    assert await id_jag.verify(store, provider.mint(ROOT_URL))
     assert await refused(store, old) == "invalid_signature"
     assert provider.requests == 2
 
@@ -106,9 +106,9 @@ async def test_t9_an_issuer_that_is_down_is_503_at_once_and_believed_again_when_
     back = clock.later(clock.now(), seconds=6)
     with clock.fixed(back):
         token = provider.mint(ROOT_URL, now_s=back // clock.SECOND)
-        assert await id_jag.verified(store, token)
+        assert await id_jag.verify(store, token)
         provider.stop()
-        assert await id_jag.verified(store, token)
+        assert await id_jag.verify(store, token)
     with clock.fixed(clock.later(back, seconds=600)):
         await away(store, token)
 
@@ -123,7 +123,7 @@ async def test_t9_a_private_address_is_not_fetched_from_unless_the_operator_says
         await away(same, provider.mint(ROOT_URL))
 
     assert provider.requests == 0
-    assert await id_jag.verified(store, provider.mint(ROOT_URL))
+    assert await id_jag.verify(store, provider.mint(ROOT_URL))
 
 
 async def test_why_keys_cannot_be_had_is_in_no_answer(store: Store, provider: IdentityProvider) -> None:

@@ -8,7 +8,7 @@ from countersign.kernel import clock
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.auth import id_jag, security_events, trusted_issuers
-from countersign.store.auth.id_jag import Asserted, ReplayDetected
+from countersign.store.auth.id_jag import IdentityAssertion, ReplayDetected
 from countersign.store.auth.security_events import SecurityEvent
 from countersign.store.context import Store
 from tests.figures import Figures
@@ -17,13 +17,13 @@ from tests.store.conftest import ROOT_URL
 PAIRS, PAIRS_FULL = 200, 1_000
 
 
-def asserted(jti: str, issuer: str = "https://id.example") -> Asserted:
+def asserted(jti: str, issuer: str = "https://id.example") -> IdentityAssertion:
     """An assertion that was found good."""
     until = clock.later(clock.now(), seconds=300)
-    return Asserted(issuer, "ID", "user-1", "agent-1", jti, until, None, None, None)
+    return IdentityAssertion(issuer, "ID", "user-1", "agent-1", jti, until, None, None, None)
 
 
-async def use(store: Store, token: Asserted) -> bool:
+async def use(store: Store, token: IdentityAssertion) -> bool:
     """Whether it could be used."""
     try:
         async with store.database.transaction() as transaction:

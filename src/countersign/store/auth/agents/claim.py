@@ -22,7 +22,7 @@ from countersign.store.context import Store
 Status: TypeAlias = Literal["open", "confirmed", "claimed", "declined", "ended"]
 Page: TypeAlias = Literal["typed", "shown"]
 
-TRIES = 5
+MAX_TRIES = 5
 # No vowels, so that no word comes up, and nothing that is mistaken for something else (RFC 8628 §6.1).
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 _TYPED_LENGTH = 8
@@ -60,7 +60,7 @@ FINISH = """
 """
 
 
-class Attempt(NamedTuple):
+class ClaimAttempt(NamedTuple):
     """One attempt as it is stored; codes are MACs."""
 
     id: str
@@ -76,11 +76,11 @@ class Attempt(NamedTuple):
     @property
     def is_over(self) -> bool:
         """Whether nothing can come of it any more, by its age or its tries."""
-        return self.status == "ended" or self.tries >= TRIES or clock.now() >= self.expires_at
+        return self.status == "ended" or self.tries >= MAX_TRIES or clock.now() >= self.expires_at
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class NewAttempt:
     """An attempt just made, with what is told this once: both links and the code to type."""
 
     id: str
@@ -112,7 +112,7 @@ class Begun:
         )
 
 
-async def begin(store: Store, transaction: Transaction, registration: Registration) -> Begun:
+async def begin_attempt(store: Store, transaction: Transaction, registration: Registration) -> NewAttempt:
     """Another attempt for a registration; links and codes of earlier ones are dead from now on."""
     now = clock.now()
     ends = clock.later(now, seconds=store.settings.attempt_ttl_s)
@@ -121,7 +121,7 @@ async def begin(store: Store, transaction: Transaction, registration: Registrati
     attempt_id = "att_" + ids.new_uuid().replace("-", "")
     typed, shown, letters = secrets.new_secret("cat"), secrets.new_secret("cat"), _letters()
     # Two attempts begun at once would otherwise not see each other, and both stay open.
-    await registrations.hold(transaction, registration.id)
+    await registrations.lock(transaction, registration.id)
     await transaction.run(END_EARLIER, registration.id)
     await transaction.run(
         INSERT,
@@ -134,10 +134,10 @@ async def begin(store: Store, transaction: Transaction, registration: Registrati
         ends,
     )
     page = f"{store.root_url}/auth/claim?claim_attempt_token="
-    return Begun(attempt_id, ends, page + typed, page + shown, f"{letters[:4]}-{letters[4:]}")
+    return NewAttempt(attempt_id, ends, page + typed, page + shown, f"{letters[:4]}-{letters[4:]}")
 
 
-async def of_link(reader: Reader, token: str) -> tuple[Attempt, Page] | None:
+async def attempt_of_link(reader: Reader, token: str) -> tuple[ClaimAttempt, Page] | None:
     """The attempt a link leads to, and which of its two pages."""
     digest = secrets.digest(token)
     row = await reader.fetch_one(BY_TYPED, digest)
@@ -147,38 +147,38 @@ async def of_link(reader: Reader, token: str) -> tuple[Attempt, Page] | None:
     return None if row is None else (_attempt(row), "shown")
 
 
-async def latest(reader: Reader, registration_id: str) -> Attempt | None:
+async def latest_attempt(reader: Reader, registration_id: str) -> ClaimAttempt | None:
     """The newest attempt of a registration."""
     row = await reader.fetch_one(LATEST, registration_id)
     return None if row is None else _attempt(row)
 
 
-async def is_typed_right(store: Store, transaction: Transaction, attempt: Attempt, text: str) -> bool | None:
+async def check_typed_code(store: Store, transaction: Transaction, attempt: ClaimAttempt, text: str) -> bool | None:
     """Whether this is the code the agent shows; counts a try. None: no try is left, or the attempt is over."""
-    if not await transaction.run(COUNT_TRY, attempt.id, TRIES, clock.now()):
+    if not await transaction.run(COUNT_TRY, attempt.id, MAX_TRIES, clock.now()):
         return None
     letters = "".join(letter for letter in text.upper() if letter.isalpha())
     return matches(store, attempt.id, letters, attempt.typed_code)
 
 
-async def is_shown_right(store: Store, transaction: Transaction, attempt: Attempt, text: str) -> bool | None:
+async def check_shown_code(store: Store, transaction: Transaction, attempt: ClaimAttempt, text: str) -> bool | None:
     """Whether this is the code the page showed the person; counts a try. None: no try is left, or it is over."""
-    if attempt.shown_code is None or not await transaction.run(COUNT_TRY, attempt.id, TRIES, clock.now()):
+    if attempt.shown_code is None or not await transaction.run(COUNT_TRY, attempt.id, MAX_TRIES, clock.now()):
         return None
     digits = "".join(letter for letter in text if letter.isdigit())
     return matches(store, attempt.id, digits, attempt.shown_code)
 
 
-async def confirm(store: Store, transaction: Transaction, attempt: Attempt, person_id: str) -> str | None:
+async def confirm(store: Store, transaction: Transaction, attempt: ClaimAttempt, person_id: str) -> str | None:
     """The person confirmed: the digits to read to the agent, another code each time. None: the attempt is over, or
     somebody else's."""
     digits = "".join(str(byte % 10) for byte in _bytes_below(250, _SHOWN_DIGITS))
     code = mac(store, attempt.id, digits)
-    changed = await transaction.run(CONFIRM, attempt.id, person_id, code, clock.now(), TRIES)
+    changed = await transaction.run(CONFIRM, attempt.id, person_id, code, clock.now(), MAX_TRIES)
     return digits if changed else None
 
 
-async def finish(transaction: Transaction, attempt: Attempt, status: Literal["claimed", "declined"]) -> bool:
+async def finish(transaction: Transaction, attempt: ClaimAttempt, status: Literal["claimed", "declined"]) -> bool:
     """Bring the attempt to its end: exactly one of several calls gets True."""
     return bool(await transaction.run(FINISH, attempt.id, status, clock.now()))
 
@@ -193,7 +193,7 @@ def matches(store: Store, attempt_id: str, code: str, kept: bytes) -> bool:
     return store.codes.verify(f"claim\0{attempt_id}\0{code}".encode(), kept)
 
 
-def seconds_left(attempt: Attempt) -> int:
+def seconds_left(attempt: ClaimAttempt) -> int:
     """Whole seconds until the attempt ends."""
     return _seconds_until(attempt.expires_at)
 
@@ -214,14 +214,14 @@ def _bytes_below(limit: int, count: int) -> list[int]:
     return found[:count]
 
 
-def _attempt(row: Row) -> Attempt:
-    attempt = Attempt(*row)
+def _attempt(row: Row) -> ClaimAttempt:
+    attempt = ClaimAttempt(*row)
     shown = None if attempt.shown_code is None else bytes(attempt.shown_code)
     return attempt._replace(typed_code=bytes(attempt.typed_code), shown_code=shown)
 
 
-GUESSES_AN_HOUR = 20
-GUESSES_OF_ADDRESS = 60
+MAX_GUESSES_OF_PERSON = 20
+MAX_GUESSES_OF_ADDRESS = 60
 
 
 class AttemptOver(Refused):
@@ -248,13 +248,16 @@ async def count_guess(store: Store, person_id: str, address: str) -> None:
     Raises:
         RateLimited: too many of one person or one address in an hour.
     """
-    for key, limit in ((f"claim\0{person_id}", GUESSES_AN_HOUR), (f"claim-at\0{address}", GUESSES_OF_ADDRESS)):
+    for key, limit in (
+        (f"claim\0{person_id}", MAX_GUESSES_OF_PERSON),
+        (f"claim-at\0{address}", MAX_GUESSES_OF_ADDRESS),
+    ):
         standing = await store.counters.hit(key, limit, 3600)
         if not standing.allowed:
             raise RateLimited("too many codes were typed; wait before the next", standing)
 
 
-def require_own(registration: Registration, email: str | None) -> None:
+def require_named_person(registration: Registration, email: str | None) -> None:
     """Insist that the registration is meant for the person with this (proven) address.
 
     Raises:
@@ -264,7 +267,7 @@ def require_own(registration: Registration, email: str | None) -> None:
         raise WrongAccount("the agent asked for the confirmation of another account")
 
 
-async def accept(transaction: Transaction, attempt: Attempt, registration: Registration, person_id: str) -> None:
+async def accept(transaction: Transaction, attempt: ClaimAttempt, registration: Registration, person_id: str) -> None:
     """Make the agent the person's, with the scopes it asked for; what it had before is dead.
 
     The caller holds the registration (`registrations.hold`) before it touches an attempt, as whoever begins one does.
@@ -293,7 +296,7 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
     if person is None:
         raise AttemptOver("the account is no more")
     roles = await queries.roles(transaction, person_id)
-    schemas.require_held(registration.scopes, roles.values())
+    schemas.require_scopes(registration.scopes, roles.values())
     now = clock.now()
     claimed = await transaction.run(
         registrations.CLAIM, registration.id, person_id, scopes.words(registration.scopes), now, person.email
@@ -310,13 +313,13 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
     telemetry.logger("agents").info("claim confirmed", registration=registration.id)
 
 
-async def decline(transaction: Transaction, attempt: Attempt, registration: Registration) -> None:
+async def decline(transaction: Transaction, attempt: ClaimAttempt, registration: Registration) -> None:
     """Turn the agent away. An anonymous one keeps what anybody may do.
 
     Raises:
         AttemptOver: another decision, another attempt or the time came first.
     """
-    await registrations.hold(transaction, registration.id)
+    await registrations.lock(transaction, registration.id)
     if not await finish(transaction, attempt, "declined"):
         raise AttemptOver("the attempt was decided, replaced or has expired")
     if registration.kind != "anonymous":
@@ -368,7 +371,7 @@ class SlowDown(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClaimProgress:
     """Where a claim stands: `pending` for `expires_in_s` more, or `claimed`."""
 
     state: State
@@ -376,7 +379,7 @@ class Standing:
     expires_in_s: int = 0
 
 
-async def poll(store: Store, claim_token: str) -> Standing:
+async def poll(store: Store, claim_token: str) -> ClaimProgress:
     """Where the claim of this token stands; counted against its pace.
 
     Raises:
@@ -386,7 +389,7 @@ async def poll(store: Store, claim_token: str) -> Standing:
         InvalidScope: the person confirmed, and does not hold a scope that the agent asked for.
         AccessDenied: the person declined or has ended the registration.
     """
-    registration = await of_token(store, claim_token)
+    registration = await registration_of_token(store, claim_token)
     async with store.database.transaction() as transaction:
         now = clock.now()
         if not await transaction.run(registrations.POLLED, registration.id, now):
@@ -395,13 +398,13 @@ async def poll(store: Store, claim_token: str) -> Standing:
             too_early = True
         else:
             slower_s, too_early = 0, False
-    standing = await _standing(store, registration)
+    standing = await _progress(store, registration)
     if too_early and standing.state == "pending":
         raise SlowDown("polls come faster than the interval", headers=used_up(1, slower_s))
     return standing
 
 
-async def of_token(store: Store, claim_token: str) -> Registration:
+async def registration_of_token(store: Store, claim_token: str) -> Registration:
     """The registration of a claim token that still means something.
 
     Raises:
@@ -419,10 +422,10 @@ async def of_token(store: Store, claim_token: str) -> Registration:
     return found
 
 
-async def _standing(store: Store, registration: Registration) -> Standing:
+async def _progress(store: Store, registration: Registration) -> ClaimProgress:
     if registration.status == "claimed":
-        return Standing("claimed", registration)
-    attempt = await latest(store.database, registration.id)
+        return ClaimProgress("claimed", registration)
+    attempt = await latest_attempt(store.database, registration.id)
     is_declined = attempt is not None and attempt.status == "declined"
     if registration.status in ("denied", "revoked") or is_declined:
         members = {"claim_status": "denied"}
@@ -431,20 +434,20 @@ async def _standing(store: Store, registration: Registration) -> Standing:
         raise AttemptOver("the link and its code are used up, or none was asked for yet")
     if attempt.confirmed_by is not None:
         roles = await queries.roles(store.database, attempt.confirmed_by)
-        schemas.require_held(registration.scopes, roles.values())
-    return Standing("pending", registration, seconds_left(attempt))
+        schemas.require_scopes(registration.scopes, roles.values())
+    return ClaimProgress("pending", registration, seconds_left(attempt))
 
 
-def connected(store: Store, registration_id: str) -> None:
+def notify_person(store: Store, registration_id: str) -> None:
     """Tell the agent's person, once the answer is out. A letter that cannot wait is let go: the agent stands on the
     page of connected agents all the same."""
     try:
-        store.mail.enqueue(partial(_letter, store, registration_id))
+        store.mail.enqueue(partial(_notice, store, registration_id))
     except Unavailable:
         telemetry.logger("agents").warning("no room for a notice", registration=registration_id)
 
 
-async def _letter(store: Store, registration_id: str) -> Email | None:
+async def _notice(store: Store, registration_id: str) -> Email | None:
     found = await registrations.with_id(store.database, registration_id)
     person = None if found is None else await queries.person(store.database, found.person_id or "")
     if found is None or person is None or found.status != "claimed":

@@ -11,10 +11,10 @@ from countersign.kernel.errors import InvalidRequest, Refused
 from countersign.store import events, scopes
 from countersign.store.auth import id_jag, people, queries
 from countersign.store.auth.agents import claim, registrations, schemas
-from countersign.store.auth.agents.claim import Begun
-from countersign.store.auth.agents.registrations import Applicant, Origin, Registration
+from countersign.store.auth.agents.claim import NewAttempt
+from countersign.store.auth.agents.registrations import Applicant, AssertionOrigin, Registration
 from countersign.store.auth.agents.schemas import Ceremony, Identity, Registered, RegisterRequest, ScopesByClaim
-from countersign.store.auth.id_jag import Asserted, InvalidClientId
+from countersign.store.auth.id_jag import IdentityAssertion, InvalidClientId
 from countersign.store.auth.people import EmailTaken
 from countersign.store.auth.tokens import InvalidScope
 from countersign.store.context import Store
@@ -48,15 +48,15 @@ class InteractionRequired(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingClaim:
     """A registration whose person has to confirm it first."""
 
     registration: Registration
     claim_token: str
-    begun: Begun
+    begun: NewAttempt
 
 
-Outcome: TypeAlias = Registration | Waiting
+Outcome: TypeAlias = Registration | PendingClaim
 
 
 async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None, address: str) -> Registered:
@@ -67,7 +67,7 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
     """
     if not store.settings.agents_anonymous:
         raise AnonymousNotEnabled("anonymous agents are not admitted here")
-    applicant = Applicant(schemas.name_of(user_agent), address, schemas.asked(body.scope))
+    applicant = Applicant(schemas.name_of(user_agent), address, schemas.requested_scopes(body.scope))
     await registrations.count_registration(store, "anonymous", address)
     async with store.database.transaction() as transaction:
         made, token = await registrations.add(
@@ -78,7 +78,7 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
             interval_s=store.settings.poll_interval_s,
         )
     _log("registration created", made)
-    answer = _asserted(store, made, None)
+    answer = _assertion_answer(store, made, None)
     pre, post = _words(made.scopes & queries.PRE_CLAIM), _words(made.scopes)
     ends = _claim_ends(made)
     claim_url = f"{store.base_url}/auth/me"
@@ -103,7 +103,7 @@ async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, 
     if not store.settings.agents_by_email:
         raise ServiceAuthNotEnabled("agents do not register by e-mail here")
     email = schemas.email_of(body.email, body.login_hint)
-    applicant = Applicant(schemas.name_of(user_agent), address, schemas.asked(body.scope))
+    applicant = Applicant(schemas.name_of(user_agent), address, schemas.requested_scopes(body.scope))
     await registrations.count_registration(store, "service_auth", address)
     await registrations.count_naming(store, email)
     async with store.database.transaction() as transaction:
@@ -115,12 +115,12 @@ async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, 
             claim_ttl_s=store.settings.claim_ttl_s,
             interval_s=store.settings.poll_interval_s,
         )
-        begun = await claim.begin(store, transaction, made)
+        begun = await claim.begin_attempt(store, transaction, made)
     _log("registration created", made)
-    return _waiting(store, Waiting(made, token, begun))
+    return _claim_answer(store, PendingClaim(made, token, begun))
 
 
-async def asserted(store: Store, body: RegisterRequest, user_agent: str | None, address: str) -> Registered:
+async def by_assertion(store: Store, body: RegisterRequest, user_agent: str | None, address: str) -> Registered:
     """Register an agent whose person a trusted provider asserts.
 
     Raises:
@@ -132,12 +132,12 @@ async def asserted(store: Store, body: RegisterRequest, user_agent: str | None, 
         raise InvalidRequest(f"assertion_type must be {schemas.ID_JAG}")
     if not body.assertion:
         raise InvalidRequest("assertion is required")
-    believed = await vouched(store, body.assertion)
+    believed = await verify_assertion(store, body.assertion)
     await registrations.count_registration(store, "identity_assertion", address)
     applicant = Applicant(schemas.name_of(user_agent), address, asserted_scopes(believed, body.scope))
-    outcome = await admit(store, believed, applicant)
-    if isinstance(outcome, Waiting):
-        answer = _waiting(store, outcome)
+    outcome = await register_or_await(store, believed, applicant)
+    if isinstance(outcome, PendingClaim):
+        answer = _claim_answer(store, outcome)
         description = "an account with this e-mail exists; its person has to confirm the agent once"
         raise InteractionRequired(
             description,
@@ -146,16 +146,16 @@ async def asserted(store: Store, body: RegisterRequest, user_agent: str | None, 
             members={name: value for name, value in msgspec.to_builtins(answer).items() if name != "type"},
         )
     person = await queries.person(store.database, outcome.person_id or "")
-    return _asserted(store, outcome, person.email if person else None)
+    return _assertion_answer(store, outcome, person.email if person else None)
 
 
-async def vouched(store: Store, assertion: str) -> Asserted:
+async def verify_assertion(store: Store, assertion: str) -> IdentityAssertion:
     """What an assertion says of an agent that has no client of its own here.
 
     Raises:
         LoginRequired, InvalidClientId: see there; and whatever `id_jag.verified` refuses.
     """
-    believed = await id_jag.verified(store, assertion)
+    believed = await id_jag.verify(store, assertion)
     id_jag.require_fresh(believed)
     if await queries.client(store.database, believed.client_id) is not None:
         # It is for whoever knows the client's secret, and registration asks for none.
@@ -163,26 +163,26 @@ async def vouched(store: Store, assertion: str) -> Asserted:
     return believed
 
 
-def asserted_scopes(believed: Asserted, scope: str | None) -> frozenset[str]:
+def asserted_scopes(believed: IdentityAssertion, scope: str | None) -> frozenset[str]:
     """The scopes asked for, within those the provider allowed (attack T23).
 
     Raises:
         InvalidScope: one is not among them.
     """
     if believed.scope is None:
-        return schemas.asked(scope)
-    allowed = believed.scope & schemas.asked(" ".join(scopes.ALL))
+        return schemas.requested_scopes(scope)
+    allowed = believed.scope & schemas.requested_scopes(" ".join(scopes.ALL))
     if not allowed:
         raise InvalidScope("the assertion carries no scope that agents may have")
     if scope is None or not scope.strip():
         return allowed
-    wanted = schemas.asked(scope)
+    wanted = schemas.requested_scopes(scope)
     if not wanted <= allowed:
         raise InvalidScope(f"the assertion does not carry the scope {sorted(wanted - allowed)[0]}")
     return wanted
 
 
-async def admit(store: Store, believed: Asserted, applicant: Applicant) -> Outcome:
+async def register_or_await(store: Store, believed: IdentityAssertion, applicant: Applicant) -> Outcome:
     """The registration of a provider's subject, and the end of its assertion, in one transaction: an account that was
     tied to it before, a new account, or one whose person has to confirm first.
 
@@ -192,13 +192,13 @@ async def admit(store: Store, believed: Asserted, applicant: Applicant) -> Outco
     async with store.database.transaction() as transaction:
         await id_jag.use_once(transaction, believed)
         person_id = await _person(transaction, believed)
-        origin = Origin(believed.issuer, believed.subject, believed.client_id)
+        origin = AssertionOrigin(believed.issuer, believed.subject, believed.client_id)
         if person_id is None:
             return await _await_person(store, transaction, origin, applicant, believed.email)
-        return await _registered(store, transaction, origin, applicant, person_id)
+        return await _register_known(store, transaction, origin, applicant, person_id)
 
 
-def _limited(believed: Asserted, registration: Registration) -> frozenset[str]:
+def _limited_scopes(believed: IdentityAssertion, registration: Registration) -> frozenset[str]:
     """What an agent asked for, as far as the provider allowed it.
 
     Raises:
@@ -210,7 +210,7 @@ def _limited(believed: Asserted, registration: Registration) -> frozenset[str]:
     return wanted
 
 
-async def take_over(store: Store, believed: Asserted, registration: Registration) -> Outcome:
+async def claim_by_assertion(store: Store, believed: IdentityAssertion, registration: Registration) -> Outcome:
     """Claim an anonymous registration by a provider's assertion, which limits its scopes from now on: at once for an
     account that is tied to it or new, by an attempt where its person has to confirm.
 
@@ -219,12 +219,12 @@ async def take_over(store: Store, believed: Asserted, registration: Registration
         ReplayDetected: the assertion was used before.
         AttemptOver: the registration was claimed or has ended meanwhile.
     """
-    origin = Origin(believed.issuer, believed.subject, believed.client_id)
+    origin = AssertionOrigin(believed.issuer, believed.subject, believed.client_id)
     async with store.database.transaction() as transaction:
         await id_jag.use_once(transaction, believed)
         person_id = await _person(transaction, believed)
-        current = await _held_unclaimed(transaction, registration.id)
-        wanted = _limited(believed, current)
+        current = await _lock_unclaimed(transaction, registration.id)
+        wanted = _limited_scopes(believed, current)
         email = believed.email
         needs_person = person_id is None
         if person_id is not None:
@@ -237,7 +237,7 @@ async def take_over(store: Store, believed: Asserted, registration: Registration
         await registrations.narrow(transaction, registration.id, wanted)
         named = current._replace(email=email, issuer=believed.issuer, subject=believed.subject, scopes=wanted)
         if person_id is None or needs_person:
-            return Waiting(named, "", await claim.begin(store, transaction, named))
+            return PendingClaim(named, "", await claim.begin_attempt(store, transaction, named))
         await claim.bind(transaction, named, person_id)
         bound = await registrations.with_id(transaction, registration.id)
         if bound is None:
@@ -245,13 +245,13 @@ async def take_over(store: Store, believed: Asserted, registration: Registration
         return bound
 
 
-async def _held_unclaimed(transaction: Transaction, registration_id: str) -> Registration:
+async def _lock_unclaimed(transaction: Transaction, registration_id: str) -> Registration:
     """The registration as it is now, held until the transaction ends: another assertion may have narrowed it.
 
     Raises:
         AttemptOver: it was claimed or has ended.
     """
-    if not await registrations.hold_unclaimed(transaction, registration_id):
+    if not await registrations.lock_unclaimed(transaction, registration_id):
         raise claim.AttemptOver("the registration was claimed or has ended")
     current = await registrations.with_id(transaction, registration_id)
     if current is None:
@@ -260,8 +260,8 @@ async def _held_unclaimed(transaction: Transaction, registration_id: str) -> Reg
 
 
 async def _await_person(
-    store: Store, transaction: Transaction, origin: Origin, applicant: Applicant, email: str | None
-) -> Waiting:
+    store: Store, transaction: Transaction, origin: AssertionOrigin, applicant: Applicant, email: str | None
+) -> PendingClaim:
     """A registration that waits until the person with this address has confirmed it."""
     made, token = await registrations.add(
         transaction,
@@ -272,13 +272,13 @@ async def _await_person(
         claim_ttl_s=store.settings.claim_ttl_s,
         interval_s=store.settings.poll_interval_s,
     )
-    begun = await claim.begin(store, transaction, made)
+    begun = await claim.begin_attempt(store, transaction, made)
     _log("registration created", made)
-    return Waiting(made, token, begun)
+    return PendingClaim(made, token, begun)
 
 
-async def _registered(
-    store: Store, transaction: Transaction, origin: Origin, applicant: Applicant, person_id: str
+async def _register_known(
+    store: Store, transaction: Transaction, origin: AssertionOrigin, applicant: Applicant, person_id: str
 ) -> Outcome:
     """The agent's registration for a known person: the one it has, or a new one. What it may write, the person has to
     have confirmed for this very agent."""
@@ -306,7 +306,7 @@ async def _registered(
     return made
 
 
-async def _person(transaction: Transaction, believed: Asserted) -> str | None:
+async def _person(transaction: Transaction, believed: IdentityAssertion) -> str | None:
     """The person a provider's subject is tied to; a new one when nobody has the address. None: somebody has it, and
     has to confirm. An address is never bound silently (attacks T20, T21)."""
     person_id = await registrations.delegated(transaction, believed.issuer, believed.subject)
@@ -323,9 +323,9 @@ async def _person(transaction: Transaction, believed: Asserted) -> str | None:
     return person.id
 
 
-def _asserted(store: Store, registration: Registration, email: str | None) -> Registered:
+def _assertion_answer(store: Store, registration: Registration, email: str | None) -> Registered:
     """The answer to an agent that may go on at once."""
-    assertion, expires_at = registrations.issue(store, registration, email)
+    assertion, expires_at = registrations.issue_assertion(store, registration, email)
     expires = clock.rfc3339(expires_at)
     return Registered(
         registration.id,
@@ -339,7 +339,7 @@ def _asserted(store: Store, registration: Registration, email: str | None) -> Re
     )
 
 
-def _waiting(store: Store, waiting: Waiting) -> Registered:
+def _claim_answer(store: Store, waiting: PendingClaim) -> Registered:
     """The answer to an agent whose person has to confirm."""
     registration = waiting.registration
     ends, post = _claim_ends(registration), _words(registration.scopes)

@@ -79,14 +79,14 @@ REVOKE_OF_PERSON = """
     UPDATE registration SET status = 'revoked', generation = generation + 1
     WHERE person_id = $1 AND status = 'claimed'
 """
-REVOKE_EVERY = """
+REVOKE_ALL = """
     UPDATE registration SET status = 'revoked', generation = generation + 1
     WHERE status IN ('unclaimed', 'claimed')
 """
 END_EVERY_DELEGATION = "DELETE FROM delegation"
-TIED_BY = "SELECT 1 FROM delegation WHERE issuer = $1 AND person_id = $2"
+DELEGATION_OF_PERSON = "SELECT 1 FROM delegation WHERE issuer = $1 AND person_id = $2"
 ANY_OF_PERSON = "SELECT 1 FROM registration WHERE person_id = $1 LIMIT 1"
-HOLD_DELEGATION = "UPDATE delegation SET created_at = created_at WHERE issuer = $1 AND subject = $2"
+LOCK_DELEGATION = "UPDATE delegation SET created_at = created_at WHERE issuer = $1 AND subject = $2"
 DELEGATED = "SELECT person_id FROM delegation WHERE issuer = $1 AND subject = $2"
 DELEGATE = """
     INSERT INTO delegation (issuer, subject, person_id, created_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
@@ -102,7 +102,7 @@ SLOW_DOWN = """
     SET polled_at = $2, interval_s = CASE WHEN interval_s + 5 > 60 THEN 60 ELSE interval_s + 5 END
     WHERE id = $1
 """
-USED = "UPDATE registration SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
+SET_USED_AT = "UPDATE registration SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
 # One that somebody claimed by a code can do nothing once its last token has expired; a provider's may come again.
 FORGET_ATTEMPTS = """
     DELETE FROM claim_attempt WHERE registration_id IN (
@@ -117,8 +117,8 @@ FORGET = """
             OR (status = 'revoked' AND created_at <= $1))
         AND NOT EXISTS (SELECT 1 FROM claim_attempt a WHERE a.registration_id = registration.id)
 """
-HOLD = "UPDATE registration SET generation = generation WHERE id = $1"
-HOLD_UNCLAIMED = "UPDATE registration SET generation = generation WHERE id = $1 AND status = 'unclaimed'"
+LOCK = "UPDATE registration SET generation = generation WHERE id = $1"
+LOCK_UNCLAIMED = "UPDATE registration SET generation = generation WHERE id = $1 AND status = 'unclaimed'"
 
 
 class Registration(NamedTuple):
@@ -158,7 +158,7 @@ class Applicant(NamedTuple):
     scopes: frozenset[str]
 
 
-class Origin(NamedTuple):
+class AssertionOrigin(NamedTuple):
     """Which provider asserted an agent's person: issuer, subject there, and the client the assertion was made for."""
 
     issuer: str
@@ -173,7 +173,7 @@ async def add(
     *,
     email: str | None = None,
     person_id: str | None = None,
-    origin: Origin | None = None,
+    origin: AssertionOrigin | None = None,
     claim_ttl_s: int,
     interval_s: int,
 ) -> tuple[Registration, str]:
@@ -230,7 +230,7 @@ async def of_person(store: Store, person_id: str) -> list[Registration]:
 
 async def is_first_of_issuer(reader: Reader, issuer: str, person_id: str) -> bool:
     """Whether a provider has never been tied to the person."""
-    return await reader.fetch_one(TIED_BY, issuer, person_id) is None
+    return await reader.fetch_one(DELEGATION_OF_PERSON, issuer, person_id) is None
 
 
 async def is_first_of_person(reader: Reader, person_id: str) -> bool:
@@ -238,17 +238,17 @@ async def is_first_of_person(reader: Reader, person_id: str) -> bool:
     return await reader.fetch_one(ANY_OF_PERSON, person_id) is None
 
 
-async def hold(transaction: Transaction, registration_id: str) -> None:
+async def lock(transaction: Transaction, registration_id: str) -> None:
     """Let nobody else change the registration until the transaction ends."""
-    await transaction.run(HOLD, registration_id)
+    await transaction.run(LOCK, registration_id)
 
 
-async def hold_unclaimed(transaction: Transaction, registration_id: str) -> bool:
+async def lock_unclaimed(transaction: Transaction, registration_id: str) -> bool:
     """The same for a registration that can still be claimed; False when it cannot."""
-    return bool(await transaction.run(HOLD_UNCLAIMED, registration_id))
+    return bool(await transaction.run(LOCK_UNCLAIMED, registration_id))
 
 
-async def of_client(reader: Reader, origin: Origin, person_id: str) -> list[Registration]:
+async def of_client(reader: Reader, origin: AssertionOrigin, person_id: str) -> list[Registration]:
     """The registrations an agent has already, when its provider asserts the same person again; one for each set of
     scopes it was given."""
     return [_registration(row) for row in await reader.fetch(OF_CLIENT, *origin, person_id)]
@@ -257,13 +257,15 @@ async def of_client(reader: Reader, origin: Origin, person_id: str) -> list[Regi
 async def delegated(transaction: Transaction, issuer: str, subject: str) -> str | None:
     """The person a provider's subject is tied to, tied until the transaction ends: what ends the tie comes wholly
     before it or wholly after."""
-    if not await transaction.run(HOLD_DELEGATION, issuer, subject):
+    if not await transaction.run(LOCK_DELEGATION, issuer, subject):
         return None
     row = await transaction.fetch_one(DELEGATED, issuer, subject)
     return None if row is None else str(row[0])
 
 
-async def name_person(transaction: Transaction, registration_id: str, email: str | None, origin: Origin | None) -> bool:
+async def name_person(
+    transaction: Transaction, registration_id: str, email: str | None, origin: AssertionOrigin | None
+) -> bool:
     """Say whose an anonymous registration is to become, and which provider says so, in place of whatever was said
     before; False when it has been claimed or ended."""
     issuer, subject, client_id = origin or (None, None, None)
@@ -318,9 +320,9 @@ async def revoke_all_of(transaction: Transaction, person_id: str) -> None:
         await versions.bump(transaction, "identity")
 
 
-async def revoke_every(transaction: Transaction) -> None:
+async def revoke_all(transaction: Transaction) -> None:
     """End every agent, and what ties subjects of providers to persons: agents register, and are claimed, again."""
-    await transaction.run(REVOKE_EVERY)
+    await transaction.run(REVOKE_ALL)
     await transaction.run(END_EVERY_DELEGATION)
     await versions.bump(transaction, "identity")
 
@@ -329,7 +331,7 @@ async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> 
     """Write down when registrations were last used."""
     for registration_id, at in uses.items():
         if registration_id.startswith(PREFIX):
-            await transaction.run(USED, registration_id, at)
+            await transaction.run(SET_USED_AT, registration_id, at)
 
 
 async def forget_old(transaction: Transaction) -> None:
@@ -345,10 +347,10 @@ def _registration(row: Row) -> Registration:
 
 HOUR_S = 3600
 # agent-auth 7.12; COUNTERSIGN_RATE_REGISTER replaces all of them.
-OF_ADDRESS: dict[Kind, int] = {"anonymous": 20, "service_auth": 20, "identity_assertion": 60}
-OF_EMAIL = 5
-ATTEMPTS_AN_HOUR = 12
-CLIENTS_OF_ADDRESS = 20
+MAX_PER_ADDRESS: dict[Kind, int] = {"anonymous": 20, "service_auth": 20, "identity_assertion": 60}
+MAX_PER_EMAIL = 5
+MAX_ATTEMPTS_PER_HOUR = 12
+MAX_CLIENTS_PER_ADDRESS = 20
 
 
 async def count_registration(store: Store, kind: Kind, address: str) -> None:
@@ -361,7 +363,7 @@ async def count_registration(store: Store, kind: Kind, address: str) -> None:
     of_all = settings.register_anonymous_all if kind == "anonymous" else settings.register_named_all
     together = "anonymous" if kind == "anonymous" else "named"
     # The address first: one that floods must not use up what is left for all others.
-    await _count(store, f"register\0{kind}\0{address}", settings.rate_register or OF_ADDRESS[kind], "this address")
+    await _count(store, f"register\0{kind}\0{address}", settings.rate_register or MAX_PER_ADDRESS[kind], "this address")
     await _count(store, f"register\0{together}", of_all, "all agents together")
 
 
@@ -371,7 +373,7 @@ async def count_client(store: Store, address: str) -> None:
     Raises:
         RateLimited: the address registered too many in this hour.
     """
-    limit = store.settings.rate_register or CLIENTS_OF_ADDRESS
+    limit = store.settings.rate_register or MAX_CLIENTS_PER_ADDRESS
     await _count(store, f"register\0client\0{address}", limit, "this address")
 
 
@@ -381,7 +383,7 @@ async def count_naming(store: Store, email: str) -> None:
     Raises:
         RateLimited: the address was named too often in this hour.
     """
-    await _count(store, f"register\0email\0{email}", store.settings.rate_register or OF_EMAIL, "this e-mail")
+    await _count(store, f"register\0email\0{email}", store.settings.rate_register or MAX_PER_EMAIL, "this e-mail")
 
 
 async def count_attempt(store: Store, registration_id: str) -> None:
@@ -390,7 +392,7 @@ async def count_attempt(store: Store, registration_id: str) -> None:
     Raises:
         RateLimited: too many in this hour.
     """
-    await _count(store, f"attempt\0{registration_id}", ATTEMPTS_AN_HOUR, "this registration")
+    await _count(store, f"attempt\0{registration_id}", MAX_ATTEMPTS_PER_HOUR, "this registration")
 
 
 async def _count(store: Store, key: str, limit: int, whose: str) -> None:
@@ -437,7 +439,7 @@ async def grant_of(reader: Reader, registration: Registration) -> queries.Grant:
     return grant
 
 
-def issue(store: Store, registration: Registration, email: str | None) -> tuple[str, Instant]:
+def issue_assertion(store: Store, registration: Registration, email: str | None) -> tuple[str, Instant]:
     """An assertion of the registration as it is now, and when it expires; `email` is the proven one of its person."""
     now_s = clock.now() // clock.SECOND
     ends_s = now_s + store.settings.assertion_ttl_s
@@ -456,7 +458,7 @@ def issue(store: Store, registration: Registration, email: str | None) -> tuple[
     return store.tokens.ring.sign(msgspec.json.encode(claims), TYP), Instant(ends_s * clock.SECOND)
 
 
-def read(store: Store, token: str) -> AssertionClaims:
+def read_assertion(store: Store, token: str) -> AssertionClaims:
     """The claims of an assertion that this service signed and that has not expired; whether its registration still
     lives, the caller asks.
 

@@ -10,9 +10,9 @@ from countersign.kernel.http.routing import Nothing, OneOf, route
 from countersign.store import scopes
 from countersign.store.auth import id_jag, queries, sessions, tokens, trusted_issuers
 from countersign.store.auth.agents import claim, claim_page, register, registrations, schemas
-from countersign.store.auth.agents.claim import Attempt, AttemptOver, InvalidClaimToken, WrongAccount
+from countersign.store.auth.agents.claim import AttemptOver, ClaimAttempt, InvalidClaimToken, WrongAccount
 from countersign.store.auth.agents.claim_page import ClaimLinkUnknown
-from countersign.store.auth.agents.register import Waiting
+from countersign.store.auth.agents.register import PendingClaim
 from countersign.store.auth.agents.registrations import Registration
 from countersign.store.auth.agents.schemas import (
     Claimed,
@@ -27,7 +27,7 @@ from countersign.store.auth.agents.schemas import (
     Registered,
     RegisterRequest,
 )
-from countersign.store.auth.authentication import Gate, Unauthenticated, credential_of
+from countersign.store.auth.authentication import Authenticator, Unauthenticated, credential_of
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.tokens import InvalidScope
 from countersign.store.context import Store
@@ -79,7 +79,7 @@ async def register_agent(call: StoreRequest[Nothing, RegisterRequest]) -> Respon
     elif kind == "service_auth":
         made = await register.by_email(call.context, call.body, agent, call.address)
     else:
-        made = await register.asserted(call.context, call.body, agent, call.address)
+        made = await register.by_assertion(call.context, call.body, agent, call.address)
     return response.json(made)
 
 
@@ -87,7 +87,7 @@ async def show_me(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Tell whom an access token stands for, or where the claim of a claim token stands."""
     token = _bearer(call.headers)
     if token is not None and token.startswith(CLAIM_PREFIX):
-        return await _polled(call.context, token)
+        return await _poll(call.context, token)
     return response.json(await _me(call))
 
 
@@ -96,7 +96,7 @@ async def continue_claim(call: StoreRequest[Nothing, ClaimRequest]) -> Response:
     store, body = call.context, call.body
     token = _claim_token(call.headers, body.claim_token)
     if body.type is None and body.assertion is None and body.email is None and body.login_hint is None:
-        return await _polled(store, token)
+        return await _poll(store, token)
     found = await _unclaimed(store, token)
     if body.type in ("login_hint", "service_auth", None):
         email = schemas.email_of(body.email, body.login_hint)
@@ -112,21 +112,21 @@ async def complete_claim(call: StoreRequest[Nothing, CompleteRequest]) -> Respon
     found = await _unclaimed(store, _claim_token(call.headers, call.body.claim_token))
     if not code:
         raise InvalidRequest("user_code is required")
-    attempt, person_id = await _confirmed(store, found)
+    attempt, person_id = await _confirmed_attempt(store, found)
     async with store.database.transaction() as transaction:
-        await registrations.hold(transaction, found.id)
-        is_right = await claim.is_shown_right(store, transaction, attempt, code)
+        await registrations.lock(transaction, found.id)
+        is_right = await claim.check_shown_code(store, transaction, attempt, code)
         if is_right:
             await claim.accept(transaction, attempt, found, person_id)
     if is_right is None:
         raise claim.AttemptOver("the code is used up; begin another attempt")
     if not is_right:
-        remaining = claim.TRIES - attempt.tries - 1
+        remaining = claim.MAX_TRIES - attempt.tries - 1
         challenge = {"WWW-Authenticate": 'AgentAuth error="invalid_user_code"'}
         members = {"attempts_remaining": max(0, remaining)}
         raise InvalidUserCode("the code is wrong", headers=challenge, members=members)
-    claim.connected(store, found.id)
-    return await _claimed(store, await _again(store, found))
+    claim.notify_person(store, found.id)
+    return await _claimed_response(store, await _reload(store, found))
 
 
 async def _unclaimed(store: Store, token: str) -> Registration:
@@ -135,7 +135,7 @@ async def _unclaimed(store: Store, token: str) -> Registration:
     Raises:
         AlreadyClaimed, InvalidClaim: it cannot; and whatever `polling.of_token` refuses.
     """
-    found = await claim.of_token(store, token)
+    found = await claim.registration_of_token(store, token)
     if found.status == "claimed":
         raise AlreadyClaimed("a person has claimed the agent")
     if found.status != "unclaimed":
@@ -143,14 +143,14 @@ async def _unclaimed(store: Store, token: str) -> Registration:
     return found
 
 
-async def _confirmed(store: Store, registration: Registration) -> tuple[Attempt, str]:
+async def _confirmed_attempt(store: Store, registration: Registration) -> tuple[ClaimAttempt, str]:
     """The attempt whose page showed a person a code, and that person.
 
     Raises:
         AttemptOver: nothing can come of it any more.
         ClaimNotConfirmed: nobody has confirmed yet.
     """
-    attempt = await claim.latest(store.database, registration.id)
+    attempt = await claim.latest_attempt(store.database, registration.id)
     if attempt is None or attempt.is_over:
         raise claim.AttemptOver("the code is used up; begin another attempt")
     if attempt.status != "confirmed" or attempt.confirmed_by is None:
@@ -158,18 +158,18 @@ async def _confirmed(store: Store, registration: Registration) -> tuple[Attempt,
     return attempt, attempt.confirmed_by
 
 
-async def _polled(store: Store, token: str) -> Response:
+async def _poll(store: Store, token: str) -> Response:
     standing = await claim.poll(store, token)
     if standing.state == "claimed":
-        return await _claimed(store, standing.registration)
+        return await _claimed_response(store, standing.registration)
     registration = standing.registration
     return response.json(Pending("pending", registration.id, registration.interval_s, standing.expires_in_s))
 
 
-async def _claimed(store: Store, registration: Registration) -> Response:
+async def _claimed_response(store: Store, registration: Registration) -> Response:
     grant = await registrations.grant_of(store.database, registration)
     person = await queries.person(store.database, grant.person_id or "")
-    assertion, expires_at = registrations.issue(store, registration, person.email if person else None)
+    assertion, expires_at = registrations.issue_assertion(store, registration, person.email if person else None)
     expires = clock.rfc3339(expires_at)
     words = [scope for scope in scopes.ALL if scope in grant.scopes]
     identity = Identity(assertion, expires)
@@ -184,11 +184,11 @@ async def _begin(store: Store, registration: Registration, email: str, kind: str
     if registration.email != email:
         await registrations.count_naming(store, email)
     async with store.database.transaction() as transaction:
-        if not await registrations.hold_unclaimed(transaction, registration.id):
+        if not await registrations.lock_unclaimed(transaction, registration.id):
             raise AlreadyClaimed("the registration was claimed, declined or ended")
         if registration.kind == "anonymous":
             await registrations.name_person(transaction, registration.id, email, None)
-        begun = await claim.begin(store, transaction, registration)
+        begun = await claim.begin_attempt(store, transaction, registration)
     return Initiated(
         registration.id,
         registration.id,
@@ -209,8 +209,8 @@ async def _claim_by_assertion(store: Store, registration: Registration, assertio
         raise AlreadyClaimed("only an anonymous registration is claimed by an assertion", resolution=remedy)
     if not assertion:
         raise InvalidRequest("assertion is required")
-    outcome = await register.take_over(store, await register.vouched(store, assertion), registration)
-    if isinstance(outcome, Waiting):
+    outcome = await register.claim_by_assertion(store, await register.verify_assertion(store, assertion), registration)
+    if isinstance(outcome, PendingClaim):
         begun = outcome.begun
         ends = clock.rfc3339(begun.expires_at)
         code, link = begun.code(registration.interval_s), begun.link()
@@ -218,10 +218,10 @@ async def _claim_by_assertion(store: Store, registration: Registration, assertio
             registration.id, registration.id, "identity_assertion", begun.id, "initiated", ends, code, link
         )
         return response.json(initiated)
-    return await _claimed(store, outcome)
+    return await _claimed_response(store, outcome)
 
 
-async def _again(store: Store, registration: Registration) -> Registration:
+async def _reload(store: Store, registration: Registration) -> Registration:
     """The registration as it is now."""
     found = await registrations.with_id(store.database, registration.id)
     if found is None:
@@ -231,7 +231,7 @@ async def _again(store: Store, registration: Registration) -> Registration:
 
 async def _me(call: StoreRequest[Nothing, Nothing]) -> Me:
     store = call.context
-    gate = Gate(store)
+    gate = Authenticator(store)
     caller = await gate.caller_of(call.headers, call.address)
     gate.admit(caller, None)
     claims = store.tokens.verify(credential_of(call.headers) or "")
@@ -276,7 +276,7 @@ def _claim_token(headers: Headers, given: str | None) -> str:
     return token
 
 
-LARGEST_BODY = 65_536
+MAX_BODY_BYTES = 65_536
 _HTML = ("text/html; charset=utf-8", "text/html")
 _REFUSED_ASSERTIONS = (
     trusted_issuers.MalformedToken,
@@ -316,7 +316,7 @@ ROUTES = (
         secret=True,
         quota="token",
         own_credentials=True,
-        body_limit=LARGEST_BODY,
+        body_limit=MAX_BODY_BYTES,
         cross_origin=True,
         documented=True,
         example={"type": "service_auth", "login_hint": "player@example.com", "scope": "read:library"},
@@ -349,7 +349,7 @@ ROUTES = (
         secret=True,
         quota="person",
         own_credentials=True,
-        body_limit=LARGEST_BODY,
+        body_limit=MAX_BODY_BYTES,
         example={"claim_token": "clm_7K3M9QX2WDF4TBN8HZRC"},
     ),
     route(
@@ -362,7 +362,7 @@ ROUTES = (
         secret=True,
         quota="person",
         own_credentials=True,
-        body_limit=LARGEST_BODY,
+        body_limit=MAX_BODY_BYTES,
     ),
     route(
         "GET",

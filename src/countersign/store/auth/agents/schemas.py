@@ -247,7 +247,7 @@ class InvalidLoginHint(Refused):
     resolution = "Send a valid e-mail address of the person the agent works for."
 
 
-def asked(scope: str | None) -> frozenset[str]:
+def requested_scopes(scope: str | None) -> frozenset[str]:
     """The scopes an agent asks for, without admin:org, which no registration gives.
 
     Raises:
@@ -264,19 +264,19 @@ def asked(scope: str | None) -> frozenset[str]:
     return wanted - {"admin:org"}
 
 
-def not_held(wanted: frozenset[str], roles: Iterable[str]) -> frozenset[str]:
+def missing_scopes(wanted: frozenset[str], roles: Iterable[str]) -> frozenset[str]:
     """The scopes that a person with these roles cannot give to an agent: writing, unless the person may publish."""
     may_write = any("write:releases" in scopes.OF_ROLE[role] for role in roles)
     return wanted - (DEFAULT | WRITING if may_write else DEFAULT)
 
 
-def require_held(wanted: frozenset[str], roles: Iterable[str]) -> None:
+def require_scopes(wanted: frozenset[str], roles: Iterable[str]) -> None:
     """Insist that a person with these roles holds all that the agent asked for.
 
     Raises:
         InvalidScope: the person does not; it names the scopes.
     """
-    lacking = not_held(wanted, roles)
+    lacking = missing_scopes(wanted, roles)
     if lacking:
         raise InvalidScope(
             f"your person's account lacks {scopes.words(lacking)}",

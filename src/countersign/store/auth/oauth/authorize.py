@@ -20,7 +20,7 @@ from countersign.store.auth.oauth import clients, consents, token_endpoint
 from countersign.store.auth.oauth.consents import Consent
 from countersign.store.auth.queries import Client
 from countersign.store.auth.schemas import AuthorizeForm, AuthorizeQuery
-from countersign.store.auth.sign_in_pages import Visitor
+from countersign.store.auth.sign_in_pages import SignedInPerson
 from countersign.store.context import Store
 
 PATH = "/auth/authorize"
@@ -29,11 +29,11 @@ NO_CLIENT = "There is no client with this client_id."
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-class NoWayBack(Exception):
+class UntrustedRedirect(Exception):
     """Client or address are not known to belong together: the person is told here, and sent nowhere."""
 
 
-class Way(NamedTuple):
+class RedirectTarget(NamedTuple):
     """How the answer reaches the client: by its registered address, in the query or, for a token, in the fragment. The
     address `is_trusted` when an administrator registered it."""
 
@@ -60,7 +60,7 @@ class Way(NamedTuple):
         return Response(303, headers=headers)
 
 
-class SentBack(Exception):
+class AuthorizationError(Exception):
     """A refusal that the client is told, by way of the person's browser (RFC 6749 §4.1.2.1).
 
     The browser goes there by itself only where `is_automatic`. Without that the person is shown the refusal first, and
@@ -68,7 +68,7 @@ class SentBack(Exception):
     client learn what a person's account lacks before the person answers.
     """
 
-    def __init__(self, way: Way, error: str, description: str, *, is_automatic: bool | None = None) -> None:
+    def __init__(self, way: RedirectTarget, error: str, description: str, *, is_automatic: bool | None = None) -> None:
         super().__init__(error)
         self.way = way
         self.error = error
@@ -81,86 +81,92 @@ class SentBack(Exception):
         return {"error": self.error, "error_description": self.description}
 
 
-class PermissionsMissing(SentBack):
+class PermissionsMissing(AuthorizationError):
     """The person's account has none of the scopes that the client asked for."""
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: RedirectTarget) -> None:
         super().__init__(way, "invalid_scope", "the person holds none of these scopes", is_automatic=False)
 
 
-class Asked(NamedTuple):
+class AuthorizationRequest(NamedTuple):
     """A request that may be put to a person. Without a challenge it is for a token (the implicit grant)."""
 
     client: Client
-    way: Way
+    way: RedirectTarget
     scopes: frozenset[str]
     challenge: str | None
     resource: str
 
 
-def target_of(sent: AuthorizeQuery) -> str:
+def own_target(sent: AuthorizeQuery) -> str:
     """The path that asks the same again."""
     names = AuthorizeQuery.__struct_fields__
     return f"{PATH}?" + urlencode({name: value for name in names if (value := getattr(sent, name))})
 
 
-async def addressed(store: Store, sent: AuthorizeQuery) -> tuple[Client, Way]:
+async def resolve_redirect(store: Store, sent: AuthorizeQuery) -> tuple[Client, RedirectTarget]:
     """The client of a request, and how the answer reaches it.
 
     Raises:
-        NoWayBack: unknown client, or an address that is not registered for it.
+        UntrustedRedirect: unknown client, or an address that is not registered for it.
     """
     client = await queries.client(store.database, sent.client_id)
     if client is None or not clients.is_enabled(store, client):
-        raise NoWayBack(NO_CLIENT)
+        raise UntrustedRedirect(NO_CLIENT)
     # A client that registered itself has no port to choose, not even of a loopback address.
     is_exact = sent.redirect_uri in client.redirect_uris
     if not is_exact and (client.is_dynamic or not clients.is_registered_uri(sent.redirect_uri, client.redirect_uris)):
-        raise NoWayBack("The redirect_uri is not one that is registered for this client.")
+        raise UntrustedRedirect("The redirect_uri is not one that is registered for this client.")
     if len(sent.state) > MAX_STATE_LENGTH:
-        raise NoWayBack(f"The state is longer than {MAX_STATE_LENGTH} characters.")
+        raise UntrustedRedirect(f"The state is longer than {MAX_STATE_LENGTH} characters.")
     in_fragment = sent.response_type == "token"
     # No exception for loopback addresses: any program of the machine may listen there, and any page of the web could
     # have the browser call it, with a path of its choice, from this service's address.
-    return client, Way(store.root_url, sent.redirect_uri, sent.state, in_fragment, is_trusted=not client.is_dynamic)
+    return client, RedirectTarget(
+        store.root_url, sent.redirect_uri, sent.state, in_fragment, is_trusted=not client.is_dynamic
+    )
 
 
-def checked(store: Store, sent: AuthorizeQuery, client: Client, way: Way) -> Asked:
+def check_request(store: Store, sent: AuthorizeQuery, client: Client, way: RedirectTarget) -> AuthorizationRequest:
     """The request, when it may be put to a person.
 
     Raises:
-        SentBack: something is wrong with it.
+        AuthorizationError: something is wrong with it.
     """
     challenge = _challenge(sent, client, way)
     if sent.resource and not token_endpoint.is_own_resource(store, sent.resource):
-        raise SentBack(way, "invalid_target", "the token was asked for another service")
-    return Asked(client, way, _scopes(sent, client, way), challenge, sent.resource)
+        raise AuthorizationError(way, "invalid_target", "the token was asked for another service")
+    return AuthorizationRequest(client, way, _scopes(sent, client, way), challenge, sent.resource)
 
 
-def _challenge(sent: AuthorizeQuery, client: Client, way: Way) -> str | None:
+def _challenge(sent: AuthorizeQuery, client: Client, way: RedirectTarget) -> str | None:
     """The PKCE challenge of a request for a code; S256 alone, as `plain` protects from nobody who sees the request."""
     if sent.response_type == "token":
         if not client.is_implicit:
-            raise SentBack(way, "unauthorized_client", "this client may not use response_type=token; use code")
+            raise AuthorizationError(
+                way, "unauthorized_client", "this client may not use response_type=token; use code"
+            )
         return None
     if sent.response_type != "code":
         error = "unsupported_response_type" if sent.response_type else "invalid_request"
-        raise SentBack(way, error, "response_type must be code")
+        raise AuthorizationError(way, error, "response_type must be code")
     if sent.code_challenge_method != "S256" or _CHALLENGE.fullmatch(sent.code_challenge) is None:
-        raise SentBack(way, "invalid_request", "PKCE is required: code_challenge with code_challenge_method=S256")
+        raise AuthorizationError(
+            way, "invalid_request", "PKCE is required: code_challenge with code_challenge_method=S256"
+        )
     return sent.code_challenge
 
 
-def _scopes(sent: AuthorizeQuery, client: Client, way: Way) -> frozenset[str]:
+def _scopes(sent: AuthorizeQuery, client: Client, way: RedirectTarget) -> frozenset[str]:
     """The scopes asked for as far as the client may have them; all of those when none is named."""
     held = client.scopes & scopes.DELEGABLE
     allowed = (frozenset(sent.scope.split()) or held) & held
     if not allowed:
-        raise SentBack(way, "invalid_scope", f"this client may ask for: {scopes.words(held) or 'nothing'}")
+        raise AuthorizationError(way, "invalid_scope", f"this client may ask for: {scopes.words(held) or 'nothing'}")
     return allowed
 
 
-class Listed(NamedTuple):
+class ConnectedAgent(NamedTuple):
     """One line of the page of connected agents."""
 
     id: str
@@ -171,11 +177,11 @@ class Listed(NamedTuple):
     used_at: Instant | None
 
 
-class Offer(NamedTuple):
+class ConsentOffer(NamedTuple):
     """What a person is asked to allow: the request, what of it their account can give and what not, and the name of the
     client's organisation."""
 
-    asked: Asked
+    asked: AuthorizationRequest
     granted: frozenset[str]
     lacking: frozenset[str]
     organisation: str
@@ -191,14 +197,14 @@ class Offer(NamedTuple):
 
 
 def consent_page(
-    store: Store, offer: Offer, sent: AuthorizeQuery, visitor: Visitor, *, has_changed: bool = False
+    store: Store, offer: ConsentOffer, sent: AuthorizeQuery, visitor: SignedInPerson, *, has_changed: bool = False
 ) -> Response:
     """The page on which a person lets a client act for them, or does not; `has_changed`: since they saw it last."""
     client, way = offer.asked.client, offer.asked.way
     site = clients.lowercase_site(way.redirect_uri)
     kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
-    kept["csrf"] = sessions.token_of(store, visitor.session)
-    kept["shown"] = sessions.token_of(store, visitor.session, *offer.shown)
+    kept["csrf"] = sessions.form_token(store, visitor.session)
+    kept["shown"] = sessions.form_token(store, visitor.session, *offer.shown)
     fields = "".join(html.hidden_field(name, value) for name, value in kept.items() if value)
     who = f"<strong>{escape(client.name)}</strong>, a client of <strong>{escape(offer.organisation)}</strong>,"
     title, warning = f"Allow {client.name}?", ""
@@ -228,7 +234,7 @@ def _lacking(lacking: frozenset[str]) -> str:
     return f"<p>It asked for more. Your account cannot do this, so it will not be able to:</p>{in_words(lacking)}"
 
 
-def not_sent_back(refused: SentBack) -> Response:
+def error_page(refused: AuthorizationError) -> Response:
     """The page for a request that is refused before the person can allow it, with a link back to the client."""
     site = clients.lowercase_site(refused.way.redirect_uri)
     host = escape(urlsplit(site).netloc)
@@ -266,7 +272,7 @@ def _unverified(site: str) -> str:
     )
 
 
-def connected(store: Store, listed: Iterable[Listed], email: str, form_token: str) -> Response:
+def connected_agents_page(store: Store, listed: Iterable[ConnectedAgent], email: str, form_token: str) -> Response:
     """The page of everything that may act for a person, each with a button that ends it."""
     lines = "".join(_line(each, form_token) for each in listed)
     place = f"for {escape(email)} at {escape(store.settings.resource_name)}"
@@ -276,7 +282,7 @@ def connected(store: Store, listed: Iterable[Listed], email: str, form_token: st
     return html.page("Connected agents", shown + html.link_list((("Start page", "/"),)))
 
 
-def _line(each: Listed, form_token: str) -> str:
+def _line(each: ConnectedAgent, form_token: str) -> str:
     used = f"last used {html.time_element(each.used_at)}" if each.used_at else "not used yet"
     name = escape(each.name)
     return (
@@ -290,8 +296,8 @@ def _line(each: Listed, form_token: str) -> str:
 async def ask(call: StoreRequest[AuthorizeQuery, Nothing]) -> Response:
     """Ask the signed-in person to let a client act for them, unless they have before."""
     try:
-        return await _asked(call.context, call, call.query, decided=None)
-    except (NoWayBack, SentBack) as refused:
+        return await _authorize(call.context, call, call.query, decided=None)
+    except (UntrustedRedirect, AuthorizationError) as refused:
         return _refusal(refused)
 
 
@@ -299,19 +305,19 @@ async def decide(call: StoreRequest[Nothing, AuthorizeForm]) -> Response:
     """Take the person's decision, and send them back to the client with it."""
     sessions.require_same_origin(call.context, call.headers)
     try:
-        return await _asked(call.context, call, call.body, decided=call.body)
-    except (NoWayBack, SentBack) as refused:
+        return await _authorize(call.context, call, call.body, decided=call.body)
+    except (UntrustedRedirect, AuthorizationError) as refused:
         return _refusal(refused)
 
 
-def _refusal(refused: NoWayBack | SentBack) -> Response:
-    if isinstance(refused, NoWayBack):
+def _refusal(refused: UntrustedRedirect | AuthorizationError) -> Response:
+    if isinstance(refused, UntrustedRedirect):
         text = f"{refused} Tell the operator of the site that you came from."
         return html.message_page("This link does not work", text, 400)
-    return refused.way.back(refused.members) if refused.is_automatic else not_sent_back(refused)
+    return refused.way.back(refused.members) if refused.is_automatic else error_page(refused)
 
 
-async def _asked(
+async def _authorize(
     store: Store,
     call: StoreRequest[AuthorizeQuery, Nothing] | StoreRequest[Nothing, AuthorizeForm],
     sent: AuthorizeQuery,
@@ -321,42 +327,47 @@ async def _asked(
     """The way of a request through the endpoint, with or without the person's decision. The person signs in before
     anything is told to the client (RFC 9700 §4.11.2)."""
     await store.versions()
-    client, way = await addressed(store, sent)
-    visitor = await sign_in_pages.signed_in(store, call.headers, target_of(sent))
+    client, way = await resolve_redirect(store, sent)
+    visitor = await sign_in_pages.signed_in_or_redirect(store, call.headers, own_target(sent))
     if isinstance(visitor, Response):
         return visitor
-    asked = checked(store, sent, client, way)
+    asked = check_request(store, sent, client, way)
     held = await tokens.scopes_of_person(store.database, visitor.person.id)
     granted = asked.scopes & held
     if not granted:
         raise PermissionsMissing(way)
     organisation = await queries.organisation(store.database, client.org_id or "")
-    offer = Offer(asked, granted, asked.scopes - held, organisation.name if organisation else "")
+    offer = ConsentOffer(asked, granted, asked.scopes - held, organisation.name if organisation else "")
     if decided is not None:
-        sessions.require(store, visitor.session, decided.csrf)
+        sessions.require_form_token(store, visitor.session, decided.csrf)
         if decided.decision != "allow":
-            raise SentBack(way, "access_denied", "the person did not allow it", is_automatic=True)
-        if not sessions.is_for(store, visitor.session, decided.shown, *offer.shown):
+            raise AuthorizationError(way, "access_denied", "the person did not allow it", is_automatic=True)
+        if not sessions.is_form_token_valid(store, visitor.session, decided.shown, *offer.shown):
             return consent_page(store, offer, sent, visitor, has_changed=True)
     async with store.database.transaction() as transaction:
-        consent = await _consent(transaction, asked, granted, visitor, is_given=decided is not None)
+        consent = await _find_or_add_consent(transaction, asked, granted, visitor, is_given=decided is not None)
         if consent is not None:
-            return await _sent_on(store, transaction, asked, granted, visitor, consent)
+            return await _redirect_with_grant(store, transaction, asked, granted, visitor, consent)
     return consent_page(store, offer, sent, visitor)
 
 
-async def _consent(
-    transaction: Transaction, asked: Asked, granted: frozenset[str], visitor: Visitor, *, is_given: bool
+async def _find_or_add_consent(
+    transaction: Transaction,
+    asked: AuthorizationRequest,
+    granted: frozenset[str],
+    visitor: SignedInPerson,
+    *,
+    is_given: bool,
 ) -> Consent | None:
     """The consent just given, or one of before that covers as much; not to a client that registered itself, which
     could be anybody by now.
 
     Raises:
-        NoWayBack: the client has ended meanwhile.
+        UntrustedRedirect: the client has ended meanwhile.
     """
     if is_given:
         if not await clients.record_use(transaction, asked.client):
-            raise NoWayBack(NO_CLIENT)
+            raise UntrustedRedirect(NO_CLIENT)
         site = clients.lowercase_site(asked.way.redirect_uri)
         return await consents.allow(transaction, visitor.person.id, asked.client.id, granted, site=site)
     if asked.client.is_dynamic:
@@ -365,8 +376,13 @@ async def _consent(
     return known if known is not None and granted <= known.scopes else None
 
 
-async def _sent_on(
-    store: Store, transaction: Transaction, asked: Asked, granted: frozenset[str], visitor: Visitor, consent: Consent
+async def _redirect_with_grant(
+    store: Store,
+    transaction: Transaction,
+    asked: AuthorizationRequest,
+    granted: frozenset[str],
+    visitor: SignedInPerson,
+    consent: Consent,
 ) -> Response:
     """Back to the client with a code, or with a token where it is registered for that."""
     if asked.challenge is not None:
@@ -382,7 +398,7 @@ async def _sent_on(
         return asked.way.back({"code": code})
     grant = await queries.grant(transaction, consent.id)
     if grant is None:
-        raise SentBack(asked.way, "unauthorized_client", "the client was removed")
+        raise AuthorizationError(asked.way, "unauthorized_client", "the client was removed")
     auth_time_s = visitor.since // clock.SECOND
     token, claims = tokens.issue_for_grant(store, visitor.person.id, asked.client.id, granted, grant, auth_time_s)
     life_s = str(store.settings.token_ttl_s)

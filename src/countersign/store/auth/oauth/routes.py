@@ -12,7 +12,7 @@ from countersign.store.auth.agents import registrations
 from countersign.store.auth.agents.registrations import InvalidGrant, Registration
 from countersign.store.auth.callers import StoreRequest
 from countersign.store.auth.oauth import authorize, clients, consents, metadata, token_endpoint
-from countersign.store.auth.oauth.authorize import Listed
+from countersign.store.auth.oauth.authorize import ConnectedAgent
 from countersign.store.auth.oauth.consents import ConnectedClient
 from countersign.store.auth.oauth.token_endpoint import (
     AuthorizationPending,
@@ -43,21 +43,23 @@ PATH = "/auth/agents"
 async def show(call: StoreRequest[Nothing, Nothing]) -> Response:
     """List the agents and clients that may act for the signed-in person."""
     store = call.context
-    visitor = await sign_in_pages.signed_in(store, call.headers, PATH)
+    visitor = await sign_in_pages.signed_in_or_redirect(store, call.headers, PATH)
     if isinstance(visitor, Response):
         return visitor
-    listed = await _listed(store, visitor.person.id)
-    return authorize.connected(store, listed, visitor.person.email, sessions.token_of(store, visitor.session))
+    listed = await _connected(store, visitor.person.id)
+    return authorize.connected_agents_page(
+        store, listed, visitor.person.email, sessions.form_token(store, visitor.session)
+    )
 
 
 async def disconnect(call: StoreRequest[Nothing, DisconnectForm]) -> Response:
     """End what one of them may do; its tokens are dead at once."""
     store = call.context
     sessions.require_same_origin(store, call.headers)
-    visitor = await sign_in_pages.signed_in(store, call.headers, PATH)
+    visitor = await sign_in_pages.signed_in_or_redirect(store, call.headers, PATH)
     if isinstance(visitor, Response):
         return visitor
-    sessions.require(store, visitor.session, call.body.csrf)
+    sessions.require_form_token(store, visitor.session, call.body.csrf)
     async with store.database.transaction() as transaction:
         await _end(transaction, call.body.id, visitor.person.id)
     return Response(303, headers=(("Location", PATH), ("Cache-Control", "no-store")))
@@ -72,7 +74,7 @@ async def _end(transaction: Transaction, ended: str, person_id: str) -> None:
         await registrations.revoke(transaction, ended)
 
 
-async def _listed(store: Store, person_id: str) -> list[Listed]:
+async def _connected(store: Store, person_id: str) -> list[ConnectedAgent]:
     agents = await registrations.of_person(store, person_id)
     clients = await consents.of_person(store.database, person_id)
     lines = [
@@ -82,13 +84,13 @@ async def _listed(store: Store, person_id: str) -> list[Listed]:
     return sorted(lines, key=lambda each: (-each.since, each.id))
 
 
-def _agent(found: Registration) -> Listed:
+def _agent(found: Registration) -> ConnectedAgent:
     what = "An agent" if found.issuer is None else f"An agent, asserted by {found.issuer}"
     since = found.claimed_at or found.created_at
-    return Listed(found.id, found.agent or "An agent", what, found.scopes, since, found.used_at)
+    return ConnectedAgent(found.id, found.agent or "An agent", what, found.scopes, since, found.used_at)
 
 
-def _client(found: ConnectedClient) -> Listed:
+def _client(found: ConnectedClient) -> ConnectedAgent:
     what, name = f"A client of {found.organisation}", found.client
     if found.redirect_uris:
         # The name is the client's own claim: the line is titled with the site that the person was sent on to.
@@ -96,11 +98,11 @@ def _client(found: ConnectedClient) -> Listed:
         name = (", " if found.sites else " or ").join(urlsplit(each).netloc for each in sites)
         claim = f"calls itself “{found.client}”" if found.client else "has no name"
         what = f"A client of {' '.join(sites)} that registered itself and {claim} (not verified)"
-    return Listed(found.id, name, what, found.scopes, found.created_at, found.used_at)
+    return ConnectedAgent(found.id, name, what, found.scopes, found.created_at, found.used_at)
 
 
-LARGEST_BODY = 65_536
-_SHARED = (("Cache-Control", "public, max-age=300"),)
+MAX_BODY_BYTES = 65_536
+_CACHEABLE = (("Cache-Control", "public, max-age=300"),)
 _MARKDOWN = "text/markdown; charset=utf-8"
 _SVG = "image/svg+xml"
 _HTML = ("text/html; charset=utf-8", "text/html")
@@ -127,23 +129,23 @@ async def register_client(call: StoreRequest[Nothing, ClientMetadata]) -> Respon
 async def show_protected_resource(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Describe this service as a protected resource (RFC 9728)."""
     document = metadata.protected_resource(call.context, metadata.resource_of(call.target))
-    return response.json(document, headers=_SHARED)
+    return response.json(document, headers=_CACHEABLE)
 
 
 async def show_authorization_server(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Describe this service as an authorization server (RFC 8414)."""
-    return response.json(metadata.authorization_server(call.context), headers=_SHARED)
+    return response.json(metadata.authorization_server(call.context), headers=_CACHEABLE)
 
 
 async def show_keys(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Give the public keys that tokens are signed with (RFC 7517)."""
     await call.context.versions()
-    return response.json(call.context.tokens.ring.jwks(), headers=_SHARED)
+    return response.json(call.context.tokens.ring.jwks(), headers=_CACHEABLE)
 
 
 async def show_skill(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Tell an agent how it gets in."""
-    return Response(200, metadata.text(call.context).encode(), _MARKDOWN, _SHARED)
+    return Response(200, metadata.text(call.context).encode(), _MARKDOWN, _CACHEABLE)
 
 
 async def show_logo(call: StoreRequest[Nothing, Nothing]) -> Response:
@@ -176,7 +178,7 @@ ROUTES = (
             secret=True,
             quota="token",
             own_credentials=True,
-            body_limit=LARGEST_BODY,
+            body_limit=MAX_BODY_BYTES,
             cross_origin=True,
             documented=True,
             example={"grant_type": "client_credentials", "client_id": "demo-publisher", "client_secret": "a-secret"},
@@ -208,7 +210,7 @@ ROUTES = (
         produces=_HTML,
         quota="token",
         own_credentials=True,
-        body_limit=LARGEST_BODY,
+        body_limit=MAX_BODY_BYTES,
         at_root=True,
         sends={303: ("Location",)},
     ),
@@ -224,7 +226,7 @@ ROUTES = (
         secret=True,
         quota="token",
         own_credentials=True,
-        body_limit=LARGEST_BODY,
+        body_limit=MAX_BODY_BYTES,
         at_root=True,
         cross_origin=True,
         documented=True,
@@ -245,7 +247,7 @@ ROUTES = (
         secret=True,
         quota="token",
         own_credentials=True,
-        body_limit=LARGEST_BODY,
+        body_limit=MAX_BODY_BYTES,
         at_root=True,
         cross_origin=True,
         example={"redirect_uris": ["http://127.0.0.1:3030/callback"], "client_name": "Example"},

@@ -23,7 +23,7 @@ from countersign.store.auth.agents.claim import (
     InvalidClaimToken,
     SlowDown,
 )
-from countersign.store.auth.agents.register import Waiting
+from countersign.store.auth.agents.register import PendingClaim
 from countersign.store.auth.agents.registrations import Applicant, InvalidGrant
 from countersign.store.auth.agents.schemas import ClaimedToken
 from countersign.store.auth.oauth import clients, consents
@@ -276,7 +276,7 @@ async def _end_token(store: Store, claims: AccessClaims, client: Client | None) 
 
 async def _end_registration(store: Store, token: str, client: Client | None) -> None:
     try:
-        claims = registrations.read(store, token)
+        claims = registrations.read_assertion(store, token)
     except InvalidGrant:
         return
     if client is not None and claims.client_id != client.id:
@@ -295,7 +295,7 @@ async def exchange_own_assertion(store: Store, assertion: str, scope: str | None
         InvalidGrant: it does not hold, or its registration was claimed anew, revoked or removed since.
         InvalidScope: a scope the registration does not hold.
     """
-    claims = registrations.read(store, assertion)
+    claims = registrations.read_assertion(store, assertion)
     grant = await queries.grant(store.database, claims.sub)
     if grant is None or not grant.is_live or grant.generation != claims.gen:
         raise InvalidGrant("the registration behind the assertion has ended or was claimed since")
@@ -313,7 +313,7 @@ async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: s
         InvalidScope: a scope that it does not carry or the person does not hold.
     """
     try:
-        believed = await id_jag.verified(store, assertion)
+        believed = await id_jag.verify(store, assertion)
         if believed.client_id != client.id:
             raise InvalidGrant("the assertion was made for another client")
         id_jag.require_fresh(believed)
@@ -321,14 +321,14 @@ async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: s
         if not wanted:
             raise tokens.InvalidScope("the client holds none of the scopes asked for")
         applicant = Applicant(schemas.name_of(client.name), "", wanted)
-        outcome = await register.admit(store, believed, applicant)
+        outcome = await register.register_or_await(store, believed, applicant)
     except (InvalidGrant, tokens.InvalidScope):
         raise
     except Refused as refused:
         if refused.status >= 500:
             raise
         raise InvalidGrant(refused.detail, resolution=refused.remedy) from refused
-    if isinstance(outcome, Waiting):
+    if isinstance(outcome, PendingClaim):
         remedy = "Register with the assertion at /api/v1/auth/register: the person confirms there once."
         raise InvalidGrant("the person has to confirm the agent first", resolution=remedy)
     grant = await registrations.grant_of(store.database, outcome)
@@ -405,7 +405,7 @@ async def exchange_claim(store: Store, claim_token: str, scope: str | None) -> C
     held = await tokens.scopes_of_grant(store.database, grant)
     issued = _registration_token(store, grant, tokens.granted_scopes(scope, held))
     person = await queries.person(store.database, grant.person_id or "")
-    assertion, expires_at = registrations.issue(store, registration, person.email if person else None)
+    assertion, expires_at = registrations.issue_assertion(store, registration, person.email if person else None)
     return ClaimedToken(
         issued.access_token,
         issued.token_type,

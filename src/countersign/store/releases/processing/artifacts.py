@@ -13,7 +13,7 @@ from countersign.store import signing_keys as signing
 from countersign.store.auth.authentication import InsufficientScope
 from countersign.store.auth.callers import Caller
 from countersign.store.context import Store
-from countersign.store.jobs.job_types import Admitted
+from countersign.store.jobs.job_types import AdmittedJob
 from countersign.store.releases.processing import queries
 from countersign.store.releases.processing.queries import Artifact, Build
 from countersign.store.releases.processing.schemas import ExtractPayload, ProcessPayload, VerifyPayload
@@ -44,7 +44,9 @@ async def ready(reader: Reader, artifact_id: str) -> Artifact:
     return found
 
 
-async def admit(reader: Reader, caller: Caller, payload: ProcessPayload | ExtractPayload | VerifyPayload) -> Admitted:
+async def admit(
+    reader: Reader, caller: Caller, payload: ProcessPayload | ExtractPayload | VerifyPayload
+) -> AdmittedJob:
     """Let a caller have work done on an artifact of their own organisation.
 
     Raises:
@@ -56,7 +58,7 @@ async def admit(reader: Reader, caller: Caller, payload: ProcessPayload | Extrac
         raise ArtifactGone("no ready artifact has this id")
     if found.org_id not in caller.orgs_allowing(WRITE_RELEASES):
         raise InsufficientScope(f"this needs the scope {WRITE_RELEASES}")
-    return Admitted(found.org_id, found.size)
+    return AdmittedJob(found.org_id, found.size)
 
 
 async def read_manifest(store: Store, build: Build) -> Manifest:

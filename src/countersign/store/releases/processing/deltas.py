@@ -9,7 +9,7 @@ from countersign.kernel.database.port import Reader, Transaction
 from countersign.kernel.errors import NotFound, Unavailable
 from countersign.store.context import Store
 from countersign.store.jobs import queries as job_queries
-from countersign.store.jobs.job_types import BACKGROUND, Outcome, Work
+from countersign.store.jobs.job_types import BACKGROUND, JobContext, Outcome
 from countersign.store.releases import blobs
 from countersign.store.releases.processing import artifacts, queries, sandboxed_process
 from countersign.store.releases.processing.queries import Artifact, Located
@@ -111,7 +111,7 @@ class BuildGone(NotFound):
     resolution = "Nothing is to be done: the update is not needed."
 
 
-async def make(store: Store, work: Work[DeltaPayload]) -> Outcome:
+async def make(store: Store, work: JobContext[DeltaPayload]) -> Outcome:
     """Make the deltas of a pair, and keep them with the pair; made before, nothing changes.
 
     Raises:
@@ -150,7 +150,7 @@ async def _side(store: Store, artifact_id: str) -> _Side:
     return _Side(described, {each.id: each for each in found})
 
 
-async def _made(store: Store, work: Work[DeltaPayload], old: _Side, new: _Side) -> list[Kept]:
+async def _made(store: Store, work: JobContext[DeltaPayload], old: _Side, new: _Side) -> list[Kept]:
     """Every delta that is at least a tenth smaller than the chunks that would do instead."""
     settings = store.settings
     order = DeltaOrder(

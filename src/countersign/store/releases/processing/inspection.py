@@ -14,7 +14,7 @@ import msgspec
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
 from countersign.kernel.errors import NotFound
 from countersign.store.context import Store
-from countersign.store.jobs.job_types import Outcome, Work
+from countersign.store.jobs.job_types import JobContext, Outcome
 from countersign.store.releases.processing import artifacts, queries, sandboxed_process
 from countersign.store.releases.processing.queries import Artifact, Build, Located
 from countersign.store.releases.processing.schemas import (
@@ -89,7 +89,7 @@ LISTED_BYTES = 1 << 20
 """Of entries in one result: results are kept, and shown many at a time."""
 
 
-async def extract(store: Store, work: Work[ExtractPayload]) -> Outcome:
+async def extract(store: Store, work: JobContext[ExtractPayload]) -> Outcome:
     """List the archive's entries.
 
     Raises:
@@ -149,7 +149,7 @@ PACK_AGAIN = "Correct what is named, and upload the archive as a new artifact."
 BYTES_SHARE, CHUNKS_SHARE = 0.3, 0.6
 
 
-async def verify(store: Store, work: Work[VerifyPayload]) -> Outcome:
+async def verify(store: Store, work: JobContext[VerifyPayload]) -> Outcome:
     """Look at bytes, signature, chunks and archive; done also when something is wrong, which the result tells.
 
     Raises:
@@ -172,7 +172,7 @@ async def verify(store: Store, work: Work[VerifyPayload]) -> Outcome:
 class Verification:
     """One verification: what was looked at, and what was found so far."""
 
-    def __init__(self, store: Store, work: Work[VerifyPayload], artifact: Artifact) -> None:
+    def __init__(self, store: Store, work: JobContext[VerifyPayload], artifact: Artifact) -> None:
         self._store = store
         self._work = work
         self._artifact = artifact

@@ -14,7 +14,7 @@ from countersign.kernel.database.port import Transaction
 from countersign.kernel.errors import NotFound, Refused, Unavailable
 from countersign.store import signing_keys
 from countersign.store.context import Store
-from countersign.store.jobs.job_types import Outcome, Work
+from countersign.store.jobs.job_types import JobContext, Outcome
 from countersign.store.releases import blobs
 from countersign.store.releases.processing import artifacts, deltas, queries, sandboxed_process, sbom
 from countersign.store.releases.processing.chunk_gc import Pack, Packing
@@ -131,7 +131,7 @@ MAX_MANIFEST_BYTES = 160 << 20
 """In its envelope this is as much as a client takes for one answer."""
 
 
-async def process(store: Store, work: Work[ProcessPayload]) -> Outcome:
+async def process(store: Store, work: JobContext[ProcessPayload]) -> Outcome:
     """Make the build, or tell what was made before.
 
     Raises:
@@ -149,11 +149,11 @@ async def process(store: Store, work: Work[ProcessPayload]) -> Outcome:
 
 
 async def _kept(
-    store: Store, work: Work[ProcessPayload], artifact: Artifact, contents: Contents, before: Build | None
+    store: Store, work: JobContext[ProcessPayload], artifact: Artifact, contents: Contents, before: Build | None
 ) -> Outcome:
     # In threads: a manifest of many files takes seconds, in which the leases of other jobs are renewed.
     described, payload = await asyncio.to_thread(_described, artifact, contents, limits_of(store.settings))
-    said = await asyncio.to_thread(_signed, payload, await signing_keys.current(store, artifact.org_id))
+    said = await asyncio.to_thread(_signed, payload, await signing_keys.ensure_key(store, artifact.org_id))
     envelope_sha256 = await blobs.seal_whole(store.database, store.blobs, said)
     bill = await asyncio.to_thread(sbom.document, artifact.product, artifact.version, contents.notes)
     summary = _summary(artifact, described, payload, contents, 0 if bill is None else bill[1])
