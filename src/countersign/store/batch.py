@@ -65,7 +65,7 @@ class BatchRequest(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class BatchResult(msgspec.Struct, omit_defaults=True):
-    """What one operation was answered; a body that is no object stands in it as `items`."""
+    """The response to one operation; a body that is not an object is its member `items`."""
 
     status: int
     body: dict[str, Any]
@@ -80,7 +80,7 @@ class BatchResponse(msgspec.Struct):
 
 HEADERS = frozenset({"idempotency-key", "if-match", "if-none-match", "prefer"})
 ANSWERS_BYTES = 32 << 20
-"""Of all answers together: each operation may have its share."""
+"""The maximum for all responses together, shared equally by the operations."""
 
 _AS_JSON = ("content-type", "application/json")
 _FORBIDDEN_IN_PATH = re.compile(r"[\x00-\x20\x7f#\\]")
@@ -120,23 +120,23 @@ def _target(path: str, pointer: str, base_url: str) -> str:
     if not relative.startswith("/"):
         raise invalid_member(pointer, f"must begin with / or with {base_url}/")
     if _FORBIDDEN_IN_PATH.search(relative):
-        raise invalid_member(pointer, "holds a space, a control character, # or a backslash: percent-encode it")
+        raise invalid_member(pointer, "has a space, a control character, # or a backslash; percent-encode it")
     try:
         return PREFIX + (relative if relative.isascii() else quote(relative, safe=_URL))
     except UnicodeEncodeError as error:
-        raise invalid_member(pointer, "holds half of a surrogate pair") from error
+        raise invalid_member(pointer, "has half of a surrogate pair") from error
 
 
-def _headers(given: dict[str, str], pointer: str) -> dict[str, str]:
+def _headers(sent_headers: dict[str, str], pointer: str) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for name, value in given.items():
+    for name, value in sent_headers.items():
         lower = name.lower()
         if lower not in HEADERS:
-            raise invalid_member(pointer, "may hold Idempotency-Key, If-Match, If-None-Match and Prefer alone")
+            raise invalid_member(pointer, "may only have Idempotency-Key, If-Match, If-None-Match and Prefer")
         if lower in headers:
             raise invalid_member(pointer, f"names {lower} twice")
         if not _VISIBLE.fullmatch(value):
-            raise invalid_member(pointer, f"{lower} holds what no header can carry")
+            raise invalid_member(pointer, f"{lower} has a character that is not allowed in a header")
         headers[lower] = value
     return headers
 
@@ -144,9 +144,8 @@ def _headers(given: dict[str, str], pointer: str) -> dict[str, str]:
 class NestedTransaction:
     """Reads and writes in one transaction of a database. One task uses it at a time.
 
-    Its transactions are parts of it: durable only once it is, and so is whatever was to happen after their
-    commit. After `until_s` (by the monotonic clock) nothing more is begun on it, for others wait for its end: what it
-    is asked then is Unavailable.
+    Its transactions are parts of it: they are durable, and their after-commit callbacks run, once it commits. After
+    `until_s` (monotonic clock) it raises Unavailable, since other writers wait for its end.
     """
 
     def __init__(self, dialect: Dialect, transaction: Transaction, *, until_s: float = inf) -> None:
@@ -180,9 +179,9 @@ class NestedTransaction:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[Transaction]:
-        """A block whose writes wait for the outer commit. One that is left by an exception spoils the whole.
+        """A block whose writes wait for the outer commit. An exception makes the whole transaction fail.
 
-        A savepoint for each would cost two round trips, and whoever nests undoes everything then anyway."""
+        A savepoint for each would cost two round trips, and the caller rolls everything back anyway."""
         try:
             yield self._in_time()
         except BaseException:
@@ -194,7 +193,7 @@ class NestedTransaction:
 
     def _in_time(self) -> Transaction:
         if self._is_spoilt:
-            raise Unavailable("A part of this transaction has failed; nothing of it will be kept.")
+            raise Unavailable("A part of this transaction has failed; all of it is rolled back.")
         if clock.monotonic_s() > self._until_s:
             raise Unavailable("This takes too long for one transaction; do less in it, or try again.")
         return self._transaction
@@ -208,7 +207,7 @@ BatchCall = StoreRequest[Nothing, BatchRequest]
 
 
 class BatchRolledBack(Refused):
-    """Another operation of an atomic batch failed, so that none of them has had an effect."""
+    """Another operation of an atomic batch failed; all operations were rolled back."""
 
     status = 424
     code = "batch_rolled_back"
@@ -217,7 +216,7 @@ class BatchRolledBack(Refused):
 
 
 class _RollBack(Exception):
-    """Leaves the transaction's block, so that the batch's effects are taken back."""
+    """Leaves the block of the savepoint, so that the batch is rolled back."""
 
 
 async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
@@ -228,7 +227,7 @@ async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Resp
     async def work() -> None:
         for index, request in waiting:
             answers[index] = await call.send_subrequest(request)
-            await asyncio.sleep(0)  # an answer from memory waits for nothing, and others are to be heard in between
+            await asyncio.sleep(0)  # a response from memory never yields, and other tasks must run in between
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(MAX_CONCURRENT, len(requests))):
@@ -239,8 +238,8 @@ async def parallel(call: BatchCall, requests: Sequence[Subrequest]) -> list[Resp
 async def in_order(
     call: BatchCall, requests: Sequence[Subrequest], within: ScopedContext[Store] | None = None
 ) -> tuple[list[Response], bool]:
-    """The answers one after another, and whether all are good: after the first that is not, none is run, and all the
-    others are told that they have had no effect."""
+    """The responses in order, and whether all succeeded: after the first failure no operation runs, and all the others
+    are answered that they had no effect."""
     answers: list[Response] = []
     for request in requests:
         answer = await call.send_subrequest(request, within)
@@ -252,10 +251,11 @@ async def in_order(
 
 
 async def atomic(call: BatchCall, requests: Sequence[Subrequest]) -> list[Response]:
-    """The answers in order, all in the call's transaction; of a batch that fails nothing is kept."""
+    """The responses in order, all in the call's transaction; a batch that fails is rolled back."""
     store, transaction = call.context, call.transaction
     nested = NestedTransaction(store.database.dialect, transaction, until_s=clock.monotonic_s() + ATOMIC_S)
-    # Others wait for the transaction's end, so that it must not wait for somebody else's machine: rules alone answer.
+    # Other writers wait for this transaction, so it must not wait for a remote model: questions are answered by rules
+    # only.
     settings = replace(store.settings, ask_model_url="")
     context = replace(store, settings=settings, database=nested, versions=Versions(nested, VERSIONS).read)
     answers: list[Response] = []
@@ -270,10 +270,10 @@ async def atomic(call: BatchCall, requests: Sequence[Subrequest]) -> list[Respon
 
 
 def _rolled_back(store: Store, requests: Sequence[Subrequest], failed: int, answer: Response) -> list[Response]:
-    told = f"operation {failed} was answered {answer.status}, so that nothing of the batch was kept"
-    refused = BatchRolledBack(told, members={"failed_index": failed})
+    body = f"operation {failed} was answered {answer.status}; the batch was rolled back"
+    error = BatchRolledBack(body, members={"failed_index": failed})
     return [
-        answer if index == failed else problem(refused, store.problems_root, store.root_url + each.target)
+        answer if index == failed else problem(error, store.problems_root, store.root_url + each.target)
         for index, each in enumerate(requests)
     ]
 
@@ -292,20 +292,20 @@ RESULT_HEADERS = frozenset(
         "batch-id",
     }
 )
-"""What of an answer's headers its result repeats, with the entity tag."""
+"""The response headers that a result repeats, besides the entity tag."""
 
 WRITING_CALLERS = frozenset({"person", "client"})
-"""Kinds of callers that any writing route lets in."""
+"""The kinds of callers that can use writing routes."""
 ASK_PATH = f"{PREFIX}/ask"
-"""The one address that is read by POST."""
+"""The one POST endpoint that only reads."""
 
 
 async def prepare_batch(call: BatchCall) -> list[Response] | None:
-    """Run what needs no transaction of the batch's own, before that is begun."""
+    """Run a batch that needs no transaction of its own, before one is begun."""
     requests = _requests(call)
     if call.body.mode == "parallel":
         return await parallel(call, requests)
-    # Nobody holds the writer by reading; and whoever is nobody, with a key or as an agent or without, writes nothing.
+    # Reads do not need the writer; and anonymous callers, API keys and unclaimed agents cannot write.
     if call.caller.kind not in WRITING_CALLERS or all(map(_is_reading, requests)):
         return (await in_order(call, requests))[0]
     return None
@@ -314,31 +314,31 @@ async def prepare_batch(call: BatchCall) -> list[Response] | None:
 async def run_batch(call: BatchCall) -> Response:
     """Run several operations: independent of each other, or all of them or none.
 
-    `mode` is `parallel` or `atomic`. An atomic batch runs in order in one transaction; from its first answer of 400 or
-    more on nothing is run or kept, and every other operation is answered 424 `batch_rolled_back`.
+    `mode` is `parallel` or `atomic`. An atomic batch runs in order in one transaction; after the first response of 400
+    or more it stops and is rolled back, and every other operation is answered 424 `batch_rolled_back`.
     """
     if call.prepared is None:
         answers = await atomic(call, _requests(call))
     else:
         answers = cast("list[Response]", call.prepared)
-    told = b'{"results":[%b]}' % b",".join(map(_result, answers))
-    return Response(200, told, is_transient=_is_transient(call.body.mode, answers, told))
+    body = b'{"results":[%b]}' % b",".join(map(_result, answers))
+    return Response(200, body, is_transient=_is_transient(call.body.mode, answers, body))
 
 
 async def replay_batch(call: BatchCall, replayed: Response) -> Response:
-    """An answer that was too long to store: writes are told again by their own keys, reads are made anew."""
+    """Rebuild a response that was too long to store: writes are replayed by their own keys, reads run again."""
     call.prepared = await parallel(call, _requests(call))
-    told = await run_batch(call)
-    told.headers = replayed.headers
-    return told
+    body = await run_batch(call)
+    body.headers = replayed.headers
+    return body
 
 
-def _is_transient(mode: str, answers: Sequence[Response], told: bytes) -> bool:
-    """Whether a repeat is to run anew: what may succeed when it is simply tried again must not be the answer to its key
-    for a day. Nor may what was taken back be told again, which would run its operations."""
+def _is_transient(mode: str, answers: Sequence[Response], body: bytes) -> bool:
+    """Whether a repeat must run again: an error that may succeed on retry must not be stored as the response to its key
+    for a day. Nor can a long response of a rolled-back batch be rebuilt, which would run its operations."""
     if any(each.status == 429 or each.status >= 500 for each in answers):
         return True
-    return mode == "atomic" and len(told) > MAX_STORED_BYTES and any(each.status >= 400 for each in answers)
+    return mode == "atomic" and len(body) > MAX_STORED_BYTES and any(each.status >= 400 for each in answers)
 
 
 def _requests(call: BatchCall) -> list[Subrequest]:
@@ -359,8 +359,8 @@ def _result(answer: Response) -> bytes:
     headers = {name: value for name, value in answer.headers if name.lower() in RESULT_HEADERS}
     if answer.etag is not None:
         headers["ETag"] = answer.etag
-    told = b',"headers":%b' % encode(headers) if headers else b""
-    return b'{"status":%d,"body":%b%b}' % (answer.status, body, told)
+    body = b',"headers":%b' % encode(headers) if headers else b""
+    return b'{"status":%d,"body":%b%b}' % (answer.status, body, body)
 
 
 ROUTES = (

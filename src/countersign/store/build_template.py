@@ -1,6 +1,6 @@
-"""What every data set of the sandbox begins as, made by a process of its own: `python -m … DIRECTORY`.
+"""Builds the template of the sandbox's data sets, in a process of its own: `python -m … DIRECTORY`.
 
-The demonstration is made with chance and clock fixed for the whole process, which no server could bear meanwhile.
+The demonstration data is created with fixed randomness and clock for the whole process, which a server cannot do.
 """
 
 import asyncio

@@ -41,13 +41,13 @@ NEXT_PAGE = """
 
 
 async def grant(transaction: Transaction, owner: str, products: Sequence[str], source: str, now: Instant) -> int:
-    """Give the owner each of the products that it does not own; how many that were. `source` says why, such as
-    `batch:<id>`, and is what a revocation goes by."""
+    """Grant the owner the products that it does not own; returns how many. `source` is the reason, such as
+    `batch:<id>`, by which the entitlements can be revoked."""
     return sum([await transaction.run(GRANT, owner, product, now, source) for product in sorted(products)])
 
 
 async def revoke_by_source(transaction: Transaction, source: str, now: Instant) -> int:
-    """Take back every entitlement that came from the source; how many there were."""
+    """Revoke every entitlement of the source; returns how many."""
     return await transaction.run(REVOKE_BY_SOURCE, source, now)
 
 
@@ -70,7 +70,7 @@ class LibraryQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Owned(Described, kw_only=True):
-    """A product of the library: since when it is the caller's, and the newest release of each channel."""
+    """A product of the library: when it was granted, and the newest release of each channel."""
 
     granted_at: Moment
     channels: list[Channel]
@@ -97,10 +97,10 @@ async def list_library(call: StoreRequest[LibraryQuery, Nothing]) -> Response:
 
 
 def _item(row: Row) -> bytes:
-    """The encoded card with two members more; of the newest releases it takes what a list needs."""
+    """The encoded card with two more members, of which the newest releases are reduced to what a list needs."""
     card, granted_at, _, newest = row
-    told = (encode(clock.rfc3339(granted_at)), encode(_channels.decode(newest)))
-    return b'%b,"granted_at":%b,"channels":%b}' % (card[:-1], *told)
+    members = (encode(clock.rfc3339(granted_at)), encode(_channels.decode(newest)))
+    return b'%b,"granted_at":%b,"channels":%b}' % (card[:-1], *members)
 
 
 ROUTES = (

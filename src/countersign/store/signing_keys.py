@@ -1,4 +1,4 @@
-"""The keys that organisations sign builds and channels with: /org/signing-keys, for admin:org."""
+"""The keys that organisations sign builds and channels with: /org/signing-keys; requires admin:org."""
 
 import msgspec
 
@@ -53,10 +53,10 @@ async def chain(reader: Reader, org_id: str) -> tuple[list[PublicKey], list[Enve
 
 
 async def current_key(reader: Reader, master: MasterKey, org_id: str) -> tuple[int, SigningKey] | None:
-    """The number and the key that sign now.
+    """The current signing key, with its number.
 
     Raises:
-        DecryptionFailed: the master key is not the one the key was sealed with.
+        DecryptionFailed: the master key is not the one that encrypted the key.
     """
     row = await reader.fetch_one(SELECT_CURRENT, org_id)
     return None if row is None else (row[0], signing_key(decrypt(master, bytes(row[1]), PURPOSE)))
@@ -65,10 +65,10 @@ async def current_key(reader: Reader, master: MasterKey, org_id: str) -> tuple[i
 async def add(
     transaction: Transaction, master: MasterKey, org_id: str, number: int, key: SigningKey, rotation: Envelope | None
 ) -> bool:
-    """Put a key at the end of the chain; False when somebody else put theirs there."""
-    said = None if rotation is None else msgspec.json.encode(rotation).decode()
+    """Append a key to the chain; False when a concurrent call appended one first."""
+    rotation_json = None if rotation is None else msgspec.json.encode(rotation).decode()
     sealed = encrypt(master, key.private, PURPOSE)
-    row = (org_id, number, key.public.keyid, key.public.public, sealed, said, clock.now())
+    row = (org_id, number, key.public.keyid, key.public.public, sealed, rotation_json, clock.now())
     is_added = bool(await transaction.run(ADD, *row))
     if is_added:
         await events.key_added(transaction, org_id, key.public.keyid)
@@ -76,46 +76,46 @@ async def add(
 
 
 class KeyJustRotated(Refused):
-    """Two rotations came at the same moment; one of them counts."""
+    """A concurrent rotation was first."""
 
     status = 409
     code = "key_just_rotated"
     title = "Key just rotated"
-    resolution = "Look at the keys, and rotate again if it is still needed."
+    resolution = "List the keys, and rotate again if it is still needed."
 
 
 async def ensure_key(store: Store, org_id: str) -> SigningKey:
-    """The organisation's key, made now if it has none; of several that ask first, all get the same.
+    """The organisation's key, created if it has none; concurrent calls get the same key.
 
     Raises:
-        DecryptionFailed: the master key is not the one the key was sealed with.
+        DecryptionFailed: the master key is not the one that encrypted the key.
     """
-    known = await current_key(store.database, store.master, org_id)
-    if known is None:
+    current = await current_key(store.database, store.master, org_id)
+    if current is None:
         async with store.database.transaction() as transaction:
             await add(transaction, store.master, org_id, 1, new_signing_key(), None)
-        known = await current_key(store.database, store.master, org_id)
-    if known is None:
+        current = await current_key(store.database, store.master, org_id)
+    if current is None:
         raise LookupError(f"the signing key of {org_id} was removed while it was read")
-    return known[1]
+    return current[1]
 
 
 async def rotate(transaction: Transaction, store: Store, org_id: str, slug: str) -> PublicKey:
-    """Name a fresh key by the present one, and sign with it from now on; the fresh key's public half.
+    """Rotate to a new key, signed by the current one; returns the public key.
 
     Raises:
-        KeyJustRotated: another rotation came between.
-        DecryptionFailed: the master key is not the one the key was sealed with.
+        KeyJustRotated: a concurrent rotation was first.
+        DecryptionFailed: the master key is not the one that encrypted the key.
     """
-    fresh = new_signing_key()
-    known = await current_key(transaction, store.master, org_id)
+    new_key = new_signing_key()
+    current = await current_key(transaction, store.master, org_id)
     number, rotation = 1, None
-    if known is not None:
-        number = known[0] + 1
-        rotation = trust.sign_rotation(slug, known[1], fresh.public, clock.rfc3339(clock.now()))
-    if not await add(transaction, store.master, org_id, number, fresh, rotation):
-        raise KeyJustRotated("another rotation came at the same moment")
-    return fresh.public
+    if current is not None:
+        number = current[0] + 1
+        rotation = trust.sign_rotation(slug, current[1], new_key.public, clock.rfc3339(clock.now()))
+    if not await add(transaction, store.master, org_id, number, new_key, rotation):
+        raise KeyJustRotated("a concurrent rotation was first")
+    return new_key.public
 
 
 ADMIN = "admin:org"
@@ -123,15 +123,15 @@ ADMIN = "admin:org"
 
 async def list_signing_keys(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """List the organisation's signing keys, oldest first; the last one signs."""
-    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    listed, _ = await chain(call.context.database, found.id)
+    org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    listed, _ = await chain(call.context.database, org.id)
     return response.json(listed)
 
 
 async def rotate_signing_key(call: StoreRequest[OrgQuery, Nothing]) -> Response:
-    """Sign with a fresh key, named by the one before it; those who trust that one go on without a word."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    return response.json(await rotate(call.transaction, call.context, found.id, found.slug), 201)
+    """Rotate to a new key, signed by the previous one; clients that trust that one accept it automatically."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    return response.json(await rotate(call.transaction, call.context, org.id, org.slug), 201)
 
 
 ROUTES = (

@@ -1,4 +1,4 @@
-"""/org/webhooks: where the events of an organisation are sent, for admin:org."""
+"""/org/webhooks: where the events of an organisation are sent; requires admin:org."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -27,19 +27,19 @@ SUBJECTS: Mapping[str, tuple[str, str]] = {
     "release.published": ("A release became public.", f"products/{_ID}/releases/1.4.0"),
     "release.yanked": ("A release was yanked.", f"products/{_ID}/releases/1.4.0"),
     "job.ended": ("A job was completed, failed or was cancelled.", f"jobs/{_ID}"),
-    "key.added": ("The organisation signs with another key from now on.", "org/signing-keys/9f86d081884c7d65"),
+    "key.added": ("The organisation signs with a new key.", "org/signing-keys/9f86d081884c7d65"),
     "agent.added": (
-        "An agent may change something of the organisation.",
+        "An agent can change data of the organisation.",
         "agents/reg_01890a5dac96774bbcceb302099a8057",
     ),
-    "webhook.ping": ("A test of the receiver, asked for by its owner.", f"webhooks/{_ID}"),
+    "webhook.ping": ("A test of the receiver, requested by its owner.", f"webhooks/{_ID}"),
 }
 """When an event of a type is sent, and an example of its subject."""
 
 
 class WebhookEvent(msgspec.Struct):
-    """What is sent to a webhook: the attributes of CloudEvents 1.0 and no data. `subject` is the path of the thing
-    below `source`; read the thing there to know more."""
+    """The event that is sent to a webhook: the attributes of CloudEvents 1.0, without data. `subject` is the path of
+    the resource below `source`; get it there for details."""
 
     specversion: Literal["1.0"]
     id: Uuid
@@ -50,7 +50,7 @@ class WebhookEvent(msgspec.Struct):
 
 
 class WebhookQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which of the caller's organisations is meant."""
+    """Selects one of the caller's organisations."""
 
     org: OwnOrg | None = None
 
@@ -65,15 +65,15 @@ class DeliveriesQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NewWebhook(msgspec.Struct, forbid_unknown_fields=True):
-    """Where events are to be sent, and of which types; without `types`, of all."""
+    """Where to send events, and of which types; without `types`, all of them."""
 
     url: Annotated[str, msgspec.Meta(min_length=1, max_length=2_048)]
     types: Annotated[list[EventType], msgspec.Meta(max_length=20)] = []
 
 
 class Webhook(msgspec.Struct, omit_defaults=True):
-    """A receiver of events. `types` is null where it is told of all; `failures` counts failed attempts since
-    `delivered_at`, the last success; `secret` stands in the answer that made it, and nowhere else."""
+    """A receiver of events. `types` is null where it receives all; `failures` counts failed attempts since
+    `delivered_at`, the last success; only the response that creates or rotates `secret` contains it."""
 
     id: Uuid
     url: Uri
@@ -85,8 +85,9 @@ class Webhook(msgspec.Struct, omit_defaults=True):
 
 
 class Delivery(msgspec.Struct):
-    """One event on its way to one receiver. `state` is `waiting` (next attempt at `due_at`), `delivered` or `given_up`;
-    `answer` is the status of the last answer, `fault` is `timeout` or `unreachable` where there was none."""
+    """The delivery of one event to one receiver. `state` is `waiting` (next attempt at `due_at`), `delivered` or
+    `given_up`; `answer` is the status of the last answer, `fault` is `timeout` or `unreachable` where there was
+    none."""
 
     event_id: Uuid
     type: str
@@ -114,15 +115,15 @@ class Replay(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Replayed(msgspec.Struct):
-    """How many deliveries were put on their way again. `next_since` is where to go on when there were more than
-    10,000, and null otherwise."""
+    """How many deliveries were queued again. `next_since` is where to continue when there were more than 10,000, and
+    null otherwise."""
 
     deliveries: int
     next_since: Moment | None
 
 
 class Pinged(msgspec.Struct):
-    """The event that was put on its way to try the receiver."""
+    """The event that was queued to test the receiver."""
 
     event_id: Uuid
 
@@ -132,76 +133,76 @@ ADMIN = "admin:org"
 
 async def list_webhooks(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """List the organisation's webhooks, oldest first."""
-    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    return response.json([_shown(each) for each in await receivers.listed(call.context.database, found.id)])
+    org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    return response.json([_webhook_body(each) for each in await receivers.listed(call.context.database, org.id)])
 
 
 async def add_webhook(call: StoreRequest[WebhookQuery, NewWebhook]) -> Response:
-    """Have events sent to an address; the secret that signs them is in this answer alone."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    """Add a webhook; only this response contains the secret that signs its events."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     box, sent = outbox_of(call.context), call.body
-    made, secret = await receivers.add(call.transaction, box, found.id, sent.url, sent.types)
-    return response.json(_shown(made, secret), 201)
+    receiver, secret = await receivers.add(call.transaction, box, org.id, sent.url, sent.types)
+    return response.json(_webhook_body(receiver, secret), 201)
 
 
 async def remove_webhook(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
-    """Send nothing to an address any more, also of what waits."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    await receivers.remove(call.transaction, found.id, _id(call))
+    """Remove a webhook; its queued deliveries are dropped."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    await receivers.remove(call.transaction, org.id, _id(call))
     return response.no_content()
 
 
 async def rotate_secret(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
-    """Sign with a fresh secret; the one before signs beside it for a day."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    secret = await receivers.rotate(call.transaction, outbox_of(call.context), found.id, _id(call))
-    return response.json(_shown(await receivers.one(call.transaction, found.id, _id(call)), secret))
+    """Rotate the secret; the previous one signs beside it for a day."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    secret = await receivers.rotate(call.transaction, outbox_of(call.context), org.id, _id(call))
+    return response.json(_webhook_body(await receivers.one(call.transaction, org.id, _id(call)), secret))
 
 
 async def ping_webhook(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
-    """Send an event of the type `webhook.ping`, to try the receiver."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    receiver = await receivers.one(call.transaction, found.id, _id(call))
-    event = await outbox.ping(call.transaction, found.id, receiver.id)
+    """Send an event of the type `webhook.ping`, to test the receiver."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    receiver = await receivers.one(call.transaction, org.id, _id(call))
+    event = await outbox.ping(call.transaction, org.id, receiver.id)
     return response.json(Pinged(event.id), 202)
 
 
 async def list_deliveries(call: StoreRequest[DeliveriesQuery, Nothing]) -> Response:
-    """List what became of telling a webhook, newest event first."""
+    """List the deliveries of a webhook, newest event first."""
     store, query = call.context, call.query
-    found = await organisation_of(store.database, call.caller, query.org, ADMIN)
-    receiver = await receivers.one(store.database, found.id, _id(call))
-    wanted, before = [receiver.id, query.state or ""], outbox.AFTER_EVERY_ID
+    org = await organisation_of(store.database, call.caller, query.org, ADMIN)
+    receiver = await receivers.one(store.database, org.id, _id(call))
+    filter_values, before = [receiver.id, query.state or ""], outbox.AFTER_EVERY_ID
     if query.cursor is not None:
         position = cursor.read(store.cursors, query.cursor, "deliveries", str)
-        if position.filter != wanted:
+        if position.filter != filter_values:
             raise InvalidCursor("made for another filter, or for another webhook")
         before = str(position.after[0])
     listed = await outbox.list_deliveries(store.database, receiver.id, before, query.state, query.limit + 1)
-    shown, more = listed[: query.limit], listed[query.limit :]
+    body, more = listed[: query.limit], listed[query.limit :]
     following = None
     if more:
-        following = cursor.write(store.cursors, cursor.Position("deliveries", wanted, [shown[-1].event_id]))
-    return response.json(DeliveryList([_delivery(each) for each in shown], following))
+        following = cursor.write(store.cursors, cursor.Position("deliveries", filter_values, [body[-1].event_id]))
+    return response.json(DeliveryList([_delivery(each) for each in body], following))
 
 
 async def replay_delivery(call: StoreRequest[WebhookQuery, Nothing]) -> Response:
     """Deliver one event again, with all its attempts."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    receiver = await receivers.one(call.transaction, found.id, _id(call))
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    receiver = await receivers.one(call.transaction, org.id, _id(call))
     await outbox.replay(call.transaction, receiver.id, call.path["event_id"].lower())
     return response.json(Replayed(1, None), 202)
 
 
 async def replay_since(call: StoreRequest[WebhookQuery, Replay]) -> Response:
     """Deliver every event since a moment again, oldest first, 10,000 at most."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    receiver = await receivers.one(call.transaction, found.id, _id(call))
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    receiver = await receivers.one(call.transaction, org.id, _id(call))
     try:
         since = clock.from_datetime(call.body.since)
     except ValueError as error:
         raise invalid_member("/since", str(error)) from error
-    begun = await outbox.replay_since(call.transaction, found.id, receiver.id, receiver.types, since)
+    begun = await outbox.replay_since(call.transaction, org.id, receiver.id, receiver.types, since)
     return response.json(Replayed(begun.deliveries, _moment(begun.through)), 202)
 
 
@@ -209,8 +210,8 @@ def _id(call: StoreRequest[WebhookQuery, BodyT] | StoreRequest[DeliveriesQuery, 
     return call.path["webhook_id"].lower()
 
 
-def _shown(receiver: Receiver, secret: str | None = None) -> Webhook:
-    shown = Webhook(
+def _webhook_body(receiver: Receiver, secret: str | None = None) -> Webhook:
+    body = Webhook(
         receiver.id,
         receiver.url,
         receiver.chosen or None,
@@ -219,22 +220,22 @@ def _shown(receiver: Receiver, secret: str | None = None) -> Webhook:
         _moment(receiver.delivered_at),
     )
     if secret is not None:
-        shown.secret = secret
-    return shown
+        body.secret = secret
+    return body
 
 
-def _delivery(found: outbox.Delivery) -> Delivery:
+def _delivery(org: outbox.Delivery) -> Delivery:
     return Delivery(
-        event_id=found.event_id,
-        type=found.type,
-        subject=found.subject,
-        time=clock.rfc3339(found.at),
-        state=found.state,
-        attempts=found.attempts,
-        due_at=clock.rfc3339(found.due_at) if found.state == "waiting" else None,
-        ended_at=_moment(found.ended_at),
-        answer=found.answer,
-        fault=found.fault,
+        event_id=org.event_id,
+        type=org.type,
+        subject=org.subject,
+        time=clock.rfc3339(org.at),
+        state=org.state,
+        attempts=org.attempts,
+        due_at=clock.rfc3339(org.due_at) if org.state == "waiting" else None,
+        ended_at=_moment(org.ended_at),
+        answer=org.answer,
+        fault=org.fault,
     )
 
 

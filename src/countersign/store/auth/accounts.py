@@ -27,7 +27,7 @@ from countersign.store.context import Store
 
 
 class EmailLink(NamedTuple):
-    """What a mailed link proves, and where it leads on."""
+    """A mailed link: the address it proves, and the path to go to afterwards."""
 
     email: str
     return_to: str
@@ -54,20 +54,20 @@ DELETE_OLD_LINKS = "DELETE FROM email_proof WHERE expires_at <= $1"
 
 
 async def add_link(transaction: Transaction, token_hash: bytes, link: EmailLink, ttl_s: int) -> None:
-    """Keep a link that works for `ttl_s` seconds; of its token only the hash."""
+    """Store a link that is valid for `ttl_s` seconds; only the hash of its token is stored."""
     now = clock.now()
     await transaction.run(INSERT_LINK, token_hash, link.email, link.return_to, now, clock.later(now, seconds=ttl_s))
 
 
 async def unused_link(reader: Reader, token_hash: bytes) -> EmailLink | None:
-    """The link, while it can be used."""
+    """The link, or None when it is used or expired."""
     row = await reader.fetch_one(UNUSED_LINK, token_hash, clock.now())
     return None if row is None else EmailLink(*row)
 
 
 async def use_link(transaction: Transaction, token_hash: bytes) -> EmailLink | None:
-    """The link, spent by this call together with every other link of its address; None when it cannot be used. Of
-    many calls one gets it."""
+    """Use the link up, together with every other link of its address; None when it cannot be used. Of concurrent calls
+    exactly one gets the link."""
     now: Instant = clock.now()
     await transaction.run(LOCK_LINKS, token_hash)
     if not await transaction.run(USE_LINK, token_hash, now):
@@ -81,12 +81,12 @@ async def use_link(transaction: Transaction, token_hash: bytes) -> EmailLink | N
 
 
 async def forget_old_links(transaction: Transaction) -> int:
-    """Remove every link that has expired; how many there were."""
+    """Remove expired links; returns how many."""
     return await transaction.run(DELETE_OLD_LINKS, clock.now())
 
 
 async def end_every_link(transaction: Transaction) -> None:
-    """Nothing that was mailed proves an address any more."""
+    """Invalidate every mailed link."""
     await transaction.run(END_EVERY_LINK, clock.now())
 
 
@@ -98,42 +98,45 @@ LINK_PREFIX = "cep"
 _NOT_YOU = "Was it not you? Then nothing has happened, and nothing needs to be done."
 
 
-async def request_sign_up(store: Store, client: str, email: str, onwards: str) -> None:
-    """Send the address, once the answer is out, a link to open an account or word that it has one. `client` is the
-    IP address that asks.
+async def request_sign_up(store: Store, client: str, email: str, return_to: str) -> None:
+    """E-mail a link to open an account, or a note that the account exists, after the response is sent. `client` is the
+    IP address of the request.
 
     Raises:
         RateLimited: 5 mails to this address in an hour, or 20 for this client.
-        Unavailable: too many letters are waiting.
+        Unavailable: the mail queue is full.
     """
     await _count_email(store, client, email)
     store.mail.enqueue(
-        partial(_sign_up_email, store, EmailLink(normal_email(email), sign_in_pages.local_path(onwards)))
+        partial(_sign_up_email, store, EmailLink(normal_email(email), sign_in_pages.local_path(return_to)))
     )
 
 
-async def request_reset(store: Store, client: str, email: str, onwards: str) -> None:
-    """Send the address, once the answer is out, a link to a new password; nothing when nobody has the address.
+async def request_reset(store: Store, client: str, email: str, return_to: str) -> None:
+    """E-mail a link to set a new password, after the response is sent; nothing is sent to an unknown address.
 
     Raises:
-        RateLimited, Unavailable: as `ask_sign_up`.
+        RateLimited, Unavailable: as `request_sign_up`.
     """
     await _count_email(store, client, email)
-    store.mail.enqueue(partial(_reset_email, store, EmailLink(normal_email(email), sign_in_pages.local_path(onwards))))
+    store.mail.enqueue(
+        partial(_reset_email, store, EmailLink(normal_email(email), sign_in_pages.local_path(return_to)))
+    )
 
 
 async def _count_email(store: Store, client: str, email: str) -> None:
-    """Count a letter, whether or not it will be written: the limit tells nothing about who is known (attack T43)."""
+    """Count an e-mail whether or not it is sent, so that the limit does not disclose which addresses are known
+    (T43)."""
     limits = (
         (f"mail-for\0{client}", MAX_EMAILS_FOR_CLIENT),
         (f"mail-to\0{normal_email(email)}", MAX_EMAILS_TO_ADDRESS),
     )
     for key, limit in limits:
-        standing = await store.counters.hit(key, limit, HOUR_S)
-        if not standing.allowed:
-            wait_s = max(1, standing.reset_s)
-            text = f"{limit} letters in an hour were asked for already; wait {-(-wait_s // 60)} minutes"
-            raise RateLimited(text, standing)
+        quota = await store.counters.hit(key, limit, HOUR_S)
+        if not quota.allowed:
+            wait_s = max(1, quota.reset_s)
+            text = f"{limit} e-mails were requested within an hour; wait {-(-wait_s // 60)} minutes"
+            raise RateLimited(text, quota)
 
 
 async def _sign_up_email(store: Store, link: EmailLink) -> Email:
@@ -179,8 +182,8 @@ def _link_lifetime(store: Store) -> str:
 
 
 OnFirstProof: TypeAlias = Callable[[Transaction, str], Awaitable[None]]
-"""Ends, in the proof's own transaction, whatever was bound to a person (by id) before anybody had proven the address:
-it may have been bound by a stranger (attack T34: pre-hijacking)."""
+"""Called with the person's id, in the transaction of the proof: ends whatever was bound to the person before the
+address was proven, as a stranger may have bound it (attack T34: pre-hijacking)."""
 
 
 class OpenedSession(NamedTuple):
@@ -191,16 +194,16 @@ class OpenedSession(NamedTuple):
 
 
 class EmailLinkSpent(NotFound):
-    """The mailed link was used, has expired, was replaced by another one's use, or never was one."""
+    """The mailed link was used, has expired, was replaced, or does not exist."""
 
     resolution = "Ask for another one."
 
 
 async def require_unused(store: Store, token: str) -> EmailLink:
-    """What a link would prove; looking changes nothing (attack T28: link scanners).
+    """The link, without using it up (attack T28: link scanners).
 
     Raises:
-        SetupLinkSpent: it can no longer be used.
+        EmailLinkSpent: it can no longer be used.
     """
     link = await unused_link(store.database, secrets.digest(token))
     if link is None:
@@ -209,13 +212,13 @@ async def require_unused(store: Store, token: str) -> EmailLink:
 
 
 async def redeem_link(store: Store, token: str, password_hash: str, first_proof: OnFirstProof) -> OpenedSession:
-    """Spend the link, and open a session of the address's person with the new password: of many calls one succeeds.
+    """Use the link up, set the password, and open a session; of concurrent calls exactly one succeeds.
 
-    The person is made now if there is none. Sessions opened with an old password end. When nobody had proven the
-    address before, `first_proof` is called.
+    The person is created if there is none. Sessions that were opened with an old password end. `first_proof` is called
+    when the address was not proven before.
 
     Raises:
-        SetupLinkSpent: it can no longer be used; nothing is changed then.
+        EmailLinkSpent: the link can no longer be used; nothing changes.
     """
     async with store.database.transaction() as transaction:
         link = await use_link(transaction, secrets.digest(token))
@@ -230,13 +233,13 @@ async def redeem_link(store: Store, token: str, password_hash: str, first_proof:
 
 
 class EmailFormQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Where to go once the account is open: a path of this service."""
+    """Where to go afterwards: a path of this service."""
 
     return_to: ReturnTo = "/"
 
 
 class AskForm(msgspec.Struct, forbid_unknown_fields=True):
-    """The address that a letter is asked for."""
+    """The address to e-mail a link to."""
 
     email: Annotated[str, msgspec.Meta(max_length=254)] = ""
     return_to: ReturnTo = "/"
@@ -274,16 +277,16 @@ async def show_sign_up(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
 
 
 async def sign_up(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
-    """Mail a link to open an account, or word that there is one; the answer is the same."""
+    """E-mail a link to open an account, or a note that the account exists; the response is the same."""
     _require_own_page(call)
-    store, email, onwards = call.context, call.body.email.strip(), sign_in_pages.local_path(call.body.return_to)
+    store, email, return_to = call.context, call.body.email.strip(), sign_in_pages.local_path(call.body.return_to)
     if not is_address(email):
-        return sign_in_pages.sign_up(onwards, NO_ADDRESS, 400, email)
+        return sign_in_pages.sign_up(return_to, NO_ADDRESS, 400, email)
     try:
-        await request_sign_up(store, call.address, email, onwards)
+        await request_sign_up(store, call.address, email, return_to)
     except RateLimited as refused:
-        return _limited(sign_in_pages.sign_up(onwards, f"{refused.detail}.", refused.status, email), refused)
-    return sign_in_pages.sent_sign_up(onwards, email, is_mailed=bool(store.settings.smtp_url))
+        return _limited(sign_in_pages.sign_up(return_to, f"{refused.detail}.", refused.status, email), refused)
+    return sign_in_pages.sent_sign_up(return_to, email, is_mailed=bool(store.settings.smtp_url))
 
 
 async def show_reset(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
@@ -293,20 +296,20 @@ async def show_reset(call: StoreRequest[EmailFormQuery, Nothing]) -> Response:
 
 
 async def reset(call: StoreRequest[EmailFormQuery, AskForm]) -> Response:
-    """Mail a link to a new password if anybody has the address; the answer is the same if nobody has."""
+    """E-mail a link to set a new password if the address is known; the response is the same if it is not."""
     _require_own_page(call)
-    store, email, onwards = call.context, call.body.email.strip(), sign_in_pages.local_path(call.body.return_to)
+    store, email, return_to = call.context, call.body.email.strip(), sign_in_pages.local_path(call.body.return_to)
     if not is_address(email):
-        return sign_in_pages.reset(onwards, NO_ADDRESS, 400, email)
+        return sign_in_pages.reset(return_to, NO_ADDRESS, 400, email)
     try:
-        await request_reset(store, call.address, email, onwards)
+        await request_reset(store, call.address, email, return_to)
     except RateLimited as refused:
-        return _limited(sign_in_pages.reset(onwards, f"{refused.detail}.", refused.status, email), refused)
-    return sign_in_pages.sent_reset(onwards, email, is_mailed=bool(store.settings.smtp_url))
+        return _limited(sign_in_pages.reset(return_to, f"{refused.detail}.", refused.status, email), refused)
+    return sign_in_pages.sent_reset(return_to, email, is_mailed=bool(store.settings.smtp_url))
 
 
 async def show_prove(call: StoreRequest[ProveQuery, Nothing]) -> Response:
-    """Show the page behind a mailed link, and change nothing: programs look at links before people do."""
+    """Show the page behind a mailed link without using it up: link scanners open links before people do."""
     sessions.require_secure(call.context)
     try:
         link = await require_unused(call.context, call.query.token)
@@ -316,7 +319,7 @@ async def show_prove(call: StoreRequest[ProveQuery, Nothing]) -> Response:
 
 
 async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstProof) -> Response:
-    """Set the password, spend the link, sign in with a new session, and go on."""
+    """Set the password, use the link up, sign in with a new session, and redirect."""
     _require_own_page(call)
     store, token = call.context, call.body.token
     try:
@@ -328,14 +331,14 @@ async def prove(call: StoreRequest[ProveQuery, ProveForm], first_proof: OnFirstP
         proven = await redeem_link(store, token, hashed, first_proof)
     except EmailLinkSpent as refused:
         return sign_in_pages.expired_link(refused.status)
-    # Whoever was signed in on this browser before is not the one who is now.
+    # The session that this browser had before may be of another person.
     await sessions.sign_out(store, call.headers)
     cookie = sessions.set_cookie(store, proven.session)
     return Response(303, headers=(cookie, ("Location", proven.return_to), ("Cache-Control", "no-store")))
 
 
 def routes(first_proof: OnFirstProof) -> tuple[Route[Store], ...]:
-    """The routes; `first_proof` is called when somebody proves an address for the first time."""
+    """The routes; `first_proof` is called when an address is proven for the first time."""
 
     async def prove_it(call: StoreRequest[ProveQuery, ProveForm]) -> Response:
         """Set the password behind a mailed link, and sign in."""

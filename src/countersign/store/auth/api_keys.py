@@ -1,4 +1,4 @@
-"""Self-serve API keys: their form, their table, and GET and POST /api/keys."""
+"""Self-serve API keys: format, storage, and GET and POST /api/keys."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, NamedTuple, TypeAlias
@@ -22,30 +22,30 @@ Tier: TypeAlias = Literal["community", "sandbox", "agent"]
 
 KEY_PREFIXES: dict[Tier, str] = {"community": "csk_community", "sandbox": "csk_sandbox", "agent": "csk_agent"}
 PREFIX = "key_"
-"""Before the hash of a key it makes the id by which its last use is noted."""
+"""With the hash of a key appended, the id under which its last use is recorded."""
 
 
 class ApiKey(NamedTuple):
-    """A key that is known; `id` names it without telling it."""
+    """A valid key; `id` identifies it without disclosing it."""
 
     id: str
     tier: Tier
 
     @property
     def caller(self) -> Caller:
-        """The key as a caller, who is nobody and holds nothing."""
+        """The caller of a request with this key: no person, and without scopes."""
         quota = "agent" if self.tier == "agent" else "community"
         return Caller("key", self.id, granted_quota=quota)
 
 
 def is_key(credential: str) -> bool:
-    """Whether the credential means to be a self-serve key, rather than a token."""
+    """Whether the credential has the prefix of a self-serve key, rather than being a token."""
     return credential.startswith(tuple(f"{prefix}_" for prefix in KEY_PREFIXES.values()))
 
 
 async def find_key(store: Store, credential: str) -> ApiKey | None:
-    """The key, unless it is mistyped, unknown, or was not used for too long. A mistyped one is told by its checksum,
-    without asking the database."""
+    """The key, or None when it is mistyped, unknown, or expired from disuse. A mistyped key fails its checksum, without
+    a query."""
     if not is_key(credential) or not looks_like_secret(credential):
         return None
     key_hash = digest(credential)
@@ -60,19 +60,19 @@ DELETE_UNUSED = "DELETE FROM api_key WHERE used_at <= $1"
 
 
 async def add_key(transaction: Transaction, key_hash: bytes, tier: Tier) -> None:
-    """Keep a new key by its hash."""
+    """Store the hash of a new key."""
     await transaction.run(INSERT, key_hash, tier, clock.now())
 
 
 async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
-    """Write down when keys were last used; other ids than of keys are left alone."""
+    """Store when keys were last used; ids that are not of keys are skipped."""
     for key_id, at in uses.items():
         if key_id.startswith(PREFIX):
             await transaction.run(SET_USED_AT, bytes.fromhex(key_id.removeprefix(PREFIX)), at)
 
 
 async def delete_unused(transaction: Transaction, days: int) -> None:
-    """Remove keys that nobody used for so many days; workers that knew one look again."""
+    """Remove keys that were not used for `days` days, and invalidate the caches of the workers."""
     if await transaction.run(DELETE_UNUSED, clock.later(clock.now(), seconds=-86_400 * days)):
         await versions.bump(transaction, "identity")
 
@@ -90,7 +90,7 @@ class KeyQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ProvisionedKey(msgspec.Struct):
-    """The provisioned key of the API document; the key is shown in this answer alone."""
+    """The provisioned key of the API document; only this response contains the key."""
 
     status: str
     api_key: str
@@ -104,9 +104,9 @@ WINDOW_S = 3600
 async def provision_key(call: StoreRequest[KeyQuery, Nothing]) -> Response:
     """Provision a key: `community` for public reads, `agent` for those and the sandbox, `sandbox` for that alone."""
     store = call.context
-    standing = await store.counters.hit(f"keys\0{call.address}", store.settings.rate_keys, WINDOW_S)
-    if not standing.allowed:
-        raise RateLimited(f"more than {standing.limit} keys in an hour; a key you have can be used again", standing)
+    quota_left = await store.counters.hit(f"keys\0{call.address}", store.settings.rate_keys, WINDOW_S)
+    if not quota_left.allowed:
+        raise RateLimited(f"more than {quota_left.limit} keys in an hour; a key you have can be used again", quota_left)
     key = new_secret(KEY_PREFIXES[call.query.tier])
     async with store.database.transaction() as transaction:
         await add_key(transaction, digest(key), call.query.tier)

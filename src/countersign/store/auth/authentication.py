@@ -1,4 +1,4 @@
-"""The gate: from a request's credentials to its caller, and the refusals that name the way in (RFC 6750, 9728)."""
+"""Authentication: resolves a request's credentials to its caller; challenges (RFC 6750, RFC 9728)."""
 
 from countersign.kernel.errors import Refused, invalid_parameter
 from countersign.kernel.http.rate_limit import DOCUMENTS
@@ -14,7 +14,7 @@ _CACHED_CALLERS = 10_000
 
 
 class Unauthenticated(Refused):
-    """No token was presented where one is needed, or the presented one does not hold."""
+    """A token is required and none was sent, or the token is not valid."""
 
     status = 401
     code = "invalid_token"
@@ -23,7 +23,7 @@ class Unauthenticated(Refused):
 
 
 class InsufficientScope(Refused):
-    """The token does not carry the scope the endpoint needs."""
+    """The token does not have the scope that the endpoint requires."""
 
     status = 403
     code = "insufficient_scope"
@@ -32,7 +32,7 @@ class InsufficientScope(Refused):
 
 
 class SandboxOnly(Refused):
-    """The key opens the sandbox alone, and this is the service itself."""
+    """The key is for the sandbox only, and this is the service itself."""
 
     status = 403
     code = "sandbox_only"
@@ -41,27 +41,28 @@ class SandboxOnly(Refused):
 
 
 def metadata_parameter(store: Store, resource: str = "") -> str:
-    """The parameter of a challenge that leads to the metadata of the resource at this path (RFC 9728 §5.1)."""
+    """The challenge parameter with the address of the metadata of the resource at this path (RFC 9728 §5.1)."""
     return f'resource_metadata="{store.root_url}/.well-known/oauth-protected-resource{resource}"'
 
 
 def unauthenticated(
     store: Store, detail: str, resolution: str | None = None, scope: str | None = None, resource: str = ""
 ) -> Unauthenticated:
-    """The refusal of a request without any credential, with its challenge (agent-auth 7.2). It names the scope that
-    the address needs: a client that is not told asks for every scope there is, and few hold all (RFC 6750 §3)."""
+    """The error for a request without a credential, with its challenge (agent-auth 7.2). The challenge names the scope
+    that the endpoint requires: without it, a client requests every scope, and few clients have all (RFC 6750 §3)."""
     challenge = f"Bearer {metadata_parameter(store, resource)}{_scope_parameter(scope)}"
     return Unauthenticated(
         detail, resolution=resolution or _remedy(store), headers=_challenge_headers(store, challenge)
     )
 
 
-def rejected(store: Store, why: str, scope: str | None = None, resolution: str | None = None) -> Unauthenticated:
-    """The refusal of a credential that does not hold."""
-    challenge = (
-        f'Bearer error="invalid_token", error_description="{why}", {metadata_parameter(store)}{_scope_parameter(scope)}'
+def rejected(store: Store, reason: str, scope: str | None = None, resolution: str | None = None) -> Unauthenticated:
+    """The error for a credential that is not valid."""
+    parameters = f"{metadata_parameter(store)}{_scope_parameter(scope)}"
+    challenge = f'Bearer error="invalid_token", error_description="{reason}", {parameters}'
+    return Unauthenticated(
+        reason, resolution=resolution or _remedy(store), headers=_challenge_headers(store, challenge)
     )
-    return Unauthenticated(why, resolution=resolution or _remedy(store), headers=_challenge_headers(store, challenge))
 
 
 def _remedy(store: Store) -> str:
@@ -69,20 +70,20 @@ def _remedy(store: Store) -> str:
 
 
 def _challenge_headers(store: Store, challenge: str) -> dict[str, str]:
-    """The challenge, and the page that explains to an agent how it registers (RFC 8631)."""
+    """The challenge, and a link to the page that explains to agents how to register (RFC 8631)."""
     return {"WWW-Authenticate": challenge, "Link": f'<{store.root_url}/auth.md>; rel="service-doc"'}
 
 
 def credential_of(headers: Headers) -> str | None:
-    """The one credential of a request: a bearer token, or what X-API-Key holds; empty where Authorization is of
-    another form, None where nothing is sent.
+    """The credential of a request: a bearer token, or the value of X-API-Key; empty when Authorization has another
+    form, None when there is none.
 
     Raises:
         InvalidRequest: more than one was sent.
     """
     authorization, api_key = headers.get("authorization"), headers.get("x-api-key")
     if headers.count("authorization") + headers.count("x-api-key") > 1:
-        raise invalid_parameter("Authorization", "is one credential too many; send one of them only")
+        raise invalid_parameter("Authorization", "conflicts with another credential; send only one")
     if authorization is None:
         return api_key
     kind, _, token = authorization.partition(" ")
@@ -90,7 +91,7 @@ def credential_of(headers: Headers) -> str | None:
 
 
 def is_document(route: Route[Store]) -> bool:
-    """Whether the route is a document about the service, a problem's page, or gives keys."""
+    """Whether the route is a document about the service, a page of a problem type, or issues keys."""
     return route.quota == DOCUMENTS
 
 
@@ -99,8 +100,8 @@ def _scope_parameter(scope: str | None) -> str:
 
 
 class Authenticator:
-    """Knows callers by their tokens. Signature checks are cached by the token's hash; what the caller may do is
-    read again whenever anything about identities changed, so that a revocation holds at once on every worker."""
+    """Resolves credentials to callers. Callers are cached by the hash of their token; the cache is invalid after any
+    change of identities, so that a revocation takes effect at once on every worker."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -108,8 +109,8 @@ class Authenticator:
         self._metadata = metadata_parameter(store)
 
     async def caller_of(self, headers: Headers, address: str, route: Route[Store] | None = None) -> Caller:
-        """Whoever the Authorization header names, by a token or a self-serve key (X-API-Key is another spelling of it);
-        anonymous without one. A refusal names the scope that the route needs. Documents can be read with any key.
+        """The caller of the token or self-serve key in Authorization or X-API-Key; anonymous without one. Errors name
+        the scope that the route requires. Documents can be read with any key.
 
         Raises:
             Unauthenticated: the token is malformed, expired, revoked, or not one of this service; the key is unknown.
@@ -127,27 +128,27 @@ class Authenticator:
         return await self._caller_with(credential, scope)
 
     async def _caller_with_key(self, key: str, scope: str | None, *, is_document: bool) -> Caller:
-        found = await api_keys.find_key(self._store, key)
-        if found is None:
-            remedy = f"Get another with GET {self._store.root_url}/api/keys?tier=agent; what is public needs none."
-            raise rejected(self._store, "the key is not known, or was not used for too long", scope, remedy)
-        if found.tier == "sandbox" and not is_document:
+        key_found = await api_keys.find_key(self._store, key)
+        if key_found is None:
+            remedy = f"Get another with GET {self._store.root_url}/api/keys?tier=agent; public data requires none."
+            raise rejected(self._store, "the API key is unknown, or expired because it was not used", scope, remedy)
+        if key_found.tier == "sandbox" and not is_document:
             remedy = (
                 f"Send it to {self._store.root_url}/sandbox{PREFIX}, or get a key for this address: "
                 f"GET {self._store.root_url}/api/keys?tier=agent"
             )
             raise SandboxOnly("this key is for the sandbox", resolution=remedy)
-        self._store.uses.note(found.id)
-        return found.caller
+        self._store.uses.note(key_found.id)
+        return key_found.caller
 
     async def _caller_with(self, token: str, scope: str | None) -> Caller:
-        # First, as it brings the signing keys of the moment: a token of a key that was dropped ends with it.
+        # First, as it loads the current signing keys: a token of a key that was removed is not valid.
         identity = (await self._store.versions())[1]
         try:
             claims = self._store.tokens.verify(token)
         except InvalidToken as error:
-            why = "the token is expired, malformed, or not one of this service"
-            raise rejected(self._store, why, scope) from error
+            reason = "the token is expired, malformed, or not one of this service"
+            raise rejected(self._store, reason, scope) from error
         name = digest(token)
         known = self._callers.get(name)
         if known is not None and known[0] == identity:
@@ -168,22 +169,22 @@ class Authenticator:
             self._store.uses.note(caller.through)
 
     def admit(self, caller: Caller, scope: str | None) -> None:
-        """Let the caller through to a route that needs this scope; None: any credential will do.
+        """Check that the caller may use a route that requires this scope; None: any credential is enough.
 
         Raises:
             Unauthenticated: there is no credential.
-            InsufficientScope: it does not carry the scope.
+            InsufficientScope: the credential does not have the scope.
         """
         if caller.is_anonymous:
-            raise unauthenticated(self._store, "this needs a token", scope=scope)
+            raise unauthenticated(self._store, "this endpoint requires a token", scope=scope)
         if caller.kind == "key":
             headers = {
                 "WWW-Authenticate": f'Bearer error="insufficient_scope", {self._metadata}{_scope_parameter(scope)}'
             }
-            remedy = f"Obtain a token as {self._store.root_url}/auth.md says: API keys read public data only."
+            remedy = f"Obtain a token as {self._store.root_url}/auth.md describes: API keys read public data only."
             raise InsufficientScope("API keys cannot call this endpoint", resolution=remedy, headers=headers)
         if scope is not None and not caller.allows(scope):
             challenge = f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}'
-            remedy = f"Obtain a token with the scope {scope}: {self._store.root_url}/auth.md says how."
+            remedy = f"Obtain a token with the scope {scope}: {self._store.root_url}/auth.md describes how."
             headers = {"WWW-Authenticate": challenge}
-            raise InsufficientScope(f"this needs the scope {scope}", resolution=remedy, headers=headers)
+            raise InsufficientScope(f"this endpoint requires the scope {scope}", resolution=remedy, headers=headers)

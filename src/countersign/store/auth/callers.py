@@ -1,5 +1,4 @@
-"""The caller of a request: an anonymous address, a person, an OAuth client, an agent that is nobody's yet, a
-self-serve key."""
+"""The caller of a request: an anonymous address, a person, an OAuth client, an unclaimed agent, or a self-serve key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,11 +14,11 @@ _QUOTAS = {"anonymous": "anonymous", "person": "person", "client": "person", "ag
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever calls, with what they hold now.
+    """The caller of a request, with the scopes that it has now.
 
-    `orgs` maps each organisation's id to the scopes held in it (role and token together); `scopes` is what the
-    token itself carries, None for a person's own session, which needs none. `through` is the registration or the
-    consent by which somebody else acts for the person. `granted_quota` is a quota of its own, where it has one.
+    `orgs` maps each organisation's id to the caller's scopes in it (role and token together); `scopes` are those of
+    the token itself, None for a person's own session, which needs none. `through` is the id of the registration or
+    consent by which an agent or client acts for the person. `granted_quota` overrides the quota of the kind.
     """
 
     kind: Literal["anonymous", "person", "client", "agent", "key"]
@@ -32,12 +31,12 @@ class Caller:
 
     @property
     def key(self) -> str:
-        """Names the caller in counters and idempotency records: each agent of a person apart from the others."""
+        """Identifies the caller in counters and idempotency records; each agent of a person has its own key."""
         return f"{self.kind}:{self.id}" if self.through is None else f"{self.kind}:{self.id}:{self.through}"
 
     @property
     def quota(self) -> str:
-        """Which rate limit counts this caller."""
+        """The name of the rate limit that applies to this caller."""
         return self.granted_quota or _QUOTAS[self.kind]
 
     @property
@@ -47,26 +46,26 @@ class Caller:
 
     @property
     def owner(self) -> str:
-        """Who owns what this caller redeems: the person, or the client's organisation (a site licence). Nothing is ever
-        given to the others."""
+        """The owner of what this caller redeems: the person, or the client's organisation (a site licence). Other kinds
+        of callers own nothing."""
         return f"org:{next(iter(self.orgs))}" if self.kind == "client" else f"{self.kind}:{self.id}"
 
     def allows(self, scope: str) -> bool:
-        """Whether the caller may do this at all: by the token (or session) for reading, by a role for the rest."""
+        """Whether the caller has the scope: from the token (or session) for reading, from a role for the rest."""
         if scope in scopes.READING:
             granted = self.scopes is None or scope in self.scopes
             return granted or (self.kind == "client" and "admin:org" in (self.scopes or ()))
         return bool(self.orgs_allowing(scope))
 
     def orgs_allowing(self, scope: str) -> tuple[str, ...]:
-        """The organisations in which the caller may do this."""
-        return tuple(org for org, held in self.orgs.items() if scopes.satisfies(held, scope))
+        """The organisations in which the caller has the scope."""
+        return tuple(org for org, scopes_in_org in self.orgs.items() if scopes.satisfies(scopes_in_org, scope))
 
 
 StoreRequest: TypeAlias = Request[Store, Caller, QueryT, BodyT]
-"""A decoded request to the store, as every handler of it gets."""
+"""The decoded request that a handler of the store gets."""
 
 
 def anonymous(address: str) -> Caller:
-    """The caller that presented no credential, known by its address alone."""
+    """The caller of a request without a credential, identified by its address."""
     return Caller("anonymous", address)

@@ -1,4 +1,5 @@
-"""Identity assertions of others: ID-JAGs (draft-ietf-oauth-identity-assertion-authz-grant §4, agent-auth 2)."""
+"""Identity assertions of trusted issuers: ID-JAGs (draft-ietf-oauth-identity-assertion-authz-grant §4, agent-auth
+2)."""
 
 import re
 from typing import NamedTuple
@@ -32,11 +33,11 @@ from countersign.store.context import Store
 TYP = "oauth-id-jag+jwt"
 MAX_LIFE_S = 600
 MAX_AGE_S = 3_600
-# Longer than anybody would accept the token, however the clocks of two nodes differ.
+# Longer than any node would accept the token, with clock skew between nodes.
 REMEMBERED_S = 3_600
 
-# What would narrow or change the meaning of the assertion in ways this service does not enforce: a key that the
-# sender has to prove (cnf), rights beyond scopes, and subjects that are unique within a tenant only.
+# Claims that restrict the assertion in ways that this service does not enforce: proof of possession (cnf), rights
+# beyond scopes, and subjects that are unique within a tenant only.
 _UNSUPPORTED = ("cnf", "authorization_details", "tenant")
 _EMAIL = re.compile(r"[!-?A-~]+@[a-z0-9.-]+")
 
@@ -49,14 +50,14 @@ class ReplayDetected(TokenRejected):
 
 
 class InvalidClientId(TokenRejected):
-    """The assertion is meant for another client."""
+    """The assertion is for another client."""
 
     code = "invalid_client_id"
     title = "Meant for another client"
 
 
 class MissingVerifiedEmail(TokenRejected):
-    """The assertion names no e-mail address that its issuer has verified and may speak for."""
+    """The assertion has no e-mail address that its issuer has verified and is allowed to assert."""
 
     code = "missing_verified_email"
     title = "No verified e-mail"
@@ -77,8 +78,8 @@ class LoginRequired(Refused):
 
 
 class IdentityAssertion(NamedTuple):
-    """What a trusted issuer says of a person. `subject` means something together with `issuer` alone; `email` is in
-    normal form and there only when it was verified; `scope` None: not limited; `resource` lies within this service."""
+    """What a trusted issuer asserts of a person. `subject` is unique per `issuer`; `email` is normalized, and None
+    unless verified; `scope` None means not limited; each `resource` lies within this service."""
 
     issuer: str
     issuer_name: str
@@ -108,31 +109,31 @@ class _IdJagClaims(msgspec.Struct):
 
 
 async def verify(store: Store, assertion: str) -> IdentityAssertion:
-    """What the assertion says, when all of it may be believed now; nothing is written, it is not used up.
+    """Verify an assertion, without using it up.
 
-    An assertion without an e-mail address is fine here (`verified_email` insists on one); one with an address that is
-    not verified is refused.
+    An assertion without an e-mail address is accepted (`verified_email` requires one); one with an address that is not
+    verified is rejected.
 
     Raises:
         MalformedToken, InvalidIssuer, InvalidSignature, Expired, InvalidAudience, InvalidClientId,
-        MissingVerifiedEmail: it may not be believed; only the first three before its signature is known to be good.
-        Unavailable: the issuer's keys cannot be had now.
+        MissingVerifiedEmail: it is not valid; only the first three before its signature is verified.
+        Unavailable: the issuer's keys cannot be fetched.
     """
-    found = await verify_token(store, assertion, TYP)
-    claims = decode_claims(found, _IdJagClaims)
+    verified = await verify_token(store, assertion, TYP)
+    claims = decode_claims(verified, _IdJagClaims)
     require_audience(store, claims.aud)
     _require_time(claims)
-    _require_supported(found.claims)
-    if found.issuer.client_ids and claims.client_id not in found.issuer.client_ids:
-        raise InvalidClientId("the issuer may not speak to this client")
+    _require_supported(verified.claims)
+    if verified.issuer.client_ids and claims.client_id not in verified.issuer.client_ids:
+        raise InvalidClientId("the issuer is not allowed for this client")
     return IdentityAssertion(
-        issuer=found.issuer.issuer,
-        issuer_name=found.issuer.name,
+        issuer=verified.issuer.issuer,
+        issuer_name=verified.issuer.name,
         subject=claims.sub,
         client_id=claims.client_id,
         jti=claims.jti,
         expires_at=Instant(claims.exp * clock.SECOND),
-        email=_email(found.issuer, claims),
+        email=_email(verified.issuer, claims),
         scope=None if claims.scope is None else frozenset(claims.scope.split()),
         auth_time_s=claims.auth_time,
         resource=_resource(store, claims.resource),
@@ -140,10 +141,10 @@ async def verify(store: Store, assertion: str) -> IdentityAssertion:
 
 
 async def use_once(transaction: Transaction, asserted: IdentityAssertion) -> None:
-    """Use the assertion up, wherever it was presented.
+    """Record the use of an assertion; an assertion is accepted once.
 
     Raises:
-        ReplayDetected: it was used before, or is being used by a transaction that commits.
+        ReplayDetected: it was used before, or by a concurrent transaction that commits.
     """
     until = clock.later(asserted.expires_at, seconds=REMEMBERED_S)
     if not await trusted_issuers.record_token_use(transaction, "id-jag", asserted.issuer, asserted.jti, until):
@@ -151,36 +152,36 @@ async def use_once(transaction: Transaction, asserted: IdentityAssertion) -> Non
 
 
 def require_fresh(asserted: IdentityAssertion) -> None:
-    """Insist that the person signed in at the issuer within the last hour (agent-auth 1.4).
+    """Require that the person signed in at the issuer within the last hour (agent-auth 1.4).
 
     Raises:
-        LoginRequired: longer ago, in the future, or not said.
+        LoginRequired: longer ago, in the future, or without `auth_time`.
     """
     if asserted.auth_time_s is None:
-        raise LoginRequired("the assertion does not say when the person signed in (auth_time)")
+        raise LoginRequired("the assertion has no auth_time")
     age_s = now_s() - asserted.auth_time_s
     if not -SKEW_S <= age_s <= MAX_AGE_S + SKEW_S:
         raise LoginRequired("the person's sign-in at the identity provider is too long ago")
 
 
 def require_client(asserted: IdentityAssertion, client_id: str) -> None:
-    """Insist that the assertion was made for the client that presents it.
+    """Require that the assertion is for the client that presents it.
 
     Raises:
-        InvalidClientId: it was not.
+        InvalidClientId: it is for another client.
     """
     if asserted.client_id != client_id:
-        raise InvalidClientId("the assertion was made for another client")
+        raise InvalidClientId("the assertion is for another client")
 
 
 def verified_email(asserted: IdentityAssertion) -> str:
     """The person's verified e-mail address.
 
     Raises:
-        MissingVerifiedEmail: the assertion names none.
+        MissingVerifiedEmail: the assertion has none.
     """
     if asserted.email is None:
-        raise MissingVerifiedEmail("the assertion names no e-mail address")
+        raise MissingVerifiedEmail("the assertion has no e-mail address")
     return asserted.email
 
 
@@ -189,13 +190,13 @@ def _require_time(claims: _IdJagClaims) -> None:
         raise Expired("the assertion has expired")
     require_issued(claims.iat, claims.nbf)
     if not 0 < claims.exp - claims.iat <= MAX_LIFE_S:
-        raise MalformedToken(f"the assertion must live {MAX_LIFE_S} s at most")
+        raise MalformedToken(f"the assertion must expire within {MAX_LIFE_S} s")
 
 
 def _require_supported(claims: Members) -> None:
-    found = [name for name in _UNSUPPORTED if name in claims]
-    if found:
-        raise MalformedToken(f"the claim {found[0]} is not supported here")
+    verified = [name for name in _UNSUPPORTED if name in claims]
+    if verified:
+        raise MalformedToken(f"the claim {verified[0]} is not supported")
 
 
 def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
@@ -204,16 +205,16 @@ def _email(issuer: Issuer, claims: _IdJagClaims) -> str | None:
     if claims.email_verified is not True:
         raise MissingVerifiedEmail("the issuer has not verified the e-mail address")
     address = normal_email(claims.email)
-    # In ASCII alone: lower case makes two different letters of some alphabets equal.
+    # ASCII only: lower-casing makes different letters of some alphabets equal.
     if not claims.email.isascii() or _EMAIL.fullmatch(address) is None or len(address) > 254:
-        raise MissingVerifiedEmail("the e-mail address is none")
+        raise MissingVerifiedEmail("the e-mail address is not valid")
     if issuer.domains and address.rpartition("@")[2] not in issuer.domains:
-        raise MissingVerifiedEmail("the issuer may not speak for e-mail addresses of this domain")
+        raise MissingVerifiedEmail("the issuer is not allowed for e-mail addresses of this domain")
     return address
 
 
 def _resource(store: Store, resource: str | list[str] | None) -> tuple[str, ...]:
-    """The resources the assertion is limited to (RFC 8707); one of another service makes it none for us."""
+    """The resources that the assertion is limited to (RFC 8707); one of another service makes it invalid here."""
     named = [resource] if isinstance(resource, str) else resource or []
     for each in named:
         if each != store.root_url and not each.startswith(f"{store.root_url}/"):

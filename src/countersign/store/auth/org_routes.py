@@ -1,4 +1,4 @@
-"""/org, /org/members, /org/clients, /org/usage: an organisation's own settings, for admin:org."""
+"""/org, /org/members, /org/clients, /org/usage: the settings of an organisation; requires admin:org."""
 
 from countersign.kernel import clock
 from countersign.kernel.http import response
@@ -29,73 +29,73 @@ ADMIN = "admin:org"
 
 async def show_organisation(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """Show the caller's organisation."""
-    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    return response.json(Organisation(found.slug, found.name, clock.rfc3339(found.created_at)))
+    org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    return response.json(Organisation(org.slug, org.name, clock.rfc3339(org.created_at)))
 
 
 async def rename_organisation(call: StoreRequest[OrgQuery, OrganisationUpdate]) -> Response:
     """Change the organisation's name."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     organisations.require_name(call.body.name)
-    await call.transaction.run(queries.RENAME_ORGANISATION, found.id, call.body.name)
-    return response.json(Organisation(found.slug, call.body.name, clock.rfc3339(found.created_at)))
+    await call.transaction.run(queries.RENAME_ORGANISATION, org.id, call.body.name)
+    return response.json(Organisation(org.slug, call.body.name, clock.rfc3339(org.created_at)))
 
 
 async def show_usage(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """Count what the organisation has and uses."""
-    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    counts = await organisations.usage(call.context.database, found.id)
-    return response.json(Usage(*counts, downloaded=await organisations.downloaded(call.context.database, found.id)))
+    org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    counts = await organisations.usage(call.context.database, org.id)
+    return response.json(Usage(*counts, downloaded=await organisations.downloaded(call.context.database, org.id)))
 
 
 async def list_members(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """List the people with a role in the organisation."""
-    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    rows = await call.context.database.fetch(queries.MEMBERS, found.id)
+    org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    rows = await call.context.database.fetch(queries.MEMBERS, org.id)
     return response.json([Member(email, role, clock.rfc3339(since)) for email, role, since in rows])
 
 
 async def put_member(call: StoreRequest[OrgQuery, NewMember]) -> Response:
-    """Give a person a role, or another one."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    await people.set_role(call.transaction, found.id, call.body.email, call.body.role)
+    """Give a person a role, or change it."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    await people.set_role(call.transaction, org.id, call.body.email, call.body.role)
     return response.json(Member(call.body.email.lower(), call.body.role, clock.rfc3339(clock.now())), 201)
 
 
 async def remove_member(call: StoreRequest[MemberQuery, Nothing]) -> Response:
-    """Take a person's role away."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    await people.remove_member(call.transaction, found.id, call.query.email)
+    """Remove a person's role."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    await people.remove_member(call.transaction, org.id, call.query.email)
     return response.no_content()
 
 
 async def list_clients(call: StoreRequest[OrgQuery, Nothing]) -> Response:
     """List the organisation's OAuth clients."""
-    found = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
-    listed = await queries.clients(call.context.database, found.id)
-    return response.json([_shown(client) for client in listed])
+    org = await organisation_of(call.context.database, call.caller, call.query.org, ADMIN)
+    listed = await queries.clients(call.context.database, org.id)
+    return response.json([_client_body(client) for client in listed])
 
 
 async def add_client(call: StoreRequest[OrgQuery, NewClient]) -> Response:
-    """Make an OAuth client; its secret is in this answer alone."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    """Create an OAuth client; only this response contains its secret."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     sent = call.body
     client, secret = await clients.create_client(
-        call.transaction, found.id, sent.name, sent.scopes, returns_to=sent.redirect_uris, is_implicit=sent.implicit
+        call.transaction, org.id, sent.name, sent.scopes, returns_to=sent.redirect_uris, is_implicit=sent.implicit
     )
-    shown = _shown(client)
-    shown.client_secret = secret
-    return response.json(shown, 201)
+    body = _client_body(client)
+    body.client_secret = secret
+    return response.json(body, 201)
 
 
 async def remove_client(call: StoreRequest[ClientQuery, Nothing]) -> Response:
-    """Remove an OAuth client; its tokens end at once."""
-    found = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
-    await clients.delete_client(call.transaction, found.id, call.query.client_id)
+    """Remove an OAuth client; its tokens become invalid at once."""
+    org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
+    await clients.delete_client(call.transaction, org.id, call.query.client_id)
     return response.no_content()
 
 
-def _shown(client: queries.Client) -> Client:
+def _client_body(client: queries.Client) -> Client:
     ordered = [scope for scope in scopes.ALL if scope in client.scopes]
     since = clock.rfc3339(client.created_at)
     return Client(client.id, client.name, ordered, since, list(client.redirect_uris), client.is_implicit)

@@ -1,4 +1,4 @@
-"""Organisations: creation, settings and usage, and which one a request is about."""
+"""Organisations: creation, settings and usage, and resolving the one that a request is about."""
 
 import re
 import unicodedata
@@ -14,30 +14,30 @@ from countersign.store.auth.schemas import Downloaded
 
 
 async def organisation_of(reader: Reader, caller: Caller, slug: str | None, scope: str) -> Organisation:
-    """The organisation named by `slug`, or the only one in which the caller may do what `scope` names.
+    """The organisation named by `slug`, or the only one in which the caller has the scope.
 
     Raises:
-        InsufficientScope: the caller may not act in the named organisation, whether it exists or not.
+        InsufficientScope: the caller lacks the scope in that organisation, whether or not it exists.
         InvalidRequest: none is named and there are several.
     """
     allowed = caller.orgs_allowing(scope)
     if slug is not None:
-        found = await queries.organisation_with_slug(reader, slug)
-        if found is None or found.id not in allowed:
-            raise InsufficientScope(f"this needs the scope {scope} in the organisation {slug}")
-        return found
+        org = await queries.organisation_with_slug(reader, slug)
+        if org is None or org.id not in allowed:
+            raise InsufficientScope(f"this requires the scope {scope} in the organisation {slug}")
+        return org
     if len(allowed) > 1:
-        raise invalid_parameter("org", "is required, as you act in several organisations")
-    found = await queries.organisation(reader, allowed[0]) if allowed else None
-    if found is None:
-        raise InsufficientScope(f"this needs the scope {scope} in an organisation")
-    return found
+        raise invalid_parameter("org", "is required because you belong to several organisations")
+    org = await queries.organisation(reader, allowed[0]) if allowed else None
+    if org is None:
+        raise InsufficientScope(f"this requires the scope {scope} in an organisation")
+    return org
 
 
 SLUG = re.compile(r"[a-z0-9-]{1,64}")
-# Letters and signs of Unicode that print nothing: a name of them leaves the title of a consent page empty.
+# Unicode characters that print nothing: a name made of them would leave the title of a consent page empty.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\U00013441\U00013442\U0001d159]")
-# Letters, numbers, punctuation and symbols; marks and spaces alone print nothing of their own.
+# Letters, numbers, punctuation and symbols; marks and spaces print nothing by themselves.
 _VISIBLE_CATEGORIES = frozenset("LNPS")
 USAGE = """
     SELECT
@@ -82,21 +82,21 @@ class SlugTaken(Refused):
 
 
 async def create_organisation(transaction: Transaction, slug: str, name: str) -> queries.Organisation:
-    """A new organisation.
+    """Add an organisation.
 
     Raises:
         InvalidRequest: the slug is not of a-z, 0-9 and -, 1 to 64 long, or the name is blank or over 200.
-        SlugTaken: there is one with this slug.
+        SlugTaken: the slug is in use.
     """
     require_valid(slug, name)
-    made = queries.Organisation(ids.new_uuid(), slug, name, clock.now())
-    if not await transaction.run(queries.INSERT_ORGANISATION, *made):
+    created = queries.Organisation(ids.new_uuid(), slug, name, clock.now())
+    if not await transaction.run(queries.INSERT_ORGANISATION, *created):
         raise SlugTaken(f"there is an organisation {slug}")
-    return made
+    return created
 
 
 def require_valid(slug: str, name: str) -> None:
-    """Insist that an organisation may be called so.
+    """Require a valid slug and name of an organisation.
 
     Raises:
         InvalidRequest: as `create_organisation`.
@@ -107,32 +107,32 @@ def require_valid(slug: str, name: str) -> None:
 
 
 def require_name(name: str) -> None:
-    """Insist that a name can be shown to people as it is: nothing in it hides, or turns the line around.
+    """Require a name that can be displayed as it is: no invisible characters, none that change the text direction.
 
     Raises:
-        InvalidRequest: over 200 characters, with characters that are not shown, or without a letter, number or sign.
+        InvalidRequest: over 200 characters, with invisible characters, or without a letter, number or sign.
     """
-    has_seen = any(unicodedata.category(each)[0] in _VISIBLE_CATEGORIES for each in name[:200])
-    if not has_seen or len(name) > 200 or not name.isprintable() or _INVISIBLE.search(name) is not None:
-        raise invalid_member("/name", "must be 1 to 200 characters that can be shown, and not blank")
+    is_visible = any(unicodedata.category(each)[0] in _VISIBLE_CATEGORIES for each in name[:200])
+    if not is_visible or len(name) > 200 or not name.isprintable() or _INVISIBLE.search(name) is not None:
+        raise invalid_member("/name", "must be 1 to 200 visible characters, and not blank")
 
 
 async def usage(database: Database, org_id: str) -> tuple[int, ...]:
     """Products, public products, releases, artifacts, stored bytes, downloads, codes, redemptions, members,
-    clients of an organisation. All of them are counted, millions perhaps.
+    clients of an organisation. Every row is counted, possibly millions.
 
     Raises:
-        Unavailable: that took longer than the read deadline.
+        Unavailable: the query exceeded the read deadline.
     """
     rows = await database.scan(USAGE, org_id)
     return tuple(int(number) for number in rows[0])
 
 
 async def downloaded(database: Database, org_id: str) -> list[Downloaded]:
-    """What of the organisation is downloaded most, by version and platform, the most first: 50 of them.
+    """The 50 most downloaded versions and platforms of the organisation, most downloads first.
 
     Raises:
-        Unavailable: that took longer than the read deadline.
+        Unavailable: the query exceeded the read deadline.
     """
     rows = await database.scan(DOWNLOADS, org_id, MAX_DOWNLOADS)
     return [Downloaded(product, version, platform, int(count)) for product, version, platform, count in rows]

@@ -1,4 +1,4 @@
-"""People and their roles, and the one-time link that creates the first organisation and its owner."""
+"""People, their roles, and the one-time link that creates the first organisation and its owner."""
 
 import re
 
@@ -16,7 +16,7 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 
 
 class EmailTaken(Refused):
-    """There is a person with this e-mail address."""
+    """A person with this e-mail address exists."""
 
     status = 409
     code = "email_taken"
@@ -25,7 +25,7 @@ class EmailTaken(Refused):
 
 
 class LastOwner(Refused):
-    """An organisation keeps at least one owner."""
+    """An organisation must have at least one owner."""
 
     status = 409
     code = "last_owner"
@@ -34,68 +34,67 @@ class LastOwner(Refused):
 
 
 class MemberNotFound(NotFound):
-    """Nobody with this address has a role in the organisation."""
+    """No person with this address has a role in the organisation."""
 
     resolution = "List the members with GET /api/v1/org/members."
 
 
 async def create_person(transaction: Transaction, email: str, password: str | None) -> queries.Person:
-    """A new person, whose address the operator vouches for when a password is given.
+    """Add a person; with a password, the address counts as proven by the operator.
 
-    Hashing takes tens of milliseconds; callers on a serving loop hash beforehand and use `add_person`.
+    Hashing takes tens of milliseconds; on a serving event loop, hash beforehand and call `add_person`.
 
     Raises:
-        InvalidRequest: this is no e-mail address.
+        InvalidRequest: not an e-mail address.
         WeakPassword: the password is too short, too long or blank.
-        EmailTaken: there is one with this address.
+        EmailTaken: the address is in use.
     """
     hashed = None if password is None else await passwords.hash_password(password, email)
     return await add_person(transaction, email, hashed)
 
 
 async def add_person(transaction: Transaction, email: str, password_hash: str | None) -> queries.Person:
-    """A new person with a password hash made beforehand.
+    """Add a person with a password hash.
 
     Raises:
         InvalidRequest, EmailTaken: as `create_person`.
     """
     address = normal_email(email)
     if not _EMAIL.fullmatch(address) or len(address) > 254:
-        raise invalid_member("/email", "is no e-mail address")
-    made = queries.Person(ids.new_uuid(), address, password_hash)
+        raise invalid_member("/email", "must be an e-mail address")
+    created = queries.Person(ids.new_uuid(), address, password_hash)
     proven_at = clock.now() if password_hash else None
-    if not await transaction.run(queries.INSERT_PERSON, *made, proven_at, clock.now()):
-        raise EmailTaken(f"there is a person with the address {address}")
-    return made
+    if not await transaction.run(queries.INSERT_PERSON, *created, proven_at, clock.now()):
+        raise EmailTaken(f"a person with the address {address} exists")
+    return created
 
 
 async def set_password(transaction: Transaction, person_id: str, password_hash: str) -> None:
-    """Give a person another password; every session opened with the old one ends, and the
-    address counts as proven."""
+    """Set a person's password; every session of the person ends, and the address counts as proven."""
     await transaction.run(queries.CHANGE_PASSWORD, person_id, password_hash, clock.now())
     await transaction.run(queries.DELETE_SESSIONS_OF, person_id)
     await versions.bump(transaction, "identity")
 
 
 async def person_to_prove(transaction: Transaction, email: str) -> tuple[str, bool]:
-    """The id of the person with this (normal) address, made when there is none, and whether the address is still
-    unproven. The person's row stays locked, so that nothing is bound to the person until the transaction ends."""
+    """The id of the person with this (normalized) address, created if there is none, and whether the address is not yet
+    proven. The person's row stays locked, so that nothing is bound to the person until the transaction ends."""
     await transaction.run(queries.INSERT_PERSON, ids.new_uuid(), email, None, None, clock.now())
     await transaction.run(queries.LOCK_PERSON, email)
     row = await transaction.fetch_one(queries.PROVEN_AT, email)
     if row is None:
-        raise LookupError("a person vanished within a transaction")
+        raise LookupError("the person was removed within the transaction")
     person_id, proven_at = row
     return person_id, proven_at is None
 
 
 async def set_role(transaction: Transaction, org_id: str, email: str, role: Role) -> None:
-    """Give the person with this address a role, in place of any other; someone unknown becomes a person without
-    a password, who can sign in once the address is proven.
+    """Set the role of the person with this address; an unknown address becomes a person without a password, who can
+    sign in after proving the address.
 
     Raises:
-        InvalidRequest: this is no e-mail address.
-        LastOwner: it would leave the organisation without an owner.
+        InvalidRequest: not an e-mail address.
+        LastOwner: the organisation would have no owner.
     """
     person = await queries.person_with_email(transaction, normal_email(email))
     if person is None:
@@ -107,7 +106,7 @@ async def set_role(transaction: Transaction, org_id: str, email: str, role: Role
 
 
 async def _add_or_get_person(transaction: Transaction, email: str) -> queries.Person:
-    """The person with this address, made here or by another call at the same moment."""
+    """The person with this address, added by this call or by a concurrent one."""
     try:
         return await add_person(transaction, email, None)
     except EmailTaken:
@@ -118,11 +117,11 @@ async def _add_or_get_person(transaction: Transaction, email: str) -> queries.Pe
 
 
 async def remove_member(transaction: Transaction, org_id: str, email: str) -> None:
-    """Take a person's role away; what the role allowed ends at once, on tokens that are out as well.
+    """Remove a person's role; its scopes end at once, also for issued tokens.
 
     Raises:
         MemberNotFound: the person has no role here.
-        LastOwner: it would leave the organisation without an owner.
+        LastOwner: the organisation would have no owner.
     """
     person = await queries.person_with_email(transaction, normal_email(email))
     if person is None or org_id not in await queries.roles(transaction, person.id):
@@ -132,14 +131,14 @@ async def remove_member(transaction: Transaction, org_id: str, email: str) -> No
     await versions.bump(transaction, "identity")
 
 
-async def _require_another_owner(transaction: Transaction, org_id: str, leaving: str) -> None:
-    if (await queries.roles(transaction, leaving)).get(org_id) != "owner":
+async def _require_another_owner(transaction: Transaction, org_id: str, removed_id: str) -> None:
+    if (await queries.roles(transaction, removed_id)).get(org_id) != "owner":
         return
-    # Everyone who takes an owner away holds the organisation's row, so that two owners cannot remove each other.
+    # Every removal of an owner locks the organisation's row, so that two owners cannot remove each other.
     await transaction.run(queries.LOCK_ORGANISATION, org_id)
-    row = await transaction.fetch_one(queries.OTHER_OWNERS, org_id, leaving)
+    row = await transaction.fetch_one(queries.OTHER_OWNERS, org_id, removed_id)
     if row is None or row[0] == 0:
-        raise LastOwner("the organisation would have no owner left")
+        raise LastOwner("the organisation would have no owner")
 
 
 ANY_PERSON = "SELECT 1 FROM person LIMIT 1"
@@ -157,13 +156,13 @@ LINK_VALID_S = 24 * 3600
 
 
 class SetupLinkSpent(NotFound):
-    """The set-up link was used, has expired, never was one, or a first person exists already."""
+    """The set-up link was used, has expired, does not exist, or a person exists already."""
 
     resolution = "Start the service again on its empty database: it prints a new link."
 
 
 async def create_setup_link(store: Store) -> str | None:
-    """A fresh set-up address while the store has no person; None when it has. Older unused links end."""
+    """The address of a new set-up link; None when the store has a person. Older unused links become invalid."""
     if await has_people(store.database):
         return None
     token = secrets.new_secret("cls")
@@ -174,12 +173,12 @@ async def create_setup_link(store: Store) -> str | None:
 
 
 async def has_people(reader: Reader) -> bool:
-    """Whether the store was set up, so that a person can sign in."""
+    """Whether the store has a person who can sign in."""
     return await reader.fetch_one(ANY_PERSON) is not None
 
 
 async def require_unused_link(store: Store, token: str) -> None:
-    """Insist that a link can still be used.
+    """Require a link that can still be used.
 
     Raises:
         SetupLinkSpent: it cannot.
@@ -192,10 +191,10 @@ async def require_unused_link(store: Store, token: str) -> None:
 async def use_link(
     transaction: Transaction, token: str, slug: str, name: str, email: str, password_hash: str
 ) -> queries.Organisation:
-    """Make the organisation and its owner, and spend the link: exactly one call of many succeeds.
+    """Create the organisation and its owner, and use the link up; of concurrent calls exactly one succeeds.
 
     Raises:
-        SetupLinkSpent, InvalidRequest, SlugTaken, EmailTaken: nothing is made then.
+        SetupLinkSpent, InvalidRequest, SlugTaken, EmailTaken: nothing changes.
     """
     now = clock.now()
     oldest = clock.later(now, seconds=-LINK_VALID_S)

@@ -20,7 +20,7 @@ class Organisation(NamedTuple):
 
 
 class Person(NamedTuple):
-    """Somebody who signs in; without a password hash only a token lets them act."""
+    """A person who can sign in; without a password hash, only tokens authenticate the person."""
 
     id: str
     email: str
@@ -28,10 +28,10 @@ class Person(NamedTuple):
 
 
 class Client(NamedTuple):
-    """An OAuth client; it acts for its organisation, or for a person who allows it, with at most its scopes. One that
-    registered itself has no organisation.
+    """An OAuth client; it acts for its organisation, or for a person who allows it, with at most its scopes. A dynamic
+    client has no organisation.
 
-    People are sent back to one of `redirect_uris` only; `is_implicit` lets them return with a token instead of a code.
+    People are redirected to one of `redirect_uris` only; `is_implicit` allows a token instead of a code.
     """
 
     id: str
@@ -45,12 +45,12 @@ class Client(NamedTuple):
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the client registered itself (RFC 7591): nothing that it says of itself was verified."""
+        """Whether the client registered itself (RFC 7591), so that none of its metadata is verified."""
         return self.org_id is None
 
 
 class Session(NamedTuple):
-    """Somebody's sign-in, when it was and when it ends by itself."""
+    """The session of a person, with its start and its expiry."""
 
     person_id: str
     expires_at: Instant
@@ -58,8 +58,8 @@ class Session(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """By what somebody acts for a person: an agent's registration or a client's consent. A token of another
-    generation is dead; without a person the agent acts for nobody yet."""
+    """The basis on which an agent or client acts for a person: a registration or a consent. A token of another
+    generation is invalid; an unclaimed registration has no person."""
 
     id: str
     generation: int
@@ -68,12 +68,12 @@ class Grant(NamedTuple):
     scopes: frozenset[str]
 
 
-# What an agent may do before anybody has claimed it (agent-auth 7.4).
+# The scopes of an agent before it is claimed (agent-auth 7.4).
 PRE_CLAIM = frozenset({"read:products", "read:releases"})
 CONSENT_PREFIX = "con_"
 DYNAMIC_PREFIX = "cdc_"
 UNUSED_CLIENT_S = 30 * 86_400
-"""How long a client that registered itself lasts while no person lets it in."""
+"""How long a dynamic client exists while no person allows it."""
 
 ORGANISATION_BY_ID = "SELECT id, slug, name, created_at FROM organisation WHERE id = $1"
 ORGANISATION_BY_SLUG = "SELECT id, slug, name, created_at FROM organisation WHERE slug = $1"
@@ -164,7 +164,7 @@ async def organisation_with_slug(reader: Reader, slug: str) -> Organisation | No
 
 
 async def person_with_email(reader: Reader, email: str) -> Person | None:
-    """The person with this (normal) e-mail address."""
+    """The person with this (normalized) e-mail address."""
     row = await reader.fetch_one(PERSON_BY_EMAIL, email)
     return None if row is None else Person(*row)
 
@@ -176,7 +176,7 @@ async def person(reader: Reader, person_id: str) -> Person | None:
 
 
 async def is_proven(reader: Reader, person_id: str) -> bool:
-    """Whether the person has proven their address, to us or to the operator."""
+    """Whether the person's address is proven, by e-mail or by the operator."""
     return await reader.fetch_one(IS_PROVEN, person_id) is not None
 
 
@@ -202,59 +202,59 @@ async def clients(reader: Reader, org_id: str) -> list[Client]:
 
 def _client(row: tuple[str, str | None, str, bytes, str, Instant, str, int]) -> Client:
     client_id, org_id, name, secret_hash, scope_words, created_at, redirect_uris, implicit = row
-    held = frozenset(scope_words.split())
+    granted = frozenset(scope_words.split())
     uris = msgspec.json.decode(redirect_uris, type=tuple[str, ...])
-    return Client(client_id, org_id, name, bytes(secret_hash), held, created_at, uris, bool(implicit))
+    return Client(client_id, org_id, name, bytes(secret_hash), granted, created_at, uris, bool(implicit))
 
 
 async def session(reader: Reader, token_hash: bytes) -> Session | None:
-    """The session of this token, while it lasts."""
+    """The session of this token, until it expires."""
     row = await reader.fetch_one(SESSION, token_hash, clock.now())
     return None if row is None else Session(*row)
 
 
 async def forget_old_sessions(transaction: Transaction) -> int:
-    """Remove every session that has expired; how many there were."""
+    """Remove expired sessions; returns how many."""
     return await transaction.run(DELETE_OLD_SESSIONS, clock.now())
 
 
 async def end_every_session(transaction: Transaction) -> None:
-    """Everybody signs in again."""
+    """End every session: each person has to sign in again."""
     await transaction.run(DELETE_EVERY_SESSION)
 
 
 async def is_revoked(reader: Reader, jti: str) -> bool:
-    """Whether the access token with this id was ended before its time."""
+    """Whether the access token with this id is revoked."""
     return await reader.fetch_one(IS_REVOKED, jti) is not None
 
 
 async def revoke_token(transaction: Transaction, jti: str, expires_at: Instant) -> None:
-    """End the access token with this id on every worker; kept until it would have expired."""
+    """Revoke the access token with this id on every worker; the revocation is stored until the token expires."""
     if await transaction.run(REVOKE_TOKEN, jti, clock.later(expires_at, seconds=3600)):
         await versions.bump(transaction, "identity")
 
 
 async def forget_old_revocations(transaction: Transaction) -> int:
-    """Remove revocations of tokens that have expired since; how many there were."""
+    """Remove revocations of expired tokens; returns how many."""
     return await transaction.run(DELETE_OLD_REVOCATIONS, clock.now())
 
 
 async def tier_of_key(
     reader: Reader, key_hash: bytes, used_since: Instant
 ) -> Literal["community", "sandbox", "agent"] | None:
-    """What the self-serve key with this hash is for, if it was made or used since."""
+    """The tier of the self-serve key with this hash, if it was created or used since then."""
     row = await reader.fetch_one(TIER_OF_KEY, key_hash, used_since)
     return None if row is None else row[0]
 
 
 async def grant(reader: Reader, grant_id: str) -> Grant | None:
-    """The registration or the consent with this id. An unclaimed registration holds what any agent may do."""
+    """The registration or consent with this id. An unclaimed registration has the scopes of PRE_CLAIM at most."""
     statement = CONSENT_GRANT if grant_id.startswith(CONSENT_PREFIX) else REGISTRATION_GRANT
     row = await reader.fetch_one(statement, grant_id)
     if row is None:
         return None
-    found, generation, status, person_id, scope_words = row
-    held = frozenset(scope_words.split())
+    found_id, generation, status, person_id, scope_words = row
+    granted = frozenset(scope_words.split())
     if status == "unclaimed":
-        return Grant(found, generation, True, None, held & PRE_CLAIM)
-    return Grant(found, generation, status == "claimed", person_id, held)
+        return Grant(found_id, generation, True, None, granted & PRE_CLAIM)
+    return Grant(found_id, generation, status == "claimed", person_id, granted)

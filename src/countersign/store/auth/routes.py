@@ -33,19 +33,19 @@ async def show_sign_in(call: StoreRequest[SignInQuery, Nothing]) -> Response:
 
 
 async def sign_in(call: StoreRequest[SignInQuery, SignInForm]) -> Response:
-    """Sign a person in and go where they came from."""
+    """Sign a person in, and redirect to where they came from."""
     sessions.require_secure(call.context)
     sessions.require_same_origin(call.context, call.headers)
-    onwards = sign_in_pages.local_path(call.body.return_to)
+    return_to = sign_in_pages.local_path(call.body.return_to)
     try:
         token = await sessions.sign_in(call.context, call.body.email, call.body.password)
     except sessions.WrongCredentials as refused:
-        return sign_in_pages.sign_in(onwards, refused.detail, refused.status, call.body.email)
-    return sign_in_pages.after_sign_in(onwards, sessions.set_cookie(call.context, token))
+        return sign_in_pages.sign_in(return_to, refused.detail, refused.status, call.body.email)
+    return sign_in_pages.after_sign_in(return_to, sessions.set_cookie(call.context, token))
 
 
 async def sign_out(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """End the signed-in session, and every token made from it."""
+    """End the session, and every token issued from it."""
     sessions.require_same_origin(call.context, call.headers)
     await sessions.sign_out(call.context, call.headers)
     headers = (sessions.set_cookie(call.context, ""), ("Location", "/auth/signin"), ("Cache-Control", "no-store"))
@@ -63,7 +63,7 @@ async def show_set_up(call: StoreRequest[SetUpQuery, Nothing]) -> Response:
 
 
 async def set_up(call: StoreRequest[SetUpQuery, SetUpForm]) -> Response:
-    """Make the first organisation and its owner, and spend the link."""
+    """Create the first organisation and its owner, and use the link up."""
     store, form = call.context, call.body
     sessions.require_secure(store)
     sessions.require_same_origin(store, call.headers)
@@ -77,8 +77,11 @@ async def set_up(call: StoreRequest[SetUpQuery, SetUpForm]) -> Response:
     except Refused as refused:
         if refused.status >= 500:
             raise
-        error, typed = f"{refused.detail} {refused.remedy}", {"slug": form.slug, "name": form.name, "email": form.email}
-        return sign_in_pages.set_up(form.token, error, refused.status, **typed)
+        error, values = (
+            f"{refused.detail} {refused.remedy}",
+            {"slug": form.slug, "name": form.name, "email": form.email},
+        )
+        return sign_in_pages.set_up(form.token, error, refused.status, **values)
     text = html.translate("The organisation is made. Sign in as {email}.", email=form.email)
     return html.message_page("Ready", text, links=(("Sign in", "/auth/signin"),))
 

@@ -39,13 +39,13 @@ class TokenResponse(msgspec.Struct):
 
 
 class SessionTokenRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """What a signed-in page may ask for: fewer scopes than the person holds."""
+    """The scopes that a signed-in page requests: fewer than the person has."""
 
     scope: str | None = None
 
 
 class OrgQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Which of the caller's organisations is meant."""
+    """Selects one of the caller's organisations."""
 
     org: OwnOrg | None = None
 
@@ -59,7 +59,7 @@ class Organisation(msgspec.Struct):
 
 
 class OrganisationUpdate(msgspec.Struct, forbid_unknown_fields=True):
-    """What may be changed about an organisation."""
+    """The members of an organisation that can be changed."""
 
     name: Name
 
@@ -73,7 +73,7 @@ class Member(msgspec.Struct):
 
 
 class NewMember(msgspec.Struct, forbid_unknown_fields=True):
-    """Gives a person a role, or another one."""
+    """Gives a person a role, or changes it."""
 
     email: Email
     role: Role
@@ -99,8 +99,8 @@ class Client(msgspec.Struct):
 
 
 class NewClient(msgspec.Struct, forbid_unknown_fields=True):
-    """A client to create, with at most the scopes its creator holds; with `redirect_uris` people may let it act for
-    them, and with `implicit` (discouraged) it gets its token in the address it is called back at."""
+    """A client to create, with at most the scopes of its creator; with `redirect_uris`, people can allow it to act for
+    them, and with `implicit` (discouraged) it gets its token in the redirect address."""
 
     name: Name
     scopes: Annotated[list[Scope], msgspec.Meta(min_length=1, max_length=6)]
@@ -116,7 +116,7 @@ class ClientQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Downloaded(msgspec.Struct):
-    """How often one version was downloaded for one platform; null where its files name none."""
+    """The downloads of one version for one platform; null where its files name no platform."""
 
     product: str
     version: str
@@ -125,9 +125,9 @@ class Downloaded(msgspec.Struct):
 
 
 class Usage(msgspec.Struct):
-    """What an organisation uses at this moment, and which versions are downloaded most.
+    """What an organisation uses now, and its most downloaded versions.
 
-    A download is a file that was sent from its first byte on, or a build that a client said it begins to install.
+    A download is a file that was sent from its first byte on, or a build that a client reported to install.
     """
 
     products: int
@@ -153,7 +153,7 @@ class SignInQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SignInForm(msgspec.Struct, forbid_unknown_fields=True):
-    """What the sign-in page sends."""
+    """The fields of the sign-in page."""
 
     email: Annotated[str, msgspec.Meta(max_length=254)] = ""
     password: Annotated[str, msgspec.Meta(max_length=1_000)] = ""
@@ -167,7 +167,7 @@ class SetUpQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class SetUpForm(msgspec.Struct, forbid_unknown_fields=True):
-    """What the set-up page sends."""
+    """The fields of the set-up page."""
 
     token: Annotated[str, msgspec.Meta(max_length=200)]
     slug: Annotated[str, msgspec.Meta(max_length=64)] = ""
@@ -181,7 +181,7 @@ Secret: TypeAlias = Annotated[str, msgspec.Meta(max_length=16_384)]
 
 
 class Credentials(msgspec.Struct, kw_only=True):
-    """How a client authenticates in a body (RFC 6749 §2.3.1)."""
+    """The credentials of a client in a request body (RFC 6749 §2.3.1)."""
 
     client_id: Text | None = None
     client_secret: Text | None = None
@@ -202,7 +202,7 @@ class TokenRequest(Credentials, kw_only=True):
 
 
 class ClientMetadata(msgspec.Struct, kw_only=True):
-    """What a client says of itself when it registers (RFC 7591 §2); unknown members are ignored."""
+    """The metadata of a client that registers itself (RFC 7591 §2); unknown members are ignored."""
 
     redirect_uris: list[Text] | None = None
     client_name: Text | None = None
@@ -213,7 +213,7 @@ class ClientMetadata(msgspec.Struct, kw_only=True):
 
 
 class ClientRegistered(msgspec.Struct, kw_only=True):
-    """The client as it is registered, with its secret (RFC 7591 §3.2.1); what it did not get is left out."""
+    """The registered client with its secret (RFC 7591 §3.2.1); requested values that were not granted are left out."""
 
     client_id: str
     client_secret: str
@@ -228,15 +228,15 @@ class ClientRegistered(msgspec.Struct, kw_only=True):
 
 
 class RevokeRequest(Credentials, kw_only=True):
-    """What is to end (RFC 7009 §2.1); the hint is not needed, as each kind of token is recognised."""
+    """The token to revoke (RFC 7009 §2.1); the hint is not needed, as the kind of the token is recognised."""
 
     token: Secret | None = None
     token_type_hint: Text | None = None
 
 
 class AuthorizeQuery(msgspec.Struct):
-    """Where a client sends its person (RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2); unknown parameters are ignored.
-    An empty one counts as omitted."""
+    """The parameters of an authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3, RFC 8707 §2); unknown parameters are
+    ignored. An empty one counts as omitted."""
 
     response_type: Annotated[
         Text, msgspec.Meta(description="`code`; `token` where the client is registered for it.")
@@ -250,16 +250,18 @@ class AuthorizeQuery(msgspec.Struct):
     ] = ""
     scope: Annotated[
         Text,
-        msgspec.Meta(description="The scopes to ask for, separated by spaces; left out: all that the client may have."),
+        msgspec.Meta(description="The scopes to ask for, separated by spaces; left out: all scopes of the client."),
     ] = ""
-    state: Annotated[Text, msgspec.Meta(description="A value that comes back unchanged with the answer.")] = ""
+    state: Annotated[Text, msgspec.Meta(description="A value that is returned unchanged with the response.")] = ""
     code_challenge: Annotated[Text, msgspec.Meta(description="The PKCE challenge (RFC 7636).")] = ""
-    code_challenge_method: Annotated[Text, msgspec.Meta(description="How the challenge is made: `S256` alone.")] = ""
+    code_challenge_method: Annotated[
+        Text, msgspec.Meta(description="The method of the challenge; only `S256` is supported.")
+    ] = ""
     resource: Annotated[Text, msgspec.Meta(description="The resource that the token is for (RFC 8707).")] = ""
 
 
 class AuthorizeForm(AuthorizeQuery):
-    """The person's decision, `allow` or `deny`, on a page made for their sign-in; `shown` is the seal of what the page
+    """The person's decision, `allow` or `deny`; `csrf` binds the form to the session, `shown` is a MAC of what the page
     showed."""
 
     csrf: Text = ""
@@ -268,7 +270,7 @@ class AuthorizeForm(AuthorizeQuery):
 
 
 class DisconnectForm(msgspec.Struct):
-    """The registration or the consent that a person takes back."""
+    """The registration or consent that a person revokes."""
 
     csrf: Text = ""
     id: Text = ""

@@ -37,15 +37,15 @@ REMEMBERED_S = 3_600
 
 
 class ForeignSubject(TokenRejected):
-    """The event is about somebody whom another issuer speaks for (RFC 8935 §2.4)."""
+    """The event is about a subject of another issuer (RFC 8935 §2.4)."""
 
     err = "access_denied"
     title = "Subject of another issuer"
 
 
 class SecurityEvent(NamedTuple):
-    """What a trusted issuer tells. `is_revocation`: it takes back what it asserted about the subject, who is named
-    then; other events mean nothing here. It is remembered until `expires_at`."""
+    """A verified event of a trusted issuer. `is_revocation`: the issuer revokes its assertions about the subject; other
+    events have no effect. Its id is stored until `expires_at`, to detect replays."""
 
     issuer: str
     subject: str | None
@@ -71,30 +71,30 @@ class _EventClaims(msgspec.Struct):
 
 
 async def verify(store: Store, body: bytes) -> SecurityEvent:
-    """The event that the token tells of, when it may be believed now; nothing is written.
+    """Verify a security event token, without recording its use.
 
     Raises:
-        NotBelieved: it may not; the refusal's `err` says why in RFC 8935's words.
-        Unavailable: the issuer's keys cannot be had now.
+        TokenRejected: it is not valid; `err` is the error code of RFC 8935.
+        Unavailable: the issuer's keys cannot be fetched.
     """
     try:
         token = body.strip().decode("ascii")
     except UnicodeDecodeError:
-        raise MalformedToken("the body is no security event token") from None
-    found = await verify_token(store, token, TYP)
-    claims = decode_claims(found, _EventClaims)
+        raise MalformedToken("the body must be a security event token") from None
+    verified = await verify_token(store, token, TYP)
+    claims = decode_claims(verified, _EventClaims)
     require_audience(store, claims.aud)
     _require_time(claims)
-    subject = _subject(found, claims)
+    subject = _subject(verified, claims)
     is_revocation = store.settings.revoked_event in claims.events
     if is_revocation and subject is None:
         raise MalformedToken("the event names no subject, as sub or as sub_id of the format iss_sub")
-    until = Instant((claims.iat + MAX_AGE_S + REMEMBERED_S) * clock.SECOND)
-    return SecurityEvent(found.issuer.issuer, subject, claims.jti, is_revocation, until)
+    expires_at = Instant((claims.iat + MAX_AGE_S + REMEMBERED_S) * clock.SECOND)
+    return SecurityEvent(verified.issuer.issuer, subject, claims.jti, is_revocation, expires_at)
 
 
 async def use_once(transaction: Transaction, event: SecurityEvent) -> bool:
-    """Take note of the event; False when it was told before."""
+    """Record the event; False when it was received before."""
     return await trusted_issuers.record_token_use(transaction, "event", event.issuer, event.jti, event.expires_at)
 
 
@@ -106,15 +106,15 @@ def _require_time(claims: _EventClaims) -> None:
         raise Expired("the event's token has expired")
 
 
-def _subject(found: VerifiedToken, claims: _EventClaims) -> str | None:
-    """Whom the event is about, as this issuer calls them (RFC 9493 §3.2.3)."""
+def _subject(verified: VerifiedToken, claims: _EventClaims) -> str | None:
+    """The subject of the event, as this issuer names it (RFC 9493 §3.2.3)."""
     named = claims.sub_id
     if named is None or named.format != "iss_sub":
         return claims.sub
-    if named.iss != found.issuer.issuer:
+    if named.iss != verified.issuer.issuer:
         raise ForeignSubject("the event is about a subject of another issuer")
     if named.sub is None or claims.sub not in (None, named.sub):
-        raise MalformedToken("the event's sub and sub_id name different subjects, or none")
+        raise MalformedToken("the event's sub and sub_id must name the same subject")
     return named.sub
 
 
@@ -124,14 +124,14 @@ TOO_LARGE = 413
 
 
 class EventError(msgspec.Struct):
-    """Why an event was not accepted: `err` is a word of RFC 8935 §2.4, `description` for people."""
+    """Why an event was not accepted: `err` is an error code of RFC 8935 §2.4, `description` is for people."""
 
     err: str
     description: str
 
 
 async def receive_event(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Take a security event; a revocation ends what its issuer asserted about the subject."""
+    """Receive a security event; a revocation ends what its issuer asserted about the subject."""
     try:
         event = await verify(call.context, await _read_body(call))
     except TokenRejected as refused:
@@ -140,21 +140,21 @@ async def receive_event(call: StoreRequest[Nothing, Nothing]) -> Response:
         return _error_response(TOO_LARGE, "invalid_request", refused.detail)
     if event.is_revocation and event.subject is not None:
         async with call.context.database.transaction() as transaction:
-            # A transmitter that heard no answer sends again: that changes nothing and is no error.
+            # A transmitter that got no response sends the event again: the repeat has no effect and is not an error.
             if await use_once(transaction, event):
                 await registrations.revoke_subject(transaction, event.issuer, event.subject)
     return Response(202)
 
 
 async def _read_body(call: StoreRequest[Nothing, Nothing]) -> bytes:
-    given = (call.headers.get("content-type") or "").split(";")[0].strip().lower()
-    if given != MEDIA_TYPE:
+    content_type = (call.headers.get("content-type") or "").split(";")[0].strip().lower()
+    if content_type != MEDIA_TYPE:
         raise MalformedToken(f"the body's Content-Type must be {MEDIA_TYPE}")
     body = bytearray()
     async for piece in call.chunks():
         body += piece
         if len(body) > BODY_LIMIT:
-            raise BodyTooLarge(f"the body may have {BODY_LIMIT} bytes at most")
+            raise BodyTooLarge(f"the body must have {BODY_LIMIT} bytes at most")
     return bytes(body)
 
 

@@ -1,4 +1,4 @@
-"""Sessions in a browser: sign-in by password, the cookie, its exchange for a token, CSRF tokens (attack T29)."""
+"""Browser sessions: sign-in by password, the cookie, its exchange for a token, CSRF tokens (attack T29)."""
 
 import base64
 import binascii
@@ -22,7 +22,7 @@ from countersign.store.context import Store
 
 
 class FormExpired(Refused):
-    """The form was made for another sign-in, or by another site."""
+    """The form belongs to another session, or was made by another site."""
 
     status = 403
     code = "form_expired"
@@ -31,28 +31,28 @@ class FormExpired(Refused):
 
 
 def form_token(store: Store, session_token: str, *shown: str) -> str:
-    """What a form for this session carries beside its own fields. With `shown` it is another token, which is good for
-    a decision about these very texts alone."""
+    """The CSRF token of a form for this session. With `shown` it is valid only for a decision about exactly these
+    texts."""
     return base64.urlsafe_b64encode(store.addresses.sign(_message(session_token, shown))).rstrip(b"=").decode()
 
 
-def is_form_token_valid(store: Store, session_token: str, given: str, *shown: str) -> bool:
-    """Whether a form was made for this session, and showed these texts."""
+def is_form_token_valid(store: Store, session_token: str, token: str, *shown: str) -> bool:
+    """Whether the token is that of a form for this session that showed these texts."""
     try:
-        signature = base64.urlsafe_b64decode(given + "=" * (-len(given) % 4))
+        signature = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     except (ValueError, binascii.Error):
         return False
     return store.addresses.verify(_message(session_token, shown), signature)
 
 
-def require_form_token(store: Store, session_token: str, given: str) -> None:
-    """Insist that a form was made for this session.
+def require_form_token(store: Store, session_token: str, token: str) -> None:
+    """Require the CSRF token of a form for this session.
 
     Raises:
-        FormExpired: it was not.
+        FormExpired: it is another.
     """
-    if not is_form_token_valid(store, session_token, given):
-        raise FormExpired("this form was not made for the present sign-in")
+    if not is_form_token_valid(store, session_token, token):
+        raise FormExpired("this form belongs to another session")
 
 
 def _message(session_token: str, shown: Sequence[str]) -> bytes:
@@ -65,7 +65,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class InsecureSignIn(Refused):
-    """Sign-in over plain http from another machine would show password and cookie to the network."""
+    """Sign-in over plain http from another machine would expose password and cookie to the network."""
 
     status = 403
     code = "insecure_sign_in"
@@ -74,7 +74,7 @@ class InsecureSignIn(Refused):
 
 
 class WrongCredentials(Refused):
-    """E-mail or password is wrong: one answer for both."""
+    """E-mail or password is wrong; the response is the same for both."""
 
     status = 401
     code = "wrong_credentials"
@@ -83,7 +83,7 @@ class WrongCredentials(Refused):
 
 
 class ForeignOrigin(Refused):
-    """The request was made by a page of another site."""
+    """The request was sent by a page of another site."""
 
     status = 403
     code = "foreign_origin"
@@ -97,23 +97,23 @@ def normal_email(email: str) -> str:
 
 
 def require_same_origin(store: Store, headers: Headers) -> None:
-    """Insist that the request comes from our own page (Origin, or Sec-Fetch-Site where a browser sends none). Where
-    both are sent, both must say so.
+    """Require a request from a page of this service, by Origin, or by Sec-Fetch-Site where the browser sends no Origin.
+    Where both are sent, both must match.
 
     Raises:
-        ForeignOrigin: it does not.
+        ForeignOrigin: the request comes from another site.
     """
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if site not in (None, "none", "same-origin") or headers.count("sec-fetch-site") > 1:
-        raise ForeignOrigin("Sec-Fetch-Site says that a page of another site sends this")
+        raise ForeignOrigin("Sec-Fetch-Site names another site")
     if origin in (None, "null") and site == "same-origin":
         return
     if origin is None or _site(origin, store) != _site(store.root_url, store):
-        raise ForeignOrigin("this must be sent by a page of this service, with its Origin header")
+        raise ForeignOrigin("the Origin header must be that of this service")
 
 
 def _site(origin: str, store: Store) -> tuple[str, str, int | None]:
-    """Scheme, host and port of an origin; on this machine all names of the machine are one."""
+    """Scheme, host and port of an origin; for a loopback store, all names of loopback are equal."""
     try:
         parts = urlsplit(origin)
         scheme, host, port = parts.scheme, parts.hostname or "", parts.port
@@ -123,42 +123,42 @@ def _site(origin: str, store: Store) -> tuple[str, str, int | None]:
 
 
 def require_secure(store: Store) -> None:
-    """Insist on https, or on a service that only this machine can reach.
+    """Require https, or a service that only this machine can reach.
 
     Raises:
         InsecureSignIn: neither.
     """
     if not store.root_url.startswith("https://") and not store.is_loopback:
-        raise InsecureSignIn("sign-in is offered over https only")
+        raise InsecureSignIn("sign-in requires https")
 
 
 async def sign_in(store: Store, email: str, password: str) -> str:
-    """Open a session for the person with this e-mail and password; the value of its cookie.
+    """Open a session for the person with this e-mail and password; returns the value of its cookie.
 
     Raises:
         RateLimited: more than five attempts for this address in a minute.
         WrongCredentials: no such person, no password set, or another password.
     """
     email = normal_email(email)[:254]
-    standing = await store.counters.hit(f"sign-in\0{email}", MAX_ATTEMPTS_PER_MINUTE, 60)
-    if not standing.allowed:
+    quota = await store.counters.hit(f"sign-in\0{email}", MAX_ATTEMPTS_PER_MINUTE, 60)
+    if not quota.allowed:
         passwords.SIGN_INS_FAILED.of("distribution").value += 1
-        raise RateLimited("too many attempts for this address", standing)
+        raise RateLimited("too many attempts for this address", quota)
     person = await queries.person_with_email(store.database, email)
     matches = await passwords.verify(password, person.password_hash if person else None)
     if person is None or not matches:
         passwords.SIGN_INS_FAILED.of("distribution").value += 1
         raise WrongCredentials("e-mail or password is wrong")
     async with store.database.transaction() as transaction:
-        # Held until the session is there, so that a new password ends this one too, or is what counts.
+        # Locked until the session is stored, so that a concurrent change of the password either ends it or prevents it.
         if not await transaction.run(queries.LOCK_PASSWORD, person.id, person.password_hash):
             raise WrongCredentials("e-mail or password is wrong")
         return await start(transaction, person.id, store.settings.session_ttl_s)
 
 
 async def start(transaction: Transaction, person_id: str, ttl_s: int) -> str:
-    """A new session of somebody who has just shown who they are; the value of its cookie. It is never one that the
-    browser sent (attack T29: session fixation)."""
+    """Open a session for a person who has just authenticated; returns the value of its cookie. The value is always new,
+    never one that the browser sent (attack T29: session fixation)."""
     token = secrets.new_secret("css")
     now = clock.now()
     expires_at = clock.later(now, seconds=ttl_s)
@@ -167,7 +167,7 @@ async def start(transaction: Transaction, person_id: str, ttl_s: int) -> str:
 
 
 async def sign_out(store: Store, headers: Headers) -> None:
-    """End the request's session and every token made from it; without one, nothing is to do."""
+    """End the request's session, if it has one, and every token issued from it."""
     token = session_token(store, headers)
     if token is None:
         return
@@ -177,20 +177,20 @@ async def sign_out(store: Store, headers: Headers) -> None:
 
 
 async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenResponse:
-    """A bearer token for the signed-in person, which ends with the session: with a scope it is limited to that,
-    without one it is the session itself, which needs none (decisions 1 and 2).
+    """Issue a bearer token for the signed-in person, which ends with the session: with a scope it is limited to that,
+    without one it has the rights of the session (decisions 1 and 2).
 
     Raises:
         Unauthenticated: there is no session, or it has ended.
-        InvalidScope: a scope the person does not hold.
+        InvalidScope: the person does not have the scope.
     """
     token = session_token(store, headers)
     name = b"" if token is None else secrets.digest(token)
     session = None if token is None else await queries.session(store.database, name)
     if session is None:
-        raise unauthenticated(store, "there is no signed-in session", "Sign in at /auth/signin first.")
-    held = await tokens.scopes_of_person(store.database, session.person_id)
-    granted = tokens.granted_scopes(scope, held)
+        raise unauthenticated(store, "the request has no session", "Sign in at /auth/signin first.")
+    available = await tokens.scopes_of_person(store.database, session.person_id)
+    granted = tokens.granted_scopes(scope, available)
     is_limited = bool((scope or "").strip())
     carried = granted if is_limited else frozenset[str]()
     access_token, life_s = tokens.issue_in_session(store, session, name, carried)
@@ -198,7 +198,7 @@ async def exchange(store: Store, headers: Headers, scope: str | None) -> TokenRe
 
 
 def cookie_name(store: Store) -> str:
-    """The session cookie's name; the prefix makes browsers hold it to this host over https (RFC 6265bis)."""
+    """The name of the session cookie; the prefix makes browsers bind it to this host over https (RFC 6265bis)."""
     return "__Host-countersign" if store.root_url.startswith("https://") else "countersign"
 
 
@@ -212,9 +212,9 @@ def set_cookie(store: Store, token: str) -> tuple[str, str]:
 
 def session_token(store: Store, headers: Headers) -> str | None:
     """The session token in the request's cookies, when it looks like one."""
-    # Split by hand: what another service of this host keeps in its cookies need not be well-formed (RFC 6265 §5.4).
-    # Only what browsers put around a pair is taken off: a name that begins with another white space is another name,
-    # which any subdomain may set, whatever prefix follows.
+    # Not parsed by a library: cookies of other services on this host may be malformed (RFC 6265 §5.4). Only the
+    # separators that browsers add are stripped: a name that begins with other white space is another name, which any
+    # subdomain may set, whatever prefix follows.
     for pair in (headers.get("cookie") or "").split(";"):
         name, _, value = pair.strip(" \t").partition("=")
         if name == cookie_name(store):

@@ -1,4 +1,4 @@
-"""The pages of sign-in, set-up, sign-up and password reset, and the signed-in visitor of a page."""
+"""The pages of sign-in, set-up, sign-up and password reset, and the signed-in person of a request."""
 
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
@@ -18,7 +18,7 @@ ROOT = "/"
 def local_path(return_to: str) -> str:
     """The path when it is one of this service, else the root.
 
-    A second slash or a backslash would name another host; characters that browsers drop or translate could become one.
+    A second slash or a backslash would name another host; so could characters that browsers drop or translate.
     """
     is_local = (
         return_to.startswith("/")
@@ -31,13 +31,13 @@ def local_path(return_to: str) -> str:
 
 
 def with_return_to(page: str, return_to: str) -> str:
-    """The address of a page of this service that goes on to `return_to` afterwards."""
-    onwards = local_path(return_to)
-    return page if onwards == ROOT else f"{page}?return_to={quote(onwards, safe='/')}"
+    """The path of a page of this service, with `return_to` as its query parameter."""
+    path = local_path(return_to)
+    return page if path == ROOT else f"{page}?return_to={quote(path, safe='/')}"
 
 
 def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
-    """The form for e-mail and password; `email` is there already."""
+    """The form for e-mail and password; `email` is filled in."""
     fields = (
         html.hidden_field("return_to", return_to)
         + html.field("email", "E-mail", "email", "username", email)
@@ -53,7 +53,7 @@ def sign_in(return_to: str, error: str = "", status: int = 200, email: str = "")
 def set_up(
     token: str, error: str = "", status: int = 200, *, slug: str = "", name: str = "", email: str = ""
 ) -> Response:
-    """The form that makes the first organisation and its owner; what was typed before is there already."""
+    """The form that creates the first organisation and its owner, with the given values filled in."""
     fields = (
         html.hidden_field("token", token)
         + html.field("slug", "Organisation (a-z, 0-9, -)", "text", "organization", slug)
@@ -65,7 +65,7 @@ def set_up(
 
 
 def expired_set_up(status: int, *, has_people: bool) -> Response:
-    """What a person finds behind a set-up link that cannot be used; after the set-up everybody signs in."""
+    """The page of a set-up link that cannot be used; after the set-up it leads to sign-in."""
     title = "This link no longer works"
     if has_people:
         text = "The store is set up already. Sign in with your e-mail and password."
@@ -76,33 +76,32 @@ def expired_set_up(status: int, *, has_people: bool) -> Response:
 
 
 def redirect_page_to(target: str) -> Response:
-    """A page that leads on to a path of this service. The session cookie does not come with a request that another
-    site began (SameSite=Strict), but it does with the one this page makes; and a form's answer that goes on from here
-    is no longer bound by the policy of the form's page."""
+    """A page that redirects to a path of this service. Browsers do not send the session cookie with a request from
+    another site (SameSite=Strict), but send it with the request of this page; and a redirect from here is not
+    restricted by the Content-Security-Policy of the page with the form."""
     return html.redirect_page("One moment", "Going on to the page you asked for.", target)
 
 
 def is_cross_site(headers: Headers) -> bool:
-    """Whether another site led the browser here, so that it held the session's cookie back. Cookies of others on the
-    same host may have come all the same."""
+    """Whether the request comes from another site, so that the browser did not send the session cookie."""
     return headers.get("sec-fetch-site") == "cross-site"
 
 
 def redirect_to_sign_in(headers: Headers, target: str) -> Response:
-    """The way to a page that needs a signed-in person, when the request shows none: over the sign-in page, or round
-    once more when the cookie may only have been held back."""
+    """Redirect a request without a session to the sign-in page, or to the same page when the browser may not have sent
+    the cookie."""
     if is_cross_site(headers):
         return redirect_page_to(target)
-    way = "/auth/signin?" + urlencode({"return_to": target})
-    return Response(303, headers=(("Location", way), ("Cache-Control", "no-store")))
+    address = "/auth/signin?" + urlencode({"return_to": target})
+    return Response(303, headers=(("Location", address), ("Cache-Control", "no-store")))
 
 
 def after_sign_in(return_to: str, *headers: tuple[str, str]) -> Response:
-    """Lead a person who has just signed in to where they came from."""
+    """Redirect a person who has just signed in to where they came from."""
     if return_to.startswith("/auth/authorize"):
-        onward = redirect_page_to(return_to)
-        onward.headers = (*onward.headers, *headers)
-        return onward
+        page = redirect_page_to(return_to)
+        page.headers = (*page.headers, *headers)
+        return page
     return Response(303, headers=(*headers, ("Location", return_to), ("Cache-Control", "no-store")))
 
 
@@ -110,7 +109,7 @@ _ADDRESS = ("email", "E-mail", "email", "email")
 
 
 def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
-    """The form that asks for an account."""
+    """The form to request an account."""
     intro = "We send you a link by e-mail. Behind it you choose your password."
     links = (("I have an account", with_return_to("/auth/signin", return_to)),)
     fields = html.hidden_field("return_to", return_to) + html.field(*_ADDRESS, email)
@@ -118,7 +117,7 @@ def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "")
 
 
 def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
-    """The form that asks for a new password."""
+    """The form to request a new password."""
     intro = "We send you a link by e-mail. Behind it you choose a new password."
     links = (
         ("Back to sign-in", with_return_to("/auth/signin", return_to)),
@@ -129,7 +128,7 @@ def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -
 
 
 def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Response:
-    """What whoever asked for an account reads, whether or not the address has one (attack T43)."""
+    """The page after a sign-up request; the same whether or not the address has an account (attack T43)."""
     text = html.translate(
         "A letter to {email} is on its way. Open the link in it to go on; this page can be closed.", email=email
     )
@@ -137,7 +136,7 @@ def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Response:
 
 
 def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Response:
-    """What whoever asked for a new password reads, whether or not the address is known (attack T43)."""
+    """The page after a password reset request; the same whether or not the address is known (attack T43)."""
     text = html.translate(
         "If {email} has an account here, a letter is on its way. Open the link in it to go on.", email=email
     )
@@ -145,7 +144,7 @@ def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Response:
 
 
 def prove(token: str, email: str, error: str = "", status: int = 200) -> Response:
-    """The form behind a mailed link."""
+    """The form of a mailed link."""
     fields = (
         html.hidden_field("token", token)
         + html.readonly_field("email", "E-mail", "username", email)
@@ -155,7 +154,7 @@ def prove(token: str, email: str, error: str = "", status: int = 200) -> Respons
 
 
 def expired_link(status: int) -> Response:
-    """What there is behind a mailed link that no longer works."""
+    """The page of a mailed link that is no longer valid."""
     text = "It was used already, has expired, or is not whole. You can sign in, or ask for a new one."
     links = (
         ("Sign in", "/auth/signin"),
@@ -166,18 +165,18 @@ def expired_link(status: int) -> Response:
 
 
 def _sent(text: str, page: str, return_to: str, *, is_mailed: bool) -> Response:
-    told = "Nothing there after a few minutes? Look among unwanted mail, or send it again."
+    hint = "Nothing there after a few minutes? Look among unwanted mail, or send it again."
     if not is_mailed:
-        told = "This server has no mail server yet. Its operator can read the e-mail with “countersign mail”."
+        hint = "This server has no mail server yet. Its operator can read the e-mail with “countersign mail”."
     links = (
         ("Send it again", with_return_to(page, return_to)),
         ("Sign in", with_return_to("/auth/signin", return_to)),
     )
-    return html.message_page("Look into your mail", f"{text}\n{told}", links=links)
+    return html.message_page("Look into your mail", f"{text}\n{hint}", links=links)
 
 
 class SignedInPerson(NamedTuple):
-    """A signed-in person: the session's token, who it is, and since when."""
+    """A signed-in person, with the token and the start of the session."""
 
     session: str
     person: Person
@@ -185,7 +184,7 @@ class SignedInPerson(NamedTuple):
 
 
 async def current_person(store: Store, headers: Headers) -> SignedInPerson | None:
-    """The person whose session the request carries."""
+    """The person of the request's session."""
     token = sessions.session_token(store, headers)
     session = None if token is None else await queries.session(store.database, secrets.digest(token))
     person = None if session is None else await queries.person(store.database, session.person_id)
@@ -195,7 +194,7 @@ async def current_person(store: Store, headers: Headers) -> SignedInPerson | Non
 
 
 async def signed_in_or_redirect(store: Store, headers: Headers, target: str) -> SignedInPerson | Response:
-    """The signed-in person, or the way to sign in and come back to `target`, a path of this service.
+    """The signed-in person, or a redirect to sign in and return to `target`, a path of this service.
 
     Raises:
         InsecureSignIn: the service is reached over plain http from other machines.

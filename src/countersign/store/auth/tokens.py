@@ -23,45 +23,45 @@ FIRST_PARTY = "countersign"
 
 
 class InvalidScope(Refused):
-    """A scope was asked for that does not exist or that the caller does not hold."""
+    """A requested scope does not exist, or the caller does not have it."""
 
     code = "invalid_scope"
     title = "Invalid scope"
     resolution = f"Ask for scopes among: {' '.join(scopes.ALL)}; leave scope out for all that you hold."
 
 
-def granted_scopes(scope: str | None, held: frozenset[str]) -> frozenset[str]:
-    """The scopes to grant: those asked for, or all that are held when none are.
+def granted_scopes(scope: str | None, available: frozenset[str]) -> frozenset[str]:
+    """The scopes to grant: the requested ones, or all available ones when none are requested.
 
     Raises:
-        InvalidScope: one is unknown or not held, or none is held at all.
+        InvalidScope: a requested scope is unknown or not available, or none is available.
     """
-    if not held:
-        raise InvalidScope("no scope is held any more")
+    if not available:
+        raise InvalidScope("no scope is available any more")
     if scope is None or not scope.strip():
-        return held
-    wanted = frozenset(scope.split())
-    missing = sorted(wanted - held)
+        return available
+    scopes_requested = frozenset(scope.split())
+    missing = sorted(scopes_requested - available)
     if missing:
-        raise InvalidScope(f"the scope {missing[0][:64]} does not exist or is not held")
-    return wanted
+        raise InvalidScope(f"the scope {missing[0][:64]} does not exist or is not available")
+    return scopes_requested
 
 
 async def scopes_of_person(reader: Reader, person_id: str) -> frozenset[str]:
-    """Every scope a person holds in any organisation; reading needs no role."""
+    """Every scope of a person in any organisation; reading requires no role."""
     roles = await queries.roles(reader, person_id)
     return scopes.READING.union(*(scopes.OF_ROLE[role] for role in roles.values()))
 
 
 async def scopes_of_grant(reader: Reader, grant: Grant) -> frozenset[str]:
-    """The scopes that a grant gives now: without those that its person has lost since."""
+    """The current scopes of a grant: without those that its person no longer has."""
     if grant.person_id is None:
         return grant.scopes
     return grant.scopes & await scopes_of_person(reader, grant.person_id)
 
 
 def issue(store: Store, subject: str, client_id: str, granted: frozenset[str]) -> str:
-    """A signed access token for a person (`subject` is the person's id) or a client (its own id)."""
+    """Issue an access token for a person (`subject` is the person's id) or a client (its own id)."""
     now_s = clock.now() // clock.SECOND
     return store.tokens.issue(_claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s))
 
@@ -76,9 +76,9 @@ def issue_for_grant(
     *,
     jti: str | None = None,
 ) -> tuple[str, AccessClaims]:
-    """A signed access token by a registration or a consent, and its claims; it dies when the grant's generation
-    rises. `subject` is the person's id, or the registration's own while nobody has claimed it; `jti` the token's id
-    where that was chosen before."""
+    """Issue an access token for a registration or consent; returns it with its claims. It is valid until the generation
+    of the grant changes. `subject` is the person's id, or that of an unclaimed registration; `jti` is the token's id
+    where it was chosen beforehand."""
     now_s = clock.now() // clock.SECOND
     fresh = _claims(store, subject, client_id, granted, now_s, now_s + store.settings.token_ttl_s)
     claims = msgspec.structs.replace(
@@ -90,8 +90,8 @@ def issue_for_grant(
 def issue_in_session(
     store: Store, session: queries.Session, session_hash: bytes, granted: frozenset[str]
 ) -> tuple[str, int]:
-    """A token of a signed-in person and its life in seconds; it ends with the session it names. With no scopes it is
-    the session itself, which needs none."""
+    """Issue a token for a signed-in person; returns it with its lifetime in seconds. It ends with the session. Without
+    scopes, it has the rights of the session."""
     now_s = clock.now() // clock.SECOND
     ends_s = min(now_s + store.settings.token_ttl_s, session.expires_at // clock.SECOND)
     claims = _claims(store, session.person_id, FIRST_PARTY, granted, now_s, ends_s)
@@ -114,8 +114,8 @@ def _claims(
 
 
 async def resolve_caller(reader: Reader, claims: AccessClaims) -> Caller | None:
-    """The caller a token stands for, with the roles and scopes held at this moment; None when the token was
-    revoked, or the person, the client, the session or the grant behind it is no more."""
+    """The caller of a token, with its current roles and scopes; None when the token is revoked, or its person, client,
+    session or grant no longer exists."""
     if await queries.is_revoked(reader, claims.jti):
         return None
     carried = frozenset(claims.scope.split())
@@ -134,13 +134,13 @@ async def resolve_caller(reader: Reader, claims: AccessClaims) -> Caller | None:
 
 
 async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried: frozenset[str]) -> Caller | None:
-    """The caller behind a registration or a consent, while that is of the generation the token was made in."""
+    """The caller of a registration or consent, if its generation is that of the token."""
     grant = await queries.grant(reader, str(claims.reg))
     if grant is None or not grant.is_live or grant.generation != claims.gen:
         return None
     granted = carried & grant.scopes
     if claims.client_id != grant.id:
-        # A client acts by it: with no more than the client holds, and no longer than there is the client.
+        # A client acts by the grant: limited to the scopes of the client, and only while the client exists.
         client = await queries.client(reader, claims.client_id)
         if client is None:
             return None
@@ -151,15 +151,15 @@ async def _caller_of_grant(reader: Reader, claims: AccessClaims, carried: frozen
 
 
 async def _person(reader: Reader, person_id: str, carried: frozenset[str] | None, through: str | None) -> Caller | None:
-    """The person as a caller: with all that the roles give, or with `carried` of it."""
+    """The person as a caller: with all scopes of the roles, or with those that are in `carried`."""
     person = await queries.person(reader, person_id)
     if person is None:
         return None
-    # Whoever was bound to an address before its owner proved it gets nothing of what the owner is given (attack T34).
+    # A grant from before the address was proven gets none of the person's roles (attack T34).
     counts = through is None or await queries.is_proven(reader, person.id)
     roles = await queries.roles(reader, person.id) if counts else {}
-    held = {org: scopes.OF_ROLE[role] for org, role in roles.items()}
-    orgs = held if carried is None else {org: role & carried for org, role in held.items()}
+    available = {org: scopes.OF_ROLE[role] for org, role in roles.items()}
+    orgs = available if carried is None else {org: role & carried for org, role in available.items()}
     return Caller("person", person.id, orgs, carried, person.email, through)
 
 
@@ -181,54 +181,54 @@ ENCRYPTED_KEYS = EncryptedColumn(
 
 
 class KeysChanged(Refused):
-    """The keys were changed by somebody else at the same moment."""
+    """A concurrent call changed the keys."""
 
     status = 409
     code = "keys_changed"
     title = "Keys changed"
-    resolution = "Look at the keys, and rotate again if it is still needed."
+    resolution = "List the keys, and rotate again if it is still needed."
 
 
 async def load_keys(database: Database, master: MasterKey) -> KeyRing:
-    """The ring of signing keys; the first of several starters makes it, the others read it.
+    """The ring of signing keys; of several starting processes the first creates it, the others read it.
 
     Raises:
-        DecryptionFailed: the master key is not the one the ring was sealed with.
+        DecryptionFailed: the master key is not the one that encrypted the ring.
     """
-    known = await stored_keys(database, master)
-    if known is not None:
-        return known
+    stored = await stored_keys(database, master)
+    if stored is not None:
+        return stored
     fresh = encrypt(master, KeyRing.new().to_json(), KEYS_PURPOSE)
     async with database.transaction() as transaction:
         await transaction.run(INSERT_KEYS, KEYS_NAME, fresh, clock.now())
-    made = await stored_keys(database, master)
-    if made is None:
+    stored_now = await stored_keys(database, master)
+    if stored_now is None:
         raise LookupError("the token keys were removed while they were read")
-    return made
+    return stored_now
 
 
 async def stored_keys(reader: Reader, master: MasterKey) -> KeyRing | None:
-    """The ring that is stored, if one was made.
+    """The stored ring, if there is one.
 
     Raises:
-        DecryptionFailed: the master key is not the one the ring was sealed with.
+        DecryptionFailed: the master key is not the one that encrypted the ring.
     """
     row = await reader.fetch_one(SELECT_KEYS, KEYS_NAME)
     return None if row is None else KeyRing.from_json(decrypt(master, bytes(row[0]), KEYS_PURPOSE))
 
 
 async def forget_keys(transaction: Transaction) -> None:
-    """Remove the ring: whoever opens the database next signs with a key of its own."""
+    """Remove the ring: the next process that opens the database creates a new one."""
     await transaction.run(DELETE_KEYS, KEYS_NAME)
 
 
 async def rotate_keys(database: Database, master: MasterKey, *, drop_previous: bool) -> KeyRing:
-    """Make a fresh signing key. Earlier keys stay published until the last token that they signed has ended, unless
-    they are dropped as well. Every worker takes the new ring with its next request.
+    """Add a new signing key. Earlier keys stay published until the last token that they signed has expired, unless
+    `drop_previous` is set. Every worker loads the new ring with its next request.
 
     Raises:
-        KeysChanged: another rotation came between.
-        DecryptionFailed: the master key is not the one the ring was sealed with.
+        KeysChanged: a concurrent rotation changed the keys.
+        DecryptionFailed: the master key is not the one that encrypted the ring.
     """
     await load_keys(database, master)
     async with database.transaction() as transaction:
@@ -238,16 +238,16 @@ async def rotate_keys(database: Database, master: MasterKey, *, drop_previous: b
         ring = KeyRing.new() if drop_previous else before.rotated()
         fresh = encrypt(master, ring.to_json(), KEYS_PURPOSE)
         if not await transaction.run(REPLACE_KEYS, KEYS_NAME, fresh, clock.now(), stored):
-            raise KeysChanged("the keys were changed at the same moment")
+            raise KeysChanged("a concurrent rotation changed the keys")
         await versions.bump(transaction, "identity")
     return ring
 
 
 async def replace_keys(transaction: Transaction, master: MasterKey) -> None:
-    """Put a fresh ring in place of the one that is stored: every token of before has ended.
+    """Replace the stored ring by a new one, so that every earlier token becomes invalid.
 
     Raises:
-        DecryptionFailed: the master key is not the one the ring was sealed with.
+        DecryptionFailed: the master key is not the one that encrypted the ring.
     """
     if await stored_keys(transaction, master) is None:
         return
@@ -257,8 +257,8 @@ async def replace_keys(transaction: Transaction, master: MasterKey) -> None:
 
 
 class SigningKeyReloader:
-    """The counters of changes, as the store reads them, which bring along the keys of the moment: whoever has read
-    the counters signs and verifies with the ring that was stored then. `position` is that of `identity` in them."""
+    """Reads the counters of changes, and reloads the signing keys when the counter of identities changed. `position` is
+    the index of that counter."""
 
     def __init__(
         self,
@@ -278,11 +278,11 @@ class SigningKeyReloader:
         self._renewing = asyncio.Lock()
 
     async def current(self) -> tuple[int, ...]:
-        """The counters, never older than the call.
+        """The counters, read after the call began.
 
         Raises:
             Unavailable: the database cannot be reached.
-            DecryptionFailed: the ring was sealed with a master key this process does not have.
+            DecryptionFailed: the ring was encrypted with a master key that this process does not have.
         """
         numbers = await self._current()
         if numbers[self._position] != self._identity:

@@ -1,6 +1,6 @@
 """Trusted identity providers: the operator's list of them, their keys, and verification of the tokens they sign.
 
-Before the signature is verified, an error says no more than which of form, issuer and signature is wrong.
+Before the signature is verified, an error only says which of form, issuer and signature is wrong.
 """
 
 import hashlib
@@ -29,8 +29,8 @@ from countersign.store.context import Store
 
 
 class Issuer(NamedTuple):
-    """An identity provider whose assertions are believed. Without `client_ids` it may speak to every client, without
-    `domains` for e-mail addresses of every domain."""
+    """A trusted identity provider. Without `client_ids` its assertions may be for every client, without `domains` about
+    e-mail addresses of every domain."""
 
     issuer: str
     name: str
@@ -65,18 +65,18 @@ DELETE_OLD_SEEN_TOKENS = "DELETE FROM seen_token WHERE expires_at <= $1"
 
 
 async def issuer(reader: Reader, name: str) -> Issuer | None:
-    """The trusted issuer of exactly this identifier, character by character."""
+    """The trusted issuer with exactly this identifier."""
     row = await reader.fetch_one(ISSUER, name)
     return None if row is None else _issuer(row)
 
 
 async def issuers(reader: Reader) -> list[Issuer]:
-    """Every trusted issuer, in the order of their identifiers; 1,000 at most."""
+    """The trusted issuers, ordered by identifier; 1,000 at most."""
     return [_issuer(row) for row in await reader.fetch(ISSUERS)]
 
 
 async def insert_issuer(transaction: Transaction, made: Issuer) -> bool:
-    """Trust an issuer; False when one of this identifier is trusted already, which stays as it was."""
+    """Add an issuer; False when one with this identifier exists, which is not changed."""
     lists = [_json_list(each) for each in (made.algorithms, made.client_ids, made.domains)]
     return bool(
         await transaction.run(INSERT_ISSUER, made.issuer, made.name, made.jwks_uri, *lists, int(made.created_at))
@@ -94,7 +94,7 @@ def _issuer(row: Row) -> Issuer:
 
 
 async def forget_old_tokens(transaction: Transaction) -> int:
-    """Forget used tokens that nobody would accept any more; how many there were."""
+    """Remove records of used tokens that have expired; returns how many."""
     return await transaction.run(DELETE_OLD_SEEN_TOKENS, clock.now())
 
 
@@ -104,18 +104,18 @@ MAX_NAME_LENGTH = 80
 
 
 class IssuerExists(Refused):
-    """An issuer of this identifier is trusted already; it was not changed."""
+    """An issuer with this identifier is trusted already; it was not changed."""
 
     status = 409
     code = "issuer_exists"
     title = "Issuer exists"
-    resolution = "Remove it first to say something else of it: countersign issuers remove ISSUER"
+    resolution = "To change it, remove it first: countersign issuers remove ISSUER"
 
 
 class IssuerNotFound(NotFound):
-    """No issuer of this identifier is trusted."""
+    """No issuer with this identifier is trusted."""
 
-    resolution = "See which ones are: countersign issuers list"
+    resolution = "List the trusted issuers: countersign issuers list"
 
 
 async def add(
@@ -129,14 +129,14 @@ async def add(
     client_ids: Iterable[str] = (),
     domains: Iterable[str] = (),
 ) -> Issuer:
-    """Believe what this issuer asserts from now on, on every worker; without algorithms with ES256 and RS256.
+    """Trust an issuer from now on, on every worker; the default algorithms are ES256 and RS256.
 
-    `name` is what people see on the claim page. Tokens are matched with `issuer` character by character.
+    `name` is displayed on the claim page. The `iss` of tokens must equal `issuer` exactly.
 
     Raises:
-        InvalidRequest: issuer or address of its keys is no https address (http where COUNTERSIGN_PRIVATE_ISSUERS
-            allows it), the issuer is this store itself, the name is blank or long, an algorithm is not supported, a
-            domain is none.
+        InvalidRequest: the issuer or the address of its keys is not an https address (http where
+            COUNTERSIGN_PRIVATE_ISSUERS allows it), the issuer is this store itself, the name is blank or too long, an
+            algorithm is not supported, or a domain is invalid.
         IssuerExists: it is trusted already.
     """
     made = Issuer(
@@ -154,10 +154,10 @@ async def add(
 
 
 async def remove(transaction: Transaction, issuer: str) -> None:
-    """Believe nothing of this issuer any more, on every worker; what was registered through it, the caller ends.
+    """Stop trusting an issuer, on every worker. The caller has to end the registrations that came through it.
 
     Raises:
-        IssuerNotFound: it was not trusted.
+        IssuerNotFound: it is not trusted.
     """
     if not await transaction.run(DELETE_ISSUER, issuer):
         raise IssuerNotFound(f"{issuer[:MAX_ISSUER_LENGTH]} is not trusted")
@@ -175,30 +175,32 @@ def _checked_identifier(store: Store, issuer: str) -> str:
     """An issuer identifier is an address without a query (RFC 8414 §2)."""
     _checked_url("the issuer", issuer, store)
     if "?" in issuer or len(issuer) > MAX_ISSUER_LENGTH:
-        raise InvalidRequest(f"the issuer has no query and {MAX_ISSUER_LENGTH} characters at most", resolution="")
+        raise InvalidRequest(
+            f"the issuer must have no query, and {MAX_ISSUER_LENGTH} characters at most", resolution=""
+        )
     if issuer.rstrip("/") == store.root_url:
-        raise InvalidRequest("the issuer is this store itself, whose own tokens are verified otherwise", resolution="")
+        raise InvalidRequest("the issuer must not be this store itself", resolution="")
     return issuer
 
 
 def _checked_name(name: str) -> str:
     if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable():
-        raise InvalidRequest(f"the name has 1 to {MAX_NAME_LENGTH} printable characters", resolution="")
+        raise InvalidRequest(f"the name must have 1 to {MAX_NAME_LENGTH} printable characters", resolution="")
     return name.strip()
 
 
 def _checked_algorithms(given: Iterable[str]) -> frozenset[str]:
-    wanted = frozenset(given) or frozenset(DEFAULT_ALGORITHMS)
-    unknown = sorted(wanted - frozenset(external_jwt.ALGORITHMS))
+    algorithms = frozenset(given) or frozenset(DEFAULT_ALGORITHMS)
+    unknown = sorted(algorithms - frozenset(external_jwt.ALGORITHMS))
     if unknown:
-        raise InvalidRequest(f"{unknown[0]} is none of {', '.join(external_jwt.ALGORITHMS)}", resolution="")
-    return wanted
+        raise InvalidRequest(f"{unknown[0]} must be one of {', '.join(external_jwt.ALGORITHMS)}", resolution="")
+    return algorithms
 
 
 def _checked_domain(domain: str) -> str:
     made = domain.strip().lower()
     if not made or not made.isascii() or "@" in made or "." not in made.strip(".") or made.split() != [made]:
-        raise InvalidRequest(f"{domain} is no e-mail domain, like example.com", resolution="")
+        raise InvalidRequest(f"{domain} must be an e-mail domain, like example.com", resolution="")
     return made
 
 
@@ -215,11 +217,11 @@ def new_jwks_cache(settings: Settings) -> JwksCache:
 
 
 async def signing_key(store: Store, trusted: Issuer, token: ExternalToken) -> PublicKey | None:
-    """The issuer's key that the token's header means, if its algorithm is allowed to the issuer.
+    """The issuer's key that the token's header names, if its algorithm is allowed for the issuer.
 
     Raises:
-        Unavailable: the issuer's keys cannot be had now. Why is in the log: an answer that told it would let a
-            stranger look around in our network.
+        Unavailable: the issuer's keys cannot be fetched. The reason is only logged, as it could disclose the
+            internal network.
     """
     if token.algorithm not in trusted.algorithms:
         return None
@@ -227,14 +229,14 @@ async def signing_key(store: Store, trusted: Issuer, token: ExternalToken) -> Pu
         return await store.key_sets.key(trusted.jwks_uri, token.algorithm, token.kid)
     except CannotFetchKeySet as error:
         telemetry.logger("issuers").warning("keys cannot be fetched", issuer=trusted.issuer, reason=str(error))
-        raise Unavailable("the keys of the token's issuer cannot be had at the moment") from error
+        raise Unavailable("the keys of the token's issuer cannot be fetched; try again later") from error
 
 
 async def record_token_use(
     transaction: Transaction, kind: Literal["id-jag", "event"], issuer: str, jti: str, expires_at: Instant
 ) -> bool:
-    """Note the token's use; False when it was used before. Of two at the same moment one is first: the other waits
-    for its transaction to end."""
+    """Record the use of a token; False when it was used before. Of two concurrent uses, the second waits for the first
+    transaction to end."""
     digest = hashlib.sha256(jti.encode()).digest()
     return bool(await transaction.run(INSERT_SEEN_TOKEN, kind, issuer, digest, expires_at))
 
@@ -245,13 +247,13 @@ Seconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1 << 40)]
 """A NumericDate (RFC 7519 §2) in whole seconds."""
 
 Identifier: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
-"""Whom a claim names: an issuer, a subject, a client, a token."""
+"""The value of a claim that names an issuer, a subject, a client or a token."""
 
 ClaimsT = TypeVar("ClaimsT", bound=msgspec.Struct)
 
 
 class TokenRejected(Refused):
-    """What another service signed is not accepted. `err` is the word of RFC 8935 §2.4 for the reason."""
+    """A token of another service is not accepted. `err` is the error code of RFC 8935 §2.4."""
 
     err: ClassVar[str] = "invalid_request"
     title = "Not accepted"
@@ -259,7 +261,7 @@ class TokenRejected(Refused):
 
 
 class MalformedToken(TokenRejected):
-    """The token is of another kind, or a claim is missing, of a wrong type or not supported."""
+    """The token has another type, or a claim is missing, of the wrong type or not supported."""
 
     title = "Malformed token"
 
@@ -274,7 +276,7 @@ class InvalidIssuer(TokenRejected):
 
 
 class InvalidSignature(TokenRejected):
-    """The token's signature is not one of its issuer's."""
+    """The token's signature is not valid for its issuer."""
 
     err = "authentication_failed"
     code = "invalid_signature"
@@ -282,20 +284,20 @@ class InvalidSignature(TokenRejected):
 
 
 class UnknownKey(InvalidSignature):
-    """The issuer has no such key, or none for the algorithm, or the algorithm is not allowed to it."""
+    """The issuer has no such key, no key for the algorithm, or may not use the algorithm."""
 
     err = "invalid_key"
 
 
 class Expired(TokenRejected):
-    """The token's time is over."""
+    """The token has expired."""
 
     code = "expired"
     title = "Expired"
 
 
 class InvalidAudience(TokenRejected):
-    """The token is meant for another service."""
+    """The token is for another service."""
 
     err = "invalid_audience"
     code = "invalid_audience"
@@ -304,18 +306,18 @@ class InvalidAudience(TokenRejected):
 
 
 class VerifiedToken(NamedTuple):
-    """The claims of a token whose signature is good, and who signed it; the claims themselves are not checked."""
+    """The issuer and the claims of a token with a valid signature; the claims themselves are not checked."""
 
     issuer: Issuer
     claims: Members
 
 
 async def verify_token(store: Store, token: str, typ: str) -> VerifiedToken:
-    """The token of this type, when a trusted issuer signed it.
+    """Verify the type and the signature of a token of a trusted issuer.
 
     Raises:
-        MalformedToken, InvalidIssuer, InvalidSignature: it is none.
-        Unavailable: the issuer's keys cannot be had now.
+        MalformedToken, InvalidIssuer, InvalidSignature: it is not valid.
+        Unavailable: the issuer's keys cannot be fetched.
     """
     try:
         read = external_jwt.read(token, typ)
@@ -332,49 +334,48 @@ async def verify_token(store: Store, token: str, typ: str) -> VerifiedToken:
     return VerifiedToken(trusted, read.claims)
 
 
-async def _issuer_of_token(store: Store, claimed: object) -> Issuer:
-    if not isinstance(claimed, str):
+async def _issuer_of_token(store: Store, identifier_claim: object) -> Issuer:
+    if not isinstance(identifier_claim, str):
         raise MalformedToken("the token names no issuer")
-    # The store's own tokens are verified elsewhere, by other rules, whatever the table says.
-    found = None if claimed == store.root_url else await issuer(store.database, claimed)
-    if found is None:
+    # The store's own tokens are verified elsewhere, by other rules, even if the table lists the store.
+    trusted = None if identifier_claim == store.root_url else await issuer(store.database, identifier_claim)
+    if trusted is None:
         raise InvalidIssuer("the token's issuer is not trusted here")
-    return found
+    return trusted
 
 
 def decode_claims(signed_token: VerifiedToken, shape: type[ClaimsT]) -> ClaimsT:
-    """The claims in their types.
+    """Decode the claims into a struct.
 
     Raises:
-        MalformedToken: one is missing, of a wrong type or out of range; it is named.
+        MalformedToken: a claim is missing, of the wrong type or out of range; the error names it.
     """
     try:
         return msgspec.convert(signed_token.claims, shape)
     except msgspec.ValidationError as error:
-        raise MalformedToken(f"the claims are wrong: {error}") from None
+        raise MalformedToken(f"invalid claims: {error}") from None
 
 
 def require_audience(store: Store, audience: str | list[str]) -> None:
-    """Insist that the token is for this service alone: its issuer identifier, character by character, as a text or as
-    the only entry of a list.
+    """Require this service's issuer identifier as the only audience: as a string, or as the only item of a list.
 
     Raises:
-        InvalidAudience: it is not.
+        InvalidAudience: it is another.
     """
     if audience not in (store.root_url, [store.root_url]):
-        raise InvalidAudience(f"the audience must be {store.root_url} alone")
+        raise InvalidAudience(f"the audience must be {store.root_url} only")
 
 
 def now_s() -> int:
-    """The present moment in whole seconds since 1970."""
+    """The current time in whole seconds since 1970."""
     return clock.now() // clock.SECOND
 
 
 def require_issued(issued_s: int, not_before_s: int | None = None) -> None:
-    """Insist that the token was not issued in the future; a minute's difference of clocks is allowed.
+    """Require a token that was not issued in the future; a minute of clock skew is allowed.
 
     Raises:
-        MalformedToken: it was, or is not valid yet.
+        MalformedToken: it was, or it is not valid yet.
     """
     if max(issued_s, not_before_s or 0) > now_s() + SKEW_S:
         raise MalformedToken("the token is not valid yet: it was issued in the future")

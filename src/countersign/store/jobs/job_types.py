@@ -1,4 +1,4 @@
-"""Types of jobs: payload, permission and the work itself; what is sent and received about jobs, and their errors."""
+"""Job types: payload, permission and the work itself; the wire structs and errors of jobs."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ Status: TypeAlias = Literal["queued", "running", "completed", "failed"]
 
 
 class NewJob(msgspec.Struct, forbid_unknown_fields=True):
-    """A job that is asked for; the shape of `payload` is the type's."""
+    """A job to request; the shape of `payload` depends on the type."""
 
     type: Annotated[
         str,
         msgspec.Meta(
             min_length=1,
             max_length=100,
-            description="What is to be done.",
+            description="The type of the job.",
             examples=["artifact.verify", "archive.extract", "build.process"],
         ),
     ]
@@ -36,8 +36,8 @@ class NewJob(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class JobStatus(msgspec.Struct):
-    """How a job is doing. `progress` is 0 to 1 and never falls within an attempt; `attempts` is how often it was
-    begun; `result` is there when it is completed, `error` (problem details) when it failed."""
+    """The state of a job. `progress` is 0 to 1 and never decreases within an attempt; `attempts` is how often it was
+    started; `result` is set when it is completed, `error` (problem details) when it failed."""
 
     job_id: Uuid
     status: Status
@@ -52,8 +52,8 @@ class JobStatus(msgspec.Struct):
 
 
 class JobList(msgspec.Struct):
-    """A page of jobs, newest first; `next_cursor` is null on the last one. A result of more than 64 KiB is null here,
-    and stands in the job itself."""
+    """A page of jobs, newest first; `next_cursor` is null on the last one. A result of more than 64 KiB is null here;
+    get the job itself for it."""
 
     items: list[JobStatus]
     next_cursor: str | None
@@ -69,14 +69,14 @@ class JobsQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class UnknownJobType(Refused):
-    """There is no such type of job, or nobody may ask for it from outside."""
+    """The type of job does not exist, or cannot be requested from outside."""
 
     code = "unknown_job_type"
     title = "Unknown type of job"
 
 
 class TooManyJobs(Refused):
-    """Too many jobs of the organisation wait already."""
+    """Too many jobs of the organisation are queued."""
 
     status = 429
     code = "too_many_jobs"
@@ -85,16 +85,16 @@ class TooManyJobs(Refused):
 
 
 class TooManyFollowed(Refused):
-    """The caller follows too many jobs at the same time."""
+    """The caller has too many open streams of job events."""
 
     status = 429
     code = "too_many_followed"
     title = "Too many jobs followed"
-    resolution = "Close streams of events that are not needed, or look with GET /api/v1/jobs now and then."
+    resolution = "Close streams of events that are not needed, or poll GET /api/v1/jobs."
 
 
 class JobNotFound(NotFound):
-    """There is no such job, or it is another organisation's."""
+    """The job does not exist, or belongs to another organisation."""
 
     resolution = "List your jobs with GET /api/v1/jobs."
 
@@ -105,25 +105,25 @@ class JobEnded(Refused):
     status = 409
     code = "job_ended"
     title = "The job has ended"
-    resolution = "Look at what came of it with GET /api/v1/jobs/{job_id}."
+    resolution = "Get its outcome with GET /api/v1/jobs/{job_id}."
 
 
 class JobCancelled(Refused):
-    """What a job says that was cancelled."""
+    """The `error` of a cancelled job."""
 
     status = 409
     code = "job_cancelled"
     title = "The job was cancelled"
-    resolution = "Ask for it again with POST /api/v1/jobs."
+    resolution = "Request it again with POST /api/v1/jobs."
 
 
 class JobFailed(Refused):
-    """What a job says that failed for no reason of its own, after all its attempts."""
+    """The `error` of a job that failed unexpectedly in all its attempts."""
 
     status = 500
     code = "job_failed"
     title = "The job failed"
-    resolution = "Ask for it again with POST /api/v1/jobs; if it persists, look into the log of the workers."
+    resolution = "Request it again with POST /api/v1/jobs; if it persists, check the log of the workers."
 
 
 BUILD, REQUESTED, BACKGROUND = 0, 1, 2
@@ -134,11 +134,11 @@ PayloadT = TypeVar("PayloadT", bound=msgspec.Struct)
 
 
 class JobStopped(Exception):
-    """The attempt is over: the job was cancelled, or another worker has it. Leave at once, nothing is kept."""
+    """The attempt is over: the job was cancelled, or another worker has it. Stop at once; the outcome is discarded."""
 
 
 class AdmittedJob(NamedTuple):
-    """A job that may be done: whose it is, and how many bytes it is about."""
+    """An admitted job: its organisation, and the number of bytes to process."""
 
     org_id: str
     size: int
@@ -146,10 +146,11 @@ class AdmittedJob(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobContext(Generic[PayloadT]):
-    """One attempt at a job, as its type's code sees it. `scratch` is an empty folder that is removed afterwards.
+    """The context of one attempt at a job, passed to its type's `run`. `scratch` is an empty folder, removed
+    afterwards.
 
-    `progress` tells how far it is, 0 to 1; to be called often, it writes seldom. It raises Stopped when the job was
-    cancelled or another worker has taken it over: leave at once.
+    `progress` reports the progress, 0 to 1; call it often, it writes rarely. It raises JobStopped when the job was
+    cancelled or another worker has it: stop at once.
     """
 
     job_id: str
@@ -162,8 +163,8 @@ class JobContext(Generic[PayloadT]):
 
 
 class Outcome(NamedTuple):
-    """What came out. `commit` makes it last, in the very transaction that ends the job, so that it happens once
-    however often the work was begun; it may raise to have the work tried again."""
+    """The outcome of a job. `commit` makes it durable in the transaction that ends the job, so that it happens once
+    however often the job was started; it may raise to have the job tried again."""
 
     result: msgspec.Struct
     commit: Callable[[Transaction], Awaitable[None]] | None = None
@@ -173,10 +174,10 @@ class Outcome(NamedTuple):
 class JobType(Generic[PayloadT]):
     """A type of job.
 
-    admit  who may ask for it, and with which payload; None: nobody from outside
+    admit  checks who may request it, and with which payload; None: it cannot be requested from outside
     run    the work, in a process of its own. A Refused below 500 ends the job as failed with that problem; anything
            else is tried again, `settings.job_attempts` times in all
-    priority  which of the waiting jobs is begun first
+    priority  the order in which queued jobs are started
     """
 
     name: str

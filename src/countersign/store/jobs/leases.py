@@ -1,7 +1,7 @@
-"""Who works on a job: leases in the job table, and every change under the lease it was claimed with.
+"""Leases of jobs: claiming the next job, and every change of a job under its lease.
 
-A lease is a word that only its worker knows. Whoever was silent for longer than the lease lasts has lost the job;
-what such a worker still says changes nothing, since its word is no longer in the row.
+A lease is a random token held by one worker. A worker that sends no heartbeat before the lease expires loses the job;
+its later changes have no effect, since its lease is no longer in the row.
 """
 
 from typing import Literal, NamedTuple, TypeAlias
@@ -13,7 +13,7 @@ from countersign.store import events
 from countersign.store.jobs.job_types import BACKGROUND
 
 Lane: TypeAlias = Literal["requested", "background"]
-"""Which jobs a claim is for: those that a person or client asked for, or those of BACKGROUND."""
+"""Which jobs a claim is for: those that a person or client requested, or those of priority BACKGROUND."""
 
 # The order of a lane: a job whose worker died; else the first due job, by priority and time, of an organisation that
 # has none running, so that many jobs of one do not delay another; else of one below its limit. Only jobs of the same
@@ -26,7 +26,7 @@ _DUE = "SELECT id FROM job WHERE status = 'queued' AND run_after <= $1 AND"
 _EXCEPT_ORGS_WITH = "AND org_id NOT IN (SELECT org_id FROM job WHERE status = 'running' AND"
 _COUNT_AT_LEAST = "GROUP BY org_id HAVING count(*) >="
 _FIRST = "ORDER BY priority, run_after LIMIT 1"
-# A locked row is about to be ended or cancelled: the claim does not wait for it.
+# A locked row is being ended or cancelled: the claim skips it.
 _FREE = "FOR UPDATE SKIP LOCKED"
 _NEXT_REQUESTED = f"""
     ({_ORPHANED} {_REQUESTED} {_OLDEST}),
@@ -62,7 +62,7 @@ _TAKE = """
         lease_until = $4,
         started_at = COALESCE(started_at, $1)
     WHERE id = """
-# Asked again as the row is locked: meanwhile it may have been cancelled, or its worker may have been heard of.
+# Checked again under the row lock: the job may have been cancelled, or its lease extended.
 _IF_STILL_FREE = """
         AND (status = 'queued' OR (status = 'running' AND lease_until <= $1))
     RETURNING id, org_id, created_by, type, payload, attempts, losses, cancelled
@@ -77,8 +77,8 @@ CLAIM: dict[Dialect, dict[Lane, str]] = {
         "background": f"{_TAKE} (SELECT COALESCE({_FREE_BACKGROUND})) {_IF_STILL_FREE}",
     },
 }
-# One claim after the other, or two would both find the last place of an organisation free. That a claim is lost with
-# the power is no harm: the job waits as before, and what was done under the lost lease is refused.
+# Claims are serialized, or two could both take the last slot of an organisation. A claim may be lost in a power
+# failure: the job is still queued then, and changes under the lost lease are rejected.
 LOCK_CLAIMS = (
     "SELECT pg_advisory_xact_lock(hashtext('job.claim.' || current_schema())), "
     "set_config('synchronous_commit', 'off', true)"
@@ -113,16 +113,16 @@ PULL_RUN_AFTER = "UPDATE job SET run_after = $1 WHERE status = 'queued' AND run_
 PULL_LEASE_UNTIL = "UPDATE job SET lease_until = $1 WHERE status = 'running' AND lease_until > $2"
 
 SKEW_S = 60
-"""By how much the clocks of nodes may differ."""
+"""The maximum clock skew between nodes."""
 
 
 class LeaseLost(Exception):
-    """The job is another worker's by now, or it was cancelled; nothing of this transaction may be kept."""
+    """Another worker has the job, or it was cancelled; the transaction must be rolled back."""
 
 
 class LeasedJob(NamedTuple):
-    """A job that is this worker's while the lease lasts. `attempts` counts this one; `losses` those that ended with
-    their worker."""
+    """A job that this worker has leased. `attempts` includes the current one; `losses` counts those whose worker
+    died."""
 
     lease: str
     id: str
@@ -136,11 +136,11 @@ class LeasedJob(NamedTuple):
 
 
 async def claim_next(database: Database, *, running: int, lease_s: float, lane: Lane) -> LeasedJob | None:
-    """Take up the job whose turn it is in the lane, if there is one. Of each organisation at most `running` requested
-    and `running` background jobs run at a time.
+    """Lease the next job of the lane, if there is one. Of each organisation at most `running` requested and `running`
+    background jobs run at a time.
 
     Raises:
-        Unavailable: the database is away.
+        Unavailable: the database cannot be reached.
     """
     now = clock.now()
     row = await database.fetch_one(NEXT[lane], now, running)
@@ -150,15 +150,15 @@ async def claim_next(database: Database, *, running: int, lease_s: float, lane: 
     async with database.transaction() as transaction:
         if database.dialect == "postgres":
             await transaction.fetch(LOCK_CLAIMS)
-        claimed: Row | None = await transaction.fetch_one(
+        job: Row | None = await transaction.fetch_one(
             CLAIM[database.dialect][lane], now, running, lease, clock.later(now, seconds=lease_s)
         )
-    return None if claimed is None else LeasedJob(lease, *claimed)
+    return None if job is None else LeasedJob(lease, *job)
 
 
 async def repair_times(transaction: Transaction, *, lease_s: float, wait_s: float) -> None:
-    """Bring back what lies further ahead than anything is put off: it was written before the clock went back, and
-    nobody would see to it until the clock is there again. A worker that lives has a whole lease to say so."""
+    """Repair times that lie too far in the future, since they were written before the clock was set back: such jobs
+    would wait until the clock reaches them again. A live worker has a whole lease to send its heartbeat."""
     now = clock.now()
     await transaction.run(PULL_RUN_AFTER, now, clock.later(now, seconds=wait_s + SKEW_S))
     await transaction.run(
@@ -166,58 +166,58 @@ async def repair_times(transaction: Transaction, *, lease_s: float, wait_s: floa
     )
 
 
-async def beat(database: Database, claimed: LeasedJob, progress: float, lease_s: float) -> bool:
-    """Keep the lease for `lease_s` more seconds and tell the progress; whether the job was cancelled.
+async def beat(database: Database, job: LeasedJob, progress: float, lease_s: float) -> bool:
+    """Extend the lease by `lease_s` seconds and store the progress; returns whether the job was cancelled.
 
     Raises:
         LeaseLost: another worker has the job.
     """
     until = clock.later(clock.now(), seconds=lease_s)
     async with database.transaction() as transaction:
-        row = await transaction.fetch_one(BEAT, claimed.id, claimed.lease, until, progress)
+        row = await transaction.fetch_one(BEAT, job.id, job.lease, until, progress)
     if row is None:
-        raise LeaseLost(claimed.id)
+        raise LeaseLost(job.id)
     return bool(row[0])
 
 
-async def complete(transaction: Transaction, claimed: LeasedJob, result: str) -> None:
-    """End the job with its result, as long as it is this worker's and was not cancelled.
+async def complete(transaction: Transaction, job: LeasedJob, result: str) -> None:
+    """End the job with its result, if the lease is valid and the job was not cancelled.
 
     Raises:
-        LeaseLost: it is not, or it was.
+        LeaseLost: the lease is lost, or the job was cancelled.
     """
-    _require(await transaction.run(COMPLETE, claimed.id, claimed.lease, result, clock.now()), claimed)
-    await events.job_ended(transaction, claimed.org_id, claimed.id)
+    _require(await transaction.run(COMPLETE, job.id, job.lease, result, clock.now()), job)
+    await events.job_ended(transaction, job.org_id, job.id)
 
 
-async def fail(transaction: Transaction, claimed: LeasedJob, problem: str) -> None:
+async def fail(transaction: Transaction, job: LeasedJob, problem: str) -> None:
     """End the job with a problem.
 
     Raises:
-        LeaseLost: it is not this worker's any more.
+        LeaseLost: another worker has the job.
     """
-    _require(await transaction.run(FAIL, claimed.id, claimed.lease, problem, clock.now()), claimed)
-    await events.job_ended(transaction, claimed.org_id, claimed.id)
+    _require(await transaction.run(FAIL, job.id, job.lease, problem, clock.now()), job)
+    await events.job_ended(transaction, job.org_id, job.id)
 
 
-async def try_again(transaction: Transaction, claimed: LeasedJob, run_after: Instant) -> None:
-    """Have the job begun again, not before the moment.
+async def try_again(transaction: Transaction, job: LeasedJob, run_after: Instant) -> None:
+    """Return the job to the queue for another attempt, not before `run_after`.
 
     Raises:
-        LeaseLost: it is not this worker's any more.
+        LeaseLost: another worker has the job.
     """
-    _require(await transaction.run(TRY_AGAIN, claimed.id, claimed.lease, run_after), claimed)
+    _require(await transaction.run(TRY_AGAIN, job.id, job.lease, run_after), job)
 
 
-async def give_back(transaction: Transaction, claimed: LeasedJob) -> None:
-    """Have the job begun by another worker as if this one had never had it.
+async def give_back(transaction: Transaction, job: LeasedJob) -> None:
+    """Return the job to the queue, without counting the attempt.
 
     Raises:
-        LeaseLost: it is not this worker's any more.
+        LeaseLost: another worker has the job.
     """
-    _require(await transaction.run(GIVE_BACK, claimed.id, claimed.lease, clock.now()), claimed)
+    _require(await transaction.run(GIVE_BACK, job.id, job.lease, clock.now()), job)
 
 
-def _require(changed: int, claimed: LeasedJob) -> None:
+def _require(changed: int, job: LeasedJob) -> None:
     if not changed:
-        raise LeaseLost(claimed.id)
+        raise LeaseLost(job.id)

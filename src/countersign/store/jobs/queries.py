@@ -65,7 +65,7 @@ LONGEST_DUE = "SELECT min(run_after) FROM job WHERE status = 'queued'"
 
 
 class Job(NamedTuple):
-    """A row of the table, as those see it who asked for the job."""
+    """A row of the job table, as shown to those who requested the job."""
 
     id: str
     org_id: str
@@ -82,7 +82,7 @@ class Job(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing will change any more."""
+        """Whether the job has ended."""
         return self.finished_at is not None
 
     def shown(self) -> JobStatus:
@@ -116,21 +116,21 @@ def _job(row: tuple[Any, ...]) -> Job:
 async def add(
     transaction: Transaction, job_id: str, *, org_id: str, created_by: str, kind: str, payload: str, priority: int
 ) -> None:
-    """Put a job into the table, to be begun as soon as it is its turn."""
+    """Add a job to the queue."""
     await transaction.run(ADD, job_id, org_id, created_by, kind, payload, clock.now(), priority)
 
 
-async def waiting(transaction: Transaction, dialect: Dialect, org_id: str, most: int) -> int:
-    """How many requested jobs of the organisation wait, counted up to `most`; no other transaction adds one before
-    this one ends. SQLite has one writer anyway."""
+async def waiting(transaction: Transaction, dialect: Dialect, org_id: str, limit: int) -> int:
+    """How many requested jobs of the organisation are queued, counted up to `limit`; no other transaction adds one
+    before this one ends. SQLite has one writer anyway."""
     if dialect == "postgres":
         await transaction.fetch(LOCK_ADDING, org_id)
-    row = await transaction.fetch_one(WAITING_OF_ORG, org_id, most)
+    row = await transaction.fetch_one(WAITING_OF_ORG, org_id, limit)
     return 0 if row is None else int(row[0])
 
 
 async def job(reader: Reader, job_id: str) -> Job | None:
-    """The job, whoever's it is."""
+    """The job, of any organisation."""
     row = await reader.fetch_one(JOB, job_id)
     return None if row is None else _job(row)
 
@@ -144,7 +144,7 @@ async def page(
 
 
 async def cancel(transaction: Transaction, job_id: str, problem: str) -> bool:
-    """End a waiting job with this problem, or have a running one stopped; False when it has ended already."""
+    """End a queued job with this problem, or request a running one to stop; False when it has ended."""
     ended = await transaction.fetch_one(CANCEL_WAITING, job_id, problem, clock.now())
     if ended is not None:
         await events.job_ended(transaction, str(ended[0]), job_id)
@@ -153,23 +153,23 @@ async def cancel(transaction: Transaction, job_id: str, problem: str) -> bool:
 
 
 async def forget_old(transaction: Transaction, days: int) -> None:
-    """Remove jobs that ended so many days ago, and workers that were not seen for one."""
+    """Remove jobs that ended `days` days ago, and workers without a heartbeat for one day."""
     await transaction.run(FORGET_OLD, clock.later(clock.now(), seconds=-86_400 * days))
     await transaction.run(FORGET_WORKERS, clock.later(clock.now(), seconds=-86_400))
 
 
 async def note_worker(transaction: Transaction, worker_id: str) -> None:
-    """Write down that the worker is alive."""
+    """Store the heartbeat of the worker."""
     await transaction.run(SET_SEEN_AT, worker_id, clock.now())
 
 
 async def forget_worker(transaction: Transaction, worker_id: str) -> None:
-    """Write down that the worker has left."""
+    """Remove the worker, which has stopped."""
     await transaction.run(DELETE_WORKER, worker_id)
 
 
 async def unattended_s(reader: Reader) -> float:
-    """For how many seconds work has been due while no worker was seen; 0 when none is due."""
+    """For how many seconds jobs have been due without a heartbeat of any worker; 0 when none is due."""
     due = await reader.fetch_one(LONGEST_DUE)
     seen = await reader.fetch_one(LAST_SEEN)
     if due is None or due[0] is None:
@@ -185,7 +185,7 @@ async def counts(database: Database) -> dict[Status, int]:
 
 
 async def oldest_s(database: Database) -> dict[Status, float]:
-    """How many seconds ago the oldest job was asked for that waits, and the oldest that runs; 0 without one."""
+    """The age in seconds of the oldest queued and the oldest running job; 0 without one."""
     now = clock.now()
     none: dict[Status, float] = {"queued": 0.0, "running": 0.0}
     return none | {status: max(0.0, (now - since) / clock.SECOND) for status, since in await database.scan(OLDEST)}
@@ -204,7 +204,7 @@ async def enqueue(
     created_by: str,
     priority: int = REQUESTED,
 ) -> str:
-    """Have the job done once the transaction is durable; its id. `created_by` is a caller's key."""
+    """Add a job that starts once the transaction is durable; returns its id. `created_by` is the key of a caller."""
     job_id = ids.new_uuid()
     text = msgspec.json.encode(payload).decode()
     await add(transaction, job_id, org_id=org_id, created_by=created_by, kind=type, payload=text, priority=priority)
@@ -213,11 +213,11 @@ async def enqueue(
 
 
 async def require_queue_space(transaction: Transaction, store: Store, org_id: str) -> None:
-    """Let the organisation ask for one more job.
+    """Check that the organisation may queue one more job.
 
     Raises:
-        TooManyJobs: `jobs_queued` of its jobs wait already.
+        TooManyJobs: `jobs_queued` of its jobs are queued.
     """
-    most = store.settings.jobs_queued
-    if await waiting(transaction, store.database.dialect, org_id, most) >= most:
-        raise TooManyJobs(f"{most} jobs of the organisation wait already", headers=used_up(most, RETRY_AFTER_S))
+    limit = store.settings.jobs_queued
+    if await waiting(transaction, store.database.dialect, org_id, limit) >= limit:
+        raise TooManyJobs(f"{limit} jobs of the organisation are queued already", headers=used_up(limit, RETRY_AFTER_S))

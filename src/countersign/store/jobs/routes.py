@@ -48,21 +48,21 @@ _WAIT = re.compile(r'wait="?(\d{1,9})"?')
 
 
 class WaitPreference(NamedTuple):
-    """How long to wait, and what of the Prefer header that follows (RFC 7240 §3); empty when nothing of it."""
+    """How long to wait, and the applied preference of the Prefer header (RFC 7240 §3); empty when none."""
 
     wait_s: float
     applied: str = ""
 
 
 def wait_preference(prefer: str | None, size: int) -> WaitPreference:
-    """How long to wait for a job about so many bytes. `wait` counts before `respond-async`, which only says what to do
-    when the wait is over; preferences that are not understood are passed over (RFC 7240 §2)."""
-    wished = [part.strip().lower() for part in (prefer or "").split(",")]
-    for wish in wished:
-        if (found := _WAIT.fullmatch(wish.replace(" ", ""))) is not None:
-            wait_s = min(MAX_WAIT_S, int(found[1]))
+    """How long to wait for a job of this size. `wait` has precedence over `respond-async`, which only applies when the
+    wait is over; unknown preferences are ignored (RFC 7240 §2)."""
+    preferences = [part.strip().lower() for part in (prefer or "").split(",")]
+    for preference_text in preferences:
+        if (job_found := _WAIT.fullmatch(preference_text.replace(" ", ""))) is not None:
+            wait_s = min(MAX_WAIT_S, int(job_found[1]))
             return WaitPreference(wait_s, f"wait={wait_s}")
-    if "respond-async" in wished:
+    if "respond-async" in preferences:
         return WaitPreference(0, "respond-async")
     return WaitPreference(DEFAULT_WAIT_S if size <= SMALL_BYTES else 0)
 
@@ -70,15 +70,15 @@ def wait_preference(prefer: str | None, size: int) -> WaitPreference:
 async def wait_until_ended(
     reader: Reader, job_id: str, within_s: float, stopping: asyncio.Event | None = None
 ) -> Job | None:
-    """The job once it has ended, or as it is when the time has passed or the server stops; None when it is no more."""
+    """The job once it has ended, or when the time is over or the server stops; None when it was removed."""
     until_s = clock.monotonic_s() + within_s
     pause_s = FIRST_POLL_S
     while True:
-        found = await queries.job(reader, job_id)
+        job_found = await queries.job(reader, job_id)
         left_s = until_s - clock.monotonic_s()
         is_stopping = stopping is not None and stopping.is_set()
-        if found is None or found.has_ended or left_s <= 0 or is_stopping:
-            return found
+        if job_found is None or job_found.has_ended or left_s <= 0 or is_stopping:
+            return job_found
         await asyncio.sleep(min(pause_s, left_s))
         pause_s = min(pause_s * 1.2, MAX_POLL_S)
 
@@ -86,33 +86,33 @@ async def wait_until_ended(
 POLL_EVERY_S = 0.25
 KEEP_ALIVE_S = 15.0
 MAX_STREAM_S = 300.0
-"""A client that wants to know more asks again; the first event tells how the job is by then."""
+"""A client that needs more reconnects; the first event has the current state."""
 
 
 async def status_events(reader: Reader, job: Job, stopping: asyncio.Event | None) -> AsyncGenerator[bytes]:
-    """`status` with the JobStatus now and whenever it changes, `done` with the last one; the stream ends then,
-    after five minutes, or when the server stops. A comment now and then tells that somebody is still there."""
-    began_s = told_s = clock.monotonic_s()
+    """`status` events with the JobStatus now and whenever it changes, `done` with the last one; the stream ends then,
+    after five minutes, or when the server stops. Periodic comments keep the connection alive."""
+    began_s = sent_s = clock.monotonic_s()
     seen: Job | None = None
-    found: Job | None = job
-    while found is not None:
-        if found != seen:
-            seen, told_s = found, clock.monotonic_s()
-            yield _event("status", found)
-        if found.has_ended:
-            yield _event("done", found)
+    job_found: Job | None = job
+    while job_found is not None:
+        if job_found != seen:
+            seen, sent_s = job_found, clock.monotonic_s()
+            yield _event("status", job_found)
+        if job_found.has_ended:
+            yield _event("done", job_found)
             return
         now_s = clock.monotonic_s()
         if now_s - began_s > MAX_STREAM_S or (stopping is not None and stopping.is_set()):
             return
-        if now_s - told_s > KEEP_ALIVE_S:
-            told_s = now_s
+        if now_s - sent_s > KEEP_ALIVE_S:
+            sent_s = now_s
             yield b": still here\n\n"
         await asyncio.sleep(POLL_EVERY_S)
         try:
-            found = await queries.job(reader, job.id)
+            job_found = await queries.job(reader, job.id)
         except Refused:
-            # The head is out: an end without `done` has the client ask again.
+            # The head was sent: after an end without `done`, the client reconnects.
             return
 
 
@@ -125,28 +125,28 @@ READ_SCOPES = ("read:releases", WRITE_RELEASES)
 EVENTS = "text/event-stream"
 RETRY_AFTER_S = 1
 MAX_STREAMS = 32
-"""Of one caller, at each server process."""
+"""The maximum for one caller, at each server process."""
 NEWEST_POSSIBLE = (1 << 62, "\U0010ffff")
 
 
 class _PendingWait(msgspec.Struct):
-    """A job that was just asked for, and how long its caller waits for it."""
+    """A job that was just requested, and how long its caller waits for it."""
 
     job_id: str
     preference: WaitPreference
 
 
 class JobRequests:
-    """POST /jobs for the types of job that there are."""
+    """POST /jobs for the given types of jobs."""
 
     def __init__(self, types: Iterable[AnyJobType]) -> None:
         self._types: Mapping[str, AnyJobType] = {kind.name: kind for kind in types if kind.admit is not None}
 
     async def create_job(self, call: StoreRequest[Nothing, NewJob]) -> Response:
-        """Have something done in the background: 200 when it has ended within the wait, else 202.
+        """Request a job: 200 when it has ended within the wait, else 202.
 
         `Prefer: wait=N` waits up to N seconds, 30 at most; `Prefer: respond-async` does not wait. Without either a
-        job about 1 MiB or less is waited for 250 ms.
+        job of 1 MiB or less is waited for 250 ms.
         """
         store, transaction = call.context, call.transaction
         payload, size, org_id = await self._admitted(transaction, call.caller, call.body)
@@ -166,28 +166,30 @@ class JobRequests:
         return _job_response(store, await _require_job(transaction, job_id), preference)
 
     async def _admitted(self, reader: Reader, caller: Caller, body: NewJob) -> tuple[msgspec.Struct, int, str]:
-        """The payload in its type's shape, how many bytes the job is about, and whose it is."""
+        """The payload in its type's shape, the size of the job, and its organisation."""
         kind = self._types.get(body.type)
         if kind is None or kind.admit is None:
-            known = ", ".join(self._types) or "none"
-            raise UnknownJobType(f"there is no type of job called {body.type}", resolution=f"Types: {known}.")
+            known_types = ", ".join(self._types) or "none"
+            raise UnknownJobType(f"the job type {body.type} does not exist", resolution=f"Types: {known_types}.")
         payload: Any = decode.member(body.payload, kind.payload, "/payload")
         admitted = await kind.admit(reader, caller, payload)
         if admitted.org_id not in caller.orgs_allowing(WRITE_RELEASES):
-            raise InsufficientScope(f"this needs the scope {WRITE_RELEASES} in the organisation")
+            raise InsufficientScope(f"this requires the scope {WRITE_RELEASES} in the organisation")
         return payload, admitted.size, admitted.org_id
 
     async def await_job(self, call: StoreRequest[Nothing, NewJob], first: Response) -> Response:
-        """Wait for the job, now that workers can see it."""
-        asked = msgspec.convert(call.prepared, _PendingWait)
-        if asked.preference.wait_s <= 0:
+        """Wait for the job, after it was committed."""
+        pending = msgspec.convert(call.prepared, _PendingWait)
+        if pending.preference.wait_s <= 0:
             return first
-        found = await wait_until_ended(call.context.database, asked.job_id, asked.preference.wait_s, call.stopping)
-        return first if found is None else _job_response(call.context, found, asked.preference)
+        job_found = await wait_until_ended(
+            call.context.database, pending.job_id, pending.preference.wait_s, call.stopping
+        )
+        return first if job_found is None else _job_response(call.context, job_found, pending.preference)
 
 
 def _job_response(store: Store, job: Job, preference: WaitPreference) -> Response:
-    """The job as POST answers it."""
+    """The response of POST /jobs."""
     headers: tuple[tuple[str, str], ...] = (("Location", f"{store.base_url}/jobs/{job.id}"),)
     if preference.applied:
         headers = (*headers, ("Preference-Applied", preference.applied))
@@ -197,45 +199,45 @@ def _job_response(store: Store, job: Job, preference: WaitPreference) -> Respons
 
 
 async def _require_job(reader: Reader, job_id: str) -> Job:
-    found = await queries.job(reader, job_id)
-    if found is None:
-        raise JobNotFound("there is no such job")
-    return found
+    job_found = await queries.job(reader, job_id)
+    if job_found is None:
+        raise JobNotFound("the job does not exist")
+    return job_found
 
 
 def _orgs(caller: Caller) -> tuple[str, ...]:
-    """The organisations whose jobs the caller may see."""
+    """The organisations whose jobs the caller can read."""
     return tuple(sorted({org for scope in READ_SCOPES for org in caller.orgs_allowing(scope)}))
 
 
 async def _readable_job(reader: Reader, caller: Caller, job_id: str) -> Job:
-    """The job, as long as it is of an organisation of the caller's.
+    """The job, if the caller can read it.
 
     Raises:
-        JobNotFound: it is not, or there is none.
+        JobNotFound: the caller cannot, or it does not exist.
     """
-    found = await queries.job(reader, job_id.lower()) if ids.is_uuid(job_id) else None
-    if found is None or found.org_id not in _orgs(caller):
-        raise JobNotFound("there is no such job")
-    return found
+    job_found = await queries.job(reader, job_id.lower()) if ids.is_uuid(job_id) else None
+    if job_found is None or job_found.org_id not in _orgs(caller):
+        raise JobNotFound("the job does not exist")
+    return job_found
 
 
 async def show_job(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Show how a job is doing."""
-    found = await _readable_job(call.context.database, call.caller, call.path["job_id"])
-    again = () if found.has_ended else (("Retry-After", str(RETRY_AFTER_S)),)
-    return response.json(found.shown(), headers=(("Cache-Control", "no-store"), *again))
+    """Show the state of a job."""
+    job_found = await _readable_job(call.context.database, call.caller, call.path["job_id"])
+    again = () if job_found.has_ended else (("Retry-After", str(RETRY_AFTER_S)),)
+    return response.json(job_found.shown(), headers=(("Cache-Control", "no-store"), *again))
 
 
 async def list_jobs(call: StoreRequest[JobsQuery, Nothing]) -> Response:
     """List the jobs of your organisations, newest first."""
     store, query = call.context, call.query
     orgs = _orgs(call.caller)
-    wanted = [*orgs, query.status or "", query.type or ""]
+    filter_values = [*orgs, query.status or "", query.type or ""]
     after: tuple[Instant, str] = (Instant(NEWEST_POSSIBLE[0]), NEWEST_POSSIBLE[1])
     if query.cursor is not None:
         position = cursor.read(store.cursors, query.cursor, "jobs", int, str)
-        if position.filter != wanted:
+        if position.filter != filter_values:
             raise InvalidCursor("made for another filter, or for other organisations")
         after = (Instant(int(position.after[0])), str(position.after[1]))
     pages = [
@@ -243,12 +245,12 @@ async def list_jobs(call: StoreRequest[JobsQuery, Nothing]) -> Response:
         for org in orgs
     ]
     # Each page is in order and bounded by its index; most callers have one organisation.
-    found = [*heapq.merge(*pages, key=attrgetter("created_at", "id"), reverse=True)]
-    shown, more = found[: query.limit], found[query.limit :]
+    job_found = [*heapq.merge(*pages, key=attrgetter("created_at", "id"), reverse=True)]
+    shown, more = job_found[: query.limit], job_found[query.limit :]
     following = None
     if more:
         last = shown[-1]
-        following = cursor.write(store.cursors, cursor.Position("jobs", wanted, [last.created_at, last.id]))
+        following = cursor.write(store.cursors, cursor.Position("jobs", filter_values, [last.created_at, last.id]))
     return response.json(JobList([job.shown() for job in shown], following), headers=(("Cache-Control", "no-store"),))
 
 
@@ -256,37 +258,37 @@ async def cancel_job(call: StoreRequest[Nothing, Nothing]) -> Response:
     """Cancel a job: a waiting one ends at once, a running one as soon as its worker notices; both as failed with the
     code `job_cancelled`."""
     store, transaction = call.context, call.transaction
-    found = await _readable_job(transaction, call.caller, call.path["job_id"])
-    if found.org_id not in call.caller.orgs_allowing(WRITE_RELEASES):
-        raise InsufficientScope(f"this needs the scope {WRITE_RELEASES} in the organisation")
-    error = runner.problem_of(store, found.id, JobCancelled("the job was cancelled"))
-    if not await queries.cancel(transaction, found.id, error):
+    job_found = await _readable_job(transaction, call.caller, call.path["job_id"])
+    if job_found.org_id not in call.caller.orgs_allowing(WRITE_RELEASES):
+        raise InsufficientScope(f"this requires the scope {WRITE_RELEASES} in the organisation")
+    error = runner.problem_of(store, job_found.id, JobCancelled("the job was cancelled"))
+    if not await queries.cancel(transaction, job_found.id, error):
         raise JobEnded("the job has ended already")
-    after = await _require_job(transaction, found.id)
+    after = await _require_job(transaction, job_found.id)
     return response.json(after.shown(), 200 if after.has_ended else 202)
 
 
 class JobStreams:
-    """GET /jobs/{job_id}/events, for a few jobs at a time: each stream asks the database again and again."""
+    """GET /jobs/{job_id}/events; the number of streams is limited, as each one polls the database."""
 
     def __init__(self) -> None:
         self._open: Counter[str] = Counter()
 
     async def stream_events(self, call: StoreRequest[Nothing, Nothing]) -> Response:
         """Follow a job: `status` events with its JobStatus as it changes, and `done` at its end."""
-        found = await _readable_job(call.context.database, call.caller, call.path["job_id"])
+        job_found = await _readable_job(call.context.database, call.caller, call.path["job_id"])
         if self._open[call.caller.key] >= MAX_STREAMS:
-            raise TooManyFollowed(f"{MAX_STREAMS} jobs are followed already", headers=used_up(MAX_STREAMS, 10))
+            raise TooManyFollowed(f"{MAX_STREAMS} streams are open already", headers=used_up(MAX_STREAMS, 10))
         headers = (("Cache-Control", "no-store"), ("X-Accel-Buffering", "no"))
-        told = status_events(call.context.database, found, call.stopping)
-        return Response(200, self._counted(call.caller.key, told), EVENTS, headers)
+        stream = status_events(call.context.database, job_found, call.stopping)
+        return Response(200, self._counted(call.caller.key, stream), EVENTS, headers)
 
-    async def _counted(self, key: str, told: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-        """The same events. Counted as they are asked for: of an answer to HEAD nobody asks for any."""
+    async def _counted(self, key: str, stream: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+        """The same events, counted as an open stream from the first read on: a response to HEAD is never read."""
         self._open[key] += 1
         try:
-            async with aclosing(told):
-                async for event in told:
+            async with aclosing(stream):
+                async for event in stream:
                     yield event
         finally:
             self._open[key] -= 1
@@ -298,15 +300,15 @@ _JOB_HEADERS = ("Location", "Preference-Applied")
 
 
 def routes(types: Iterable[AnyJobType]) -> tuple[Route[Store], ...]:
-    """The routes about jobs, where jobs of these types may be asked for."""
-    asking = JobRequests(types)
+    """The routes of jobs, for requests of these types."""
+    requests = JobRequests(types)
     return (
         route(
             "POST",
             "/jobs",
-            asking.create_job,
+            requests.create_job,
             body=NewJob,
-            settle=asking.await_job,
+            settle=requests.await_job,
             answers={200: JobStatus, 202: JobStatus},
             refusals=(UnknownJobType, NotFound, InsufficientScope, TooManyJobs),
             scope=WRITE_RELEASES,

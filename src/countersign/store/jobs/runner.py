@@ -1,4 +1,4 @@
-"""One attempt at a claimed job: its scratch folder, the work beside its heartbeat, and the result."""
+"""Runs one attempt at a leased job: its scratch folder, the work with a heartbeat, and the outcome."""
 
 import asyncio
 import os
@@ -25,13 +25,13 @@ RUNNING_ATTEMPT = "SELECT 1 FROM job WHERE id = $1 AND attempts = $2 AND status 
 
 @asynccontextmanager
 async def scratch(data: Path, job_id: str, attempt: int) -> AsyncGenerator[Path]:
-    """An empty folder of this attempt's own below the data directory, until the block is left."""
+    """An empty folder for this attempt below the data directory, until the block is left."""
     folder = data / FOLDER / f"{job_id}-{attempt}"
     _make(folder)
     try:
         yield folder
     finally:
-        # Most jobs leave it empty; what is left may be a whole build.
+        # Most jobs leave it empty; otherwise it may contain a whole build.
         if not _is_removed(folder):
             await asyncio.shield(asyncio.to_thread(_remove, folder))
 
@@ -42,7 +42,7 @@ def _make(folder: Path) -> None:
     except FileNotFoundError:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
-        # Of an attempt with the same number, which was given back.
+        # From an attempt with the same number, which was returned to the queue.
         _remove(folder)
         folder.mkdir(mode=0o700)
 
@@ -60,8 +60,8 @@ def _remove(folder: Path) -> None:
 
 
 async def sweep(data: Path, database: Database) -> int:
-    """Remove the folders of attempts that run no longer; how many there were. What is in one that another process is
-    just about to make, or to remove, is left alone."""
+    """Remove the folders of attempts that no longer run; returns how many. A folder that another process is creating or
+    removing is skipped."""
     removed = 0
     for folder in await asyncio.to_thread(_folders, data / FOLDER):
         job_id, _, attempt = folder.name.rpartition("-")
@@ -76,68 +76,68 @@ def _folders(parent: Path) -> list[Path]:
 
 
 BEATS_PER_LEASE = 5
-"""How often a worker is heard of while a lease lasts."""
+"""How many heartbeats a worker sends during a lease."""
 PROGRESS_EVERY_S = 1.0
 LEAVE_AFTER_S = 5.0
-"""How long the work of a job that is no longer wanted may take to notice."""
+"""How long the work of a cancelled or lost job may take to stop."""
 CANCEL_S = 1.0
 BACK_OFF_S, MAX_BACK_OFF_S = 1.0, 300.0
 MAX_PAUSE_S = 1.5 * MAX_BACK_OFF_S
-"""How far ahead the next attempt is put at most, with its share of chance."""
+"""The maximum pause before the next attempt, with jitter."""
 
 MAX_LOSSES_PER_ATTEMPT = 3
-"""For each attempt that a job has, it may end so many workers: not every one that dies was killed by its job."""
+"""How many workers may die per attempt of a job: not every worker that dies was killed by its job."""
 
 Reason: TypeAlias = Literal["", "cancelled", "lost", "late", "stopping"]
-"""Why an attempt is to end before its work has: nothing, cancelled, taken over, out of time, worker told to stop."""
+"""Why an attempt ends before its work: no reason, cancelled, lease lost, out of time, worker stopping."""
 
 
 class JobAttempt:
-    """The state of one attempt, between the work, which tells its progress, and the watch, which keeps the lease."""
+    """The state of one attempt, shared by the work, which reports progress, and the watch, which extends the lease."""
 
-    def __init__(self, store: Store, claimed: LeasedJob) -> None:
+    def __init__(self, store: Store, job: LeasedJob) -> None:
         self.store = store
-        self.claimed = claimed
+        self.job = job
         self.reason: Reason = ""
         self.was_left_behind = False
         self._progress = 0.0
-        self._told = 0.0
+        self._reported = 0.0
         self._beaten_s = clock.monotonic_s()
         self._beating = asyncio.Lock()
 
     async def progress(self, part: float) -> None:
-        """How far the work is, 0 to 1; what is less than before is not believed.
+        """Report the progress, 0 to 1; values below the previous one are ignored.
 
         Raises:
-            Stopped: the job was cancelled, or is another worker's.
+            JobStopped: the job was cancelled, or another worker has it.
         """
         self._progress = max(self._progress, min(1.0, part))
-        if self._progress != self._told and clock.monotonic_s() - self._beaten_s >= PROGRESS_EVERY_S:
+        if self._progress != self._reported and clock.monotonic_s() - self._beaten_s >= PROGRESS_EVERY_S:
             await self.beat()
         if self.reason in ("cancelled", "lost"):
             raise JobStopped(self.reason)
 
     async def beat(self) -> None:
-        """Keep the lease, unless it is lost; a database that is away for less than the lease does no harm."""
+        """Extend the lease, unless it is lost; the database may be unavailable for less than the lease."""
         lease_s = self.store.settings.job_lease_s
         async with self._beating:
-            told, at_s = self._progress, clock.monotonic_s()
+            reported, at_s = self._progress, clock.monotonic_s()
             try:
-                is_cancelled = await leases.beat(self.store.database, self.claimed, told, lease_s)
+                is_cancelled = await leases.beat(self.store.database, self.job, reported, lease_s)
             except LeaseLost:
                 self.reason = "lost"
                 return
             except Refused as refused:
-                telemetry.logger("jobs").warning("a lease was not kept", job=self.claimed.id, reason=refused.detail)
+                telemetry.logger("jobs").warning("lease not extended", job=self.job.id, reason=refused.detail)
                 if at_s - self._beaten_s > lease_s:
                     self.reason = "lost"
                 return
-            self._told, self._beaten_s = told, at_s
+            self._reported, self._beaten_s = reported, at_s
             if is_cancelled:
                 self.reason = "cancelled"
 
     async def watch(self, work: "asyncio.Task[Outcome]", stopping: asyncio.Event) -> None:
-        """Wait for the end of the work, keeping the lease; end it when there is a reason to."""
+        """Wait for the end of the work, and extend the lease meanwhile; cancel the work when there is a reason to."""
         settings = self.store.settings
         late_s = clock.monotonic_s() + settings.job_seconds
         leave_s = float("inf")
@@ -163,26 +163,26 @@ class JobAttempt:
             stop.cancel()
 
     async def _end(self, work: "asyncio.Task[Outcome]", reason: Reason) -> None:
-        """Cancel the work. What it does in threads goes on all the same: this process is not to be used again."""
+        """Cancel the work. Its threads continue, so this process must not be used again."""
         self.reason = self.reason or reason
         self.was_left_behind = True
         work.cancel()
         await asyncio.wait({work}, timeout=CANCEL_S)
 
 
-async def perform(store: Store, types: Mapping[str, AnyJobType], claimed: LeasedJob, stopping: asyncio.Event) -> bool:
-    """Make one attempt at the job and write down what came of it; whether this process is as good as new afterwards.
+async def perform(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob, stopping: asyncio.Event) -> bool:
+    """Make one attempt at the job and store its outcome; returns whether this process can be used again.
 
     Raises:
-        Unavailable: the database is away; the lease will run out, and the job be begun again.
+        Unavailable: the database cannot be reached; the lease expires, and the job is started again.
     """
-    attempt = JobAttempt(store, claimed)
-    refused = _refusal_before_start(store, types, claimed)
+    attempt = JobAttempt(store, job)
+    refused = _refusal_before_start(store, types, job)
     if refused is not None:
-        await _write(store, lambda transaction: leases.fail(transaction, claimed, _problem(store, claimed, refused)))
+        await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refused)))
         return True
-    async with scratch(Path(store.settings.data), claimed.id, claimed.attempts) as folder:
-        work = asyncio.create_task(_run(store, types[claimed.type], attempt, folder))
+    async with scratch(Path(store.settings.data), job.id, job.attempts) as folder:
+        work = asyncio.create_task(_run(store, types[job.type], attempt, folder))
         await attempt.watch(work, stopping)
         outcome = None if attempt.was_left_behind else _outcome(work)
         if isinstance(outcome, Outcome):
@@ -192,25 +192,25 @@ async def perform(store: Store, types: Mapping[str, AnyJobType], claimed: Leased
     return not attempt.was_left_behind
 
 
-def _refusal_before_start(store: Store, types: Mapping[str, AnyJobType], claimed: LeasedJob) -> Refused | None:
-    """Why a claimed job is not to be begun at all."""
-    if claimed.cancelled:
+def _refusal_before_start(store: Store, types: Mapping[str, AnyJobType], job: LeasedJob) -> Refused | None:
+    """Why a leased job must not be started, if there is a reason."""
+    if job.cancelled:
         return JobCancelled("the job was cancelled")
-    if claimed.losses >= MAX_LOSSES_PER_ATTEMPT * store.settings.job_attempts:
-        return JobFailed(f"{claimed.losses} workers ended while they worked on it")
-    if claimed.type not in types:
-        return JobFailed("no worker knows this type of job any more")
+    if job.losses >= MAX_LOSSES_PER_ATTEMPT * store.settings.job_attempts:
+        return JobFailed(f"{job.losses} workers died while they ran it")
+    if job.type not in types:
+        return JobFailed("no worker supports this type of job any more")
     return None
 
 
 async def _run(store: Store, kind: AnyJobType, attempt: JobAttempt, folder: Path) -> Outcome:
-    claimed = attempt.claimed
+    job = attempt.job
     work: JobContext[Any] = JobContext(
-        job_id=claimed.id,
-        org_id=claimed.org_id,
-        created_by=claimed.created_by,
-        payload=msgspec.json.decode(claimed.payload, type=kind.payload),
-        attempt=claimed.attempts,
+        job_id=job.id,
+        org_id=job.org_id,
+        created_by=job.created_by,
+        payload=msgspec.json.decode(job.payload, type=kind.payload),
+        attempt=job.attempts,
         scratch=folder,
         progress=attempt.progress,
     )
@@ -218,96 +218,96 @@ async def _run(store: Store, kind: AnyJobType, attempt: JobAttempt, folder: Path
 
 
 def _outcome(work: "asyncio.Task[Outcome]") -> Outcome | BaseException:
-    """What the work made, or what it raised."""
+    """The outcome of the work, or the exception that it raised."""
     if work.cancelled():
         return asyncio.CancelledError()
     return work.exception() or work.result()
 
 
 async def _commit(store: Store, attempt: JobAttempt, outcome: Outcome) -> BaseException | Literal[True]:
-    """Keep the outcome, its effect and the job's end in one transaction; what went wrong otherwise."""
+    """Store the outcome, its effect and the end of the job in one transaction; returns True or the error."""
 
     async def commit() -> None:
         async with store.database.transaction() as transaction:
             result = msgspec.json.encode(outcome.result).decode()
-            # First, so that of two workers one waits here and then finds the lease gone.
-            await leases.complete(transaction, attempt.claimed, result)
+            # First, so that of two workers one waits here and then gets LeaseLost.
+            await leases.complete(transaction, attempt.job, result)
             if outcome.commit is not None:
                 await outcome.commit(transaction)
 
-    keeping = asyncio.create_task(commit())
-    await asyncio.wait({keeping})
-    error = keeping.exception()
+    committing = asyncio.create_task(commit())
+    await asyncio.wait({committing})
+    error = committing.exception()
     if isinstance(error, LeaseLost):
         await attempt.beat()
     return True if error is None else error
 
 
 async def _record_end(store: Store, attempt: JobAttempt, error: BaseException | None) -> None:
-    """Write down the end of an attempt that did not complete the job."""
-    claimed = attempt.claimed
+    """Store the end of an attempt that did not complete the job."""
+    job = attempt.job
     if attempt.reason == "lost":
-        telemetry.logger("jobs").warning("a job was taken over by another worker", job=claimed.id)
+        telemetry.logger("jobs").warning("job taken over by another worker", job=job.id)
     elif attempt.reason == "cancelled":
-        await _fail(store, claimed, JobCancelled("the job was cancelled"))
+        await _fail(store, job, JobCancelled("the job was cancelled"))
     elif attempt.reason == "stopping":
-        await _write(store, lambda transaction: _give_back(store, transaction, claimed))
+        await _write(store, lambda transaction: _give_back(store, transaction, job))
     elif isinstance(error, Refused) and error.status < 500:
         log = telemetry.logger("jobs")
-        log.info("a job was refused", job=claimed.id, type=claimed.type, code=error.code, reason=error.detail[:500])
-        await _fail(store, claimed, error)
+        log.info("job refused", job=job.id, type=job.type, code=error.code, reason=error.detail[:500])
+        await _fail(store, job, error)
     else:
-        await _retry(store, claimed, error)
+        await _retry(store, job, error)
 
 
-async def _retry(store: Store, claimed: LeasedJob, error: BaseException | None) -> None:
-    """Have the job begun again after a while, or fail it when that was its last attempt."""
+async def _retry(store: Store, job: LeasedJob, error: BaseException | None) -> None:
+    """Return the job to the queue after a pause, or fail it after its last attempt."""
     log = telemetry.logger("jobs")
-    counted = claimed.attempts - claimed.losses
-    log.error("an attempt at a job failed", job=claimed.id, type=claimed.type, attempt=counted, exc_info=error)
+    counted = job.attempts - job.losses
+    log.error("attempt at a job failed", job=job.id, type=job.type, attempt=counted, exc_info=error)
     if counted >= store.settings.job_attempts:
-        why = "took too long" if error is None else "failed; the fault was logged"
-        await _fail(store, claimed, JobFailed(f"attempt {counted} of {counted} {why}"))
+        reason = "took too long" if error is None else "failed; the error was logged"
+        await _fail(store, job, JobFailed(f"attempt {counted} of {counted} {reason}"))
         return
     run_after = clock.later(clock.now(), seconds=back_off_s(counted))
 
     async def again(transaction: Transaction) -> None:
-        await leases.try_again(transaction, claimed, run_after)
+        await leases.try_again(transaction, job, run_after)
         await store.jobs.defer(transaction, run_after)
 
     await _write(store, again)
 
 
 def back_off_s(attempt: int) -> float:
-    """Seconds until the next attempt: twice as many each time, and up to half as many again, so that what failed
-    together is not begun together."""
-    chance = ids.random_bytes(1)[0] / 256
-    return min(MAX_BACK_OFF_S, BACK_OFF_S * 2 ** (attempt - 1)) * (1 + chance / 2)
+    """Seconds until the next attempt: doubled each time, with up to 50 % jitter, so that jobs that failed together are
+    not started together."""
+    jitter = ids.random_bytes(1)[0] / 256
+    return min(MAX_BACK_OFF_S, BACK_OFF_S * 2 ** (attempt - 1)) * (1 + jitter / 2)
 
 
-async def _give_back(store: Store, transaction: Transaction, claimed: LeasedJob) -> None:
-    await leases.give_back(transaction, claimed)
+async def _give_back(store: Store, transaction: Transaction, job: LeasedJob) -> None:
+    await leases.give_back(transaction, job)
     await store.jobs.defer(transaction)
 
 
-async def _fail(store: Store, claimed: LeasedJob, refused: Refused) -> None:
-    await _write(store, lambda transaction: leases.fail(transaction, claimed, _problem(store, claimed, refused)))
+async def _fail(store: Store, job: LeasedJob, refused: Refused) -> None:
+    await _write(store, lambda transaction: leases.fail(transaction, job, _problem(store, job, refused)))
 
 
-def _problem(store: Store, claimed: LeasedJob, refused: Refused) -> str:
-    return problem_of(store, claimed.id, refused)
+def _problem(store: Store, job: LeasedJob, refused: Refused) -> str:
+    return problem_of(store, job.id, refused)
 
 
 def problem_of(store: Store, job_id: str, refused: Refused) -> str:
-    """The refusal as the `error` of the job: problem details, as JSON."""
+    """The `error` of the job: problem details, as JSON."""
     body = problem(refused, store.problems_root, f"{store.base_url}/jobs/{job_id}").body
     return body.decode() if isinstance(body, bytes) else ""
 
 
 async def _write(store: Store, change: Callable[[Transaction], Awaitable[None]]) -> None:
-    """Make a change under the lease; without the lease there is nothing to say."""
+    """Make a change under the lease; a lost lease is logged."""
     try:
         async with store.database.transaction() as transaction:
             await change(transaction)
     except LeaseLost as lost:
-        telemetry.logger("jobs").warning("a job was taken over by another worker", job=str(lost))
+        telemetry.logger("jobs").warning("job taken over by another worker", job=str(lost))

@@ -1,4 +1,4 @@
-"""A worker process: its orders on standard input, and the loop that works on jobs until it is stopped."""
+"""A worker process: its configuration on standard input, and the loop that runs jobs until it is stopped."""
 
 import asyncio
 import os
@@ -26,12 +26,12 @@ from countersign.store.jobs.leases import LeasedJob
 
 HEARTBEAT_EVERY_S = 10
 SWEEP_EVERY = 6
-"""Every so many times that the worker is seen, it looks for what attempts have left behind."""
+"""After so many heartbeats, the worker removes folders that attempts have left behind."""
 
 
 async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Event) -> bool:
-    """Work on jobs of these types until stopping is set; False when a job had to be left behind before: the process is
-    to be ended then, whatever that job's threads still do.
+    """Run jobs of these types until `stopping` is set; False when a job had to be abandoned: the process must end then,
+    whatever the threads of that job still do.
 
     Raises:
         Unavailable: the engine cannot be reached.
@@ -42,33 +42,33 @@ async def work(store: Store, types: Sequence[AnyJobType], stopping: asyncio.Even
             await store.jobs.serve(lanes.take, stopping)
         finally:
             await lanes.close()
-    return lanes.is_as_good_as_new
+    return lanes.is_reusable
 
 
 class LaneWorker:
-    """The two jobs that a worker has at most: a requested one, and beside it one of the background, so that no build
-    waits until a delta is made."""
+    """Runs at most two jobs of a worker: a requested one, and a background one beside it, so that no build waits for a
+    delta."""
 
     def __init__(self, store: Store, types: Sequence[AnyJobType], stopping: asyncio.Event) -> None:
         self._store = store
         self._types = {kind.name: kind for kind in types}
         self._stopping = stopping
         self._background: asyncio.Task[None] | None = None
-        self.is_as_good_as_new = True
+        self.is_reusable = True
 
     async def take(self) -> bool:
-        """Take up the jobs whose turn it is, one of each lane; whether there was a requested one. It is done on return,
-        the one of the background goes on, and takes up the next by itself.
+        """Run the next job of each lane; returns whether there was a requested one. The requested job is done on
+        return, the background job continues, followed by the next ones.
 
         Raises:
-            Unavailable: the database is or was away; the lease runs out, and the job is begun again.
+            Unavailable: the database could not be reached; the lease expires, and the job is started again.
         """
         if self._background is not None and self._background.done():
             ended, self._background = self._background, None
             ended.result()
-        # First, since requested jobs may come without end.
-        if self._background is None and (claimed := await self._claim("background")) is not None:
-            self._background = asyncio.create_task(self._work_in_background(claimed))
+        # First, since there may always be a next requested job.
+        if self._background is None and (job := await self._claim("background")) is not None:
+            self._background = asyncio.create_task(self._work_in_background(job))
         requested = await self._claim("requested")
         if requested is None:
             return False
@@ -76,17 +76,17 @@ class LaneWorker:
         return not self._stopping.is_set()
 
     async def close(self) -> None:
-        """Give the background job back, or wait for its end when it is near."""
+        """Return the background job to the queue, or wait for its end when it is near."""
         self._stopping.set()
         if self._background is not None:
             with suppress(Refused):
                 await self._background
 
-    async def _work_in_background(self, claimed: LeasedJob | None) -> None:
-        """Do the job and the background jobs after it: an engine may wake the worker for requested ones alone."""
-        while claimed is not None:
-            await self._perform(claimed)
-            claimed = None if self._stopping.is_set() else await self._claim("background")
+    async def _work_in_background(self, job: LeasedJob | None) -> None:
+        """Run the job and the background jobs after it: an engine may wake the worker for requested ones only."""
+        while job is not None:
+            await self._perform(job)
+            job = None if self._stopping.is_set() else await self._claim("background")
 
     async def _claim(self, lane: leases.Lane) -> LeasedJob | None:
         settings = self._store.settings
@@ -94,16 +94,16 @@ class LaneWorker:
             self._store.database, running=settings.jobs_running, lease_s=settings.job_lease_s, lane=lane
         )
 
-    async def _perform(self, claimed: LeasedJob) -> None:
-        if not await runner.perform(self._store, self._types, claimed, self._stopping):
-            self.is_as_good_as_new = False
+    async def _perform(self, job: LeasedJob) -> None:
+        if not await runner.perform(self._store, self._types, job, self._stopping):
+            self.is_reusable = False
             self._stopping.set()
 
 
 async def _heartbeat(store: Store) -> None:
-    """Be seen, see to it that no job waits for a time that is not to come, and clean up now and then."""
+    """Send heartbeats, repair times after clock changes, and clean up periodically."""
     worker_id = ids.new_uuid()
-    trouble = ThrottledErrorLog("jobs", "the worker could not say that it lives")
+    error_log = ThrottledErrorLog("jobs", "heartbeat of the worker not stored")
     times = 0
     try:
         while True:
@@ -116,9 +116,9 @@ async def _heartbeat(store: Store) -> None:
                 if times % SWEEP_EVERY == 0:
                     await runner.sweep(Path(store.settings.data), store.database)
             except Refused as refused:
-                trouble.failed(refused)
+                error_log.failed(refused)
             else:
-                trouble.over()
+                error_log.over()
             times += 1
             await asyncio.sleep(HEARTBEAT_EVERY_S)
     finally:
@@ -132,7 +132,7 @@ OpenStore: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManag
 
 
 class WorkerConfig(msgspec.Struct):
-    """What a worker process is told: whose jobs it works on."""
+    """The configuration of a worker process: the store whose jobs it runs."""
 
     settings: Settings
     root_url: str
@@ -142,29 +142,29 @@ class WorkerConfig(msgspec.Struct):
 
 @asynccontextmanager
 async def supervise_workers(store: Store, command: Sequence[str], count: int) -> AsyncGenerator[None]:
-    """`count` processes of the command work on the store's jobs while the block lasts; see `work_as_told`."""
+    """`count` processes of the command run the store's jobs while the block lasts; see `run_worker_process`."""
     async with processes.supervise(command, worker_config(store), count, grace_s=store.settings.grace_s):
         yield
 
 
 def worker_config(store: Store) -> bytes:
-    """What a worker process of the store is told, on one line. Settings hold secrets: they go through a pipe, where no
-    list of processes shows them."""
+    """The configuration of a worker process, on one line. Settings contain secrets: they go through a pipe, which the
+    process list does not show."""
     return msgspec.json.encode(WorkerConfig(store.settings, store.root_url, store.is_loopback, store.problems_url))
 
 
 def run_worker_process(opened: OpenStore, types: Sequence[AnyJobType]) -> None:
-    """The whole life of a worker process, from its orders on standard input to its end.
+    """Run a worker process, from its configuration on standard input to its end.
 
     Raises:
-        Refused, BadSetting: the store cannot be opened, or its engine not be reached; the parent starts another.
+        Refused, BadSetting: the store cannot be opened, or its engine cannot be reached; the parent starts another.
     """
-    told = msgspec.json.decode(sys.stdin.buffer.readline(), type=WorkerConfig)
-    settings = told.settings
+    config = msgspec.json.decode(sys.stdin.buffer.readline(), type=WorkerConfig)
+    settings = config.settings
     telemetry.configure(settings.log_level)
     processes.limit_process(nice=settings.job_nice, memory_mib=settings.job_memory_mib)
     processes.die_with_parent(sys.stdin.fileno())
-    uvloop.run(_work(opened(settings, told.root_url, told.is_loopback), told.problems_url, types))
+    uvloop.run(_work(opened(settings, config.root_url, config.is_loopback), config.problems_url, types))
 
 
 async def _work(opening: AbstractAsyncContextManager[Store], problems_url: str, types: Sequence[AnyJobType]) -> None:
@@ -172,13 +172,13 @@ async def _work(opening: AbstractAsyncContextManager[Store], problems_url: str, 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
     async with opening as store, _stop_when_broken(store, stopping):
         if not await work(replace(store, problems_url=problems_url), types, stopping):
-            # Threads of a job that was left behind would hold up every other way out.
+            # Threads of an abandoned job would block a normal exit.
             os._exit(processes.RESTART_CODE)
 
 
 @asynccontextmanager
 async def _stop_when_broken(store: Store, stopping: asyncio.Event) -> AsyncGenerator[None]:
-    """While the block lasts: when the database can write no more, this process ends, and the parent starts another."""
+    """While the block lasts: stop this process when the database can no longer write; the parent starts another."""
 
     async def watch() -> None:
         await store.database.broken.wait()

@@ -33,7 +33,7 @@ _PERSON = b"countersign-code"
 
 
 def normalize(text: str) -> str:
-    """The code as it is compared: upper case, no spaces or dashes, O read as 0, I and L as 1."""
+    """The normalized code: upper case, no spaces or dashes, O read as 0, I and L as 1."""
     return text.translate(_SEPARATORS).upper().translate(_LOOKALIKES)
 
 
@@ -43,12 +43,12 @@ def is_full_length(text: str) -> bool:
 
 
 def digest(text: str) -> bytes:
-    """The hash a code is stored and found by, whichever way it was typed."""
+    """The hash by which a code is stored and found, independent of how it was typed."""
     return hashlib.blake2b(normalize(text).encode("utf-8", "surrogatepass"), digest_size=20, person=_PERSON).digest()
 
 
 def derive_codes(seed: bytes, start: int, stop: int) -> Iterator[str]:
-    """The codes number `start` up to `stop` of the batch with this seed, as they are shown."""
+    """The codes number `start` up to `stop` of the batch with this seed, formatted."""
     for number in range(start, stop):
         yield _format_code(hmac.digest(seed, number.to_bytes(8, "big"), "sha256"))
 
@@ -57,7 +57,7 @@ def _format_code(random: bytes) -> str:
     value = int.from_bytes(random[:10], "big")
     letters = [ALPHABET[(value >> shift) & 31] for shift in range(RANDOM_BITS - 5, -1, -5)]
     text = "".join(letters)
-    return "-".join(text[place : place + GROUP_LENGTH] for place in range(0, len(text), GROUP_LENGTH))
+    return "-".join(text[index : index + GROUP_LENGTH] for index in range(0, len(text), GROUP_LENGTH))
 
 
 CODE = """
@@ -95,7 +95,7 @@ DELETE_BATCH = "DELETE FROM code_batch WHERE id = $1 AND status = 'preparing'"
 
 
 class RedeemCode(NamedTuple):
-    """A code as redeeming sees it: its batch's terms, its uses so far, and whether this owner used it."""
+    """A code to redeem: the terms of its batch, its uses so far, and whether this owner redeemed it."""
 
     batch_id: str
     products: list[str]
@@ -118,10 +118,10 @@ async def code(reader: Reader, code_hash: bytes, owner: str) -> RedeemCode | Non
 
 
 async def batches(database: Database, org_id: str, after: Sequence[int | str], limit: int) -> list[Row]:
-    """The organisation's batches with their usage, newest first. Every code of theirs is counted, millions perhaps.
+    """The organisation's batches with their usage, newest first. Every code is counted, possibly millions.
 
     Raises:
-        Unavailable: that took longer than the read deadline.
+        Unavailable: the query exceeded the read deadline.
     """
     return await database.scan(BATCHES, org_id, after[0], after[1], limit)
 
@@ -137,7 +137,7 @@ ABANDONED_AFTER_S = 3600
 
 
 class PreparedBatch(msgspec.Struct):
-    """A batch whose codes are written but not valid yet."""
+    """A batch whose codes are stored but not valid yet."""
 
     batch_id: str
     seed: bytes
@@ -145,12 +145,12 @@ class PreparedBatch(msgspec.Struct):
 
 
 async def prepare(store: Store, caller: Caller, org_slug: str | None, body: NewBatch) -> PreparedBatch:
-    """Write a batch and its codes, not yet valid.
+    """Store a batch and its codes, not yet valid.
 
     Raises:
         InsufficientScope: the caller does not administer the organisation.
         InvalidRequest: a product is not the organisation's own, a licence has several uses, or the window is empty
-            or beyond what can be written as a date.
+            or outside the range of dates.
     """
     org = await organisation_of(store.database, caller, org_slug, "admin:org")
     products = await _own_products(store.database, org.id, body.products)
@@ -179,15 +179,15 @@ async def add_known(
     org_id: str,
     kind: Literal["license", "promo"],
     products: list[str],
-    known: Sequence[str],
+    chosen: Sequence[str],
     uses: int,
 ) -> None:
-    """A valid batch of codes whose texts are chosen beforehand; for demonstration data."""
+    """Add a valid batch of chosen codes; for demonstration data."""
     batch_id = ids.new_uuid()
     encoded = msgspec.json.encode(products).decode()
-    members = (batch_id, org_id, kind, encoded, len(known), uses, None, None, "demo", clock.now())
+    members = (batch_id, org_id, kind, encoded, len(chosen), uses, None, None, "demo", clock.now())
     await transaction.run(INSERT_BATCH, *members)
-    await transaction.run_many(INSERT_CODE, [(digest(code), batch_id) for code in known])
+    await transaction.run_many(INSERT_CODE, [(digest(code), batch_id) for code in chosen])
     await transaction.run(ACTIVATE_BATCH, batch_id, None)
 
 
@@ -213,22 +213,22 @@ def _uses(body: NewBatch) -> int:
 
 
 async def _own_products(database: Database, org_id: str, names: list[str]) -> list[str]:
-    """The ids of the named products, each the organisation's own."""
-    found: list[str] = []
-    for place, name in enumerate(names):
+    """The ids of the named products, which must be the organisation's own."""
+    product_ids: list[str] = []
+    for index, name in enumerate(names):
         entry = await catalog.entry(database, name, is_id=ids.is_uuid(name))
         if entry is None or entry.org_id != org_id:
-            raise invalid_member(f"/products/{place}", "is no product of the organisation")
+            raise invalid_member(f"/products/{index}", "is no product of the organisation")
         if entry.status == "archived":
-            raise invalid_member(f"/products/{place}", "is archived")
-        found.append(entry.product_id)
-    if len(set(found)) != len(found):
+            raise invalid_member(f"/products/{index}", "is archived")
+        product_ids.append(entry.product_id)
+    if len(set(product_ids)) != len(product_ids):
         raise invalid_member("/products", "names a product twice")
-    return found
+    return product_ids
 
 
 async def encode_codes(prepared: PreparedBatch) -> AsyncIterator[bytes]:
-    """The codes of a batch as they are shown, in pieces of several thousand lines."""
+    """The formatted codes of a batch, one a line, in chunks of several thousand lines."""
     for start in range(0, prepared.count, CHUNK_CODES):
         stop = min(start + CHUNK_CODES, prepared.count)
         yield await asyncio.to_thread(_lines, prepared.seed, start, stop)
@@ -239,7 +239,7 @@ def _lines(seed: bytes, start: int, stop: int) -> bytes:
 
 
 async def collect_abandoned(store: Store) -> int:
-    """Remove batches whose issuing was cut off more than an hour ago; how many there were."""
+    """Remove batches whose issuing was interrupted more than an hour ago; returns how many."""
     oldest = clock.later(clock.now(), seconds=-ABANDONED_AFTER_S)
     rows = await store.database.fetch(ABANDONED, oldest)
     for (batch_id,) in rows:

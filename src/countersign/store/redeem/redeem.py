@@ -16,7 +16,7 @@ FAILURES_WINDOW_S = 600
 
 
 class CodeNotFound(NotFound):
-    """There is no such code."""
+    """The code does not exist."""
 
     code = "code_not_found"
     title = "Code not found"
@@ -33,7 +33,7 @@ class CodeAlreadyRedeemed(Refused):
 
 
 class CodeExpired(Refused):
-    """The code's window is over, or has not opened."""
+    """The code is no longer valid, or not yet."""
 
     status = 410
     code = "code_expired"
@@ -42,7 +42,7 @@ class CodeExpired(Refused):
 
 
 class CodeRevoked(Refused):
-    """The code was taken back by its issuer."""
+    """The issuer revoked the code."""
 
     status = 410
     code = "code_revoked"
@@ -51,60 +51,60 @@ class CodeRevoked(Refused):
 
 
 class Redemption(NamedTuple):
-    """What a code brought, and whether the same owner redeemed it before."""
+    """The result of redeeming a code, and whether the same owner redeemed it before."""
 
     result: RedeemResult
     is_repeated: bool
 
 
 async def redeem(store: Store, transaction: Transaction, owner: str, address: str, typed: str) -> Redemption:
-    """Redeem a code for an owner. The same owner gets the same answer again for the same code; a code that would
-    give nothing new is not used up. The outcome says whether the owner redeemed it before.
+    """Redeem a code for an owner. Repeating it returns the same result; a code that would grant nothing new is not used
+    up.
 
-    A correct code is redeemed while wrong guesses are limited: its random bits cannot be guessed. One that is shorter
-    could be, so it waits like an unknown one.
+    The limit on wrong guesses does not apply to a correct code, whose random bits cannot be guessed; it applies to a
+    shorter one, which could be guessed.
 
     Raises:
-        CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: see each; nothing changes.
-        RateLimited: too many unknown codes from this owner or address lately.
+        CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked: nothing changes.
+        RateLimited: too many unknown codes by this owner or address recently.
     """
     code_hash = codes.digest(typed)
-    found = await codes.code(transaction, code_hash, owner)
-    if found is None or not codes.is_full_length(typed):
+    code_found = await codes.code(transaction, code_hash, owner)
+    if code_found is None or not codes.is_full_length(typed):
         await _require_below_limit(store, owner, address)
-    if found is None:
+    if code_found is None:
         await _count_failure(store, owner, address)
-        raise CodeNotFound("there is no such code")
-    if found.is_redeemed:
-        return Redemption(_result(found, already_owned=False), is_repeated=True)
+        raise CodeNotFound("the code does not exist")
+    if code_found.is_redeemed:
+        return Redemption(_result(code_found, already_owned=False), is_repeated=True)
     now = clock.now()
-    _require_usable(found, now)
-    granted = await library.grant(transaction, owner, found.products, f"batch:{found.batch_id}", now)
+    _require_usable(code_found, now)
+    granted = await library.grant(transaction, owner, code_found.products, f"batch:{code_found.batch_id}", now)
     if not granted:
-        # Owned by other means, or by this very code in a call that committed while this one waited for it.
+        # Owned by other means, or by this code in a concurrent call that committed first.
         again = await codes.code(transaction, code_hash, owner)
         is_repeated = again is not None and again.is_redeemed
-        return Redemption(_result(found, already_owned=not is_repeated), is_repeated)
+        return Redemption(_result(code_found, already_owned=not is_repeated), is_repeated)
     if not await transaction.run(codes.INSERT_REDEMPTION, code_hash, owner, now):
-        return Redemption(_result(found, already_owned=False), is_repeated=True)
-    if not await transaction.run(codes.USE_CODE, code_hash, found.max_uses):
+        return Redemption(_result(code_found, already_owned=False), is_repeated=True)
+    if not await transaction.run(codes.USE_CODE, code_hash, code_found.max_uses):
         raise CodeAlreadyRedeemed("every use of this code is taken")
-    return Redemption(_result(found, already_owned=False), is_repeated=False)
+    return Redemption(_result(code_found, already_owned=False), is_repeated=False)
 
 
-def _result(found: RedeemCode, *, already_owned: bool) -> RedeemResult:
-    return RedeemResult(True, found.products[0], found.products, already_owned)
+def _result(code_found: RedeemCode, *, already_owned: bool) -> RedeemResult:
+    return RedeemResult(True, code_found.products[0], code_found.products, already_owned)
 
 
-def _require_usable(found: RedeemCode, now: clock.Instant) -> None:
-    if found.status == "revoked":
+def _require_usable(code_found: RedeemCode, now: clock.Instant) -> None:
+    if code_found.status == "revoked":
         raise CodeRevoked("this code was revoked")
-    if found.valid_from is not None and now < found.valid_from:
-        start = clock.rfc3339(found.valid_from)
+    if code_found.valid_from is not None and now < code_found.valid_from:
+        start = clock.rfc3339(code_found.valid_from)
         raise CodeExpired(f"this code is valid from {start} on", resolution=f"Redeem the code again from {start} on.")
-    if found.expires_at is not None and now >= found.expires_at:
-        raise CodeExpired(f"this code was valid until {clock.rfc3339(found.expires_at)}")
-    if found.uses >= found.max_uses:
+    if code_found.expires_at is not None and now >= code_found.expires_at:
+        raise CodeExpired(f"this code was valid until {clock.rfc3339(code_found.expires_at)}")
+    if code_found.uses >= code_found.max_uses:
         raise CodeAlreadyRedeemed("every use of this code is taken")
 
 
@@ -121,11 +121,11 @@ async def _require_below_limit(store: Store, owner: str, address: str) -> None:
 
 
 async def _count_failure(store: Store, owner: str, address: str) -> None:
-    """Refuses as well: of guesses that were sent at once, those beyond the limit learn nothing."""
+    """Count an unknown code; concurrent guesses beyond the limit are refused here."""
     for key, limit in _limits(store, owner, address):
         _require_allowed(await store.counters.hit(key, limit, FAILURES_WINDOW_S))
 
 
-def _require_allowed(standing: Quota) -> None:
-    if not standing.allowed:
-        raise RateLimited("too many unknown codes; each guess is counted", standing)
+def _require_allowed(quota: Quota) -> None:
+    if not quota.allowed:
+        raise RateLimited("too many unknown codes; each guess is counted", quota)

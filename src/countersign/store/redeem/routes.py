@@ -46,13 +46,13 @@ NEWEST_POSSIBLE = ((1 << 62), "\U0010ffff")
 
 
 class BatchNotFound(NotFound):
-    """The organisation has no such batch."""
+    """The organisation has no batch with this id."""
 
     resolution = "List the batches with GET /api/v1/codes."
 
 
 async def redeem_code(call: StoreRequest[Nothing, RedeemRequest]) -> Response:
-    """Redeem a code into the caller's library. The same code again has the same answer, with the header
+    """Redeem a code into the caller's library. Repeating it returns the same response, with the header
     `Already-Redeemed: true`."""
     owner, address = call.caller.owner, call.address
     redemption = await redeem(call.context, call.transaction, owner, address, call.body.code)
@@ -61,17 +61,18 @@ async def redeem_code(call: StoreRequest[Nothing, RedeemRequest]) -> Response:
 
 
 async def prepare_codes(call: StoreRequest[CodesQuery, NewBatch]) -> PreparedBatch:
-    """The slow part of issuing, before the transaction."""
+    """Store the codes, which takes long, before the transaction."""
     return await codes.prepare(call.context, call.caller, call.query.org, call.body)
 
 
 async def issue_codes(call: StoreRequest[CodesQuery, NewBatch]) -> Response:
-    """Issue codes; they are shown in full in this answer alone."""
+    """Issue codes; only this response contains them in full."""
     prepared = msgspec.convert(call.prepared, PreparedBatch)
     key = call.headers.get(HEADER)
-    # Only whoever knows the Idempotency-Key can have the codes told again; without one the seed is forgotten.
-    sealed = None if key is None else encrypt_with_secret(_key(key), prepared.batch_id.encode(), prepared.seed)
-    await call.transaction.run(codes.ACTIVATE_BATCH, prepared.batch_id, sealed)
+    # Encrypted with the Idempotency-Key, to return the codes for a repeated request; without a key, the seed is
+    # discarded.
+    encrypted_seed = None if key is None else encrypt_with_secret(_key(key), prepared.batch_id.encode(), prepared.seed)
+    await call.transaction.run(codes.ACTIVATE_BATCH, prepared.batch_id, encrypted_seed)
     return _issued(prepared, "text/csv" in (call.headers.get("accept") or ""))
 
 
@@ -85,11 +86,11 @@ def _issued(prepared: PreparedBatch, as_csv: bool) -> Response:
 
 
 async def replay_codes(call: StoreRequest[CodesQuery, NewBatch], replayed: Response) -> Response:
-    """The codes of a batch once more, for whoever has the Idempotency-Key they were issued under."""
+    """The codes of a batch again, for a repeated request with the Idempotency-Key they were issued under."""
     batch_id = dict(replayed.headers)["Batch-Id"]
     row = await call.context.database.fetch_one(codes.SEALED_SEED, batch_id)
     if row is None or row[0] is None:
-        raise BatchNotFound("the batch is no more")
+        raise BatchNotFound("the batch no longer exists")
     seed = decrypt_with_secret(_key(call.headers.get(HEADER) or ""), batch_id.encode(), bytes(row[0]))
     answer = _issued(PreparedBatch(batch_id, seed, row[1]), replayed.media_type == CSV)
     answer.headers = replayed.headers
@@ -152,15 +153,15 @@ def _moment(instant: Instant | None) -> str | None:
 
 
 async def revoke_batch(call: StoreRequest[CodesQuery, Revocation]) -> Response:
-    """Revoke a batch: its codes redeem no more, and with `entitlements` what they gave is taken back."""
+    """Revoke a batch: its codes are no longer valid, and with `entitlements` what they granted is revoked too."""
     org = await organisation_of(call.transaction, call.caller, call.query.org, ADMIN)
     batch_id = call.path["batch_id"]
     if not await call.transaction.run(codes.REVOKE_BATCH, batch_id, org.id):
-        raise BatchNotFound("the organisation has no such batch")
-    taken = 0
+        raise BatchNotFound("the organisation has no batch with this id")
+    revoked = 0
     if call.body.entitlements:
-        taken = await library.revoke_by_source(call.transaction, f"batch:{batch_id}", clock.now())
-    return response.json(RevokedBatch(batch_id, "revoked", taken))
+        revoked = await library.revoke_by_source(call.transaction, f"batch:{batch_id}", clock.now())
+    return response.json(RevokedBatch(batch_id, "revoked", revoked))
 
 
 _REDEEM_REFUSALS = (CodeNotFound, CodeAlreadyRedeemed, CodeExpired, CodeRevoked)

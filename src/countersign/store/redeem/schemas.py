@@ -43,7 +43,7 @@ class NewBatch(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class IssuedBatch(msgspec.Struct):
-    """The codes in full, this once."""
+    """The codes in full; only this response contains them."""
 
     batch_id: Uuid
     codes: list[str]
@@ -65,7 +65,7 @@ class Batch(msgspec.Struct, kw_only=True):
 
 
 class BatchQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Which batches, a page at a time."""
+    """Selects an organisation's batches, a page at a time."""
 
     org: Annotated[ProductName, msgspec.Meta(description=_ORG)] | None = None
     limit: Limit = 50
@@ -73,19 +73,19 @@ class BatchQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class CodesQuery(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """For which of the caller's organisations."""
+    """Selects one of the caller's organisations."""
 
     org: Annotated[ProductName, msgspec.Meta(description=_ORG)] | None = None
 
 
 class Revocation(msgspec.Struct, forbid_unknown_fields=True):
-    """Whether what was redeemed already is taken back as well."""
+    """Whether entitlements that were redeemed already are revoked as well."""
 
     entitlements: bool = False
 
 
 class RevokedBatch(msgspec.Struct):
-    """A revoked batch, and how many entitlements were taken back."""
+    """A revoked batch, and how many entitlements were revoked."""
 
     batch_id: Uuid
     status: str

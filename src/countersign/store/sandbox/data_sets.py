@@ -27,13 +27,13 @@ OpenStore: TypeAlias = Callable[[Settings, str, bool], AbstractAsyncContextManag
 
 ROOT, BLOBS = "/sandbox", "blobs"
 RESERVE_MIB = 1024
-"""Strangers' data sets leave so much more of the volume free than the service itself does."""
+"""Data sets leave this much more of the volume free than the service itself does."""
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxDependencies:
-    """The service's own making, applied to a data set. `application` makes a store's application, `workers` is the
-    command of a process that works on a store's jobs; empty: nobody does."""
+    """What the application passes in to run a data set. `application` builds the application of a store, `workers` is
+    the command of a worker process for a store's jobs; empty: there are no workers."""
 
     opening: OpenStore
     application: Callable[[Store], ASGIApp]
@@ -41,9 +41,9 @@ class SandboxDependencies:
     workers: Sequence[str]
 
 
-def settings_of(settings: Settings, folder: Path, original: Path) -> Settings:
-    """The settings of a data set in the folder, whose first blobs are read where the original has them: nothing of the
-    service's own is named in them."""
+def settings_of(settings: Settings, folder: Path, template_dir: Path) -> Settings:
+    """The settings of a data set in the folder. Its first blobs are read from the template; the settings name nothing
+    that belongs to the service itself."""
     return replace(
         settings,
         data=str(folder),
@@ -52,7 +52,7 @@ def settings_of(settings: Settings, folder: Path, original: Path) -> Settings:
         master_key="",
         master_key_file="",
         blobs_url="",
-        blobs_beneath=str(original / BLOBS),
+        blobs_beneath=str(template_dir / BLOBS),
         cdn_url="",
         downloads="proxy",
         counters_url="",
@@ -80,7 +80,7 @@ def settings_of(settings: Settings, folder: Path, original: Path) -> Settings:
 
 
 def key_instructions(store: Store) -> str:
-    """What a caller of the sandbox without a key is told to do."""
+    """The remedy for a caller of the sandbox without a key."""
     return (
         f"Get a key with GET {store.root_url}/api/keys?tier=sandbox, then send it as X-API-Key to "
         f"{store.root_url}{ROOT}{PREFIX}: it is an owner there."
@@ -100,14 +100,14 @@ def capability_root(store: Store, name: str) -> str:
 
 
 def parse_capability_path(store: Store, path: bytes) -> tuple[str, str] | None:
-    """The name of the data set and the root, where the path is an upload or a signed download of a data set; else
-    None, also where the signature is wrong."""
-    found = _CAPABILITY_PATH.match(path)
-    if found is None or not store.addresses.verify(
-        _SIGNED_PREFIX + found["name"], bytes.fromhex(found["signature"].decode())
+    """The name and the root of the data set, if the path is a signed upload or download address; None otherwise, or
+    when the signature is wrong."""
+    match = _CAPABILITY_PATH.match(path)
+    if match is None or not store.addresses.verify(
+        _SIGNED_PREFIX + match["name"], bytes.fromhex(match["signature"].decode())
     ):
         return None
-    return found["name"].decode(), found[0].decode()
+    return match["name"].decode(), match[0].decode()
 
 
 EMAIL = "owner@sandbox.example"
@@ -115,18 +115,18 @@ ORGANISATION = ("sandbox", "Sandbox")
 
 
 async def ensure_owner(store: Store) -> str:
-    """The id of the owner, who is made together with the organisation where the data set is new."""
+    """The id of the owner, who is created together with the organisation in a new data set."""
     async with store.database.transaction() as transaction:
-        known = await queries.person_with_email(transaction, EMAIL)
-        if known is None:
+        owner = await queries.person_with_email(transaction, EMAIL)
+        if owner is None:
             org = await organisations.create_organisation(transaction, *ORGANISATION)
-            known = await people.add_person(transaction, EMAIL, None)
+            owner = await people.add_person(transaction, EMAIL, None)
             await people.set_role(transaction, org.id, EMAIL, "owner")
-        return known.id
+        return owner.id
 
 
 class OwnerToken:
-    """The owner's token for one data set, made anew before it ends. It never leaves the server."""
+    """The owner's token for one data set, renewed before it expires. It never leaves the server."""
 
     def __init__(self, store: Store, person_id: str) -> None:
         self._store = store
@@ -135,11 +135,11 @@ class OwnerToken:
         self._renewed_s = float("-inf")
 
     async def token(self) -> str:
-        """A token with every scope that the owner holds now."""
+        """A token with every scope of the owner."""
         now_s = clock.monotonic_s()
         if now_s - self._renewed_s > self._store.settings.token_ttl_s / 2:
-            held = await tokens.scopes_of_person(self._store.database, self._person_id)
-            self._token = tokens.issue(self._store, self._person_id, tokens.FIRST_PARTY, held)
+            granted = await tokens.scopes_of_person(self._store.database, self._person_id)
+            self._token = tokens.issue(self._store, self._person_id, tokens.FIRST_PARTY, granted)
             self._renewed_s = now_s
         return self._token
 
@@ -156,7 +156,7 @@ ATTEMPTS = 5
 
 @dataclass(slots=True)
 class DataSet:
-    """One that is open: its application, and the owner's pass to it."""
+    """An open data set: its application, and the owner's token."""
 
     name: str
     folder: Path
@@ -168,8 +168,8 @@ class DataSet:
     used_s: float = field(default_factory=clock.monotonic_s)
     touched_s: float = field(default_factory=clock.monotonic_s)
 
-    async def touched(self) -> None:
-        """Have it count as used now, for every process of the node."""
+    async def touch(self) -> None:
+        """Record the use of the data set, for every process of the node."""
         self.used_s = clock.monotonic_s()
         if self.used_s - self.touched_s > TOUCH_EVERY_S:
             self.touched_s = self.used_s
@@ -177,7 +177,7 @@ class DataSet:
 
 
 class DataSets:
-    """Opens data sets and keeps some open. While one is open here its folder is held, so that no process removes it."""
+    """Opens data sets and keeps some open. The folder of an open one is locked, so that no process removes it."""
 
     def __init__(self, store: Store, parts: SandboxDependencies) -> None:
         self._store = store
@@ -186,37 +186,37 @@ class DataSets:
         self._open: dict[str, DataSet] = {}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._workers = Workers(parts.workers, self._data)
-        # Not the threads that everything else shares: making the first one takes seconds.
+        # Its own threads: creating the first data set takes seconds.
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="sandbox")
         self._stack = AsyncExitStack()
-        self._is_tended = False
+        self._is_closing_unused = False
 
     @asynccontextmanager
     async def used(self, name: str) -> AsyncGenerator[DataSet]:
-        """The data set of that name, made where there is none, open until the block is left.
+        """The data set of that name, created if there is none, open until the block is left.
 
         Raises:
-            SandboxesFull: there are as many as there may be.
-            Unavailable: it cannot be made or opened.
+            SandboxesFull: the limit of data sets is reached.
+            Unavailable: it cannot be created or opened.
         """
         async with self._turn(name):
-            found = self._open.get(name) or await self._opened(name)
-            found.users += 1
+            data_set = self._open.get(name) or await self._open_data_set(name)
+            data_set.users += 1
         try:
-            await found.touched()
-            yield found
+            await data_set.touch()
+            yield data_set
         finally:
-            found.users -= 1
-            found.used_s = clock.monotonic_s()
+            data_set.users -= 1
+            data_set.used_s = clock.monotonic_s()
 
     async def close_unused(self, seconds: float) -> None:
-        """Close the data sets that nobody has used for so long."""
+        """Close the data sets that were not used for `seconds`."""
         long_ago_s = clock.monotonic_s() - seconds
         for name in [name for name, each in self._open.items() if each.used_s <= long_ago_s]:
             await self._close_unused(name)
 
     async def close(self) -> None:
-        """Stop what works on jobs, and close every data set."""
+        """Stop the workers, and close every data set."""
         await self._stack.aclose()
         await self._workers.close()
         for name in list(self._open):
@@ -226,73 +226,78 @@ class DataSets:
     def _turn(self, name: str) -> asyncio.Lock:
         return self._turns.setdefault(name, asyncio.Lock())
 
-    async def _opened(self, name: str) -> DataSet:
-        if not self._is_tended:
-            self._is_tended = True
-            tending = periodic(lambda: self.close_unused(CLOSE_AFTER_S), every_s=CLOSE_EVERY_S)
-            await self._stack.enter_async_context(tending)
-        await self._close_beyond(MAX_OPEN - 1)
+    async def _open_data_set(self, name: str) -> DataSet:
+        if not self._is_closing_unused:
+            self._is_closing_unused = True
+            closing = periodic(lambda: self.close_unused(CLOSE_AFTER_S), every_s=CLOSE_EVERY_S)
+            await self._stack.enter_async_context(closing)
+        await self._close_above_limit(MAX_OPEN - 1)
         async with AsyncExitStack() as stack:
-            lock = await self._held(name)
+            lock = await self._lock_folder(name)
             stack.callback(lock.close)
             folder = self._data / folders.FOLDER / name
-            original = folders.template_folder(self._data, self._parts.template)
-            settings, root_url = settings_of(self._store.settings, folder, original), self._store.root_url + ROOT
+            template_dir = folders.template_folder(self._data, self._parts.template)
+            settings, root_url = settings_of(self._store.settings, folder, template_dir), self._store.root_url + ROOT
             opening = self._parts.opening(settings, root_url, self._store.is_loopback)
             store = await stack.enter_async_context(opening)
-            found = await self._put_together(name, folder, store)
-            found.stack = stack.pop_all()
-        self._open[name] = found
+            data_set = await self._build(name, folder, store)
+            data_set.stack = stack.pop_all()
+        self._open[name] = data_set
         if await workers.has_jobs(store.database):
-            self._workers.wake(name, found.store, found.touched)
-        return found
+            self._workers.wake(name, data_set.store, data_set.touch)
+        return data_set
 
-    async def _put_together(self, name: str, folder: Path, store: Store) -> DataSet:
-        woken = replace(
+    async def _build(self, name: str, folder: Path, store: Store) -> DataSet:
+        notifying_store = replace(
             store,
             way_in=key_instructions(self._store),
             problems_url=self._store.root_url,
             capability_url=self._store.root_url + capability_root(self._store, name),
-            jobs=NotifyingEngine(store.jobs, lambda: self._workers.wake(name, woken, self._open[name].touched)),
+            jobs=NotifyingEngine(store.jobs, lambda: self._workers.wake(name, notifying_store, self._open[name].touch)),
         )
-        person_id = await ensure_owner(woken)
+        person_id = await ensure_owner(notifying_store)
         return DataSet(
-            name, folder, woken, self._parts.application(woken), OwnerToken(woken, person_id), AsyncExitStack()
+            name,
+            folder,
+            notifying_store,
+            self._parts.application(notifying_store),
+            OwnerToken(notifying_store, person_id),
+            AsyncExitStack(),
         )
 
-    async def _held(self, name: str) -> Descriptor:
+    async def _lock_folder(self, name: str) -> Descriptor:
         settings = self._store.settings
         for _ in range(ATTEMPTS):
             lock = await self._in_thread(folders.lock_existing, self._data, name, settings.sandbox_idle_s)
             if lock is not None:
                 return lock
-            made = await self._in_thread(
+            created = await self._in_thread(
                 folders.make,
                 self._data,
                 name,
                 self._parts.template,
-                most=settings.sandboxes,
+                max_data_sets=settings.sandboxes,
                 idle_s=settings.sandbox_idle_s,
             )
-            if made is not None:
-                return made
-        raise Unavailable("the data set is removed again and again", headers={"Retry-After": "1"})
+            if created is not None:
+                return created
+        raise Unavailable("the data set is removed repeatedly", headers={"Retry-After": "1"})
 
     async def _in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, lambda: work(*args, **kwargs))
 
-    async def _close_beyond(self, most: int) -> None:
-        """Close those that were used longest ago, so that at most so many stay, and all that are used just now."""
+    async def _close_above_limit(self, limit: int) -> None:
+        """Close the least recently used data sets above the limit; those in use stay open."""
         by_age = sorted(self._open.values(), key=lambda each: each.used_s)
-        for each in by_age[: max(0, len(by_age) - most)]:
+        for each in by_age[: max(0, len(by_age) - limit)]:
             await self._close_unused(each.name)
 
     async def _close_unused(self, name: str) -> None:
         async with self._turn(name):
-            found = self._open.get(name)
-            if found is not None and not found.users and not self._workers.is_working(name):
+            data_set = self._open.get(name)
+            if data_set is not None and not data_set.users and not self._workers.is_working(name):
                 await self._close(name)
 
     async def _close(self, name: str) -> None:
-        found = self._open.pop(name)
-        await found.stack.aclose()
+        data_set = self._open.pop(name)
+        await data_set.stack.aclose()

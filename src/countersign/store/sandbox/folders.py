@@ -33,12 +33,12 @@ FOLDER = "sandboxes"
 LOCK = "lock"
 TEMPLATE = "template-"
 SPARED_S = 300
-"""A data set that was used within so many seconds is not dropped to make room for another one."""
+"""A data set that was used within so many seconds is not removed to make room for another one."""
 _TRANSIENT = ("new-", "gone-")
 
 
 class SandboxesFull(Refused):
-    """The node keeps as many data sets of the sandbox as it may, and all of them were used lately."""
+    """The node has the maximum number of data sets, and all of them were used recently."""
 
     status = 503
     code = "sandboxes_full"
@@ -47,20 +47,20 @@ class SandboxesFull(Refused):
 
 
 class DataSetTemplate(NamedTuple):
-    """What data sets are copies of: a name that changes with its contents, and how it is filled."""
+    """The template of data sets: a name that changes with the contents, and a function that fills the folder."""
 
     name: str
     fill: Callable[[Path], None]
 
 
-def check(data: Path, most: int) -> None:
-    """Find out whether there may be sandboxes here.
+def check(data: Path, max_data_sets: int) -> None:
+    """Check that data sets can be created here.
 
     Raises:
-        SandboxesFull: they are switched off.
+        SandboxesFull: the sandbox is switched off.
         Unavailable: the folder cannot be written to.
     """
-    if not most:
+    if not max_data_sets:
         raise _full()
     with _refusals():
         (data / FOLDER).mkdir(mode=0o700, exist_ok=True)
@@ -68,14 +68,14 @@ def check(data: Path, most: int) -> None:
 
 
 def used_within(data: Path, seconds: float) -> int:
-    """How many data sets were used in the last so many seconds."""
+    """How many data sets were used in the last `seconds`."""
     since = clock.later(clock.now(), seconds=-seconds)
     return sum(used_at >= since for _, used_at in _by_age(data / FOLDER))
 
 
 def lock_existing(data: Path, name: str, idle_s: float) -> Descriptor | None:
-    """Hold the data set until the descriptor is closed, so that nobody removes it; None when there is none. One that
-    was idle for too long is removed first.
+    """Lock an existing data set until the descriptor is closed, so that it is not removed; None when there is none. One
+    that was idle for too long is removed first.
 
     Raises:
         Unavailable: the folder cannot be used.
@@ -93,42 +93,42 @@ def lock_existing(data: Path, name: str, idle_s: float) -> Descriptor | None:
                     return lock
                 continue
             return None
-    raise Unavailable("the data set is just being removed", headers={"Retry-After": "1"})
+    raise Unavailable("the data set is being removed", headers={"Retry-After": "1"})
 
 
 def touch(folder: Path) -> None:
-    """Note that the data set is used now."""
+    """Record the use of the data set."""
     now = clock.now() * 1000
     with suppress(FileNotFoundError):
         os.utime(folder / LOCK, ns=(now, now))
 
 
 def template_folder(data: Path, template: DataSetTemplate) -> Path:
-    """Where the template is, or will be."""
+    """The path of the template."""
     return data / FOLDER / (TEMPLATE + template.name)
 
 
-def make(data: Path, name: str, template: DataSetTemplate, *, most: int, idle_s: float) -> Descriptor | None:
-    """Make the data set, a copy of the template (which is made first where it is missing), and hold it from its first
-    moment on, as `held` does; None when it is there already.
+def make(data: Path, name: str, template: DataSetTemplate, *, max_data_sets: int, idle_s: float) -> Descriptor | None:
+    """Create the data set, a copy of the template (which is created first if it is missing), and lock it, as
+    `lock_existing` does; None when it exists.
 
     Raises:
-        SandboxesFull: there are as many as there may be, and none that could be dropped.
+        SandboxesFull: the limit is reached, and no data set can be removed.
         Unavailable: the folder cannot be used.
     """
     parent = data / FOLDER
     with _refusals(), _exclusively(parent):
         if (parent / name).is_dir():
             return None
-        _make_room(parent, most, idle_s)
+        _make_room(parent, max_data_sets, idle_s)
         source = template_folder(data, template)
         if not source.is_dir():
             _fill(parent, source, template)
         fresh = parent / f"new-{ids.new_uuid()}"
         fresh.mkdir(mode=0o700)
-        # A key of its own, before the database comes: beside one, none is made.
+        # Its own master key, before the database is copied: beside a database, no key is created.
         load_master_key(None, None, fresh)
-        # Files alone: the folder of blobs is read where it is by all copies.
+        # Files only: all copies read the blobs of the template.
         for path in [each for each in source.iterdir() if each.is_file()]:
             shutil.copyfile(path, fresh / path.name)
             (fresh / path.name).chmod(0o600)
@@ -140,7 +140,7 @@ def make(data: Path, name: str, template: DataSetTemplate, *, most: int, idle_s:
 
 
 def clean(data: Path) -> None:
-    """Remove what an earlier server left: every data set that nobody holds, and what was on its way.
+    """Remove what an earlier server left: every data set that is not locked, and transient folders.
 
     Raises:
         Unavailable: the folder cannot be used.
@@ -157,7 +157,7 @@ def clean(data: Path) -> None:
 
 
 def sweep(data: Path, idle_s: float) -> int:
-    """Remove the data sets that nobody has used for so long; how many there were.
+    """Remove the data sets that were not used for `idle_s`; returns how many.
 
     Raises:
         Unavailable: the folder cannot be used.
@@ -169,16 +169,16 @@ def sweep(data: Path, idle_s: float) -> int:
         return sum(_remove(folder, lambda folder=folder: _is_idle(folder, idle_s)) for folder in idle)
 
 
-def _make_room(parent: Path, most: int, idle_s: float) -> None:
+def _make_room(parent: Path, max_data_sets: int, idle_s: float) -> None:
     known = _by_age(parent)
     now = clock.now()
     spared_since = clock.later(now, seconds=-min(idle_s, SPARED_S))
     for folder, used_at in list(known):
-        if len(known) < most or used_at >= spared_since:
+        if len(known) < max_data_sets or used_at >= spared_since:
             break
         if _remove(folder, lambda folder=folder, used_at=used_at: _used_at(folder) == used_at):
             known.remove((folder, used_at))
-    if len(known) >= most:
+    if len(known) >= max_data_sets:
         raise _full()
 
 
@@ -195,11 +195,11 @@ def _fill(parent: Path, source: Path, template: DataSetTemplate) -> None:
     fresh.rename(source)
 
 
-def _remove(folder: Path, still: Callable[[], bool]) -> bool:
-    """Remove the data set, if nobody holds it and, once we do, it still may go."""
+def _remove(folder: Path, is_still_removable: Callable[[], bool]) -> bool:
+    """Remove the data set, if it is not locked and, once locked here, `is_still_removable`."""
     with suppress(FileNotFoundError, BlockingIOError):
         lock = _lock(folder / LOCK, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_current(lock, folder / LOCK) and still():
+        if _is_current(lock, folder / LOCK) and is_still_removable():
             gone = folder.with_name(f"gone-{ids.new_uuid()}")
             folder.rename(gone)
             shutil.rmtree(gone)
@@ -230,16 +230,16 @@ def _is_idle(folder: Path, idle_s: float) -> bool:
 
 
 def _is_current(lock: Descriptor, path: Path) -> bool:
-    """Whether the file that is locked is the one of that name still."""
+    """Whether the locked file is still the one of that name."""
     with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(lock.fd), path.stat())
     return False
 
 
-def _lock(path: Path, how: int) -> Descriptor:
+def _lock(path: Path, operation: int) -> Descriptor:
     flags = os.O_RDWR | (os.O_CREAT if path.parent.name == FOLDER else 0)
     lock = Descriptor(path, flags)
-    fcntl.flock(lock.fd, how)
+    fcntl.flock(lock.fd, operation)
     return lock
 
 
@@ -267,7 +267,7 @@ MAX_BUILD_S = 120
 
 @cache
 def template_of(package: str) -> DataSetTemplate:
-    """The original for a store of these migrations; its name changes with them and with the version."""
+    """The template for a store of these migrations; its name changes with them and with the version."""
     parts = [__version__, *(migration.sha256 for migration in migrations(package))]
     return DataSetTemplate(hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16], _build)
 
@@ -276,5 +276,5 @@ def _build(folder: Path) -> None:
     try:
         subprocess.run([*BUILD_COMMAND, str(folder)], check=True, timeout=MAX_BUILD_S)
     except (OSError, subprocess.SubprocessError) as error:
-        telemetry.logger("sandbox").error("the sandbox's data could not be made", exc_info=error)
-        raise Unavailable("the sandbox's data could not be made; the fault was logged") from error
+        telemetry.logger("sandbox").error("the sandbox's data could not be created", exc_info=error)
+        raise Unavailable("the sandbox's data could not be created; the error was logged") from error

@@ -1,10 +1,9 @@
-"""The application in front: what is addressed to the sandbox goes to a data set of the caller's own, all else to the
+"""The router in front of the application: requests to the sandbox go to the caller's own data set, others to the
 service.
 
-The part of the path that names the sandbox is taken off, and with it whatever belongs to the service itself: cookies
-both ways, and the key that names the data set. Whoever sends that key alone is the owner of the data set; a token that
-was issued inside may be sent beside it. Below, nothing knows of the sandbox: it is the same application on another
-store.
+The router strips the sandbox's path prefix, cookies in both directions, and the key that selects the data set. A caller
+with only that key is the owner of the data set; a token that was issued inside can be sent beside it. A data set is the
+same application on another store.
 """
 
 from collections.abc import Callable, Container
@@ -26,15 +25,15 @@ from countersign.store.sandbox.data_sets import ROOT, DataSets, SandboxDependenc
 
 _AT_ROOT, _BELOW = ROOT.encode(), (PREFIX + ROOT).encode()
 _ABOUT_SANDBOX = frozenset(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/health", f"{PREFIX}/telemetry"))
-"""Addresses below the sandbox's that tell of the sandbox itself."""
-# Pages are not among them: what a stranger wrote into a data set has no business in a browser at this address.
+"""Addresses below the sandbox's path that describe the sandbox itself."""
+# No pages: content that a stranger wrote into a data set must not be a page at this origin.
 _PUBLIC_PATHS = ("/.well-known/", "/openapi.json", "/openapi/", "/problems/", "/auth/revoke", "/auth.md", "/mcp")
 _FORWARDED = tuple(f"{ROOT}{path}".encode() for path in (f"{PREFIX}/", *_PUBLIC_PATHS))
 _ISOLATING_POLICY = (b"content-security-policy", b"sandbox; default-src 'none'")
 
 
 class CallerCredentials(NamedTuple):
-    """Whoever calls: the key that came along, and the request's other headers."""
+    """The credentials of a request: its key, whether it has a token too, and the remaining headers."""
 
     key: ApiKey | None
     has_token: bool
@@ -42,7 +41,7 @@ class CallerCredentials(NamedTuple):
 
 
 class SandboxRouter:
-    """The whole service as ASGI: the application, and the sandbox beside it."""
+    """The service as an ASGI application: the application itself, and the sandbox."""
 
     def __init__(
         self, app: App[Store], store: Store, parts: SandboxDependencies, limiter: RateLimiter, proxies: Container[str]
@@ -55,7 +54,7 @@ class SandboxRouter:
         self.data_sets = DataSets(store, parts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one HTTP request (ASGI 3)."""
+        """Handle one HTTP request (ASGI 3)."""
         path: bytes = scope.get("raw_path") or scope.get("path", "").encode()
         if scope["type"] != "http" or not path.startswith((_AT_ROOT, _BELOW)):
             await self._app(scope, receive, send)
@@ -64,15 +63,15 @@ class SandboxRouter:
         try:
             named = dependencies.parse_capability_path(self._store, path)
             if named is not None:
-                await self._inside(*named, exchange, scope, self._without_key(exchange.headers, scope))
+                await self._forward(*named, exchange, scope, self._without_key(exchange.headers, scope))
                 return
-            visitor = await self._visitor(exchange.headers, scope)
+            credentials = await self._credentials(exchange.headers, scope)
             if path.startswith(_FORWARDED) and path not in _ABOUT_SANDBOX:
-                is_owner = visitor.key is not None and not visitor.has_token
-                name = self._name(visitor.key, exchange.address)
-                await self._inside(name, ROOT, exchange, scope, visitor.headers, is_owner=is_owner)
+                is_owner = credentials.key is not None and not credentials.has_token
+                name = self._name(credentials.key, exchange.address)
+                await self._forward(name, ROOT, exchange, scope, credentials.headers, is_owner=is_owner)
             else:
-                await self._app({**scope, "headers": visitor.headers}, receive, send)
+                await self._app({**scope, "headers": credentials.headers}, receive, send)
         except Refused as refused:
             await self._refuse(refused, exchange)
 
@@ -80,11 +79,11 @@ class SandboxRouter:
         """Close the data sets that are open."""
         await self.data_sets.close()
 
-    async def _visitor(self, headers: Headers, scope: Scope) -> CallerCredentials:
-        """Who calls.
+    async def _credentials(self, headers: Headers, scope: Scope) -> CallerCredentials:
+        """The credentials of the request.
 
         Raises:
-            Unauthenticated: the key is not known.
+            Unauthenticated: the key is unknown.
             InvalidRequest: a header that can be sent once was sent twice.
         """
         sent: list[tuple[bytes, bytes]] = list(scope["headers"])
@@ -93,7 +92,7 @@ class SandboxRouter:
             return CallerCredentials(None, headers.get("authorization") is not None, sent)
         key = await api_keys.find_key(self._store, presented)
         if key is None:
-            refused = authentication.rejected(self._store, "the key is not known, or was not used for too long")
+            refused = authentication.rejected(self._store, "the API key is unknown, or expired because it was not used")
             refused.remedy = key_instructions(self._store)
             raise refused
         self._store.uses.note(key.id)
@@ -101,11 +100,11 @@ class SandboxRouter:
         return CallerCredentials(key, any(name == b"authorization" for name, _ in others), others)
 
     def _without_key(self, headers: Headers, scope: Scope) -> list[tuple[bytes, bytes]]:
-        """The headers without a key: the address names the data set."""
+        """The headers without the key: the address selects the data set."""
         carrier, presented = _presented_key(headers)
         return [pair for pair in scope["headers"] if presented is None or pair[0] != carrier]
 
-    async def _inside(
+    async def _forward(
         self,
         name: str,
         root: str,
@@ -115,13 +114,13 @@ class SandboxRouter:
         *,
         is_owner: bool = False,
     ) -> None:
-        """Have the data set answer what is addressed to it below `root`, as to its owner or as to anybody."""
-        # An owner makes as many callers as they like, each with a quota: all of them together have one person's here.
+        """Forward a request below `root` to the data set, as its owner or with the caller's own credentials."""
+        # An owner can create any number of callers, each with a quota: together they have the quota of one person here.
         await self._limiter.count("person", name)
         async with self.data_sets.used(name) as data_set:
             headers = [pair for pair in headers if pair[0] != b"cookie"]
             if is_owner:
-                # Not as Authorization, which some addresses read by themselves: it is nothing that the caller said.
+                # Not as Authorization, which some endpoints read themselves: the caller did not send it.
                 headers.append((b"x-api-key", (await data_set.owner.token()).encode()))
             inner = {
                 **scope,
@@ -133,7 +132,7 @@ class SandboxRouter:
             await data_set.application(inner, exchange.receive, _isolated(exchange.send))
 
     def _name(self, key: ApiKey | None, address: str) -> str:
-        """What the data set of the caller is called.
+        """The name of the caller's data set.
 
         Raises:
             InsufficientScope: the key is not for the sandbox.
@@ -147,7 +146,7 @@ class SandboxRouter:
         return "k" + key.id.removeprefix(api_keys.PREFIX)[:40]
 
     async def _refuse(self, refused: Refused, exchange: Exchange) -> None:
-        """Tell the refusal; it counts against the address, so that keys cannot be guessed without end."""
+        """Send the error; it counts against the address, so that keys cannot be guessed without limit."""
         if exchange.started:
             raise ConnectionAbortedError(refused.code)
         if not isinstance(refused, RateLimited):
@@ -159,7 +158,7 @@ class SandboxRouter:
 
 
 def _presented_key(headers: Headers) -> tuple[bytes, str | None]:
-    """The header that carries a key, and the key; what else is in X-API-Key is one as well, though not a good one.
+    """The header that carries a key, and the key; any value of X-API-Key counts as a key, even if it is not valid.
 
     Raises:
         InvalidRequest: a header was sent twice.
@@ -176,8 +175,8 @@ def _presented_key(headers: Headers) -> tuple[bytes, str | None]:
 
 
 def _isolated(send: Send) -> Callable[[Message], Any]:
-    """Send an answer of a data set: without cookies, led back into the sandbox, for nobody else's cache, never as a
-    page of the service."""
+    """Send a response of a data set: without cookies, with locations inside the sandbox, not cacheable by others, and
+    never as a page of the service."""
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -188,13 +187,13 @@ def _isolated(send: Send) -> Callable[[Message], Any]:
 
 
 def _rewrite_headers(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    kept: list[tuple[bytes, bytes]] = []
+    rewritten: list[tuple[bytes, bytes]] = []
     for name, value in headers:
         if name == b"location" and value.startswith(b"/") and not value.startswith(b"//"):
-            kept.append((name, _AT_ROOT + value))
+            rewritten.append((name, _AT_ROOT + value))
         elif name == b"cache-control" and b"public" in value:
-            # The next caller at this address may be of another data set.
-            kept.append((name, b"private, no-cache"))
+            # The next caller at this address may have another data set.
+            rewritten.append((name, b"private, no-cache"))
         elif name != b"set-cookie":
-            kept.append((name, value))
-    return kept
+            rewritten.append((name, value))
+    return rewritten

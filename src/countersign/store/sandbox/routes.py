@@ -43,19 +43,21 @@ ACTIVE_S = 900
 
 
 async def show_sandbox(call: StoreRequest[FormatQuery, Nothing]) -> Response:
-    """Tell what the sandbox is: free, isolated, with keys that anybody may take."""
-    told = SandboxMetadata(sandbox=True, status="ok", environment=ENVIRONMENT, free_tier=True, self_serve_keys=True)
-    return render_format(told, call.query.format)
+    """Describe the sandbox: free, isolated, with self-serve keys."""
+    described = SandboxMetadata(
+        sandbox=True, status="ok", environment=ENVIRONMENT, free_tier=True, self_serve_keys=True
+    )
+    return render_format(described, call.query.format)
 
 
 async def show_sandbox_health(call: StoreRequest[FormatQuery, Nothing]) -> Response:
-    """Check that a data set of the sandbox could be made."""
+    """Check that a data set of the sandbox can be created."""
     await asyncio.to_thread(folders.check, Path(call.context.settings.data), call.context.settings.sandboxes)
     return render_format(SandboxHealth("ok", ENVIRONMENT), call.query.format)
 
 
 async def show_sandbox_telemetry(call: StoreRequest[FormatQuery, Nothing]) -> Response:
-    """Count who called the sandbox in the last 15 minutes."""
+    """Count the callers of the sandbox in the last 15 minutes."""
     active = await asyncio.to_thread(folders.used_within, Path(call.context.settings.data), ACTIVE_S)
     return render_format(SandboxTelemetry("ok", active), call.query.format)
 

@@ -1,4 +1,4 @@
-"""Worker processes for the jobs of data sets: few for the whole node, each for one data set at a time."""
+"""Worker processes for the jobs of data sets: a few for the whole node, each for one data set at a time."""
 
 import asyncio
 import fcntl
@@ -20,19 +20,19 @@ HAS_JOBS = "SELECT 1 FROM job WHERE status IN ('queued', 'running') LIMIT 1"
 
 
 async def has_jobs(reader: Reader) -> bool:
-    """Whether any job waits or is worked on."""
+    """Whether any job is queued or running."""
     return await reader.fetch_one(HAS_JOBS) is not None
 
 
 MAX_WORKERS = 2
 IDLE_S = 10.0
 TURN_S = 60.0
-"""After so many seconds a data set that has more jobs queues again, if another one waits."""
+"""After so many seconds, a data set with more jobs yields to another one that waits."""
 POLL_EVERY_S = 0.25
 
 
 class NotifyingEngine:
-    """An engine that tells when there is something to do, for whoever starts processes."""
+    """An engine that calls `wake` after a job was committed, to start worker processes."""
 
     def __init__(self, engine: Engine, wake: Callable[[], None]) -> None:
         self._engine = engine
@@ -49,7 +49,7 @@ class NotifyingEngine:
 
 
 class Workers:
-    """Starts a process where a data set has jobs, and stops it when it has had none for a while."""
+    """Starts a worker process for a data set with jobs, and stops it after it was idle for a while."""
 
     def __init__(self, command: Sequence[str], data: Path) -> None:
         self._command = command
@@ -57,37 +57,37 @@ class Workers:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._working = 0
 
-    def wake(self, name: str, store: Store, kept: Callable[[], Awaitable[None]]) -> None:
-        """Have the jobs of the data set worked on; `kept` is awaited now and then, and keeps it open."""
+    def wake(self, name: str, store: Store, touch: Callable[[], Awaitable[None]]) -> None:
+        """Run a worker for the data set; `touch` is awaited periodically, and keeps the data set open."""
         if not self._command or name in self._tasks:
             return
-        task = asyncio.create_task(self._work(store, kept))
+        task = asyncio.create_task(self._work(store, touch))
         self._tasks[name] = task
         task.add_done_callback(lambda _: self._tasks.pop(name, None))
 
     def is_working(self, name: str) -> bool:
-        """Whether somebody works, or is to work, on the data set."""
+        """Whether a worker runs, or waits to run, for the data set."""
         return name in self._tasks
 
     async def close(self) -> None:
-        """Stop all processes; what they had begun is given back."""
+        """Stop all worker processes; jobs that they had begun return to the queue."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _work(self, store: Store, kept: Callable[[], Awaitable[None]]) -> None:
+    async def _work(self, store: Store, touch: Callable[[], Awaitable[None]]) -> None:
         while await has_jobs(store.database):
-            async with self._place(), worker_process.supervise_workers(store, self._command, 1):
-                await self._turn(store, kept)
+            async with self._slot(), worker_process.supervise_workers(store, self._command, 1):
+                await self._turn(store, touch)
 
-    async def _turn(self, store: Store, kept: Callable[[], Awaitable[None]]) -> None:
+    async def _turn(self, store: Store, touch: Callable[[], Awaitable[None]]) -> None:
         began_s = busy_s = clock.monotonic_s()
         self._working += 1
         try:
             while True:
                 await asyncio.sleep(POLL_EVERY_S)
-                await kept()
+                await touch()
                 now_s = clock.monotonic_s()
                 if await has_jobs(store.database):
                     busy_s = now_s
@@ -100,20 +100,20 @@ class Workers:
             self._working -= 1
 
     @asynccontextmanager
-    async def _place(self) -> AsyncGenerator[None]:
-        """One of the node's few places, which its server processes share, while the block lasts."""
+    async def _slot(self) -> AsyncGenerator[None]:
+        """Hold one of the node's worker slots, which its server processes share, while the block lasts."""
         while True:
-            place = self._free()
-            if place is not None:
+            slot = self._free_slot()
+            if slot is not None:
                 break
-            # Other processes hold the places as well, and no event of this one tells when they let go.
+            # Other processes hold slots as well; there is no event for their release.
             await asyncio.sleep(POLL_EVERY_S)
         try:
             yield
         finally:
-            place.close()
+            slot.close()
 
-    def _free(self) -> Descriptor | None:
+    def _free_slot(self) -> Descriptor | None:
         for path in self._locks:
             lock = Descriptor(path, os.O_RDWR | os.O_CREAT)
             with suppress(BlockingIOError):

@@ -20,7 +20,7 @@ async def away(store: Store, token: str) -> Unavailable:
     """The refusal when keys cannot be had; it says nothing of why."""
     with pytest.raises(Unavailable) as found:
         await id_jag.verify(store, token)
-    assert found.value.detail == "the keys of the token's issuer cannot be had at the moment"
+    assert found.value.detail == "the keys of the token's issuer cannot be fetched; try again later"
     assert found.value.headers["Retry-After"] == "5"
     return found.value
 

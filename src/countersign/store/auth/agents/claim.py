@@ -1,4 +1,4 @@
-"""The claim ceremony (RFC 8628, agent-auth 7.5): attempts, the decision, polling, and the notice by e-mail."""
+"""The claim of an agent by a person (RFC 8628, agent-auth 7.5): attempts, decision, polling, notice by e-mail."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +23,7 @@ Status: TypeAlias = Literal["open", "confirmed", "claimed", "declined", "ended"]
 Page: TypeAlias = Literal["typed", "shown"]
 
 MAX_TRIES = 5
-# No vowels, so that no word comes up, and nothing that is mistaken for something else (RFC 8628 §6.1).
+# No vowels, so that codes form no words, and no characters that look alike (RFC 8628 §6.1).
 LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 _TYPED_LENGTH = 8
 _SHOWN_DIGITS = 6
@@ -44,7 +44,7 @@ INSERT = """
     VALUES ($1, $2, 'open', $3, $4, $5, 0, $6, $7)
 """
 END_EARLIER = "UPDATE claim_attempt SET status = 'ended' WHERE registration_id = $1 AND status IN ('open', 'confirmed')"
-# Counted before the code is looked at, so that tries at the same moment cannot be more than there are.
+# Counted before the code is compared, so that concurrent tries cannot exceed the limit.
 COUNT_TRY = """
     UPDATE claim_attempt SET tries = tries + 1
     WHERE id = $1 AND status IN ('open', 'confirmed') AND tries < $2 AND expires_at > $3
@@ -61,7 +61,7 @@ FINISH = """
 
 
 class ClaimAttempt(NamedTuple):
-    """One attempt as it is stored; codes are MACs."""
+    """An attempt to claim an agent, as stored; codes are stored as MACs."""
 
     id: str
     registration_id: str
@@ -75,13 +75,13 @@ class ClaimAttempt(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing can come of it any more, by its age or its tries."""
+        """Whether the attempt has ended, has expired, or has no tries left."""
         return self.status == "ended" or self.tries >= MAX_TRIES or clock.now() >= self.expires_at
 
 
 @dataclass(frozen=True, slots=True)
 class NewAttempt:
-    """An attempt just made, with what is told this once: both links and the code to type."""
+    """A new attempt, with both links and the code to type, which are disclosed only once."""
 
     id: str
     expires_at: Instant
@@ -90,15 +90,15 @@ class NewAttempt:
     user_code: str
 
     def code(self, interval_s: int) -> TypedCode:
-        """The code and its page, as clients of RFC 8628 know them."""
+        """The code and its page, in the form of RFC 8628."""
         return TypedCode(self.user_code, self.typed_uri, _seconds_until(self.expires_at), interval_s)
 
     def link(self) -> AttemptLink:
-        """The page that shows a code instead."""
+        """The page that shows a code to give to the agent."""
         return AttemptLink(self.shown_uri, clock.rfc3339(self.expires_at))
 
     def ceremony(self, store: Store, claim_token: str, claim_ends: str, interval_s: int) -> Ceremony:
-        """The whole ceremony as a registration's answer tells it."""
+        """The `claim` member of the response to a registration."""
         typed = self.code(interval_s)
         return Ceremony(
             claim_token,
@@ -113,14 +113,14 @@ class NewAttempt:
 
 
 async def begin_attempt(store: Store, transaction: Transaction, registration: Registration) -> NewAttempt:
-    """Another attempt for a registration; links and codes of earlier ones are dead from now on."""
+    """Begin an attempt for a registration; links and codes of earlier attempts become invalid."""
     now = clock.now()
     ends = clock.later(now, seconds=store.settings.attempt_ttl_s)
     if registration.claim_expires_at is not None:
         ends = min(ends, registration.claim_expires_at)
     attempt_id = "att_" + ids.new_uuid().replace("-", "")
     typed, shown, letters = secrets.new_secret("cat"), secrets.new_secret("cat"), _letters()
-    # Two attempts begun at once would otherwise not see each other, and both stay open.
+    # Without the lock, two concurrent attempts would not see each other, and both would stay open.
     await registrations.lock(transaction, registration.id)
     await transaction.run(END_EARLIER, registration.id)
     await transaction.run(
@@ -138,7 +138,7 @@ async def begin_attempt(store: Store, transaction: Transaction, registration: Re
 
 
 async def attempt_of_link(reader: Reader, token: str) -> tuple[ClaimAttempt, Page] | None:
-    """The attempt a link leads to, and which of its two pages."""
+    """The attempt of a link, and which of its two pages the link is for."""
     digest = secrets.digest(token)
     row = await reader.fetch_one(BY_TYPED, digest)
     if row is not None:
@@ -154,7 +154,7 @@ async def latest_attempt(reader: Reader, registration_id: str) -> ClaimAttempt |
 
 
 async def check_typed_code(store: Store, transaction: Transaction, attempt: ClaimAttempt, text: str) -> bool | None:
-    """Whether this is the code the agent shows; counts a try. None: no try is left, or the attempt is over."""
+    """Whether this is the code that the agent shows; counts a try. None: no try is left, or the attempt is over."""
     if not await transaction.run(COUNT_TRY, attempt.id, MAX_TRIES, clock.now()):
         return None
     letters = "".join(letter for letter in text.upper() if letter.isalpha())
@@ -162,7 +162,7 @@ async def check_typed_code(store: Store, transaction: Transaction, attempt: Clai
 
 
 async def check_shown_code(store: Store, transaction: Transaction, attempt: ClaimAttempt, text: str) -> bool | None:
-    """Whether this is the code the page showed the person; counts a try. None: no try is left, or it is over."""
+    """Whether this is the code that the page showed; counts a try. None: no try is left, or the attempt is over."""
     if attempt.shown_code is None or not await transaction.run(COUNT_TRY, attempt.id, MAX_TRIES, clock.now()):
         return None
     digits = "".join(letter for letter in text if letter.isdigit())
@@ -170,8 +170,8 @@ async def check_shown_code(store: Store, transaction: Transaction, attempt: Clai
 
 
 async def confirm(store: Store, transaction: Transaction, attempt: ClaimAttempt, person_id: str) -> str | None:
-    """The person confirmed: the digits to read to the agent, another code each time. None: the attempt is over, or
-    somebody else's."""
+    """Record the person's confirmation; returns new digits to give to the agent. None: the attempt is over, or another
+    person confirmed it."""
     digits = "".join(str(byte % 10) for byte in _bytes_below(250, _SHOWN_DIGITS))
     code = mac(store, attempt.id, digits)
     changed = await transaction.run(CONFIRM, attempt.id, person_id, code, clock.now(), MAX_TRIES)
@@ -179,18 +179,18 @@ async def confirm(store: Store, transaction: Transaction, attempt: ClaimAttempt,
 
 
 async def finish(transaction: Transaction, attempt: ClaimAttempt, status: Literal["claimed", "declined"]) -> bool:
-    """Bring the attempt to its end: exactly one of several calls gets True."""
+    """End the attempt; of concurrent calls exactly one gets True."""
     return bool(await transaction.run(FINISH, attempt.id, status, clock.now()))
 
 
 def mac(store: Store, attempt_id: str, code: str) -> bytes:
-    """What is kept of a code: without the master key its few bits cannot be searched for."""
+    """The MAC of a code, which is stored: without the master key, a short code cannot be found by brute force."""
     return store.codes.sign(f"claim\0{attempt_id}\0{code}".encode())
 
 
-def matches(store: Store, attempt_id: str, code: str, kept: bytes) -> bool:
-    """Whether a code is the one that was kept; compared in constant time."""
-    return store.codes.verify(f"claim\0{attempt_id}\0{code}".encode(), kept)
+def matches(store: Store, attempt_id: str, code: str, stored: bytes) -> bool:
+    """Whether the MAC is that of the code; compared in constant time."""
+    return store.codes.verify(f"claim\0{attempt_id}\0{code}".encode(), stored)
 
 
 def seconds_left(attempt: ClaimAttempt) -> int:
@@ -207,7 +207,7 @@ def _letters() -> str:
 
 
 def _bytes_below(limit: int, count: int) -> list[int]:
-    """Random bytes below a limit, so that their remainders are equally likely."""
+    """Random bytes below a limit, for remainders of equal probability."""
     found: list[int] = []
     while len(found) < count:
         found += [byte for byte in ids.random_bytes(2 * count) if byte < limit]
@@ -225,7 +225,7 @@ MAX_GUESSES_OF_ADDRESS = 60
 
 
 class AttemptOver(Refused):
-    """The link or the code is used up: by its age, by wrong tries, by a newer one, or by a decision."""
+    """The link or code is no longer valid: expired, too many wrong tries, replaced, or decided."""
 
     status = 410
     code = "user_code_expired"
@@ -234,67 +234,67 @@ class AttemptOver(Refused):
 
 
 class WrongAccount(Refused):
-    """The agent asked for somebody else's confirmation."""
+    """The agent requested the confirmation of another person."""
 
     status = 403
     code = "wrong_account"
     title = "Wrong account"
-    resolution = "Sign in with the account the agent named, or let it be."
+    resolution = "Sign in with the account that the agent named, or ignore the request."
 
 
 async def count_guess(store: Store, person_id: str, address: str) -> None:
-    """Count one code that somebody typed; a new attempt gives no new guesses (attack T26).
+    """Count one typed code; a new attempt does not reset the limit (attack T26).
 
     Raises:
-        RateLimited: too many of one person or one address in an hour.
+        RateLimited: too many by one person or one address in an hour.
     """
     for key, limit in (
         (f"claim\0{person_id}", MAX_GUESSES_OF_PERSON),
         (f"claim-at\0{address}", MAX_GUESSES_OF_ADDRESS),
     ):
-        standing = await store.counters.hit(key, limit, 3600)
-        if not standing.allowed:
-            raise RateLimited("too many codes were typed; wait before the next", standing)
+        progress = await store.counters.hit(key, limit, 3600)
+        if not progress.allowed:
+            raise RateLimited("too many codes were typed; wait before trying again", progress)
 
 
 def require_named_person(registration: Registration, email: str | None) -> None:
-    """Insist that the registration is meant for the person with this (proven) address.
+    """Require that the registration names the person with this (proven) address.
 
     Raises:
-        WrongAccount: it is not (attack T24), or names nobody yet.
+        WrongAccount: it names another (attack T24), or none yet.
     """
     if registration.email is None or registration.email != email:
-        raise WrongAccount("the agent asked for the confirmation of another account")
+        raise WrongAccount("the agent requested the confirmation of another account")
 
 
 async def accept(transaction: Transaction, attempt: ClaimAttempt, registration: Registration, person_id: str) -> None:
-    """Make the agent the person's, with the scopes it asked for; what it had before is dead.
+    """Claim the agent for the person, with the requested scopes; its earlier tokens become invalid.
 
-    The caller holds the registration (`registrations.hold`) before it touches an attempt, as whoever begins one does.
+    The caller locks the registration (`registrations.lock`) before it changes an attempt, as `begin_attempt` does.
 
     Raises:
-        AttemptOver: another decision, another attempt or the time came first; nothing is changed then.
-        InvalidScope: the person does not hold a scope that the agent asked for; nothing is changed either.
+        AttemptOver: the attempt was decided or replaced, or has expired; nothing changes.
+        InvalidScope: the person lacks a requested scope; nothing changes.
     """
     if not await finish(transaction, attempt, "claimed"):
         raise AttemptOver("the attempt was decided, replaced or has expired")
     present = await registrations.with_id(transaction, registration.id)
     if present is None or present.named != registration.named:
-        # The agent has named somebody else meanwhile, or another provider: the person did not agree to that.
-        raise AttemptOver("the registration was changed meanwhile")
+        # The agent has named another person or provider since: the person did not agree to that.
+        raise AttemptOver("the registration was changed by a concurrent request")
     await bind(transaction, registration, person_id)
 
 
 async def bind(transaction: Transaction, registration: Registration, person_id: str) -> None:
-    """Make a registration the person's, without a ceremony where their provider speaks for them.
+    """Bind a registration to the person; no confirmation is needed where their provider asserts it.
 
     Raises:
-        AttemptOver: it was claimed or has ended; nothing is changed then.
-        InvalidScope: the person does not hold a scope that the agent asked for; nothing is changed either.
+        AttemptOver: it was claimed or has ended; nothing changes.
+        InvalidScope: the person lacks a requested scope; nothing changes.
     """
     person = await queries.person(transaction, person_id)
     if person is None:
-        raise AttemptOver("the account is no more")
+        raise AttemptOver("the account no longer exists")
     roles = await queries.roles(transaction, person_id)
     schemas.require_scopes(registration.scopes, roles.values())
     now = clock.now()
@@ -307,17 +307,17 @@ async def bind(transaction: Transaction, registration: Registration, person_id: 
         await transaction.run(registrations.DELEGATE, registration.issuer, registration.subject, person_id, now)
         tied = await registrations.delegated(transaction, registration.issuer, registration.subject)
         if tied != person_id:
-            raise AttemptOver("the provider's account was given to another person meanwhile")
+            raise AttemptOver("the provider's account was bound to another person by a concurrent request")
     await events.agent_added(transaction, registration.id, registration.scopes, roles)
     await versions.bump(transaction, "identity")
     telemetry.logger("agents").info("claim confirmed", registration=registration.id)
 
 
 async def decline(transaction: Transaction, attempt: ClaimAttempt, registration: Registration) -> None:
-    """Turn the agent away. An anonymous one keeps what anybody may do.
+    """Decline the agent. An anonymous one keeps the scopes of an unclaimed agent.
 
     Raises:
-        AttemptOver: another decision, another attempt or the time came first.
+        AttemptOver: the attempt was decided or replaced, or has expired.
     """
     await registrations.lock(transaction, registration.id)
     if not await finish(transaction, attempt, "declined"):
@@ -332,19 +332,19 @@ State: TypeAlias = Literal["pending", "claimed"]
 
 
 class InvalidClaimToken(Refused):
-    """No registration waits under this claim token."""
+    """No registration with this claim token is waiting."""
 
     status = 401
     code = "invalid_claim_token"
     title = "Invalid claim token"
-    resolution = "Send the claim token of the registration's answer, or register again."
+    resolution = "Send the claim token of the registration's response, or register again."
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail, headers={"WWW-Authenticate": f'AgentAuth error="{self.code}"'})
 
 
 class ClaimExpired(Refused):
-    """The time in which the agent could be claimed is over."""
+    """The agent was not claimed in time."""
 
     status = 410
     code = "claim_expired"
@@ -362,7 +362,7 @@ class AccessDenied(Refused):
 
 
 class SlowDown(Refused):
-    """Polls come faster than they may; the interval has grown."""
+    """The client polls faster than the interval allows; the interval was increased."""
 
     status = 429
     code = "slow_down"
@@ -372,7 +372,7 @@ class SlowDown(Refused):
 
 @dataclass(frozen=True, slots=True)
 class ClaimProgress:
-    """Where a claim stands: `pending` for `expires_in_s` more, or `claimed`."""
+    """The state of a claim: `pending` for `expires_in_s` more seconds, or `claimed`."""
 
     state: State
     registration: Registration
@@ -380,14 +380,14 @@ class ClaimProgress:
 
 
 async def poll(store: Store, claim_token: str) -> ClaimProgress:
-    """Where the claim of this token stands; counted against its pace.
+    """The state of the claim of this token; counts as a poll.
 
     Raises:
-        InvalidClaimToken: unknown, or dead since ten minutes after the claim.
-        SlowDown: this poll came too early, and the claim is not decided.
-        ClaimExpired, AttemptOver: nothing can come of it, or not of this attempt.
-        InvalidScope: the person confirmed, and does not hold a scope that the agent asked for.
-        AccessDenied: the person declined or has ended the registration.
+        InvalidClaimToken: unknown, or more than ten minutes after the claim.
+        SlowDown: polled before the interval passed, and the claim is not decided.
+        ClaimExpired, AttemptOver: the claim, or its current attempt, is over.
+        InvalidScope: the person confirmed, but lacks a requested scope.
+        AccessDenied: the person declined, or has revoked the registration.
     """
     registration = await registration_of_token(store, claim_token)
     async with store.database.transaction() as transaction:
@@ -398,18 +398,18 @@ async def poll(store: Store, claim_token: str) -> ClaimProgress:
             too_early = True
         else:
             slower_s, too_early = 0, False
-    standing = await _progress(store, registration)
-    if too_early and standing.state == "pending":
-        raise SlowDown("polls come faster than the interval", headers=used_up(1, slower_s))
-    return standing
+    progress = await _progress(store, registration)
+    if too_early and progress.state == "pending":
+        raise SlowDown("polled faster than the interval allows", headers=used_up(1, slower_s))
+    return progress
 
 
 async def registration_of_token(store: Store, claim_token: str) -> Registration:
-    """The registration of a claim token that still means something.
+    """The registration of a valid claim token.
 
     Raises:
-        InvalidClaimToken: unknown, or dead since ten minutes after the claim.
-        ClaimExpired: the claim window is over.
+        InvalidClaimToken: unknown, or more than ten minutes after the claim.
+        ClaimExpired: the registration was not claimed in time.
     """
     found = await registrations.with_claim_token(store.database, claim_token)
     if found is None:
@@ -431,7 +431,7 @@ async def _progress(store: Store, registration: Registration) -> ClaimProgress:
         members = {"claim_status": "denied"}
         raise AccessDenied("the person declined, or has disconnected the agent", members=members)
     if attempt is None or attempt.is_over:
-        raise AttemptOver("the link and its code are used up, or none was asked for yet")
+        raise AttemptOver("the link and its code are used up, or no attempt was begun")
     if attempt.confirmed_by is not None:
         roles = await queries.roles(store.database, attempt.confirmed_by)
         schemas.require_scopes(registration.scopes, roles.values())
@@ -439,12 +439,14 @@ async def _progress(store: Store, registration: Registration) -> ClaimProgress:
 
 
 def notify_person(store: Store, registration_id: str) -> None:
-    """Tell the agent's person, once the answer is out. A letter that cannot wait is let go: the agent stands on the
-    page of connected agents all the same."""
+    """E-mail the agent's person, after the response is sent. The e-mail is dropped when the queue is full: the page of
+    connected agents lists the agent anyway."""
     try:
         store.mail.enqueue(partial(_notice, store, registration_id))
     except Unavailable:
-        telemetry.logger("agents").warning("no room for a notice", registration=registration_id)
+        telemetry.logger("agents").warning(
+            "mail queue full: notice of a connected agent dropped", registration=registration_id
+        )
 
 
 async def _notice(store: Store, registration_id: str) -> Email | None:

@@ -1,4 +1,4 @@
-"""GET and POST /auth/claim: the page that a claim link opens (agent-auth 7.6); it works without scripts."""
+"""GET and POST /auth/claim: the page of a claim link (agent-auth 7.6); it works without scripts."""
 
 from html import escape
 from typing import NamedTuple
@@ -29,7 +29,7 @@ _CONNECTED = ("Your connected agents", "/auth/agents")
 
 
 class FirstTimeWarnings(NamedTuple):
-    """What should make a person look twice."""
+    """Reasons for a warning on the claim page."""
 
     is_first_agent: bool
     is_first_provider: bool
@@ -47,10 +47,10 @@ def decision(
     store: str,
     error: str = "",
 ) -> Response:
-    """The page on which a person takes an agent as theirs, or declines. Of an agent that asks for scopes that the
-    person does not hold, it only offers to tell the agent so."""
+    """The page on which a person claims an agent, or declines. If the person lacks a requested scope, the page only
+    offers to report that to the agent."""
     shown = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
-    asked = in_words(registration.scopes)
+    scope_list = in_words(registration.scopes)
     field, confirm = _CODE_FIELD if asks_for_code else _DIGITS_FOLLOW, "Allow"
     if missing_scopes:
         field, confirm = _cannot_allow(missing_scopes), "Tell the agent to ask for less"
@@ -58,7 +58,7 @@ def decision(
         f"<p>An agent wants to act for you at {escape(store)}. "
         "<strong>Allow it only if you started this yourself, just now.</strong> Nobody from here will ever ask you "
         "to type a code that reached you by mail, chat or telephone.</p>"
-        f"{_who(registration, email, provider)}{_warnings(advice, provider)}<p>It asks to:</p>{asked}"
+        f"{_who(registration, email, provider)}{_warnings(advice, provider)}<p>It asks to:</p>{scope_list}"
         f'<form method="post">{html.hidden_field("csrf", csrf)}{shown}{field}'
         '<div class="choice"><button name="confirm" value="yes">' + confirm + "</button>"
         '<button name="decline" value="yes">Decline</button></div></form>'
@@ -69,9 +69,11 @@ def decision(
     )
 
 
-def in_words(held: frozenset[str]) -> str:
+def in_words(granted: frozenset[str]) -> str:
     """A list of what the scopes allow, in words."""
-    return "<ul>" + "".join(f"<li>{escape(scopes.MEANING[each])}</li>" for each in scopes.ALL if each in held) + "</ul>"
+    return (
+        "<ul>" + "".join(f"<li>{escape(scopes.MEANING[each])}</li>" for each in scopes.ALL if each in granted) + "</ul>"
+    )
 
 
 def _cannot_allow(missing_scopes: frozenset[str]) -> str:
@@ -93,16 +95,16 @@ def _who(registration: Registration, email: str, provider: str) -> str:
 
 
 def _warnings(advice: FirstTimeWarnings, provider: str) -> str:
-    told = ""
+    warnings = ""
     if advice.is_first_agent:
-        told += "<p><strong>You have let no agent in with this account so far.</strong></p>"
+        warnings += "<p><strong>You have let no agent in with this account so far.</strong></p>"
     if advice.is_first_provider:
-        told += f"<p><strong>{escape(provider)} speaks for you here for the first time.</strong></p>"
-    return told
+        warnings += f"<p><strong>{escape(provider)} speaks for you here for the first time.</strong></p>"
+    return warnings
 
 
 def digits(code: str) -> Response:
-    """The code the person reads to the agent."""
+    """The page with the code that the person gives to the agent."""
     body = (
         "<p>Give this code to your agent. It works once, for a few minutes.</p>"
         f'<p class="code"><output>{escape(code)}</output></p>'
@@ -112,32 +114,32 @@ def digits(code: str) -> Response:
 
 
 def _without_referrer(answer: Response) -> Response:
-    """The page's own address, which holds the attempt's token, is told to nobody, ourselves included."""
+    """Suppress the Referer header: the page's address contains the token of the attempt."""
     others = tuple(pair for pair in answer.headers if pair[0] != "Referrer-Policy")
     answer.headers = (*others, ("Referrer-Policy", "no-referrer"))
     return answer
 
 
 def asks_for_too_much() -> Response:
-    """The answer to a person who cannot allow the agent: the next poll tells the agent why."""
+    """The page for a person who cannot allow the agent; the agent gets the reason with its next poll."""
     text = "Nothing was connected. The agent learns that your account may not do what it asks for."
     return html.message_page("Not connected", text, 400, links=(_CONNECTED,))
 
 
 def allowed() -> Response:
-    """The agent is connected."""
+    """The page after the agent is connected."""
     return html.message_page(
         "Connected", "The agent can act for you now. You may close this page.", links=(_CONNECTED,)
     )
 
 
 def declined() -> Response:
-    """The agent was turned away."""
+    """The page after the agent was declined."""
     return html.message_page("Declined", "The agent was turned away. You may close this page.", links=(_CONNECTED,))
 
 
 def another_account(refused: WrongAccount, email: str, target: str) -> Response:
-    """Who came is not whom the agent named; signing in as somebody else leads back to `target`."""
+    """The page for a person whom the agent did not name, with a link to sign in as another and return to `target`."""
     text = (
         f"The agent asked somebody else than {email}, as whom you are signed in.\nIf you did not start it, let it be."
     )
@@ -146,51 +148,51 @@ def another_account(refused: WrongAccount, email: str, target: str) -> Response:
 
 
 class ClaimLinkUnknown(NotFound):
-    """No attempt has this link."""
+    """No attempt with this link exists."""
 
     resolution = "Ask your agent for a new link."
 
 
 async def show_claim(call: StoreRequest[ClaimQuery, Nothing]) -> Response:
-    """Show a person which agent asks for what; looking changes nothing."""
+    """Show a person which agent requests which scopes; this has no effect."""
     store = call.context
-    visitor = await sign_in_pages.signed_in_or_redirect(store, call.headers, call.target)
-    if isinstance(visitor, Response):
-        return visitor
+    signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, call.target)
+    if isinstance(signed_in, Response):
+        return signed_in
     try:
-        attempt, page, registration = await _attempt_of_link(store, call.query.claim_attempt_token, visitor.person)
+        attempt, page, registration = await _attempt_of_link(store, call.query.claim_attempt_token, signed_in.person)
     except WrongAccount as refused:
-        return another_account(refused, visitor.person.email, call.target)
-    return await _page(store, attempt, page, registration, visitor)
+        return another_account(refused, signed_in.person.email, call.target)
+    return await _page(store, attempt, page, registration, signed_in)
 
 
 async def decide_claim(call: StoreRequest[ClaimQuery, ClaimForm]) -> Response:
-    """Take the agent as one's own, or turn it away."""
+    """Claim the agent, or decline it."""
     store, form = call.context, call.body
     sessions.require_same_origin(store, call.headers)
-    visitor = await sign_in_pages.signed_in_or_redirect(store, call.headers, call.target)
-    if isinstance(visitor, Response):
-        return visitor
-    sessions.require_form_token(store, visitor.session, form.csrf)
-    attempt, page, registration = await _attempt_of_link(store, call.query.claim_attempt_token, visitor.person)
+    signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, call.target)
+    if isinstance(signed_in, Response):
+        return signed_in
+    sessions.require_form_token(store, signed_in.session, form.csrf)
+    attempt, page, registration = await _attempt_of_link(store, call.query.claim_attempt_token, signed_in.person)
     if form.decline:
         async with store.database.transaction() as transaction:
             await claim.decline(transaction, attempt, registration)
         return declined()
     if not form.confirm:
-        return await _page(store, attempt, page, registration, visitor, "Choose one of the two buttons.")
-    roles = await queries.roles(store.database, visitor.person.id)
+        return await _page(store, attempt, page, registration, signed_in, "Choose one of the two buttons.")
+    roles = await queries.roles(store.database, signed_in.person.id)
     if schemas.missing_scopes(registration.scopes, roles.values()):
-        # The agent learns it by its next poll.
-        await _confirm(store, attempt, visitor.person)
+        # The next poll of the agent gets the reason.
+        await _confirm(store, attempt, signed_in.person)
         return asks_for_too_much()
     if page == "shown":
-        return digits(await _confirm(store, attempt, visitor.person))
-    return await _type_code(call, attempt, registration, visitor)
+        return digits(await _confirm(store, attempt, signed_in.person))
+    return await _type_code(call, attempt, registration, signed_in)
 
 
 async def _confirm(store: Store, attempt: ClaimAttempt, person: Person) -> str:
-    """Note the person's confirmation; the digits for the agent."""
+    """Record the person's confirmation; returns the digits for the agent."""
     async with store.database.transaction() as transaction:
         code = await claim.confirm(store, transaction, attempt, person.id)
     if code is None:
@@ -202,46 +204,48 @@ async def _type_code(
     call: StoreRequest[ClaimQuery, ClaimForm],
     attempt: ClaimAttempt,
     registration: Registration,
-    visitor: SignedInPerson,
+    signed_in: SignedInPerson,
 ) -> Response:
     store, text = call.context, call.body.user_code
     if not text.strip():
-        return await _page(store, attempt, "typed", registration, visitor, "Type the code that your agent shows you.")
-    await claim.count_guess(store, visitor.person.id, call.address)
+        return await _page(store, attempt, "typed", registration, signed_in, "Type the code that your agent shows you.")
+    await claim.count_guess(store, signed_in.person.id, call.address)
     async with store.database.transaction() as transaction:
         await registrations.lock(transaction, registration.id)
         is_right = await claim.check_typed_code(store, transaction, attempt, text)
         if is_right:
-            await claim.accept(transaction, attempt, registration, visitor.person.id)
+            await claim.accept(transaction, attempt, registration, signed_in.person.id)
     if is_right is None:
         raise _attempt_over("the code was mistyped too often")
     if not is_right:
         error = "That is not the code your agent shows. After five wrong tries the link is dead."
-        return await _page(store, attempt, "typed", registration, visitor, error)
+        return await _page(store, attempt, "typed", registration, signed_in, error)
     claim.notify_person(store, registration.id)
     return allowed()
 
 
 async def _attempt_of_link(store: Store, token: str, person: Person) -> tuple[ClaimAttempt, Page, Registration]:
-    """The attempt of a link, for the person it is meant for.
+    """The attempt of a link, for the person that it names.
 
     Raises:
-        ClaimLinkUnknown, AttemptOver: nothing is to be decided.
-        WrongAccount: another account is (attack T24); nothing else of the attempt is told then.
+        ClaimLinkUnknown, AttemptOver: there is nothing to decide.
+        WrongAccount: it names another account (attack T24); nothing else of the attempt is disclosed.
     """
-    found = await claim.attempt_of_link(store.database, token)
-    registration = await registrations.with_id(store.database, found[0].registration_id) if found else None
-    if found is None or registration is None:
+    link_attempt = await claim.attempt_of_link(store.database, token)
+    registration = (
+        await registrations.with_id(store.database, link_attempt[0].registration_id) if link_attempt else None
+    )
+    if link_attempt is None or registration is None:
         raise ClaimLinkUnknown("there is no such link")
     claim.require_named_person(registration, person.email)
-    attempt, page = found
+    attempt, page = link_attempt
     if attempt.is_over or attempt.status in ("claimed", "declined") or registration.status != "unclaimed":
         raise _attempt_over("this was decided already, replaced by a newer link, or has expired")
     return attempt, page, registration
 
 
 def _attempt_over(detail: str) -> AttemptOver:
-    """The refusal as a person needs it, who cannot do what agents are told to."""
+    """The error with a remedy for a person, instead of that for an agent."""
     return AttemptOver(detail, resolution=ClaimLinkUnknown.resolution)
 
 
@@ -250,10 +254,10 @@ async def _page(
     attempt: ClaimAttempt,
     page: Page,
     registration: Registration,
-    visitor: SignedInPerson,
+    signed_in: SignedInPerson,
     error: str = "",
 ) -> Response:
-    reader, person_id = store.database, visitor.person.id
+    reader, person_id = store.database, signed_in.person.id
     issuer = await issuers.issuer(reader, registration.issuer) if registration.issuer else None
     roles = await queries.roles(reader, person_id)
     advice = FirstTimeWarnings(
@@ -263,8 +267,8 @@ async def _page(
     )
     return decision(
         registration,
-        visitor.person.email,
-        sessions.form_token(store, visitor.session),
+        signed_in.person.email,
+        sessions.form_token(store, signed_in.session),
         asks_for_code=page == "typed",
         provider=issuer.name if issuer else "",
         advice=advice,

@@ -1,4 +1,4 @@
-"""Registration of an agent in its three kinds: asserted by a provider, by its person's e-mail, by nobody."""
+"""Registration of an agent: asserted by an identity provider, by its person's e-mail, or anonymous."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -21,7 +21,7 @@ from countersign.store.context import Store
 
 
 class AnonymousNotEnabled(Refused):
-    """The operator lets no anonymous agents in."""
+    """The operator does not admit anonymous agents."""
 
     status = 403
     code = "anonymous_not_enabled"
@@ -30,7 +30,7 @@ class AnonymousNotEnabled(Refused):
 
 
 class ServiceAuthNotEnabled(Refused):
-    """The operator lets no agents register by e-mail."""
+    """The operator does not admit registration by e-mail."""
 
     status = 403
     code = "service_auth_not_enabled"
@@ -39,7 +39,7 @@ class ServiceAuthNotEnabled(Refused):
 
 
 class InteractionRequired(Refused):
-    """The provider's account is not yet tied to the person with this e-mail, who has to confirm it once."""
+    """The provider's account is not yet bound to the person with this e-mail, who has to confirm it once."""
 
     status = 401
     code = "interaction_required"
@@ -53,14 +53,14 @@ class PendingClaim:
 
     registration: Registration
     claim_token: str
-    begun: NewAttempt
+    attempt: NewAttempt
 
 
 Outcome: TypeAlias = Registration | PendingClaim
 
 
 async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None, address: str) -> Registered:
-    """Register an agent of nobody: it may read what anybody may, and can be claimed.
+    """Register an agent without a person: it can read public data, and can be claimed.
 
     Raises:
         AnonymousNotEnabled, RateLimited, InvalidScope.
@@ -70,17 +70,17 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
     applicant = Applicant(schemas.name_of(user_agent), address, schemas.requested_scopes(body.scope))
     await registrations.count_registration(store, "anonymous", address)
     async with store.database.transaction() as transaction:
-        made, token = await registrations.add(
+        registration, token = await registrations.add(
             transaction,
             "anonymous",
             applicant,
             claim_ttl_s=store.settings.claim_ttl_s,
             interval_s=store.settings.poll_interval_s,
         )
-    _log("registration created", made)
-    answer = _assertion_answer(store, made, None)
-    pre, post = _words(made.scopes & queries.PRE_CLAIM), _words(made.scopes)
-    ends = _claim_ends(made)
+    _log("registration created", registration)
+    answer = _assertion_answer(store, registration, None)
+    pre, post = _words(registration.scopes & queries.PRE_CLAIM), _words(registration.scopes)
+    ends = _claim_ends(registration)
     claim_url = f"{store.base_url}/auth/me"
     return msgspec.structs.replace(
         answer,
@@ -95,7 +95,7 @@ async def anonymous(store: Store, body: RegisterRequest, user_agent: str | None,
 
 
 async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, address: str) -> Registered:
-    """Register an agent by its person's e-mail; the same answer whether or not there is an account (attack T43).
+    """Register an agent by its person's e-mail; the response is the same whether or not the account exists (T43).
 
     Raises:
         ServiceAuthNotEnabled, InvalidLoginHint, RateLimited, InvalidScope.
@@ -107,7 +107,7 @@ async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, 
     await registrations.count_registration(store, "service_auth", address)
     await registrations.count_naming(store, email)
     async with store.database.transaction() as transaction:
-        made, token = await registrations.add(
+        registration, token = await registrations.add(
             transaction,
             "service_auth",
             applicant,
@@ -115,27 +115,27 @@ async def by_email(store: Store, body: RegisterRequest, user_agent: str | None, 
             claim_ttl_s=store.settings.claim_ttl_s,
             interval_s=store.settings.poll_interval_s,
         )
-        begun = await claim.begin_attempt(store, transaction, made)
-    _log("registration created", made)
-    return _claim_answer(store, PendingClaim(made, token, begun))
+        attempt = await claim.begin_attempt(store, transaction, registration)
+    _log("registration created", registration)
+    return _claim_answer(store, PendingClaim(registration, token, attempt))
 
 
 async def by_assertion(store: Store, body: RegisterRequest, user_agent: str | None, address: str) -> Registered:
     """Register an agent whose person a trusted provider asserts.
 
     Raises:
-        InteractionRequired: an account with this e-mail exists and the provider was never tied to it (attack T20).
+        InteractionRequired: an account with this e-mail exists and is not bound to the provider (attack T20).
         LoginRequired: the person signed in at the provider too long ago.
-        RateLimited, InvalidScope, and whatever `id_jag.verified` and `id_jag.use_once` refuse.
+        RateLimited, InvalidScope, and the errors of `id_jag.verify` and `id_jag.use_once`.
     """
     if body.assertion_type != schemas.ID_JAG:
         raise InvalidRequest(f"assertion_type must be {schemas.ID_JAG}")
     if not body.assertion:
         raise InvalidRequest("assertion is required")
-    believed = await verify_assertion(store, body.assertion)
+    assertion_claims = await verify_assertion(store, body.assertion)
     await registrations.count_registration(store, "identity_assertion", address)
-    applicant = Applicant(schemas.name_of(user_agent), address, asserted_scopes(believed, body.scope))
-    outcome = await register_or_await(store, believed, applicant)
+    applicant = Applicant(schemas.name_of(user_agent), address, asserted_scopes(assertion_claims, body.scope))
+    outcome = await register_or_await(store, assertion_claims, applicant)
     if isinstance(outcome, PendingClaim):
         answer = _claim_answer(store, outcome)
         description = "an account with this e-mail exists; its person has to confirm the agent once"
@@ -150,92 +150,96 @@ async def by_assertion(store: Store, body: RegisterRequest, user_agent: str | No
 
 
 async def verify_assertion(store: Store, assertion: str) -> IdentityAssertion:
-    """What an assertion says of an agent that has no client of its own here.
+    """Verify an assertion for an agent that is not an OAuth client here.
 
     Raises:
-        LoginRequired, InvalidClientId: see there; and whatever `id_jag.verified` refuses.
+        LoginRequired, InvalidClientId, and the errors of `id_jag.verify`.
     """
-    believed = await id_jag.verify(store, assertion)
-    id_jag.require_fresh(believed)
-    if await queries.client(store.database, believed.client_id) is not None:
-        # It is for whoever knows the client's secret, and registration asks for none.
-        raise InvalidClientId("the assertion is for an OAuth client, which presents it at the token endpoint")
-    return believed
+    assertion_claims = await id_jag.verify(store, assertion)
+    id_jag.require_fresh(assertion_claims)
+    if await queries.client(store.database, assertion_claims.client_id) is not None:
+        # It requires the client's secret, which registration does not check.
+        raise InvalidClientId("the assertion is for an OAuth client; present it at the token endpoint")
+    return assertion_claims
 
 
-def asserted_scopes(believed: IdentityAssertion, scope: str | None) -> frozenset[str]:
-    """The scopes asked for, within those the provider allowed (attack T23).
+def asserted_scopes(assertion_claims: IdentityAssertion, scope: str | None) -> frozenset[str]:
+    """The requested scopes, limited to those that the provider allowed (attack T23).
 
     Raises:
-        InvalidScope: one is not among them.
+        InvalidScope: a requested scope is not allowed.
     """
-    if believed.scope is None:
+    if assertion_claims.scope is None:
         return schemas.requested_scopes(scope)
-    allowed = believed.scope & schemas.requested_scopes(" ".join(scopes.ALL))
+    allowed = assertion_claims.scope & schemas.requested_scopes(" ".join(scopes.ALL))
     if not allowed:
-        raise InvalidScope("the assertion carries no scope that agents may have")
+        raise InvalidScope("the assertion has no scope that agents can get")
     if scope is None or not scope.strip():
         return allowed
-    wanted = schemas.requested_scopes(scope)
-    if not wanted <= allowed:
-        raise InvalidScope(f"the assertion does not carry the scope {sorted(wanted - allowed)[0]}")
-    return wanted
+    scopes_granted = schemas.requested_scopes(scope)
+    if not scopes_granted <= allowed:
+        raise InvalidScope(f"the assertion does not have the scope {sorted(scopes_granted - allowed)[0]}")
+    return scopes_granted
 
 
-async def register_or_await(store: Store, believed: IdentityAssertion, applicant: Applicant) -> Outcome:
-    """The registration of a provider's subject, and the end of its assertion, in one transaction: an account that was
-    tied to it before, a new account, or one whose person has to confirm first.
+async def register_or_await(store: Store, assertion_claims: IdentityAssertion, applicant: Applicant) -> Outcome:
+    """Register a provider's subject and use its assertion up, in one transaction: for an account that is bound to it,
+    for a new account, or pending for an account whose person has to confirm first.
 
     Raises:
         ReplayDetected: the assertion was used before.
     """
     async with store.database.transaction() as transaction:
-        await id_jag.use_once(transaction, believed)
-        person_id = await _person(transaction, believed)
-        origin = AssertionOrigin(believed.issuer, believed.subject, believed.client_id)
+        await id_jag.use_once(transaction, assertion_claims)
+        person_id = await _person(transaction, assertion_claims)
+        origin = AssertionOrigin(assertion_claims.issuer, assertion_claims.subject, assertion_claims.client_id)
         if person_id is None:
-            return await _await_person(store, transaction, origin, applicant, believed.email)
+            return await _await_person(store, transaction, origin, applicant, assertion_claims.email)
         return await _register_known(store, transaction, origin, applicant, person_id)
 
 
-def _limited_scopes(believed: IdentityAssertion, registration: Registration) -> frozenset[str]:
-    """What an agent asked for, as far as the provider allowed it.
+def _limited_scopes(assertion_claims: IdentityAssertion, registration: Registration) -> frozenset[str]:
+    """The requested scopes that the provider allowed.
 
     Raises:
-        InvalidScope: nothing of it.
+        InvalidScope: there are none.
     """
-    wanted = registration.scopes if believed.scope is None else registration.scopes & believed.scope
-    if not wanted:
-        raise InvalidScope("the assertion carries no scope that the registration asked for")
-    return wanted
+    scopes_granted = (
+        registration.scopes if assertion_claims.scope is None else registration.scopes & assertion_claims.scope
+    )
+    if not scopes_granted:
+        raise InvalidScope("the assertion has none of the scopes that the registration requested")
+    return scopes_granted
 
 
-async def claim_by_assertion(store: Store, believed: IdentityAssertion, registration: Registration) -> Outcome:
+async def claim_by_assertion(store: Store, assertion_claims: IdentityAssertion, registration: Registration) -> Outcome:
     """Claim an anonymous registration by a provider's assertion, which limits its scopes from now on: at once for an
-    account that is tied to it or new, by an attempt where its person has to confirm.
+    account that is new or bound to it, by an attempt where its person has to confirm.
 
     Raises:
-        InvalidScope: the assertion carries none of the scopes that the agent asked for.
+        InvalidScope: the assertion has none of the requested scopes.
         ReplayDetected: the assertion was used before.
-        AttemptOver: the registration was claimed or has ended meanwhile.
+        AttemptOver: the registration was claimed or has ended.
     """
-    origin = AssertionOrigin(believed.issuer, believed.subject, believed.client_id)
+    origin = AssertionOrigin(assertion_claims.issuer, assertion_claims.subject, assertion_claims.client_id)
     async with store.database.transaction() as transaction:
-        await id_jag.use_once(transaction, believed)
-        person_id = await _person(transaction, believed)
+        await id_jag.use_once(transaction, assertion_claims)
+        person_id = await _person(transaction, assertion_claims)
         current = await _lock_unclaimed(transaction, registration.id)
-        wanted = _limited_scopes(believed, current)
-        email = believed.email
+        scopes_granted = _limited_scopes(assertion_claims, current)
+        email = assertion_claims.email
         needs_person = person_id is None
         if person_id is not None:
-            # Whatever the person's roles: the answer does not tell an agent who may publish.
-            needs_person = bool(wanted & schemas.WRITING)
+            # Independent of the person's roles: the response must not disclose who may publish.
+            needs_person = bool(scopes_granted & schemas.WRITING)
             person = await queries.person(transaction, person_id)
             email = person.email if person else None
         if not await registrations.name_person(transaction, registration.id, email, origin):
             raise claim.AttemptOver("the registration was claimed or has ended")
-        await registrations.narrow(transaction, registration.id, wanted)
-        named = current._replace(email=email, issuer=believed.issuer, subject=believed.subject, scopes=wanted)
+        await registrations.narrow(transaction, registration.id, scopes_granted)
+        named = current._replace(
+            email=email, issuer=assertion_claims.issuer, subject=assertion_claims.subject, scopes=scopes_granted
+        )
         if person_id is None or needs_person:
             return PendingClaim(named, "", await claim.begin_attempt(store, transaction, named))
         await claim.bind(transaction, named, person_id)
@@ -246,7 +250,7 @@ async def claim_by_assertion(store: Store, believed: IdentityAssertion, registra
 
 
 async def _lock_unclaimed(transaction: Transaction, registration_id: str) -> Registration:
-    """The registration as it is now, held until the transaction ends: another assertion may have narrowed it.
+    """The current registration, locked until the transaction ends: another assertion may have narrowed it.
 
     Raises:
         AttemptOver: it was claimed or has ended.
@@ -262,8 +266,8 @@ async def _lock_unclaimed(transaction: Transaction, registration_id: str) -> Reg
 async def _await_person(
     store: Store, transaction: Transaction, origin: AssertionOrigin, applicant: Applicant, email: str | None
 ) -> PendingClaim:
-    """A registration that waits until the person with this address has confirmed it."""
-    made, token = await registrations.add(
+    """Add a registration that the person with this address has to confirm."""
+    registration, token = await registrations.add(
         transaction,
         "identity_assertion",
         applicant,
@@ -272,26 +276,26 @@ async def _await_person(
         claim_ttl_s=store.settings.claim_ttl_s,
         interval_s=store.settings.poll_interval_s,
     )
-    begun = await claim.begin_attempt(store, transaction, made)
-    _log("registration created", made)
-    return PendingClaim(made, token, begun)
+    attempt = await claim.begin_attempt(store, transaction, registration)
+    _log("registration created", registration)
+    return PendingClaim(registration, token, attempt)
 
 
 async def _register_known(
     store: Store, transaction: Transaction, origin: AssertionOrigin, applicant: Applicant, person_id: str
 ) -> Outcome:
-    """The agent's registration for a known person: the one it has, or a new one. What it may write, the person has to
-    have confirmed for this very agent."""
-    known = await registrations.of_client(transaction, origin, person_id)
-    confirmed = frozenset[str]().union(*(each.scopes for each in known))
+    """The agent's registration for a known person: the existing one, or a new one. Writing scopes require that the
+    person has confirmed them for this agent."""
+    existing = await registrations.of_client(transaction, origin, person_id)
+    confirmed = frozenset[str]().union(*(each.scopes for each in existing))
     if applicant.scopes & schemas.WRITING - confirmed:
         person = await queries.person(transaction, person_id)
         email = person.email if person else None
         return await _await_person(store, transaction, origin, applicant, email)
-    for each in known:
+    for each in existing:
         if each.scopes == applicant.scopes:
             return each
-    made, _ = await registrations.add(
+    registration, _ = await registrations.add(
         transaction,
         "identity_assertion",
         applicant,
@@ -301,30 +305,32 @@ async def _register_known(
         interval_s=store.settings.poll_interval_s,
     )
     roles = await queries.roles(transaction, person_id)
-    await events.agent_added(transaction, made.id, made.scopes, roles)
-    _log("registration created", made)
-    return made
+    await events.agent_added(transaction, registration.id, registration.scopes, roles)
+    _log("registration created", registration)
+    return registration
 
 
-async def _person(transaction: Transaction, believed: IdentityAssertion) -> str | None:
-    """The person a provider's subject is tied to; a new one when nobody has the address. None: somebody has it, and
-    has to confirm. An address is never bound silently (attacks T20, T21)."""
-    person_id = await registrations.delegated(transaction, believed.issuer, believed.subject)
+async def _person(transaction: Transaction, assertion_claims: IdentityAssertion) -> str | None:
+    """The person that a provider's subject is bound to; a new one when the address is unknown. None: the person with
+    the address has to confirm. An existing person is never bound without confirmation (attacks T20, T21)."""
+    person_id = await registrations.delegated(transaction, assertion_claims.issuer, assertion_claims.subject)
     if person_id is not None:
         return person_id
-    email = id_jag.verified_email(believed)
+    email = id_jag.verified_email(assertion_claims)
     try:
-        # The provider's word is no proof of ours: the address counts as proven once its owner has answered a mail.
+        # The provider's assertion is no proof: the address counts as proven once its owner opens a mailed link.
         person = await people.add_person(transaction, email, None)
     except EmailTaken:
-        # It may have been made for this very subject a moment ago.
-        return await registrations.delegated(transaction, believed.issuer, believed.subject)
-    await transaction.run(registrations.DELEGATE, believed.issuer, believed.subject, person.id, clock.now())
+        # A concurrent request may have created it for the same subject.
+        return await registrations.delegated(transaction, assertion_claims.issuer, assertion_claims.subject)
+    await transaction.run(
+        registrations.DELEGATE, assertion_claims.issuer, assertion_claims.subject, person.id, clock.now()
+    )
     return person.id
 
 
 def _assertion_answer(store: Store, registration: Registration, email: str | None) -> Registered:
-    """The answer to an agent that may go on at once."""
+    """The response with an assertion that can be used at once."""
     assertion, expires_at = registrations.issue_assertion(store, registration, email)
     expires = clock.rfc3339(expires_at)
     return Registered(
@@ -340,7 +346,7 @@ def _assertion_answer(store: Store, registration: Registration, email: str | Non
 
 
 def _claim_answer(store: Store, waiting: PendingClaim) -> Registered:
-    """The answer to an agent whose person has to confirm."""
+    """The response for an agent whose person has to confirm."""
     registration = waiting.registration
     ends, post = _claim_ends(registration), _words(registration.scopes)
     return Registered(
@@ -353,7 +359,7 @@ def _claim_answer(store: Store, waiting: PendingClaim) -> Registered:
         claim_token=waiting.claim_token,
         claim_token_expires=ends,
         claim_url=f"{store.base_url}/auth/me",
-        claim=waiting.begun.ceremony(store, waiting.claim_token, ends, registration.interval_s),
+        claim=waiting.attempt.ceremony(store, waiting.claim_token, ends, registration.interval_s),
     )
 
 
@@ -363,8 +369,8 @@ def _claim_ends(registration: Registration) -> str:
     return clock.rfc3339(registration.claim_expires_at)
 
 
-def _words(held: frozenset[str]) -> list[str]:
-    return [scope for scope in scopes.ALL if scope in held]
+def _words(granted: frozenset[str]) -> list[str]:
+    return [scope for scope in scopes.ALL if scope in granted]
 
 
 def _log(event: str, registration: Registration) -> None:

@@ -21,7 +21,7 @@ Kind: TypeAlias = Literal["anonymous", "service_auth", "identity_assertion"]
 Status: TypeAlias = Literal["unclaimed", "claimed", "denied", "revoked"]
 
 PREFIX = "reg_"
-# A claim token that is too old is told so for this long, and is as unknown as any other afterwards (attack T31).
+# An expired claim token is reported as expired for this long, and as unknown afterwards (attack T31).
 REMEMBERED_S = 7 * 86_400
 # How long a claimed agent may fetch its assertion.
 FETCHABLE_S = 600
@@ -103,7 +103,7 @@ SLOW_DOWN = """
     WHERE id = $1
 """
 SET_USED_AT = "UPDATE registration SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)"
-# One that somebody claimed by a code can do nothing once its last token has expired; a provider's may come again.
+# A registration claimed by a code is useless once its last token has expired; one of a provider can be asserted again.
 FORGET_ATTEMPTS = """
     DELETE FROM claim_attempt WHERE registration_id IN (
         SELECT id FROM registration
@@ -122,8 +122,8 @@ LOCK_UNCLAIMED = "UPDATE registration SET generation = generation WHERE id = $1 
 
 
 class Registration(NamedTuple):
-    """An agent. `scopes` are those asked for until it is claimed, those granted afterwards; `email` is the person's
-    as the agent or its provider named it; `agent` what the agent calls itself."""
+    """The registration of an agent. `scopes` are the requested ones until it is claimed, then the granted ones; `email`
+    is that of the person, as named by the agent or its provider; `agent` is the agent's name for itself."""
 
     id: str
     kind: Kind
@@ -146,12 +146,12 @@ class Registration(NamedTuple):
 
     @property
     def named(self) -> tuple[object, ...]:
-        """What a person agrees to: whom the agent names, who vouches for it, and what it asks for."""
+        """What a person agrees to: the named person, the provider, and the scopes."""
         return self.email, self.issuer, self.subject, self.client_id, self.scopes
 
 
 class Applicant(NamedTuple):
-    """Who registers: what it calls itself, the address it came from, and the scopes it asks for."""
+    """An agent that registers: its name for itself, its IP address, and the requested scopes."""
 
     agent: str
     address: str
@@ -159,7 +159,7 @@ class Applicant(NamedTuple):
 
 
 class AssertionOrigin(NamedTuple):
-    """Which provider asserted an agent's person: issuer, subject there, and the client the assertion was made for."""
+    """The origin of an assertion: its issuer, the subject, and the client it is for."""
 
     issuer: str
     subject: str
@@ -177,7 +177,7 @@ async def add(
     claim_ttl_s: int,
     interval_s: int,
 ) -> tuple[Registration, str]:
-    """A new registration, claimed at once when the person is known, and its claim token, shown this once."""
+    """Add a registration, claimed at once when the person is known; returns it with its claim token."""
     now = clock.now()
     registration_id = PREFIX + ids.new_uuid().replace("-", "")
     token = secrets.new_secret("clm")
@@ -202,10 +202,10 @@ async def add(
         now,
         now if is_claimed else None,
     )
-    made = await with_id(transaction, registration_id)
-    if made is None:
-        raise LookupError("the registration was not kept")
-    return made, token
+    added = await with_id(transaction, registration_id)
+    if added is None:
+        raise LookupError("the registration was not stored")
+    return added, token
 
 
 async def with_id(reader: Reader, registration_id: str) -> Registration | None:
@@ -215,48 +215,48 @@ async def with_id(reader: Reader, registration_id: str) -> Registration | None:
 
 
 async def with_claim_token(reader: Reader, token: str) -> Registration | None:
-    """The registration this claim token was given for."""
+    """The registration with this claim token."""
     row = await reader.fetch_one(BY_CLAIM, secrets.digest(token))
     return None if row is None else _registration(row)
 
 
 async def of_person(store: Store, person_id: str) -> list[Registration]:
-    """The agents that can act for a person now, newest first; 200 at most."""
+    """The agents that can act for a person, newest first; 200 at most."""
     settings = store.settings
-    longest_s = FETCHABLE_S + settings.assertion_ttl_s + settings.token_ttl_s + 2 * SKEW_S
-    oldest = clock.later(clock.now(), seconds=-longest_s)
+    lifetime_s = FETCHABLE_S + settings.assertion_ttl_s + settings.token_ttl_s + 2 * SKEW_S
+    oldest = clock.later(clock.now(), seconds=-lifetime_s)
     return [_registration(row) for row in await store.database.fetch(OF_PERSON, person_id, oldest)]
 
 
 async def is_first_of_issuer(reader: Reader, issuer: str, person_id: str) -> bool:
-    """Whether a provider has never been tied to the person."""
+    """Whether the provider was never bound to the person."""
     return await reader.fetch_one(DELEGATION_OF_PERSON, issuer, person_id) is None
 
 
 async def is_first_of_person(reader: Reader, person_id: str) -> bool:
-    """Whether no agent has acted for the person yet, as far as is remembered."""
+    """Whether no registration of an agent for the person is stored."""
     return await reader.fetch_one(ANY_OF_PERSON, person_id) is None
 
 
 async def lock(transaction: Transaction, registration_id: str) -> None:
-    """Let nobody else change the registration until the transaction ends."""
+    """Lock the registration until the transaction ends."""
     await transaction.run(LOCK, registration_id)
 
 
 async def lock_unclaimed(transaction: Transaction, registration_id: str) -> bool:
-    """The same for a registration that can still be claimed; False when it cannot."""
+    """Lock a registration that can still be claimed; False when it cannot."""
     return bool(await transaction.run(LOCK_UNCLAIMED, registration_id))
 
 
 async def of_client(reader: Reader, origin: AssertionOrigin, person_id: str) -> list[Registration]:
-    """The registrations an agent has already, when its provider asserts the same person again; one for each set of
-    scopes it was given."""
+    """The existing registrations of an agent whose provider asserts the same person again; one for each set of
+    scopes."""
     return [_registration(row) for row in await reader.fetch(OF_CLIENT, *origin, person_id)]
 
 
 async def delegated(transaction: Transaction, issuer: str, subject: str) -> str | None:
-    """The person a provider's subject is tied to, tied until the transaction ends: what ends the tie comes wholly
-    before it or wholly after."""
+    """The person that a provider's subject is bound to, with the row locked, so that the delegation is removed before
+    or after this transaction."""
     if not await transaction.run(LOCK_DELEGATION, issuer, subject):
         return None
     row = await transaction.fetch_one(DELEGATED, issuer, subject)
@@ -266,32 +266,32 @@ async def delegated(transaction: Transaction, issuer: str, subject: str) -> str 
 async def name_person(
     transaction: Transaction, registration_id: str, email: str | None, origin: AssertionOrigin | None
 ) -> bool:
-    """Say whose an anonymous registration is to become, and which provider says so, in place of whatever was said
-    before; False when it has been claimed or ended."""
+    """Set the person and the provider of an unclaimed registration; False when it has been claimed or has ended."""
     issuer, subject, client_id = origin or (None, None, None)
     return bool(await transaction.run(NAME_PERSON, registration_id, email, issuer, subject, client_id))
 
 
-async def narrow(transaction: Transaction, registration_id: str, held: frozenset[str]) -> None:
-    """Have an unclaimed registration ask for these scopes alone from now on."""
-    await transaction.run(NARROW, registration_id, scopes.words(held))
+async def narrow(transaction: Transaction, registration_id: str, granted: frozenset[str]) -> None:
+    """Limit the requested scopes of an unclaimed registration."""
+    await transaction.run(NARROW, registration_id, scopes.words(granted))
 
 
 async def revoke(transaction: Transaction, registration_id: str) -> bool:
-    """End a registration: its tokens and assertions are dead at once on every worker. False when it had ended. What
-    its provider asserts next begins with the person's confirmation again."""
-    found = await with_id(transaction, registration_id)
-    if found is None or not await transaction.run(REVOKE, registration_id):
+    """Revoke a registration: its tokens and assertions become invalid at once on every worker. False when it had ended.
+    The next assertion of its provider requires the person's confirmation again."""
+    registration = await with_id(transaction, registration_id)
+    if registration is None or not await transaction.run(REVOKE, registration_id):
         return False
-    if found.issuer is not None and found.subject is not None and found.status == "claimed":
-        await transaction.run(END_DELEGATION, found.issuer, found.subject)
+    if registration.issuer is not None and registration.subject is not None and registration.status == "claimed":
+        await transaction.run(END_DELEGATION, registration.issuer, registration.subject)
     await versions.bump(transaction, "identity")
     return True
 
 
 async def revoke_subject(transaction: Transaction, issuer: str, subject: str) -> int:
-    """End every registration of a provider's subject, and what ties the subject to a person; how many ended."""
-    # The tie first: a registration under way holds it, and is seen once it lets go. And last: a claim makes another.
+    """Revoke every registration of a provider's subject, and its delegation; returns how many."""
+    # The delegation first: a concurrent registration locks it, and is visible once it commits. And again at the end: a
+    # claim adds another.
     await transaction.run(END_DELEGATION, issuer, subject)
     ended = await transaction.run(REVOKE_SUBJECT, issuer, subject)
     await transaction.run(END_DELEGATION, issuer, subject)
@@ -301,8 +301,7 @@ async def revoke_subject(transaction: Transaction, issuer: str, subject: str) ->
 
 
 async def revoke_issuer(transaction: Transaction, issuer: str) -> int:
-    """End every registration that came through an issuer, and every tie between its subjects and people; how many
-    ended."""
+    """Revoke every registration that came through an issuer, and the delegations of its subjects; returns how many."""
     await transaction.run(END_DELEGATIONS_BY, issuer)
     ended = await transaction.run(REVOKE_ISSUER, issuer)
     await transaction.run(END_DELEGATIONS_BY, issuer)
@@ -311,8 +310,8 @@ async def revoke_issuer(transaction: Transaction, issuer: str) -> int:
 
 
 async def revoke_all_of(transaction: Transaction, person_id: str) -> None:
-    """End every registration of a person and every delegation to them (attack T34: whoever bound an agent to an
-    address before its owner proved it keeps nothing)."""
+    """Revoke every registration of a person and every delegation to them (attack T34: an agent that was bound to an
+    address before its owner proved it)."""
     await transaction.run(END_DELEGATIONS_OF, person_id)
     ended = await transaction.run(REVOKE_OF_PERSON, person_id)
     await transaction.run(END_DELEGATIONS_OF, person_id)
@@ -321,21 +320,21 @@ async def revoke_all_of(transaction: Transaction, person_id: str) -> None:
 
 
 async def revoke_all(transaction: Transaction) -> None:
-    """End every agent, and what ties subjects of providers to persons: agents register, and are claimed, again."""
+    """Revoke every registration, and remove every delegation: agents have to register, and be claimed, again."""
     await transaction.run(REVOKE_ALL)
     await transaction.run(END_EVERY_DELEGATION)
     await versions.bump(transaction, "identity")
 
 
 async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
-    """Write down when registrations were last used."""
+    """Store when registrations were last used."""
     for registration_id, at in uses.items():
         if registration_id.startswith(PREFIX):
             await transaction.run(SET_USED_AT, registration_id, at)
 
 
 async def forget_old(transaction: Transaction) -> None:
-    """Remove what was never claimed, or was denied or ended, a week after its claim window closed."""
+    """Remove registrations that were not claimed, denied or revoked, a week after they could be claimed."""
     oldest = clock.later(clock.now(), seconds=-REMEMBERED_S)
     await transaction.run(FORGET_ATTEMPTS, oldest)
     await transaction.run(FORGET, oldest)
@@ -357,31 +356,31 @@ async def count_registration(store: Store, kind: Kind, address: str) -> None:
     """Count one registration.
 
     Raises:
-        RateLimited: the address, or all together, registered too many in this hour.
+        RateLimited: too many by the address, or by all addresses together, in this hour.
     """
     settings = store.settings
     of_all = settings.register_anonymous_all if kind == "anonymous" else settings.register_named_all
     together = "anonymous" if kind == "anonymous" else "named"
-    # The address first: one that floods must not use up what is left for all others.
+    # The address first: one that floods must not use up the limit of all addresses together.
     await _count(store, f"register\0{kind}\0{address}", settings.rate_register or MAX_PER_ADDRESS[kind], "this address")
     await _count(store, f"register\0{together}", of_all, "all agents together")
 
 
 async def count_client(store: Store, address: str) -> None:
-    """Count one OAuth client that registers itself.
+    """Count one dynamic registration of an OAuth client.
 
     Raises:
-        RateLimited: the address registered too many in this hour.
+        RateLimited: too many by the address in this hour.
     """
     limit = store.settings.rate_register or MAX_CLIENTS_PER_ADDRESS
     await _count(store, f"register\0client\0{address}", limit, "this address")
 
 
 async def count_naming(store: Store, email: str) -> None:
-    """Count one claim that names a person: nobody is to be pressed by a flood of them.
+    """Count one claim that names a person, so that a person is not flooded with requests.
 
     Raises:
-        RateLimited: the address was named too often in this hour.
+        RateLimited: too many that name the address in this hour.
     """
     await _count(store, f"register\0email\0{email}", store.settings.rate_register or MAX_PER_EMAIL, "this e-mail")
 
@@ -396,16 +395,16 @@ async def count_attempt(store: Store, registration_id: str) -> None:
 
 
 async def _count(store: Store, key: str, limit: int, whose: str) -> None:
-    standing = await store.counters.hit(key, limit, HOUR_S)
-    if not standing.allowed:
-        raise RateLimited(f"the limit of {standing.limit} in an hour is used up for {whose}", standing)
+    quota = await store.counters.hit(key, limit, HOUR_S)
+    if not quota.allowed:
+        raise RateLimited(f"the limit of {quota.limit} in an hour is used up for {whose}", quota)
 
 
 TYP = "oauth-id-jag+jwt"
 
 
 class InvalidGrant(Refused):
-    """The assertion or code does not hold (RFC 6749 §5.2, RFC 7521 §4.1.1)."""
+    """The assertion or code is not valid (RFC 6749 §5.2, RFC 7521 §4.1.1)."""
 
     code = "invalid_grant"
     title = "Invalid grant"
@@ -413,7 +412,7 @@ class InvalidGrant(Refused):
 
 
 class AssertionClaims(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the assertion says (agent-auth 7.7): `sub` is the registration, `gen` its generation."""
+    """The claims of an assertion (agent-auth 7.7): `sub` is the registration, `gen` its generation."""
 
     iss: str
     aud: str
@@ -428,7 +427,7 @@ class AssertionClaims(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 async def grant_of(reader: Reader, registration: Registration) -> queries.Grant:
-    """What a registration gives at this moment.
+    """The current grant of a registration.
 
     Raises:
         InvalidGrant: it has ended.
@@ -440,7 +439,7 @@ async def grant_of(reader: Reader, registration: Registration) -> queries.Grant:
 
 
 def issue_assertion(store: Store, registration: Registration, email: str | None) -> tuple[str, Instant]:
-    """An assertion of the registration as it is now, and when it expires; `email` is the proven one of its person."""
+    """Issue an assertion of the registration; returns it with its expiry. `email` is the person's proven address."""
     now_s = clock.now() // clock.SECOND
     ends_s = now_s + store.settings.assertion_ttl_s
     claims = AssertionClaims(
@@ -459,8 +458,7 @@ def issue_assertion(store: Store, registration: Registration, email: str | None)
 
 
 def read_assertion(store: Store, token: str) -> AssertionClaims:
-    """The claims of an assertion that this service signed and that has not expired; whether its registration still
-    lives, the caller asks.
+    """Verify an assertion that this service issued; the caller has to check its registration.
 
     Raises:
         InvalidGrant: malformed, of another type or issuer, or expired.

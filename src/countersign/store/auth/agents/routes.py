@@ -1,4 +1,4 @@
-"""Endpoints of agents: /auth/register, /auth/me, /auth/claim, and security events at ROOT/healthz (RFC 8935)."""
+"""The endpoints of agents: /auth/register, /auth/me and /auth/claim."""
 
 from countersign.kernel import clock
 from countersign.kernel.clock import Instant
@@ -36,16 +36,16 @@ CLAIM_PREFIX = "clm_"
 
 
 class AlreadyClaimed(Refused):
-    """A person has claimed the agent, or is about to by another way."""
+    """A person has claimed the agent, or another claim of it is in progress."""
 
     status = 409
     code = "already_claimed"
     title = "Already claimed"
-    resolution = "Poll with the claim token for the assertion; within ten minutes it is given out."
+    resolution = "Poll with the claim token for the assertion; it is available for ten minutes."
 
 
 class InvalidClaim(Refused):
-    """The person declined, or the registration has ended: nothing is to be claimed."""
+    """The person declined, or the registration has ended; it cannot be claimed."""
 
     code = "invalid_claim"
     title = "Nothing to claim"
@@ -84,7 +84,7 @@ async def register_agent(call: StoreRequest[Nothing, RegisterRequest]) -> Respon
 
 
 async def show_me(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Tell whom an access token stands for, or where the claim of a claim token stands."""
+    """Show the caller of an access token, or the state of the claim of a claim token."""
     token = _bearer(call.headers)
     if token is not None and token.startswith(CLAIM_PREFIX):
         return await _poll(call.context, token)
@@ -92,7 +92,7 @@ async def show_me(call: StoreRequest[Nothing, Nothing]) -> Response:
 
 
 async def continue_claim(call: StoreRequest[Nothing, ClaimRequest]) -> Response:
-    """Poll a claim, or begin another attempt of it."""
+    """Poll a claim, or begin another attempt."""
     store, body = call.context, call.body
     token = _claim_token(call.headers, body.claim_token)
     if body.type is None and body.assertion is None and body.email is None and body.login_hint is None:
@@ -133,7 +133,7 @@ async def _unclaimed(store: Store, token: str) -> Registration:
     """The registration of a claim token, while it can still be claimed.
 
     Raises:
-        AlreadyClaimed, InvalidClaim: it cannot; and whatever `polling.of_token` refuses.
+        AlreadyClaimed, InvalidClaim, and the errors of `claim.registration_of_token`.
     """
     found = await claim.registration_of_token(store, token)
     if found.status == "claimed":
@@ -144,11 +144,11 @@ async def _unclaimed(store: Store, token: str) -> Registration:
 
 
 async def _confirmed_attempt(store: Store, registration: Registration) -> tuple[ClaimAttempt, str]:
-    """The attempt whose page showed a person a code, and that person.
+    """The confirmed attempt, and the person who confirmed it.
 
     Raises:
-        AttemptOver: nothing can come of it any more.
-        ClaimNotConfirmed: nobody has confirmed yet.
+        AttemptOver: the attempt is over.
+        ClaimNotConfirmed: the person has not confirmed yet.
     """
     attempt = await claim.latest_attempt(store.database, registration.id)
     if attempt is None or attempt.is_over:
@@ -159,11 +159,11 @@ async def _confirmed_attempt(store: Store, registration: Registration) -> tuple[
 
 
 async def _poll(store: Store, token: str) -> Response:
-    standing = await claim.poll(store, token)
-    if standing.state == "claimed":
-        return await _claimed_response(store, standing.registration)
-    registration = standing.registration
-    return response.json(Pending("pending", registration.id, registration.interval_s, standing.expires_in_s))
+    progress = await claim.poll(store, token)
+    if progress.state == "claimed":
+        return await _claimed_response(store, progress.registration)
+    registration = progress.registration
+    return response.json(Pending("pending", registration.id, registration.interval_s, progress.expires_in_s))
 
 
 async def _claimed_response(store: Store, registration: Registration) -> Response:
@@ -177,7 +177,7 @@ async def _claimed_response(store: Store, registration: Registration) -> Respons
 
 
 async def _begin(store: Store, registration: Registration, email: str, kind: str) -> Initiated:
-    """Another attempt; a registration that names a person may only name the same again (agent-auth 7.5)."""
+    """Begin another attempt; a registration that names a person can only name the same again (agent-auth 7.5)."""
     if registration.kind != "anonymous" and registration.email != email:
         raise schemas.InvalidLoginHint("the registration names another person; register again for this one")
     await registrations.count_attempt(store, registration.id)
@@ -188,41 +188,41 @@ async def _begin(store: Store, registration: Registration, email: str, kind: str
             raise AlreadyClaimed("the registration was claimed, declined or ended")
         if registration.kind == "anonymous":
             await registrations.name_person(transaction, registration.id, email, None)
-        begun = await claim.begin_attempt(store, transaction, registration)
+        attempt = await claim.begin_attempt(store, transaction, registration)
     return Initiated(
         registration.id,
         registration.id,
         kind,
-        begun.id,
+        attempt.id,
         "initiated",
-        clock.rfc3339(begun.expires_at),
-        begun.code(registration.interval_s),
-        begun.link(),
+        clock.rfc3339(attempt.expires_at),
+        attempt.code(registration.interval_s),
+        attempt.link(),
     )
 
 
 async def _claim_by_assertion(store: Store, registration: Registration, assertion: str | None) -> Response:
-    """Claim an anonymous agent by a provider's assertion: at once for an account that is tied to it or new, else by
-    an attempt of the account's person."""
+    """Claim an anonymous agent by a provider's assertion: at once for an account that is new or bound to it, else by an
+    attempt for the account's person."""
     if registration.kind != "anonymous":
         remedy = "Have the person confirm: poll, or begin another attempt with type service_auth."
-        raise AlreadyClaimed("only an anonymous registration is claimed by an assertion", resolution=remedy)
+        raise AlreadyClaimed("only an anonymous registration can be claimed by an assertion", resolution=remedy)
     if not assertion:
         raise InvalidRequest("assertion is required")
     outcome = await register.claim_by_assertion(store, await register.verify_assertion(store, assertion), registration)
     if isinstance(outcome, PendingClaim):
-        begun = outcome.begun
-        ends = clock.rfc3339(begun.expires_at)
-        code, link = begun.code(registration.interval_s), begun.link()
+        attempt = outcome.attempt
+        ends = clock.rfc3339(attempt.expires_at)
+        code, link = attempt.code(registration.interval_s), attempt.link()
         initiated = Initiated(
-            registration.id, registration.id, "identity_assertion", begun.id, "initiated", ends, code, link
+            registration.id, registration.id, "identity_assertion", attempt.id, "initiated", ends, code, link
         )
         return response.json(initiated)
     return await _claimed_response(store, outcome)
 
 
 async def _reload(store: Store, registration: Registration) -> Registration:
-    """The registration as it is now."""
+    """The registration, read again."""
     found = await registrations.with_id(store.database, registration.id)
     if found is None:
         raise InvalidClaimToken("the registration was removed")
@@ -231,20 +231,20 @@ async def _reload(store: Store, registration: Registration) -> Registration:
 
 async def _me(call: StoreRequest[Nothing, Nothing]) -> Me:
     store = call.context
-    gate = Authenticator(store)
-    caller = await gate.caller_of(call.headers, call.address)
-    gate.admit(caller, None)
+    authenticator = Authenticator(store)
+    caller = await authenticator.caller_of(call.headers, call.address)
+    authenticator.admit(caller, None)
     claims = store.tokens.verify(credential_of(call.headers) or "")
-    held = caller.scopes if caller.scopes is not None else await tokens.scopes_of_person(store.database, caller.id)
+    granted = caller.scopes if caller.scopes is not None else await tokens.scopes_of_person(store.database, caller.id)
     orgs = {org: await queries.organisation(store.database, org) for org in caller.orgs}
     slugs = {org: found.slug for org, found in orgs.items() if found is not None}
-    # A client has no role, and an agent's is that of the person it acts for.
+    # A client has no roles; an agent has those of the person it acts for.
     roles = await queries.roles(store.database, caller.id)
     me = Me(
         sub=caller.id,
         client_id=claims.client_id,
         claimed=caller.kind != "agent",
-        scope=scopes.words(held),
+        scope=scopes.words(granted),
         expires_at=clock.rfc3339(Instant(claims.exp * clock.SECOND)),
         orgs=sorted(slugs.values()),
         roles={slugs[org]: role for org, role in roles.items() if org in slugs},
@@ -261,16 +261,16 @@ def _bearer(headers: Headers) -> str | None:
     return token.strip() if kind.lower() == "bearer" and token.strip() else None
 
 
-def _claim_token(headers: Headers, given: str | None) -> str:
+def _claim_token(headers: Headers, body_token: str | None) -> str:
     """The claim token from the body or from Authorization.
 
     Raises:
-        InvalidRequest: both places name one, or none does.
+        InvalidRequest: both are sent and differ, or none is sent.
     """
     bearer = _bearer(headers)
-    if given is not None and bearer is not None and given != bearer:
-        raise InvalidRequest("claim_token and Authorization name two different tokens")
-    token = given or bearer
+    if body_token is not None and bearer is not None and body_token != bearer:
+        raise InvalidRequest("claim_token and Authorization must be the same token")
+    token = body_token or bearer
     if not token:
         raise InvalidRequest("claim_token is required")
     return token

@@ -1,4 +1,4 @@
-"""Request and response bodies of registration, claim and exchange (agent-auth 7.4), and the rules for them."""
+"""Request and response bodies of registration, claim and exchange (agent-auth 7.4), and their validation."""
 
 from collections.abc import Iterable
 from typing import Annotated, TypeAlias
@@ -19,7 +19,7 @@ Assertion: TypeAlias = Annotated[str, msgspec.Meta(max_length=16_384)]
 
 
 class RegisterRequest(msgspec.Struct):
-    """A registration in either dialect; unknown members are ignored."""
+    """A registration in either format; unknown members are ignored."""
 
     type: Text | None = None
     method: Text | None = None
@@ -32,7 +32,7 @@ class RegisterRequest(msgspec.Struct):
 
 
 class ScopesByClaim(msgspec.Struct, omit_defaults=True):
-    """What an agent may do before and after a person has claimed it."""
+    """The scopes of an agent before and after a person has claimed it."""
 
     post_claim: list[str]
     pre_claim: list[str] | UnsetType = UNSET
@@ -53,8 +53,8 @@ class AttemptLink(msgspec.Struct):
 
 
 class Ceremony(msgspec.Struct, omit_defaults=True):
-    """How a person claims the agent: by typing `user_code` at `verification_uri`, or by reading the agent the code
-    that the page of `attempt` shows. Poll `url` every `interval` seconds with `token`."""
+    """How a person claims the agent: by typing `user_code` at `verification_uri`, or by giving the agent the code that
+    the page of `attempt` shows. Poll `url` every `interval` seconds with `token`."""
 
     token: str
     expires_at: Moment
@@ -67,8 +67,8 @@ class Ceremony(msgspec.Struct, omit_defaults=True):
 
 
 class Registered(msgspec.Struct, omit_defaults=True):
-    """The answer to a registration: with an assertion when the agent may go on, with a claim when its person has to
-    confirm it first, with both for an anonymous one."""
+    """The response to a registration: with an assertion when the agent can use it at once, with a claim when its person
+    has to confirm first, with both for an anonymous agent."""
 
     registration_id: str
     id: str
@@ -87,7 +87,7 @@ class Registered(msgspec.Struct, omit_defaults=True):
 
 
 class ClaimRequest(msgspec.Struct):
-    """A poll, or the beginning of another attempt; the claim token may stand in Authorization instead."""
+    """A poll, or the start of another attempt; the claim token may be sent in Authorization instead."""
 
     claim_token: Text | None = None
     type: Text | None = None
@@ -104,7 +104,7 @@ class CompleteRequest(msgspec.Struct):
 
 
 class TypedCode(msgspec.Struct):
-    """The code the agent shows its person, and where it is typed."""
+    """The code that the agent shows its person, and the page to type it on."""
 
     user_code: str
     verification_uri: Uri
@@ -113,7 +113,7 @@ class TypedCode(msgspec.Struct):
 
 
 class Initiated(msgspec.Struct):
-    """Another attempt was begun; links and codes of earlier ones are dead."""
+    """Another attempt was begun; links and codes of earlier attempts are no longer valid."""
 
     registration_id: str
     id: str
@@ -136,7 +136,7 @@ class Pending(msgspec.Struct):
 
 
 class Claimed(msgspec.Struct):
-    """A person claimed the agent: its assertion, to be exchanged at the token endpoint."""
+    """The person has claimed the agent: its assertion, to be exchanged at the token endpoint."""
 
     status: str
     registration_id: str
@@ -148,7 +148,7 @@ class Claimed(msgspec.Struct):
 
 
 class ClaimedToken(TokenResponse):
-    """The answer to the claim grant: an access token at once, and the assertion for later ones."""
+    """The response to the claim grant: an access token, and the assertion to get later ones."""
 
     identity_assertion: str
     assertion_expires: Moment
@@ -156,7 +156,7 @@ class ClaimedToken(TokenResponse):
 
 
 class Me(msgspec.Struct, omit_defaults=True):
-    """Whoever a token stands for (agent-auth 7.5); `roles` are by organisation, and a client has none."""
+    """The caller of a token (agent-auth 7.5); `roles` are by organisation, and a client has none."""
 
     sub: str
     client_id: str
@@ -177,7 +177,7 @@ class ClaimQuery(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ClaimForm(msgspec.Struct, forbid_unknown_fields=True):
-    """What the claim page sends: `confirm`, with a typed code or without, or `decline`."""
+    """The fields of the claim page: `confirm`, with or without a typed code, or `decline`."""
 
     csrf: Annotated[str, msgspec.Meta(max_length=200)] = ""
     confirm: Annotated[str, msgspec.Meta(max_length=20)] = ""
@@ -195,7 +195,7 @@ _UNNAMED = "an agent that gave no name"
 
 
 class UnsupportedIdentityType(Refused):
-    """The registration names a kind of identity that there is not."""
+    """The registration names an unknown kind of identity."""
 
     code = "unsupported_identity_type"
     title = "Unsupported identity type"
@@ -203,34 +203,34 @@ class UnsupportedIdentityType(Refused):
 
 
 def kind_of(body: RegisterRequest) -> Kind:
-    """Which of the three kinds of registration is meant, in either dialect (agent-auth 7.4).
+    """The kind of a registration, in either format (agent-auth 7.4).
 
     Raises:
-        InvalidRequest: nothing says it, or two members contradict each other.
-        UnsupportedIdentityType: there is no such kind.
+        InvalidRequest: no member names it, or two members contradict each other.
+        UnsupportedIdentityType: the kind is unknown.
     """
     named = {word for word in (body.type, body.method) if word is not None}
     if body.grant_type is not None:
         if body.grant_type != JWT_BEARER:
-            raise UnsupportedIdentityType("this grant_type does not register anybody")
+            raise UnsupportedIdentityType("this grant_type is not supported for registration")
         named.add("identity_assertion")
     if not named:
-        raise InvalidRequest("say which kind of registration is meant: type (or method) is missing")
+        raise InvalidRequest("type (or method) is required: it names the kind of registration")
     if len(named) > 1:
         raise InvalidRequest("type, method and grant_type contradict each other")
     for kind in KINDS:
         if kind in named:
             return kind
-    raise UnsupportedIdentityType("there is no such kind of registration")
+    raise UnsupportedIdentityType("this kind of registration is not supported")
 
 
-def email_of(*given: str | None) -> str:
-    """The one e-mail address a request names under either of its names.
+def email_of(*hints: str | None) -> str:
+    """The e-mail address of a request, under either of its names.
 
     Raises:
-        InvalidLoginHint: none, two different ones, or no address.
+        InvalidLoginHint: none, two different ones, or not an address.
     """
-    named = {text.strip().lower() for text in given if text is not None and text.strip()}
+    named = {text.strip().lower() for text in hints if text is not None and text.strip()}
     if len(named) != 1:
         raise InvalidLoginHint("name the person by one e-mail address: email (or login_hint)")
     address = named.pop()
@@ -240,7 +240,7 @@ def email_of(*given: str | None) -> str:
 
 
 class InvalidLoginHint(Refused):
-    """What should name the person is no e-mail address."""
+    """The login hint is not an e-mail address."""
 
     code = "invalid_login_hint"
     title = "Invalid login hint"
@@ -248,43 +248,43 @@ class InvalidLoginHint(Refused):
 
 
 def requested_scopes(scope: str | None) -> frozenset[str]:
-    """The scopes an agent asks for, without admin:org, which no registration gives.
+    """The requested scopes of an agent, without admin:org, which agents cannot get.
 
     Raises:
-        InvalidScope: one does not exist, or nothing that an agent may have is left.
+        InvalidScope: a scope does not exist, or none that agents can get is left.
     """
     if scope is None or not scope.strip():
         return DEFAULT
-    wanted = frozenset(scope.split())
-    unknown = sorted(wanted - frozenset(scopes.ALL))
+    requested = frozenset(scope.split())
+    unknown = sorted(requested - frozenset(scopes.ALL))
     if unknown:
-        raise InvalidScope(f"there is no scope {unknown[0][:64]}")
-    if not wanted - {"admin:org"}:
-        raise InvalidScope("admin:org is not given to agents")
-    return wanted - {"admin:org"}
+        raise InvalidScope(f"the scope {unknown[0][:64]} does not exist")
+    if not requested - {"admin:org"}:
+        raise InvalidScope("agents cannot get admin:org")
+    return requested - {"admin:org"}
 
 
-def missing_scopes(wanted: frozenset[str], roles: Iterable[str]) -> frozenset[str]:
-    """The scopes that a person with these roles cannot give to an agent: writing, unless the person may publish."""
+def missing_scopes(requested: frozenset[str], roles: Iterable[str]) -> frozenset[str]:
+    """The scopes that a person with these roles cannot grant to an agent: writing, unless the person may publish."""
     may_write = any("write:releases" in scopes.OF_ROLE[role] for role in roles)
-    return wanted - (DEFAULT | WRITING if may_write else DEFAULT)
+    return requested - (DEFAULT | WRITING if may_write else DEFAULT)
 
 
-def require_scopes(wanted: frozenset[str], roles: Iterable[str]) -> None:
-    """Insist that a person with these roles holds all that the agent asked for.
+def require_scopes(requested: frozenset[str], roles: Iterable[str]) -> None:
+    """Require that a person with these roles can grant all requested scopes.
 
     Raises:
-        InvalidScope: the person does not; it names the scopes.
+        InvalidScope: the person cannot; the error names the scopes.
     """
-    lacking = missing_scopes(wanted, roles)
-    if lacking:
+    missing = missing_scopes(requested, roles)
+    if missing:
         raise InvalidScope(
-            f"your person's account lacks {scopes.words(lacking)}",
+            f"your person's account lacks {scopes.words(missing)}",
             resolution="Register again without these scopes, or have the person be made a publisher first.",
         )
 
 
 def name_of(user_agent: str | None) -> str:
-    """What an agent calls itself, as far as it can be shown to people."""
+    """The agent's name for itself, limited to what can be displayed."""
     text = "".join(letter if letter.isprintable() else " " for letter in user_agent or "")
     return " ".join(text.split())[:MAX_NAME_LENGTH] or _UNNAMED

@@ -30,12 +30,12 @@ _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 class UntrustedRedirect(Exception):
-    """Client or address are not known to belong together: the person is told here, and sent nowhere."""
+    """The client is unknown, or the address is not registered for it: the error is displayed, without a redirect."""
 
 
 class RedirectTarget(NamedTuple):
-    """How the answer reaches the client: by its registered address, in the query or, for a token, in the fragment. The
-    address `is_trusted` when an administrator registered it."""
+    """Where the response is sent: the client's registered address, with parameters in the query or, for a token, in the
+    fragment. The address `is_trusted` when an administrator registered it."""
 
     issuer: str
     redirect_uri: str
@@ -44,13 +44,13 @@ class RedirectTarget(NamedTuple):
     is_trusted: bool
 
     def address(self, members: Mapping[str, str]) -> str:
-        """The client's address with these members, `state` and `iss` (RFC 9207 §2)."""
-        told = {**members, **({"state": self.state} if self.state else {}), "iss": self.issuer}
+        """The client's address with these parameters, `state` and `iss` (RFC 9207 §2)."""
+        parameters = {**members, **({"state": self.state} if self.state else {}), "iss": self.issuer}
         mark = "#" if self.in_fragment else "&" if "?" in self.redirect_uri else "?"
-        return f"{self.redirect_uri}{mark}{urlencode(told)}"
+        return f"{self.redirect_uri}{mark}{urlencode(parameters)}"
 
-    def back(self, members: Mapping[str, str]) -> Response:
-        """Send the person back with these members; never repeated as a POST."""
+    def respond(self, members: Mapping[str, str]) -> Response:
+        """Redirect to the client with these parameters, by GET."""
         headers = (
             ("Location", self.address(members)),
             ("Cache-Control", "no-store"),
@@ -61,51 +61,53 @@ class RedirectTarget(NamedTuple):
 
 
 class AuthorizationError(Exception):
-    """A refusal that the client is told, by way of the person's browser (RFC 6749 §4.1.2.1).
+    """An error that is sent to the client by a redirect (RFC 6749 §4.1.2.1).
 
-    The browser goes there by itself only where `is_automatic`. Without that the person is shown the refusal first, and
-    decides whether to go on: an address that nobody verified gets no visitors from us (RFC 9700 §4.11.2), nor does a
-    client learn what a person's account lacks before the person answers.
+    The redirect happens at once only if `is_automatic`. Otherwise the person sees the error first, and decides whether
+    to continue: the service does not redirect to an unverified address (RFC 9700 §4.11.2), nor disclose to a client
+    what a person's account lacks before the person answers.
     """
 
-    def __init__(self, way: RedirectTarget, error: str, description: str, *, is_automatic: bool | None = None) -> None:
+    def __init__(
+        self, redirect: RedirectTarget, error: str, description: str, *, is_automatic: bool | None = None
+    ) -> None:
         super().__init__(error)
-        self.way = way
+        self.redirect = redirect
         self.error = error
         self.description = description
-        self.is_automatic = way.is_trusted if is_automatic is None else is_automatic
+        self.is_automatic = redirect.is_trusted if is_automatic is None else is_automatic
 
     @property
     def members(self) -> dict[str, str]:
-        """What the client is told."""
+        """The parameters of the redirect."""
         return {"error": self.error, "error_description": self.description}
 
 
 class PermissionsMissing(AuthorizationError):
-    """The person's account has none of the scopes that the client asked for."""
+    """The person's account has none of the requested scopes."""
 
-    def __init__(self, way: RedirectTarget) -> None:
-        super().__init__(way, "invalid_scope", "the person holds none of these scopes", is_automatic=False)
+    def __init__(self, redirect: RedirectTarget) -> None:
+        super().__init__(redirect, "invalid_scope", "the person holds none of these scopes", is_automatic=False)
 
 
 class AuthorizationRequest(NamedTuple):
-    """A request that may be put to a person. Without a challenge it is for a token (the implicit grant)."""
+    """A valid authorization request. Without a challenge it is for a token (the implicit grant)."""
 
     client: Client
-    way: RedirectTarget
+    redirect: RedirectTarget
     scopes: frozenset[str]
     challenge: str | None
     resource: str
 
 
 def own_target(sent: AuthorizeQuery) -> str:
-    """The path that asks the same again."""
+    """The path and query of this request."""
     names = AuthorizeQuery.__struct_fields__
     return f"{PATH}?" + urlencode({name: value for name in names if (value := getattr(sent, name))})
 
 
 async def resolve_redirect(store: Store, sent: AuthorizeQuery) -> tuple[Client, RedirectTarget]:
-    """The client of a request, and how the answer reaches it.
+    """The client of a request, and where the response is sent.
 
     Raises:
         UntrustedRedirect: unknown client, or an address that is not registered for it.
@@ -113,56 +115,58 @@ async def resolve_redirect(store: Store, sent: AuthorizeQuery) -> tuple[Client, 
     client = await queries.client(store.database, sent.client_id)
     if client is None or not clients.is_enabled(store, client):
         raise UntrustedRedirect(NO_CLIENT)
-    # A client that registered itself has no port to choose, not even of a loopback address.
+    # A dynamic client cannot vary the port, not even of a loopback address.
     is_exact = sent.redirect_uri in client.redirect_uris
     if not is_exact and (client.is_dynamic or not clients.is_registered_uri(sent.redirect_uri, client.redirect_uris)):
         raise UntrustedRedirect("The redirect_uri is not one that is registered for this client.")
     if len(sent.state) > MAX_STATE_LENGTH:
         raise UntrustedRedirect(f"The state is longer than {MAX_STATE_LENGTH} characters.")
     in_fragment = sent.response_type == "token"
-    # No exception for loopback addresses: any program of the machine may listen there, and any page of the web could
-    # have the browser call it, with a path of its choice, from this service's address.
+    # Loopback addresses are not trusted either: any program may listen there, and any web page could make the browser
+    # call it, with a path of its choice, by a redirect of this service.
     return client, RedirectTarget(
         store.root_url, sent.redirect_uri, sent.state, in_fragment, is_trusted=not client.is_dynamic
     )
 
 
-def check_request(store: Store, sent: AuthorizeQuery, client: Client, way: RedirectTarget) -> AuthorizationRequest:
-    """The request, when it may be put to a person.
+def check_request(store: Store, sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> AuthorizationRequest:
+    """Validate the request.
 
     Raises:
-        AuthorizationError: something is wrong with it.
+        AuthorizationError: it is not valid.
     """
-    challenge = _challenge(sent, client, way)
+    challenge = _challenge(sent, client, redirect)
     if sent.resource and not token_endpoint.is_own_resource(store, sent.resource):
-        raise AuthorizationError(way, "invalid_target", "the token was asked for another service")
-    return AuthorizationRequest(client, way, _scopes(sent, client, way), challenge, sent.resource)
+        raise AuthorizationError(redirect, "invalid_target", "the token was asked for another service")
+    return AuthorizationRequest(client, redirect, _scopes(sent, client, redirect), challenge, sent.resource)
 
 
-def _challenge(sent: AuthorizeQuery, client: Client, way: RedirectTarget) -> str | None:
-    """The PKCE challenge of a request for a code; S256 alone, as `plain` protects from nobody who sees the request."""
+def _challenge(sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> str | None:
+    """The PKCE challenge of a request for a code; only S256, as `plain` does not protect a request that is observed."""
     if sent.response_type == "token":
         if not client.is_implicit:
             raise AuthorizationError(
-                way, "unauthorized_client", "this client may not use response_type=token; use code"
+                redirect, "unauthorized_client", "this client may not use response_type=token; use code"
             )
         return None
     if sent.response_type != "code":
         error = "unsupported_response_type" if sent.response_type else "invalid_request"
-        raise AuthorizationError(way, error, "response_type must be code")
+        raise AuthorizationError(redirect, error, "response_type must be code")
     if sent.code_challenge_method != "S256" or _CHALLENGE.fullmatch(sent.code_challenge) is None:
         raise AuthorizationError(
-            way, "invalid_request", "PKCE is required: code_challenge with code_challenge_method=S256"
+            redirect, "invalid_request", "PKCE is required: code_challenge with code_challenge_method=S256"
         )
     return sent.code_challenge
 
 
-def _scopes(sent: AuthorizeQuery, client: Client, way: RedirectTarget) -> frozenset[str]:
-    """The scopes asked for as far as the client may have them; all of those when none is named."""
-    held = client.scopes & scopes.DELEGABLE
-    allowed = (frozenset(sent.scope.split()) or held) & held
+def _scopes(sent: AuthorizeQuery, client: Client, redirect: RedirectTarget) -> frozenset[str]:
+    """The requested scopes that the client may have; all that it may have when none is requested."""
+    available = client.scopes & scopes.DELEGABLE
+    allowed = (frozenset(sent.scope.split()) or available) & available
     if not allowed:
-        raise AuthorizationError(way, "invalid_scope", f"this client may ask for: {scopes.words(held) or 'nothing'}")
+        raise AuthorizationError(
+            redirect, "invalid_scope", f"this client may ask for: {scopes.words(available) or 'nothing'}"
+        )
     return allowed
 
 
@@ -178,43 +182,44 @@ class ConnectedAgent(NamedTuple):
 
 
 class ConsentOffer(NamedTuple):
-    """What a person is asked to allow: the request, what of it their account can give and what not, and the name of the
-    client's organisation."""
+    """What a person is asked to allow: the request, the scopes that the account can grant and those that it cannot, and
+    the name of the client's organisation."""
 
-    asked: AuthorizationRequest
+    request: AuthorizationRequest
     granted: frozenset[str]
     lacking: frozenset[str]
     organisation: str
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What the page shows. A decision counts for exactly this: a form that was shown something else is refused."""
-        client, way = self.asked.client, self.asked.way
+        """What the page shows. A decision is valid for exactly this; the form of a page that showed something else
+        fails."""
+        client, redirect = self.request.client, self.request.redirect
         granted = scopes.words(self.granted)
-        challenge = self.asked.challenge or ""
+        challenge = self.request.challenge or ""
         named = (client.id, client.name, client.org_id or "", self.organisation)
-        return (*named, way.redirect_uri, way.state, challenge, self.asked.resource, granted)
+        return (*named, redirect.redirect_uri, redirect.state, challenge, self.request.resource, granted)
 
 
 def consent_page(
-    store: Store, offer: ConsentOffer, sent: AuthorizeQuery, visitor: SignedInPerson, *, has_changed: bool = False
+    store: Store, offer: ConsentOffer, sent: AuthorizeQuery, signed_in: SignedInPerson, *, has_changed: bool = False
 ) -> Response:
-    """The page on which a person lets a client act for them, or does not; `has_changed`: since they saw it last."""
-    client, way = offer.asked.client, offer.asked.way
-    site = clients.lowercase_site(way.redirect_uri)
-    kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
-    kept["csrf"] = sessions.form_token(store, visitor.session)
-    kept["shown"] = sessions.form_token(store, visitor.session, *offer.shown)
-    fields = "".join(html.hidden_field(name, value) for name, value in kept.items() if value)
+    """The page on which a person allows or denies a client; `has_changed`: since the person saw it last."""
+    client, redirect = offer.request.client, offer.request.redirect
+    site = clients.lowercase_site(redirect.redirect_uri)
+    hidden = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
+    hidden["csrf"] = sessions.form_token(store, signed_in.session)
+    hidden["shown"] = sessions.form_token(store, signed_in.session, *offer.shown)
+    fields = "".join(html.hidden_field(name, value) for name, value in hidden.items() if value)
     who = f"<strong>{escape(client.name)}</strong>, a client of <strong>{escape(offer.organisation)}</strong>,"
     title, warning = f"Allow {client.name}?", ""
     if client.is_dynamic:
-        # The name is the client's own claim: the title has the host, which is what the person can check.
+        # The client's name is not verified: the title has the host, which the person can check.
         title, who, warning = f"Allow {urlsplit(site).netloc}?", _unverified_name(client.name), _unverified(site)
     changed = '<p class="error" role="alert">This has changed since you saw it. Look again, then decide.</p>'
     body = (
         f"{changed if has_changed else ''}<p>{who} wants to act for you at {escape(store.settings.resource_name)}. "
-        f"You are signed in as {escape(visitor.person.email)}.</p>{warning}"
+        f"You are signed in as {escape(signed_in.person.email)}.</p>{warning}"
         f"<p>It will be able to:</p>{in_words(offer.granted)}{_lacking(offer.lacking)}"
         f"<p>You will be sent on to <code>{escape(site)}</code>.</p>"
         f'<form method="post" action="/auth/authorize">{fields}'
@@ -223,7 +228,7 @@ def consent_page(
         '<p>What you allow you can take back at any time on <a href="/auth/agents">the page of your connected '
         "agents</a>.</p>"
     )
-    sends_to = (clients.policy_source(way.redirect_uri),)
+    sends_to = (clients.policy_source(redirect.redirect_uri),)
     prefix = "Error: " if has_changed else ""
     return html.page(title, body, 400 if has_changed else 200, sends_to=sends_to, prefix=prefix)
 
@@ -235,8 +240,8 @@ def _lacking(lacking: frozenset[str]) -> str:
 
 
 def error_page(refused: AuthorizationError) -> Response:
-    """The page for a request that is refused before the person can allow it, with a link back to the client."""
-    site = clients.lowercase_site(refused.way.redirect_uri)
+    """The page for a request that fails before the person can allow it, with a link to the client."""
+    site = clients.lowercase_site(refused.redirect.redirect_uri)
     host = escape(urlsplit(site).netloc)
     title, unverified = "This link does not work", ""
     reason = (
@@ -246,12 +251,12 @@ def error_page(refused: AuthorizationError) -> Response:
     if isinstance(refused, PermissionsMissing):
         title = "Nothing was allowed"
         reason = f"<p>Your account has none of the permissions that <strong>{host}</strong> asked for.</p>"
-    if not refused.way.is_trusted:
+    if not refused.redirect.is_trusted:
         unverified = (
             "<p>The client registered itself (<strong>not verified</strong>). Return only if you came from "
             f"<strong>{escape(site)}</strong>.</p>"
         )
-    link = f'<p><a rel="noreferrer" href="{escape(refused.way.address(refused.members))}">Return to {host}</a></p>'
+    link = f'<p><a rel="noreferrer" href="{escape(refused.redirect.address(refused.members))}">Return to {host}</a></p>'
     return html.page(title, reason + unverified + link, 400)
 
 
@@ -262,7 +267,7 @@ def _unverified_name(name: str) -> str:
 
 
 def _unverified(site: str) -> str:
-    """What a person has to know of a client that registered itself."""
+    """The warning about a client that registered itself."""
     access = f"Your data goes to <strong>{escape(site)}</strong>."
     if clients.is_loopback(site):
         access = f"Your data goes to a program on your own computer (<strong>{escape(site)}</strong>)."
@@ -273,13 +278,13 @@ def _unverified(site: str) -> str:
 
 
 def connected_agents_page(store: Store, listed: Iterable[ConnectedAgent], email: str, form_token: str) -> Response:
-    """The page of everything that may act for a person, each with a button that ends it."""
+    """The page of the agents and clients that can act for a person, with a button to disconnect each."""
     lines = "".join(_line(each, form_token) for each in listed)
-    place = f"for {escape(email)} at {escape(store.settings.resource_name)}"
-    shown = f"<p>Nothing acts {place}.</p>"
+    context = f"for {escape(email)} at {escape(store.settings.resource_name)}"
+    listing = f"<p>Nothing acts {context}.</p>"
     if lines:
-        shown = f'<p class="intro">Agents and clients that may act {place}.</p><ul class="entries">{lines}</ul>'
-    return html.page("Connected agents", shown + html.link_list((("Start page", "/"),)))
+        listing = f'<p class="intro">Agents and clients that may act {context}.</p><ul class="entries">{lines}</ul>'
+    return html.page("Connected agents", listing + html.link_list((("Start page", "/"),)))
 
 
 def _line(each: ConnectedAgent, form_token: str) -> str:
@@ -294,18 +299,18 @@ def _line(each: ConnectedAgent, form_token: str) -> str:
 
 
 async def ask(call: StoreRequest[AuthorizeQuery, Nothing]) -> Response:
-    """Ask the signed-in person to let a client act for them, unless they have before."""
+    """Ask the signed-in person to allow a client, unless they allowed it before."""
     try:
-        return await _authorize(call.context, call, call.query, decided=None)
+        return await _authorize(call.context, call, call.query, decision=None)
     except (UntrustedRedirect, AuthorizationError) as refused:
         return _refusal(refused)
 
 
 async def decide(call: StoreRequest[Nothing, AuthorizeForm]) -> Response:
-    """Take the person's decision, and send them back to the client with it."""
+    """Take the person's decision, and redirect to the client with it."""
     sessions.require_same_origin(call.context, call.headers)
     try:
-        return await _authorize(call.context, call, call.body, decided=call.body)
+        return await _authorize(call.context, call, call.body, decision=call.body)
     except (UntrustedRedirect, AuthorizationError) as refused:
         return _refusal(refused)
 
@@ -314,7 +319,7 @@ def _refusal(refused: UntrustedRedirect | AuthorizationError) -> Response:
     if isinstance(refused, UntrustedRedirect):
         text = f"{refused} Tell the operator of the site that you came from."
         return html.message_page("This link does not work", text, 400)
-    return refused.way.back(refused.members) if refused.is_automatic else error_page(refused)
+    return refused.redirect.respond(refused.members) if refused.is_automatic else error_page(refused)
 
 
 async def _authorize(
@@ -322,85 +327,85 @@ async def _authorize(
     call: StoreRequest[AuthorizeQuery, Nothing] | StoreRequest[Nothing, AuthorizeForm],
     sent: AuthorizeQuery,
     *,
-    decided: AuthorizeForm | None,
+    decision: AuthorizeForm | None,
 ) -> Response:
-    """The way of a request through the endpoint, with or without the person's decision. The person signs in before
-    anything is told to the client (RFC 9700 §4.11.2)."""
+    """Handle a request, with or without the person's decision. The person signs in before any response is sent to the
+    client (RFC 9700 §4.11.2)."""
     await store.versions()
-    client, way = await resolve_redirect(store, sent)
-    visitor = await sign_in_pages.signed_in_or_redirect(store, call.headers, own_target(sent))
-    if isinstance(visitor, Response):
-        return visitor
-    asked = check_request(store, sent, client, way)
-    held = await tokens.scopes_of_person(store.database, visitor.person.id)
-    granted = asked.scopes & held
+    client, redirect = await resolve_redirect(store, sent)
+    signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, own_target(sent))
+    if isinstance(signed_in, Response):
+        return signed_in
+    request = check_request(store, sent, client, redirect)
+    available = await tokens.scopes_of_person(store.database, signed_in.person.id)
+    granted = request.scopes & available
     if not granted:
-        raise PermissionsMissing(way)
+        raise PermissionsMissing(redirect)
     organisation = await queries.organisation(store.database, client.org_id or "")
-    offer = ConsentOffer(asked, granted, asked.scopes - held, organisation.name if organisation else "")
-    if decided is not None:
-        sessions.require_form_token(store, visitor.session, decided.csrf)
-        if decided.decision != "allow":
-            raise AuthorizationError(way, "access_denied", "the person did not allow it", is_automatic=True)
-        if not sessions.is_form_token_valid(store, visitor.session, decided.shown, *offer.shown):
-            return consent_page(store, offer, sent, visitor, has_changed=True)
+    offer = ConsentOffer(request, granted, request.scopes - available, organisation.name if organisation else "")
+    if decision is not None:
+        sessions.require_form_token(store, signed_in.session, decision.csrf)
+        if decision.decision != "allow":
+            raise AuthorizationError(redirect, "access_denied", "the person did not allow it", is_automatic=True)
+        if not sessions.is_form_token_valid(store, signed_in.session, decision.shown, *offer.shown):
+            return consent_page(store, offer, sent, signed_in, has_changed=True)
     async with store.database.transaction() as transaction:
-        consent = await _find_or_add_consent(transaction, asked, granted, visitor, is_given=decided is not None)
+        consent = await _find_or_add_consent(transaction, request, granted, signed_in, is_given=decision is not None)
         if consent is not None:
-            return await _redirect_with_grant(store, transaction, asked, granted, visitor, consent)
-    return consent_page(store, offer, sent, visitor)
+            return await _redirect_with_grant(store, transaction, request, granted, signed_in, consent)
+    return consent_page(store, offer, sent, signed_in)
 
 
 async def _find_or_add_consent(
     transaction: Transaction,
-    asked: AuthorizationRequest,
+    request: AuthorizationRequest,
     granted: frozenset[str],
-    visitor: SignedInPerson,
+    signed_in: SignedInPerson,
     *,
     is_given: bool,
 ) -> Consent | None:
-    """The consent just given, or one of before that covers as much; not to a client that registered itself, which
-    could be anybody by now.
+    """The consent just given, or an earlier one that covers the scopes. An earlier consent to a dynamic client does not
+    count, as the client is not verified.
 
     Raises:
-        UntrustedRedirect: the client has ended meanwhile.
+        UntrustedRedirect: the client was removed by a concurrent request.
     """
     if is_given:
-        if not await clients.record_use(transaction, asked.client):
+        if not await clients.record_use(transaction, request.client):
             raise UntrustedRedirect(NO_CLIENT)
-        site = clients.lowercase_site(asked.way.redirect_uri)
-        return await consents.allow(transaction, visitor.person.id, asked.client.id, granted, site=site)
-    if asked.client.is_dynamic:
+        site = clients.lowercase_site(request.redirect.redirect_uri)
+        return await consents.allow(transaction, signed_in.person.id, request.client.id, granted, site=site)
+    if request.client.is_dynamic:
         return None
-    known = await consents.allowed(transaction, visitor.person.id, asked.client.id)
+    known = await consents.allowed(transaction, signed_in.person.id, request.client.id)
     return known if known is not None and granted <= known.scopes else None
 
 
 async def _redirect_with_grant(
     store: Store,
     transaction: Transaction,
-    asked: AuthorizationRequest,
+    request: AuthorizationRequest,
     granted: frozenset[str],
-    visitor: SignedInPerson,
+    signed_in: SignedInPerson,
     consent: Consent,
 ) -> Response:
-    """Back to the client with a code, or with a token where it is registered for that."""
-    if asked.challenge is not None:
+    """Redirect to the client with a code, or with a token where it is registered for that."""
+    if request.challenge is not None:
         code = await consents.issue_code(
             transaction,
-            asked.client,
+            request.client,
             consent.id,
             granted,
-            redirect_uri=asked.way.redirect_uri,
-            challenge=asked.challenge,
-            auth_time=visitor.since,
+            redirect_uri=request.redirect.redirect_uri,
+            challenge=request.challenge,
+            auth_time=signed_in.since,
         )
-        return asked.way.back({"code": code})
+        return request.redirect.respond({"code": code})
     grant = await queries.grant(transaction, consent.id)
     if grant is None:
-        raise AuthorizationError(asked.way, "unauthorized_client", "the client was removed")
-    auth_time_s = visitor.since // clock.SECOND
-    token, claims = tokens.issue_for_grant(store, visitor.person.id, asked.client.id, granted, grant, auth_time_s)
+        raise AuthorizationError(request.redirect, "unauthorized_client", "the client was removed")
+    auth_time_s = signed_in.since // clock.SECOND
+    token, claims = tokens.issue_for_grant(store, signed_in.person.id, request.client.id, granted, grant, auth_time_s)
     life_s = str(store.settings.token_ttl_s)
     members = {"access_token": token, "token_type": "Bearer", "expires_in": life_s, "scope": claims.scope}
-    return asked.way.back(members)
+    return request.redirect.respond(members)

@@ -24,8 +24,8 @@ from countersign.store.auth.tokens import InvalidScope
 from countersign.store.context import Store
 
 _MAX_LENGTH = 2_000
-# Nothing in it that a browser, a header or a policy could read differently from us: no user information, no fragment,
-# no backslash, no wildcard.
+# Nothing that a browser, a header or a policy could parse differently: no user information, no fragment, no backslash,
+# no wildcard.
 _ADDRESS = re.compile(r"""(https?)://([A-Za-z0-9.-]+|\[::1\])(?::([0-9]{1,5}))?(?:[/?][!"$-\[\]-~]*)?""")
 _MAX_HOST = 253
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
@@ -33,44 +33,44 @@ _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 _LOOPBACK = ("127.0.0.1", "[::1]", "localhost")
 LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 """The hosts of the person's own machine, as a parsed address names them."""
-# Only the addresses themselves: what `localhost` leads to is for the machine's resolver to say (RFC 8252 §8.3).
+# Only literal addresses: the machine's resolver decides what `localhost` resolves to (RFC 8252 §8.3).
 _ANY_PORT = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]))(?::[0-9]{1,5})?((?:[/?].*)?)")
 
 
 def require_safe_uris(uris: Sequence[str]) -> None:
-    """Insist that people can safely be sent to these: https, or http on their own machine; no fragment, no user
-    information, nothing that a browser would read differently from us.
+    """Require safe redirect URIs: https, or http on the person's own machine; no fragment, no user information, nothing
+    that a browser would parse differently.
 
     Raises:
-        InvalidRequest: one is not; it is named by its place.
+        InvalidRequest: a URI is not safe; the pointer names its index.
     """
-    for place, uri in enumerate(uris):
-        found = redirect_uri_error(uri)
-        if found is not None:
-            raise invalid_member(f"/redirect_uris/{place}", found)
+    for index, uri in enumerate(uris):
+        match = redirect_uri_error(uri)
+        if match is not None:
+            raise invalid_member(f"/redirect_uris/{index}", match)
 
 
 def redirect_uri_error(uri: str) -> str | None:
-    """What is wrong with an address that is to be registered; None when people can safely be sent there."""
-    found = _ADDRESS.fullmatch(uri)
-    if found is None or len(uri) > _MAX_LENGTH:
+    """Why an address cannot be registered as a redirect URI; None when it can."""
+    match = _ADDRESS.fullmatch(uri)
+    if match is None or len(uri) > _MAX_LENGTH:
         return (
             "must be an https address (or an http one of 127.0.0.1, [::1] or localhost) in printable ASCII, without "
             f"user information, fragment, backslash or wildcard, {_MAX_LENGTH} characters at most"
         )
-    scheme, host, port = found.groups()
+    scheme, host, port = match.groups()
     if not _is_canonical(host):
-        return "names no host, or an IPv4 address in another form than 192.0.2.1"
+        return "must name a host, or an IPv4 address in the form of 192.0.2.1"
     if port is not None and not 0 < int(port) < 65_536:
-        return "names a port that does not exist"
+        return "must name a valid port"
     if scheme == "http" and host not in _LOOPBACK:
-        return "must be https, unless it leads to 127.0.0.1, [::1] or localhost"
+        return "must be https, unless its host is 127.0.0.1, [::1] or localhost"
     return None
 
 
 def _is_canonical(host: str) -> bool:
-    """Whether a host is read by everybody as it is written: browsers take `0x7f000001`, `2130706433` and `127.1` for
-    addresses (WHATWG URL, "ends in a number"), and show another host than the consent page would."""
+    """Whether a host has only one interpretation: browsers parse `0x7f000001`, `2130706433` and `127.1` as addresses
+    (WHATWG URL, "ends in a number"), and would show another host than the consent page."""
     if host == "[::1]":
         return True
     name = host.removesuffix(".")
@@ -84,34 +84,34 @@ def _is_canonical(host: str) -> bool:
         return False
 
 
-def is_registered_uri(given: str, registered: Sequence[str]) -> bool:
-    """Whether the address is one of the registered ones, byte for byte; of a loopback address the port may be any,
-    as a program on the person's machine cannot know it beforehand (RFC 8252 §7.3)."""
-    if given in registered:
+def is_registered_uri(uri: str, registered: Sequence[str]) -> bool:
+    """Whether the address equals a registered one exactly; a loopback address may have any port, as a program cannot
+    know its port beforehand (RFC 8252 §7.3)."""
+    if uri in registered:
         return True
-    portless = _portless(given)
+    portless = _portless(uri)
     return portless is not None and any(_portless(each) == portless for each in registered)
 
 
 def _portless(uri: str) -> tuple[str, str] | None:
-    """Host and rest of a loopback address that would itself be safe to register."""
-    found = _ANY_PORT.fullmatch(uri)
-    return None if found is None or redirect_uri_error(uri) is not None else (found[1], found[2])
+    """A loopback address without its port; None when it could not be registered itself."""
+    match = _ANY_PORT.fullmatch(uri)
+    return None if match is None or redirect_uri_error(uri) is not None else (match[1], match[2])
 
 
 def site(uri: str) -> str:
-    """Scheme, host and port of a registered address, for people."""
+    """Scheme, host and port of a registered address, for display."""
     parts = urlsplit(uri)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def lowercase_site(uri: str) -> str:
-    """The same in lower case, where no capital letter looks like another letter."""
+    """The same in lower case, so that no capital letter looks like another letter."""
     return site(uri).lower()
 
 
 def is_loopback(uri: str) -> bool:
-    """Whether an address leads to the person's own machine."""
+    """Whether the host of an address is the person's own machine."""
     host = (urlsplit(uri).hostname or "").removesuffix(".")
     return host in LOOPBACK_HOSTS or host.endswith(".localhost") or _is_loopback_address(host)
 
@@ -124,8 +124,8 @@ def _is_loopback_address(host: str) -> bool:
 
 
 def policy_source(uri: str) -> str:
-    """What a Content-Security-Policy calls the site of a registered address; of one by an IPv6 address, which no
-    policy can name, its scheme."""
+    """The Content-Security-Policy source for a registered address; its scheme for an IPv6 address, which a policy
+    cannot name."""
     parts = urlsplit(uri)
     return f"{parts.scheme}:" if "[" in parts.netloc else site(uri)
 
@@ -145,12 +145,12 @@ async def create_client(
     returns_to: Sequence[str] = (),
     is_implicit: bool = False,
 ) -> tuple[queries.Client, str]:
-    """A new client and its secret, which is kept as a hash and shown this once. `returns_to` are the addresses people
-    may be sent back to with a code, or with a token where `is_implicit`.
+    """Add a client; returns it with its secret, which is stored as a hash. `returns_to` are its redirect URIs for a
+    code, or for a token if `is_implicit`.
 
     Raises:
         InvalidScope: a scope does not exist.
-        InvalidRequest: an address is none that people can safely be sent to.
+        InvalidRequest: a redirect URI is not safe.
     """
     secret = secrets.new_secret("ccs")
     client_id = "cc_" + ids.new_uuid().replace("-", "")
@@ -172,37 +172,37 @@ async def add_client(
     returns_to: Sequence[str] = (),
     is_implicit: bool = False,
 ) -> queries.Client:
-    """A client with an id and a secret chosen beforehand.
+    """Add a client with a chosen id and secret.
 
     Raises:
         InvalidScope: a scope does not exist.
-        InvalidRequest: the name cannot be shown to people as it is.
+        InvalidRequest: the name cannot be displayed.
     """
     organisations.require_name(name)
-    wanted = frozenset(scope)
-    unknown = sorted(wanted - frozenset(scopes.ALL))
+    requested = frozenset(scope)
+    unknown = sorted(requested - frozenset(scopes.ALL))
     if unknown:
         remedy = f"Name scopes among: {' '.join(scopes.ALL)}."
-        raise InvalidScope(f"there is no scope {unknown[0][:64]}", resolution=remedy)
-    made = queries.Client(
-        client_id, org_id, name, secrets.digest(secret), wanted, clock.now(), tuple(returns_to), is_implicit
+        raise InvalidScope(f"the scope {unknown[0][:64]} does not exist", resolution=remedy)
+    client = queries.Client(
+        client_id, org_id, name, secrets.digest(secret), requested, clock.now(), tuple(returns_to), is_implicit
     )
     await transaction.run(
         queries.INSERT_CLIENT,
-        made.id,
+        client.id,
         org_id,
         name,
-        made.secret_hash,
-        scopes.words(wanted),
-        made.created_at,
-        msgspec.json.encode(made.redirect_uris).decode(),
+        client.secret_hash,
+        scopes.words(requested),
+        client.created_at,
+        msgspec.json.encode(client.redirect_uris).decode(),
         int(is_implicit),
     )
-    return made
+    return client
 
 
 async def delete_client(transaction: Transaction, org_id: str, client_id: str) -> None:
-    """Remove a client; its tokens end at once, on every worker.
+    """Remove a client; its tokens become invalid at once, on every worker.
 
     Raises:
         ClientNotFound: the organisation has no such client.
@@ -232,7 +232,7 @@ DELETE_OLDEST_UNUSED = (
 )
 DELETE_UNUSED = "DELETE FROM dynamic_client WHERE used_at IS NULL AND created_at <= $1"
 SET_USED_AT = "UPDATE dynamic_client SET used_at = $2 WHERE id = $1"
-# Used by nobody for long, or let in by nobody any more for a while.
+# Not used for a long time, or without consent of any person for a while.
 IDLE_CLIENTS = """
     SELECT d.id
     FROM dynamic_client d
@@ -247,13 +247,13 @@ DELETE_IDLE = "DELETE FROM dynamic_client WHERE id = $1 AND used_at <= $2"
 DELETE_CODES_OF_CLIENT = "DELETE FROM authorization_code WHERE client_id = $1"
 DELETE_CONSENTS_OF_CLIENT = "DELETE FROM consent WHERE client_id = $1"
 
-# Everything else in a name is shown as a space: what is invisible or changes the direction of writing, letters that
-# look like Latin ones, quotation marks that would end the name, and what makes a host or an address of it.
+# Other characters of a name are displayed as a space: invisible ones, those that change the text direction, letters
+# that look like Latin ones, quotation marks that would end the name, and those that form a host or an address.
 _NOT_DISPLAYED = re.compile(r"[^A-Za-z0-9 &+_'-]+")
 
 
 class DynamicClientsNotEnabled(Refused):
-    """The operator lets no clients register themselves."""
+    """The operator has disabled dynamic registration of clients."""
 
     status = 403
     code = "dynamic_clients_not_enabled"
@@ -262,7 +262,7 @@ class DynamicClientsNotEnabled(Refused):
 
 
 class InvalidRedirectUri(Refused):
-    """A redirect address is missing or not safe for people to be sent to (RFC 7591 §3.2.2)."""
+    """A redirect URI is missing or not safe (RFC 7591 §3.2.2)."""
 
     code = "invalid_redirect_uri"
     title = "Invalid redirect URI"
@@ -270,7 +270,7 @@ class InvalidRedirectUri(Refused):
 
 
 class InvalidClientMetadata(Refused):
-    """The client wants what clients that register themselves cannot have (RFC 7591 §3.2.2)."""
+    """The client requests what dynamic clients cannot have (RFC 7591 §3.2.2)."""
 
     code = "invalid_client_metadata"
     title = "Invalid client metadata"
@@ -278,28 +278,28 @@ class InvalidClientMetadata(Refused):
 
 
 async def register_client(store: Store, sent: ClientMetadata, address: str) -> ClientRegistered:
-    """A new client with a secret, which is kept as a hash and shown this once.
+    """Register a dynamic client, with a secret that is stored as a hash.
 
     Raises:
         DynamicClientsNotEnabled: the setting is off.
-        InvalidRedirectUri: no address, too many, or one that people cannot safely be sent to.
-        InvalidClientMetadata: no code is asked for, or no scope that the client could have.
-        RateLimited: the address has registered too many in this hour.
+        InvalidRedirectUri: none, too many, or one that is not safe.
+        InvalidClientMetadata: it does not request codes, or no scope that it can have.
+        RateLimited: too many by the address in this hour.
     """
     if not store.settings.dynamic_clients:
         raise DynamicClientsNotEnabled("clients cannot register themselves here")
     uris = _checked_redirect_uris(store, sent)
     _require_code(sent)
-    held = _requested_scopes(sent.scope)
+    allowed = _requested_scopes(sent.scope)
     await registrations.count_client(store, address)
     secret = secrets.new_secret("ccs")
     client_id = queries.DYNAMIC_PREFIX + ids.new_uuid().replace("-", "")
     now = clock.now()
     name = displayed_name(sent.client_name or "")
-    kept = (name, secrets.digest(secret), scopes.words(held), msgspec.json.encode(uris).decode(), now)
+    columns = (name, secrets.digest(secret), scopes.words(allowed), msgspec.json.encode(uris).decode(), now)
     async with store.database.transaction() as transaction:
         await _make_room(transaction)
-        await transaction.run(INSERT_DYNAMIC, client_id, *kept)
+        await transaction.run(INSERT_DYNAMIC, client_id, *columns)
     telemetry.logger("oauth").info("client registered", client=client_id)
     method = sent.token_endpoint_auth_method
     return ClientRegistered(
@@ -311,33 +311,33 @@ async def register_client(store: Store, sent: ClientMetadata, address: str) -> C
         redirect_uris=uris,
         grant_types=(DYNAMIC_GRANT,),
         response_types=("code",),
-        scope=scopes.words(held),
+        scope=scopes.words(allowed),
         token_endpoint_auth_method=method if method in AUTH_METHODS else "client_secret_post",
     )
 
 
 async def record_use(transaction: Transaction, client: Client) -> bool:
-    """Keep a client that a person lets in; False when it has ended meanwhile."""
+    """Record the use of a client that a person allows; False when it was removed by a concurrent request."""
     return not client.is_dynamic or bool(await transaction.run(SET_USED_AT, client.id, clock.now()))
 
 
 async def delete_unused(transaction: Transaction) -> int:
-    """Remove clients that no person let in within 30 days of their registration; how many there were."""
+    """Remove dynamic clients that no person allowed within 30 days of registration; returns how many."""
     ended = await transaction.run(DELETE_UNUSED, clock.later(clock.now(), seconds=-queries.UNUSED_CLIENT_S))
     _log_unused(ended)
     return ended
 
 
 async def delete_idle(transaction: Transaction, days: int) -> int:
-    """Remove clients that nobody used for so many days, and those that no person allows anything any more 30 days after
-    their last use, with what is left of their consents; how many there were, 1,000 at most."""
+    """Remove dynamic clients that were not used for `days` days, and those without consent of any person 30 days after
+    their last use, with their consents; returns how many, 1,000 at most."""
     now = clock.now()
     idle_since = clock.later(now, seconds=-86_400 * days)
     unwanted_since = clock.later(now, seconds=-queries.UNUSED_CLIENT_S)
-    found = await transaction.fetch(IDLE_CLIENTS, idle_since, unwanted_since, MAX_DELETED_AT_ONCE)
+    match = await transaction.fetch(IDLE_CLIENTS, idle_since, unwanted_since, MAX_DELETED_AT_ONCE)
     ended = [
         client_id
-        for (client_id,) in found
+        for (client_id,) in match
         if await _delete_idle_client(transaction, client_id, max(idle_since, unwanted_since))
     ]
     for client_id in ended:
@@ -348,7 +348,7 @@ async def delete_idle(transaction: Transaction, days: int) -> int:
 
 
 async def _delete_idle_client(transaction: Transaction, client_id: str, unused_since: Instant) -> bool:
-    """Remove a client, unless a person let it in a moment ago."""
+    """Remove a client, unless a person allowed it in a concurrent request."""
     if not await transaction.run(DELETE_IDLE, client_id, unused_since):
         return False
     await transaction.run(DELETE_CODES_OF_CLIENT, client_id)
@@ -362,18 +362,18 @@ def _log_unused(count: int) -> None:
 
 
 def is_enabled(store: Store, client: Client) -> bool:
-    """Whether the operator lets clients of this kind act."""
+    """Whether the operator has enabled clients of this kind."""
     return store.settings.dynamic_clients or not client.is_dynamic
 
 
 def displayed_name(name: str) -> str:
-    """A client's name as it is shown to people: Latin letters without their marks, digits and a few signs."""
+    """A client's name for display: Latin letters without diacritics, digits and a few signs."""
     letters = (each for each in normalized("NFKD", name) if not unicodedata.combining(each))
     return " ".join(_NOT_DISPLAYED.sub(" ", "".join(letters)).split())[:MAX_NAME_LENGTH].rstrip()
 
 
 async def _make_room(transaction: Transaction) -> None:
-    """End the oldest unused clients, so that one more leaves MAX_UNUSED of them."""
+    """Remove the oldest unused clients, so that MAX_UNUSED are left after adding one."""
     oldest = await transaction.fetch_one(NEWEST_TO_DELETE, MAX_UNUSED - 1)
     if oldest is not None:
         _log_unused(await transaction.run(DELETE_OLDEST_UNUSED, *oldest))
@@ -382,18 +382,18 @@ async def _make_room(transaction: Transaction) -> None:
 def _checked_redirect_uris(store: Store, sent: ClientMetadata) -> tuple[str, ...]:
     if not sent.redirect_uris or len(sent.redirect_uris) > MAX_REDIRECT_URIS:
         raise InvalidRedirectUri(f"redirect_uris must name 1 to {MAX_REDIRECT_URIS} addresses")
-    for place, uri in enumerate(sent.redirect_uris):
+    for index, uri in enumerate(sent.redirect_uris):
         fault = redirect_uri_error(uri)
         if fault is None and _origin(uri) == _origin(store.root_url):
-            # The consent page would name this service as the one that gets access.
+            # The consent page would name this service as the recipient of access.
             fault = "must not be an address of this service"
         if fault is not None:
-            raise InvalidRedirectUri(f"/redirect_uris/{place}: {fault}")
+            raise InvalidRedirectUri(f"/redirect_uris/{index}: {fault}")
     return tuple(sent.redirect_uris)
 
 
 def _origin(uri: str) -> tuple[str, str, int]:
-    """Where an address leads: a host with and without the dot of the root is one, and so are all names of loopback."""
+    """The origin of an address; hosts with and without a final dot are equal, and so are all names of loopback."""
     parts = urlsplit(uri)
     host = (parts.hostname or "").rstrip(".")
     if host in LOOPBACK_HOSTS:
@@ -402,21 +402,21 @@ def _origin(uri: str) -> tuple[str, str, int]:
 
 
 def _require_code(sent: ClientMetadata) -> None:
-    """Insist that the client can do with a code; of other grants that it names too it gets none."""
-    for name, wanted, needed in (
+    """Require that the client accepts codes; other grants that it requests are not granted."""
+    for name, requested, needed in (
         ("grant_types", sent.grant_types, DYNAMIC_GRANT),
         ("response_types", sent.response_types, "code"),
     ):
-        if wanted is not None and needed not in wanted:
+        if requested is not None and needed not in requested:
             raise InvalidClientMetadata(f"{name} must include {needed}")
 
 
 def _requested_scopes(scope: str | None) -> frozenset[str]:
-    """The scopes that the client may ask people for: those it names, or all, without administration."""
-    held = (frozenset((scope or "").split()) or scopes.DELEGABLE) & scopes.DELEGABLE
-    if not held:
+    """The scopes that the client may request from people: the named ones, or all, without administration."""
+    allowed = (frozenset((scope or "").split()) or scopes.DELEGABLE) & scopes.DELEGABLE
+    if not allowed:
         raise InvalidClientMetadata(
             "none of these scopes can be given to a client that registers itself",
             resolution=f"Register for scopes among: {scopes.words(scopes.DELEGABLE)}.",
         )
-    return held
+    return allowed

@@ -23,7 +23,7 @@ from countersign.store.auth.schemas import TokenRequest, TokenResponse
 from countersign.store.context import Store
 
 SELECT_CONSENT = "SELECT id, scopes, sites FROM consent WHERE person_id = $1 AND client_id = $2"
-# Changes nothing but holds the row, so that a revocation comes wholly before or wholly after.
+# Locks the row, so that a concurrent revocation happens before or after.
 LOCK_CONSENT = "UPDATE consent SET used_at = used_at WHERE person_id = $1 AND client_id = $2"
 INSERT_CONSENT = """
     INSERT INTO consent (id, person_id, client_id, scopes, generation, created_at)
@@ -57,7 +57,7 @@ CLIENTS_OF_PERSON = """
 
 
 class Consent(NamedTuple):
-    """What a person allows a client, and the sites they were sent on to with it; without scopes it was taken back."""
+    """What a person allows a client, and the sites the person was redirected to; without scopes it is revoked."""
 
     id: str
     scopes: frozenset[str]
@@ -65,9 +65,9 @@ class Consent(NamedTuple):
 
 
 class ConnectedClient(NamedTuple):
-    """A client that may act for a person, for the page that lists them; one that registered itself has no organisation.
-    `sites` are those that the person was sent on to, empty for a consent from before they were kept: it was for one
-    of `redirect_uris`."""
+    """A client that can act for a person, for the page of connected agents; a dynamic client has no organisation.
+    `sites` are those that the person was redirected to, empty for a consent from before they were stored: it was for
+    one of `redirect_uris`."""
 
     id: str
     client: str
@@ -80,7 +80,7 @@ class ConnectedClient(NamedTuple):
 
 
 async def allowed(transaction: Transaction, person_id: str, client_id: str) -> Consent | None:
-    """What the person has allowed the client so far, held until the transaction ends."""
+    """The person's consent to the client, locked until the transaction ends."""
     await transaction.run(LOCK_CONSENT, person_id, client_id)
     row = await transaction.fetch_one(SELECT_CONSENT, person_id, client_id)
     return None if row is None else Consent(row[0], frozenset(row[1].split()), _sites(row[2]))
@@ -89,24 +89,26 @@ async def allowed(transaction: Transaction, person_id: str, client_id: str) -> C
 async def allow(
     transaction: Transaction, person_id: str, client_id: str, granted: frozenset[str], *, site: str
 ) -> Consent:
-    """Let a client do this for a person, who is sent on to `site`, beside what was allowed before."""
+    """Add scopes and the site of the redirect to the person's consent to the client."""
     now = clock.now()
     fresh_id = queries.CONSENT_PREFIX + ids.new_uuid().replace("-", "")
     await transaction.run(INSERT_CONSENT, fresh_id, person_id, client_id, now)
-    known = await allowed(transaction, person_id, client_id)
-    if known is None:
-        raise LookupError("the consent was not kept")
-    held = known.scopes | granted
-    # A consent from before sites were kept stays without them: it was for one of the client's addresses, unknown which.
-    is_unknown = bool(known.scopes) and not known.sites
-    sites = () if is_unknown else tuple(sorted({*known.sites, site}))
-    await transaction.run(WIDEN_CONSENT, known.id, scopes.words(held), msgspec.json.encode(sites).decode(), now)
-    return Consent(known.id, held, sites)
+    existing = await allowed(transaction, person_id, client_id)
+    if existing is None:
+        raise LookupError("the consent was not stored")
+    granted_scopes = existing.scopes | granted
+    # A consent from before sites were stored stays without: which of the client's addresses it was for is unknown.
+    is_unknown = bool(existing.scopes) and not existing.sites
+    sites = () if is_unknown else tuple(sorted({*existing.sites, site}))
+    await transaction.run(
+        WIDEN_CONSENT, existing.id, scopes.words(granted_scopes), msgspec.json.encode(sites).decode(), now
+    )
+    return Consent(existing.id, granted_scopes, sites)
 
 
 async def revoke(transaction: Transaction, consent_id: str, person_id: str) -> bool:
-    """Take back what a person allowed: codes and tokens that came of it end at once on every worker. False when it is
-    not theirs, or was taken back before."""
+    """Revoke a consent of the person: its codes and tokens become invalid at once on every worker. False when it is of
+    another person, or was revoked before."""
     if not await transaction.run(REVOKE_CONSENT, consent_id, person_id):
         return False
     await transaction.run(END_CODES, consent_id)
@@ -115,18 +117,18 @@ async def revoke(transaction: Transaction, consent_id: str, person_id: str) -> b
 
 
 async def revoke_all(transaction: Transaction) -> None:
-    """Take back what anybody allowed any client: each person is asked again."""
+    """Revoke every consent: each person is asked again."""
     await transaction.run(REVOKE_EVERY_CONSENT)
     await transaction.run(END_EVERY_CODE)
     await versions.bump(transaction, "identity")
 
 
 async def of_person(reader: Reader, person_id: str) -> list[ConnectedClient]:
-    """The clients that may act for a person now, newest first; 200 at most."""
+    """The clients that can act for a person, newest first; 200 at most."""
     rows = await reader.fetch(CLIENTS_OF_PERSON, person_id)
     return [
         ConnectedClient(
-            found,
+            outcome,
             client,
             organisation,
             _sites(uris),
@@ -135,7 +137,7 @@ async def of_person(reader: Reader, person_id: str) -> list[ConnectedClient]:
             created_at,
             used_at,
         )
-        for found, client, organisation, uris, sites, words, created_at, used_at in rows
+        for outcome, client, organisation, uris, sites, words, created_at, used_at in rows
     ]
 
 
@@ -144,14 +146,14 @@ def _sites(stored: str) -> tuple[str, ...]:
 
 
 async def record_uses(transaction: Transaction, uses: Mapping[str, Instant]) -> None:
-    """Write down when clients last acted for people; other ids than of consents are left alone."""
+    """Store when consents were last used; ids that are not of consents are skipped."""
     for consent_id, at in uses.items():
         if consent_id.startswith(queries.CONSENT_PREFIX):
             await transaction.run(SET_USED_AT, consent_id, at)
 
 
 CODE_VALID_S = 60
-# A used code that comes back ends its token; kept while that could still live.
+# A used code that is sent again revokes its token; the code is stored while the token can be valid.
 CODE_REMEMBERED_S = 86_400
 
 INSERT_CODE = """
@@ -168,12 +170,12 @@ SELECT_CODE = """
 DELETE_OLD_CODES = "DELETE FROM authorization_code WHERE expires_at <= $1"
 
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
-_INVALID_CODE = "the code is unknown, used, expired, or was given to another client"
+_INVALID_CODE = "the code is unknown, used, expired, or was issued to another client"
 
 
 class AuthorizationCode(NamedTuple):
-    """A code as it is stored; `token_jti` is the id of the token that it gives, chosen beforehand so that the code's
-    second coming can end that token."""
+    """A code as stored; `token_jti` is the id of its token, chosen beforehand so that a replay of the code can revoke
+    the token."""
 
     client_id: str
     consent_id: str
@@ -195,33 +197,33 @@ async def issue_code(
     challenge: str,
     auth_time: Instant,
 ) -> str:
-    """A code for what was granted, valid for a minute; only its hash is kept. `challenge` is that of S256."""
+    """Issue a code for the granted scopes, valid for a minute; only its hash is stored. `challenge` is that of S256."""
     code = secrets.new_secret("cac")
     expires_at = clock.later(clock.now(), seconds=CODE_VALID_S)
-    kept = AuthorizationCode(
+    stored_code = AuthorizationCode(
         client.id, consent_id, redirect_uri, challenge, scopes.words(granted), ids.new_uuid(), auth_time, expires_at
     )
-    await transaction.run(INSERT_CODE, secrets.digest(code), *kept)
+    await transaction.run(INSERT_CODE, secrets.digest(code), *stored_code)
     return code
 
 
 async def exchange_code(store: Store, client: Client, request: TokenRequest) -> TokenResponse:
-    """An access token for a code. Whatever comes of it, the code is spent; one that was spent before ends the token it
-    gave (RFC 6749 §4.1.2, §10.5).
+    """Exchange a code for an access token. The code is used up in any case; a replayed code revokes the token that was
+    issued for it (RFC 6749 §4.1.2, §10.5).
 
     Raises:
         InvalidRequest: no code.
-        InvalidGrant: unknown, spent, expired, another client's, for another redirect_uri, or with a wrong verifier.
-        InvalidScope: the person has lost a scope since, or taken it back.
+        InvalidGrant: unknown, used, expired, of another client, for another redirect_uri, or with a wrong verifier.
+        InvalidScope: the person no longer has a scope, or has revoked the consent.
     """
     if request.code is None:
-        raise InvalidRequest("code is required", resolution="Send the code you were called back with.")
+        raise InvalidRequest("code is required", resolution="Send the code of the redirect.")
     async with store.database.transaction() as transaction:
-        found = await _spend_code(store, transaction, client, request)
-    # Raised here, since inside it would give the code back.
-    if isinstance(found, InvalidGrant):
-        raise found
-    code, grant = found
+        outcome = await _spend_code(store, transaction, client, request)
+    # Raised outside the transaction, which would otherwise roll back the use of the code.
+    if isinstance(outcome, InvalidGrant):
+        raise outcome
+    code, grant = outcome
     granted = tokens.granted_scopes(code.scopes, await tokens.scopes_of_grant(store.database, grant))
     auth_time_s = code.auth_time // clock.SECOND
     token, _ = tokens.issue_for_grant(
@@ -231,14 +233,14 @@ async def exchange_code(store: Store, client: Client, request: TokenRequest) -> 
 
 
 async def forget_old_codes(transaction: Transaction) -> int:
-    """Remove codes whose tokens have ended since; how many there were."""
+    """Remove codes whose tokens have expired; returns how many."""
     return await transaction.run(DELETE_OLD_CODES, clock.later(clock.now(), seconds=-CODE_REMEMBERED_S))
 
 
 async def _spend_code(
     store: Store, transaction: Transaction, client: Client, request: TokenRequest
 ) -> tuple[AuthorizationCode, Grant] | InvalidGrant:
-    """The code and the consent behind it, once."""
+    """Use up the code; returns it with its consent, or the error."""
     name = secrets.digest(request.code or "")
     is_first = await transaction.run(SPEND_CODE, name, clock.now())
     row = await transaction.fetch_one(SELECT_CODE, name)
@@ -250,9 +252,9 @@ async def _spend_code(
         await queries.revoke_token(transaction, code.token_jti, ends_at)
         return InvalidGrant(_INVALID_CODE)
     grant = await queries.grant(transaction, code.consent_id)
-    fault = _code_error(code, client, request)
-    if fault is not None or grant is None or not grant.scopes:
-        return InvalidGrant(fault or _INVALID_CODE)
+    error = _code_error(code, client, request)
+    if error is not None or grant is None or not grant.scopes:
+        return InvalidGrant(error or _INVALID_CODE)
     await record_uses(transaction, {grant.id: clock.now()})
     return code, grant
 
@@ -261,9 +263,9 @@ def _code_error(code: AuthorizationCode, client: Client, request: TokenRequest) 
     if code.client_id != client.id or clock.now() >= code.expires_at:
         return _INVALID_CODE
     if request.redirect_uri != code.redirect_uri:
-        return "redirect_uri is not the one the code was given for"
+        return "redirect_uri is not the one that the code was issued for"
     if not _is_proof(request.code_verifier or "", code.challenge):
-        return "code_verifier does not fit the challenge"
+        return "code_verifier does not match the challenge"
     return None
 
 
@@ -271,5 +273,5 @@ def _is_proof(verifier: str, challenge: str) -> bool:
     """Whether the verifier's SHA-256 is the challenge (RFC 7636 §4.6)."""
     if _VERIFIER.fullmatch(verifier) is None:
         return False
-    made = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
-    return hmac.compare_digest(made, challenge)
+    computed = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    return hmac.compare_digest(computed, challenge)

@@ -11,7 +11,7 @@ Document: TypeAlias = dict[str, object]
 
 RESOURCE_PATH = "/.well-known/oauth-protected-resource"
 RESOURCES = ("", PREFIX, "/mcp")
-"""The paths of what takes tokens: the service, its versioned API, its tools."""
+"""The paths of the protected resources: the service, its versioned API, its tools."""
 SERVER_PATH = "/.well-known/oauth-authorization-server"
 KEYS_PATH = "/.well-known/jwks.json"
 SKILL_PATH = "/auth.md"
@@ -21,8 +21,8 @@ ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag"
 
 
 def protected_resource(store: Store, resource: str) -> Document:
-    """The metadata of the protected resource at this path. Strict clients build the address of the metadata from the
-    resource's own, so each of `RESOURCES` has metadata that name it (RFC 9728 §3.3)."""
+    """The metadata of the protected resource at this path. Strict clients derive the address of the metadata from that
+    of the resource, so each of `RESOURCES` has its own metadata (RFC 9728 §3.3)."""
     return {
         "resource": store.root_url + resource,
         "resource_name": store.settings.resource_name,
@@ -34,7 +34,7 @@ def protected_resource(store: Store, resource: str) -> Document:
 
 
 def authorization_server(store: Store) -> Document:
-    """The authorization server's metadata: the API document's members, and further ones (agent-auth 7.3)."""
+    """The authorization server's metadata: the members of the API document, and further ones (agent-auth 7.3)."""
     root, base = store.root_url, store.base_url
     registration = (
         {"registration_endpoint": root + dynamic_clients.REGISTRATION_PATH} if store.settings.dynamic_clients else {}
@@ -68,7 +68,7 @@ def authorization_server(store: Store) -> Document:
 
 
 def identity_types(store: Store) -> list[str]:
-    """How agents may register here."""
+    """The supported kinds of registration."""
     offered = {
         "anonymous": store.settings.agents_anonymous,
         "identity_assertion": True,
@@ -90,7 +90,7 @@ SVG = (
     '<path d="M23 36l7 7 13-15" fill="none" stroke="#1f3aa8" stroke-width="5" stroke-linecap="round" '
     'stroke-linejoin="round"/></svg>'
 )
-# It is an image and nothing else, also for whoever opens it as a page.
+# An image and nothing else, even if it is opened as a page.
 HEADERS = (
     ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; sandbox"),
     ("Cross-Origin-Resource-Policy", "cross-origin"),
@@ -279,7 +279,7 @@ Afterwards every call answers 401 `invalid_token`: stop, and ask your person bef
 
 
 def text(store: Store) -> str:
-    """The page, whose addresses, scopes, methods and times are those of the metadata."""
+    """The page /auth.md, with the addresses, scopes, methods and times of the configuration."""
     settings = store.settings
     words = {
         "root": store.root_url,

@@ -41,32 +41,32 @@ PATH = "/auth/agents"
 
 
 async def show(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """List the agents and clients that may act for the signed-in person."""
+    """List the agents and clients that can act for the signed-in person."""
     store = call.context
-    visitor = await sign_in_pages.signed_in_or_redirect(store, call.headers, PATH)
-    if isinstance(visitor, Response):
-        return visitor
-    listed = await _connected(store, visitor.person.id)
+    signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, PATH)
+    if isinstance(signed_in, Response):
+        return signed_in
+    listed = await _connected(store, signed_in.person.id)
     return authorize.connected_agents_page(
-        store, listed, visitor.person.email, sessions.form_token(store, visitor.session)
+        store, listed, signed_in.person.email, sessions.form_token(store, signed_in.session)
     )
 
 
 async def disconnect(call: StoreRequest[Nothing, DisconnectForm]) -> Response:
-    """End what one of them may do; its tokens are dead at once."""
+    """Disconnect an agent or client; its tokens become invalid at once."""
     store = call.context
     sessions.require_same_origin(store, call.headers)
-    visitor = await sign_in_pages.signed_in_or_redirect(store, call.headers, PATH)
-    if isinstance(visitor, Response):
-        return visitor
-    sessions.require_form_token(store, visitor.session, call.body.csrf)
+    signed_in = await sign_in_pages.signed_in_or_redirect(store, call.headers, PATH)
+    if isinstance(signed_in, Response):
+        return signed_in
+    sessions.require_form_token(store, signed_in.session, call.body.csrf)
     async with store.database.transaction() as transaction:
-        await _end(transaction, call.body.id, visitor.person.id)
+        await _end(transaction, call.body.id, signed_in.person.id)
     return Response(303, headers=(("Location", PATH), ("Cache-Control", "no-store")))
 
 
 async def _end(transaction: Transaction, ended: str, person_id: str) -> None:
-    """End a registration or a consent of this person; of somebody else's nothing happens, nor is anything told."""
+    """Revoke a registration or consent of this person; that of another person is ignored without an error."""
     if await consents.revoke(transaction, ended, person_id):
         return
     registration = await registrations.with_id(transaction, ended)
@@ -84,21 +84,21 @@ async def _connected(store: Store, person_id: str) -> list[ConnectedAgent]:
     return sorted(lines, key=lambda each: (-each.since, each.id))
 
 
-def _agent(found: Registration) -> ConnectedAgent:
-    what = "An agent" if found.issuer is None else f"An agent, asserted by {found.issuer}"
-    since = found.claimed_at or found.created_at
-    return ConnectedAgent(found.id, found.agent or "An agent", what, found.scopes, since, found.used_at)
+def _agent(entry: Registration) -> ConnectedAgent:
+    what = "An agent" if entry.issuer is None else f"An agent, asserted by {entry.issuer}"
+    since = entry.claimed_at or entry.created_at
+    return ConnectedAgent(entry.id, entry.agent or "An agent", what, entry.scopes, since, entry.used_at)
 
 
-def _client(found: ConnectedClient) -> ConnectedAgent:
-    what, name = f"A client of {found.organisation}", found.client
-    if found.redirect_uris:
-        # The name is the client's own claim: the line is titled with the site that the person was sent on to.
-        sites = found.sites or tuple(sorted({clients.lowercase_site(each) for each in found.redirect_uris}))
-        name = (", " if found.sites else " or ").join(urlsplit(each).netloc for each in sites)
-        claim = f"calls itself “{found.client}”" if found.client else "has no name"
+def _client(entry: ConnectedClient) -> ConnectedAgent:
+    what, name = f"A client of {entry.organisation}", entry.client
+    if entry.redirect_uris:
+        # The client's name is not verified: the title is the site that the person was redirected to.
+        sites = entry.sites or tuple(sorted({clients.lowercase_site(each) for each in entry.redirect_uris}))
+        name = (", " if entry.sites else " or ").join(urlsplit(each).netloc for each in sites)
+        claim = f"calls itself “{entry.client}”" if entry.client else "has no name"
         what = f"A client of {' '.join(sites)} that registered itself and {claim} (not verified)"
-    return ConnectedAgent(found.id, name, what, found.scopes, found.created_at, found.used_at)
+    return ConnectedAgent(entry.id, name, what, entry.scopes, entry.created_at, entry.used_at)
 
 
 MAX_BODY_BYTES = 65_536
@@ -109,20 +109,20 @@ _HTML = ("text/html; charset=utf-8", "text/html")
 
 
 async def issue_token(call: StoreRequest[Nothing, TokenRequest]) -> Response:
-    """Exchange what a grant presents for an access token."""
+    """Exchange a grant for an access token."""
     await call.context.versions()
     return response.json(await token_endpoint.exchange(call.context, call.body, call.headers))
 
 
 async def revoke_token(call: StoreRequest[Nothing, RevokeRequest]) -> Response:
-    """End an access token, or an agent's registration by its assertion; the body is an empty object."""
+    """Revoke an access token, or an agent's registration by its assertion; the body is an empty object."""
     await call.context.versions()
     await token_endpoint.revoke(call.context, call.body, call.headers)
     return response.json({})
 
 
 async def register_client(call: StoreRequest[Nothing, ClientMetadata]) -> Response:
-    """Register an OAuth client by what it says of itself (RFC 7591)."""
+    """Register an OAuth client by its metadata (RFC 7591)."""
     return response.json(await clients.register_client(call.context, call.body, call.address), 201)
 
 
@@ -138,13 +138,13 @@ async def show_authorization_server(call: StoreRequest[Nothing, Nothing]) -> Res
 
 
 async def show_keys(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Give the public keys that tokens are signed with (RFC 7517)."""
+    """Get the public keys that tokens are signed with (RFC 7517)."""
     await call.context.versions()
     return response.json(call.context.tokens.ring.jwks(), headers=_CACHEABLE)
 
 
 async def show_skill(call: StoreRequest[Nothing, Nothing]) -> Response:
-    """Tell an agent how it gets in."""
+    """Describe how an agent registers and authenticates."""
     return Response(200, metadata.text(call.context).encode(), _MARKDOWN, _CACHEABLE)
 
 

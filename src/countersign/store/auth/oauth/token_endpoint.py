@@ -33,7 +33,7 @@ from countersign.store.context import Store
 
 
 class InvalidTarget(Refused):
-    """The token was asked for another service (RFC 8707 §2)."""
+    """The token was requested for another service (RFC 8707 §2)."""
 
     code = "invalid_target"
     title = "Invalid target"
@@ -41,10 +41,10 @@ class InvalidTarget(Refused):
 
 
 def require_own_resource(store: Store, resource: str | Sequence[str] | None) -> None:
-    """Insist that every named resource is the root address or one under it; clients send the address they call.
+    """Require that every resource is the root address or one under it; clients send the address that they call.
 
     Raises:
-        InvalidTarget: one is not, or has a fragment.
+        InvalidTarget: a resource is another, or has a fragment.
     """
     named = [resource] if isinstance(resource, str) else list(resource or ())
     if not all(is_own_resource(store, each) for each in named):
@@ -56,13 +56,13 @@ def is_own_resource(store: Store, resource: str) -> bool:
     return (resource == store.root_url or resource.startswith(f"{store.root_url}/")) and "#" not in resource
 
 
-# What an unknown client's secret is compared with, so that the answer takes as long as for a known one.
+# Compared with the secret of an unknown client, so that the response takes as long as for a known one.
 _NO_SECRET = secrets.digest("no client has this")
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="token"'}
 
 
 class InvalidClient(Refused):
-    """The client is unknown, or its secret is wrong: the same answer for both."""
+    """The client is unknown, or its secret is wrong; the response is the same for both."""
 
     status = 401
     code = "invalid_client"
@@ -79,13 +79,13 @@ class UnauthorizedClient(Refused):
 
 
 def has_client_credentials(sent: Credentials, headers: Headers) -> bool:
-    """Whether the request tries to authenticate a client at all; a bearer token does not."""
+    """Whether the request has credentials of a client; a bearer token is none."""
     kind = (headers.get("authorization") or "").partition(" ")[0].lower()
     return kind not in ("", "bearer") or sent.client_secret is not None or sent.client_assertion is not None
 
 
 async def authenticate_client(store: Store, sent: Credentials, headers: Headers) -> Client:
-    """The client whose credentials the request carries.
+    """Authenticate the client of the request.
 
     Raises:
         InvalidRequest: two ways of authentication at once (RFC 6749 §2.3).
@@ -100,25 +100,23 @@ async def authenticate_client(store: Store, sent: Credentials, headers: Headers)
 
 
 async def authenticate_for_grant(store: Store, sent: TokenRequest, headers: Headers) -> Client:
-    """The client whose credentials a request at the token endpoint carries, when it may use the grant.
+    """Authenticate the client of a request at the token endpoint, and check that it may use the grant.
 
     Raises:
-        InvalidRequest, InvalidClient: as `authenticated`.
+        InvalidRequest, InvalidClient: as `authenticate_client`.
         UnauthorizedClient: it registered itself, and the grant is another than the authorization code.
     """
     client = await authenticate_client(store, sent, headers)
     if client.is_dynamic and sent.grant_type != clients.DYNAMIC_GRANT:
-        raise UnauthorizedClient("clients that registered themselves use the authorization_code grant alone")
+        raise UnauthorizedClient("clients that registered themselves can only use the authorization_code grant")
     return client
 
 
 def _credentials(sent: Credentials, headers: Headers) -> tuple[str, str]:
     authorization = headers.get("authorization")
-    ways = (authorization, sent.client_secret, sent.client_assertion)
-    if sum(way is not None for way in ways) > 1:
-        raise InvalidRequest(
-            "authenticate in one way only: by HTTP Basic or in the body", resolution="Send one of them."
-        )
+    methods = (authorization, sent.client_secret, sent.client_assertion)
+    if sum(method is not None for method in methods) > 1:
+        raise InvalidRequest("authenticate either by HTTP Basic or in the body", resolution="Send one of them.")
     if authorization is None:
         if not sent.client_id or not sent.client_secret:
             raise _invalid_client("send client_id and client_secret, by HTTP Basic or in the body")
@@ -143,15 +141,15 @@ def _basic_credentials(authorization: str) -> tuple[str, str]:
         raise _invalid_client("the Authorization header must be HTTP Basic") from error
 
 
-def _invalid_client(why: str) -> InvalidClient:
-    return InvalidClient(why, headers=_CHALLENGE)
+def _invalid_client(reason: str) -> InvalidClient:
+    return InvalidClient(reason, headers=_CHALLENGE)
 
 
 def exchange_client_credentials(store: Store, client: Client, scope: str | None) -> TokenResponse:
-    """An access token for an authenticated client, with the scopes it asks for or all it holds.
+    """Issue an access token to an authenticated client, with the requested scopes or all of the client.
 
     Raises:
-        InvalidScope: a scope the client does not hold.
+        InvalidScope: the client does not have a requested scope.
     """
     granted = tokens.granted_scopes(scope, client.scopes)
     token = tokens.issue(store, client.id, client.id, granted)
@@ -163,15 +161,16 @@ class _IssuerClaim(msgspec.Struct):
 
 
 async def exchange_assertion(store: Store, request: TokenRequest, headers: Headers) -> TokenResponse:
-    """An access token for an assertion. Who seems to have issued it only chooses who checks it: an agent presents ours
-    without client authentication, a provider's ID-JAG is for the authenticated client alone (agent-auth 7.7).
+    """Exchange an assertion for an access token. The unverified issuer only selects how the assertion is verified: one
+    of this service needs no client authentication, a provider's ID-JAG is for the authenticated client (agent-auth
+    7.7).
 
     Raises:
         InvalidRequest: no assertion.
-        InvalidClient: credentials that do not hold, or none with an ID-JAG.
+        InvalidClient: invalid credentials, or none with an ID-JAG.
         UnauthorizedClient: the client registered itself.
-        InvalidGrant: the assertion does not hold.
-        InvalidScope: a scope that is not held.
+        InvalidGrant: the assertion is not valid.
+        InvalidScope: a requested scope is not available.
     """
     if request.assertion is None:
         raise InvalidRequest("assertion is required", resolution="Send the assertion.")
@@ -185,20 +184,20 @@ async def exchange_assertion(store: Store, request: TokenRequest, headers: Heade
 
 
 def _issuer(assertion: str) -> str:
-    """The issuer an assertion names, before anything about it is believed."""
+    """The issuer that an assertion names, unverified."""
     encoded = assertion.split(".")[1:2]
     try:
         text = base64.urlsafe_b64decode(encoded[0] + "=" * (-len(encoded[0]) % 4))
         return msgspec.json.decode(text, type=_IssuerClaim).iss
     except (IndexError, ValueError, binascii.Error, msgspec.DecodeError, RecursionError) as error:
-        raise InvalidGrant("the assertion is no JWT with an issuer") from error
+        raise InvalidGrant("the assertion must be a JWT with an issuer") from error
 
 
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
 
 class UnsupportedGrantType(Refused):
-    """The grant is none the token endpoint knows."""
+    """The token endpoint does not support the grant."""
 
     code = "unsupported_grant_type"
     title = "Unsupported grant type"
@@ -206,12 +205,12 @@ class UnsupportedGrantType(Refused):
 
 
 def grant_types(store: Store) -> tuple[str, ...]:
-    """The grants there are, as the metadata lists them."""
+    """The supported grants, as the metadata lists them."""
     return ("authorization_code", "client_credentials", JWT_BEARER, store.settings.claim_grant)
 
 
 async def exchange(store: Store, request: TokenRequest, headers: Headers) -> TokenResponse:
-    """An access token for whatever the grant presents (agent-auth 7.7).
+    """Exchange the request's grant for an access token (agent-auth 7.7).
 
     Raises:
         InvalidRequest: no grant_type, a member of the grant is missing, or two ways of client authentication.
@@ -219,9 +218,9 @@ async def exchange(store: Store, request: TokenRequest, headers: Headers) -> Tok
         InvalidTarget: `resource` is another service.
         InvalidClient: unknown client or wrong secret, or none where one is needed.
         UnauthorizedClient: the client may not use the grant.
-        InvalidGrant: what was presented does not hold.
-        InvalidScope: a scope that is not held.
-        Refused: the claim grant's own answers (RFC 8628 §3.5).
+        InvalidGrant: the grant is not valid.
+        InvalidScope: a requested scope is not available.
+        Refused: the errors of the claim grant (RFC 8628 §3.5).
     """
     if request.grant_type is None:
         raise InvalidRequest("grant_type is required", resolution="Name the grant.")
@@ -241,15 +240,15 @@ async def exchange(store: Store, request: TokenRequest, headers: Headers) -> Tok
 
 
 async def revoke(store: Store, request: RevokeRequest, headers: Headers) -> None:
-    """End an access token, or the registration behind an agent's assertion, at once on every worker. A token that is
-    unknown, expired, or another client's is let be, without a word (RFC 7009 §2.2).
+    """Revoke an access token, or the registration of an agent's assertion, at once on every worker. A token that is
+    unknown, expired, or of another client is ignored without an error (RFC 7009 §2.2).
 
     Raises:
         InvalidRequest: no token, or two ways of client authentication.
-        InvalidClient: credentials that do not hold.
+        InvalidClient: invalid credentials.
     """
     if not request.token:
-        raise InvalidRequest("token is required", resolution="Send the token that is to end.")
+        raise InvalidRequest("token is required", resolution="Send the token to revoke.")
     client = None
     if has_client_credentials(request, headers):
         client = await authenticate_client(store, request, headers)
@@ -282,18 +281,18 @@ async def _end_registration(store: Store, token: str, client: Client | None) -> 
     if client is not None and claims.client_id != client.id:
         return
     async with store.database.transaction() as transaction:
-        found = await registrations.with_id(transaction, claims.sub)
-        # One from before the claim says nothing any more, not even this.
-        if found is not None and found.generation == claims.gen:
-            await registrations.revoke(transaction, found.id)
+        registration = await registrations.with_id(transaction, claims.sub)
+        # An assertion from before the claim is not valid any more, not even to revoke.
+        if registration is not None and registration.generation == claims.gen:
+            await registrations.revoke(transaction, registration.id)
 
 
 async def exchange_own_assertion(store: Store, assertion: str, scope: str | None) -> TokenResponse:
-    """An access token for an assertion of this service; it may be exchanged again until it expires.
+    """Exchange an assertion of this service for an access token; it can be exchanged again until it expires.
 
     Raises:
-        InvalidGrant: it does not hold, or its registration was claimed anew, revoked or removed since.
-        InvalidScope: a scope the registration does not hold.
+        InvalidGrant: it is not valid, or its registration was claimed, revoked or removed since.
+        InvalidScope: the registration does not have a requested scope.
     """
     claims = registrations.read_assertion(store, assertion)
     grant = await queries.grant(store.database, claims.sub)
@@ -305,23 +304,23 @@ async def exchange_own_assertion(store: Store, assertion: str, scope: str | None
 
 
 async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: str | None) -> TokenResponse:
-    """An access token for a trusted provider's ID-JAG, presented by the client it was made for.
+    """Exchange a trusted provider's ID-JAG for an access token; only the client it was issued for can.
 
     Raises:
-        InvalidGrant: the assertion does not hold, is another client's, was used, is stale, or its person has to
-            confirm first, which registration offers.
-        InvalidScope: a scope that it does not carry or the person does not hold.
+        InvalidGrant: the assertion is not valid, of another client, used, stale, or its person has to confirm first,
+            by registration.
+        InvalidScope: the assertion or the person does not have a requested scope.
     """
     try:
-        believed = await id_jag.verify(store, assertion)
-        if believed.client_id != client.id:
-            raise InvalidGrant("the assertion was made for another client")
-        id_jag.require_fresh(believed)
-        wanted = register.asserted_scopes(believed, scope) & client.scopes
-        if not wanted:
-            raise tokens.InvalidScope("the client holds none of the scopes asked for")
-        applicant = Applicant(schemas.name_of(client.name), "", wanted)
-        outcome = await register.register_or_await(store, believed, applicant)
+        assertion_claims = await id_jag.verify(store, assertion)
+        if assertion_claims.client_id != client.id:
+            raise InvalidGrant("the assertion is for another client")
+        id_jag.require_fresh(assertion_claims)
+        requested = register.asserted_scopes(assertion_claims, scope) & client.scopes
+        if not requested:
+            raise tokens.InvalidScope("the client has none of the requested scopes")
+        applicant = Applicant(schemas.name_of(client.name), "", requested)
+        outcome = await register.register_or_await(store, assertion_claims, applicant)
     except (InvalidGrant, tokens.InvalidScope):
         raise
     except Refused as refused:
@@ -332,8 +331,8 @@ async def exchange_id_jag(store: Store, assertion: str, client: Client, scope: s
         remedy = "Register with the assertion at /api/v1/auth/register: the person confirms there once."
         raise InvalidGrant("the person has to confirm the agent first", resolution=remedy)
     grant = await registrations.grant_of(store.database, outcome)
-    granted = tokens.granted_scopes(scopes.words(wanted), await tokens.scopes_of_grant(store.database, grant))
-    return _registration_token(store, grant, granted, client_id=client.id, auth_time_s=believed.auth_time_s)
+    granted = tokens.granted_scopes(scopes.words(requested), await tokens.scopes_of_grant(store.database, grant))
+    return _registration_token(store, grant, granted, client_id=client.id, auth_time_s=assertion_claims.auth_time_s)
 
 
 def _registration_token(
@@ -344,8 +343,8 @@ def _registration_token(
     client_id: str | None = None,
     auth_time_s: int | None = None,
 ) -> TokenResponse:
-    """A fresh access token of a registration; of an OAuth client that presented the assertion, it is the client's and
-    ends with it."""
+    """Issue an access token for a registration; if an OAuth client presented the assertion, it is for the client, and
+    invalid once the client is removed."""
     subject = grant.person_id or grant.id
     token, _ = tokens.issue_for_grant(store, subject, client_id or grant.id, granted, grant, auth_time_s)
     return TokenResponse(token, "Bearer", store.settings.token_ttl_s, scopes.words(granted))
@@ -360,7 +359,7 @@ class AuthorizationPending(Refused):
 
 
 class PollTooFast(Refused):
-    """Polls come faster than they may; the interval has grown."""
+    """The client polls faster than the interval allows; the interval was increased."""
 
     code = "slow_down"
     title = "Slow down"
@@ -368,7 +367,7 @@ class PollTooFast(Refused):
 
 
 class ExpiredToken(Refused):
-    """Nothing can come of the claim token, or of its attempt, any more."""
+    """The claim token, or its attempt, is no longer valid."""
 
     code = "expired_token"
     title = "Expired token"
@@ -384,26 +383,26 @@ class ClaimDenied(Refused):
 
 
 async def exchange_claim(store: Store, claim_token: str, scope: str | None) -> ClaimedToken:
-    """An access token and the assertion for later ones, once the person has claimed the agent.
+    """Exchange a claim token for an access token and an assertion, once the person has claimed the agent.
 
     Raises:
-        AuthorizationPending, PollTooFast, ExpiredToken, ClaimDenied: as RFC 8628 §3.5 has it, each with status 400.
-        InvalidScope: a scope that was not granted, or that the person who confirmed does not hold.
+        AuthorizationPending, PollTooFast, ExpiredToken, ClaimDenied: as in RFC 8628 §3.5, each with status 400.
+        InvalidScope: a scope was not granted, or the person who confirmed does not have it.
     """
     try:
-        standing = await claim.poll(store, claim_token)
+        progress = await claim.poll(store, claim_token)
     except SlowDown as refused:
         raise PollTooFast(refused.detail, headers=refused.headers) from refused
     except (InvalidClaimToken, ClaimExpired, AttemptOver) as refused:
         raise ExpiredToken(refused.detail) from refused
     except AccessDenied as refused:
         raise ClaimDenied(refused.detail) from refused
-    if standing.state == "pending":
+    if progress.state == "pending":
         raise AuthorizationPending("the person has not confirmed yet")
-    registration = standing.registration
+    registration = progress.registration
     grant = await registrations.grant_of(store.database, registration)
-    held = await tokens.scopes_of_grant(store.database, grant)
-    issued = _registration_token(store, grant, tokens.granted_scopes(scope, held))
+    available = await tokens.scopes_of_grant(store.database, grant)
+    issued = _registration_token(store, grant, tokens.granted_scopes(scope, available))
     person = await queries.person(store.database, grant.person_id or "")
     assertion, expires_at = registrations.issue_assertion(store, registration, person.email if person else None)
     return ClaimedToken(
