@@ -240,7 +240,7 @@ def test_damaged_bytes_are_refused_and_the_files_made_in_another_way(app: Path, 
     report = pull(app, shelf)
 
     assert contents_of(app) == dict(NEW.contents)
-    assert "sha256" in report.stats.detours[0]
+    assert "SHA-256" in report.stats.detours[0]
     assert shelf.served["pack"] > 0
 
 

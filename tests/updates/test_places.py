@@ -74,8 +74,8 @@ def test_two_pulls_into_one_folder_do_not_meet(app: Path) -> None:
     [
         ("../evil", "dot-dot"),
         ("/etc/evil", "slash"),
-        (".countersign/state.json", "own state"),
-        (".CounterSign/x", "own"),
+        (".countersign/state.json", "state of the installation"),
+        (".CounterSign/x", "reserved"),
     ],
 )
 def test_a_hostile_manifest_is_refused_before_anything_happens(tmp_path: Path, path: str, word: str) -> None:

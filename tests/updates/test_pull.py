@@ -166,7 +166,7 @@ def test_a_counter_below_the_one_that_was_seen_is_refused(pull: Pulled, tmp_path
     refused = pull(tmp_path / "other")
 
     assert refused.returncode == Exit.CONFLICT
-    assert "was seen before" in refused.stderr
+    assert "below the last seen" in refused.stderr
     assert not (tmp_path / "other").exists()
 
 
