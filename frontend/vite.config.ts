@@ -5,16 +5,25 @@ import { gzipSync } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
 
 const BUILT = "../src/countersign/web/static";
-const ENTRIES = ["store", "work"];
+const APPS = ["store", "work"];
+const LANGUAGES = ["en", "de"];
 
-/** The addresses that have pages, told to the server; and a compressed copy of each file. */
-function handedOver(): Plugin {
+/** The texts of an app in one language, as a script that runs before the app's own. */
+function messages(app: string, language: string): string {
+  const files = ["common", app].map((name) => JSON.parse(readFileSync(`locales/${language}/${name}.json`, "utf8")));
+  return `globalThis.MESSAGES=${JSON.stringify(Object.assign({}, ...files))};`;
+}
+
+/** What the server needs beside the bundle: each app's addresses and texts, and a compressed copy of each file. */
+function serverFiles(): Plugin {
   return {
-    name: "handed-over",
+    name: "server-files",
     generateBundle() {
-      for (const entry of ENTRIES) {
-        const source = readFileSync(`${entry}/paths.json`, "utf8");
-        this.emitFile({ type: "asset", fileName: `${entry}.paths.json`, source });
+      for (const app of APPS) {
+        this.emitFile({ type: "asset", fileName: `${app}.paths.json`, source: readFileSync(`${app}/paths.json`, "utf8") });
+        for (const language of LANGUAGES) {
+          this.emitFile({ type: "asset", name: `messages-${app}-${language}.js`, source: messages(app, language) });
+        }
       }
       this.emitFile({ type: "asset", name: "mark.svg", source: readFileSync("shared/mark.svg", "utf8") });
     },
@@ -39,7 +48,7 @@ export default defineConfig({
     target: "es2022",
     assetsInlineLimit: 0,
     reportCompressedSize: false,
-    rollupOptions: { input: Object.fromEntries(ENTRIES.map((name) => [name, `${name}/main.tsx`])) },
+    rollupOptions: { input: Object.fromEntries(APPS.map((name) => [name, `${name}/main.tsx`])) },
   },
-  plugins: [handedOver()],
+  plugins: [serverFiles()],
 });

@@ -12,8 +12,9 @@ import { Table } from "./components/table";
 import { Tabs } from "./components/tabs";
 import { tell } from "./news";
 import { Problem } from "./problem";
-import { say } from "./say";
-import { date, money, number, size } from "./words";
+import { date, money, number, size, translator } from "./i18n";
+
+const t = translator("common");
 
 const COLOURS = ["ground", "card", "text", "quiet", "accent", "accent-soft", "signature", "bad", "warn", "good", "masked"];
 const PROBLEM = new Problem(422, {
@@ -26,7 +27,7 @@ const PROBLEM = new Problem(422, {
 export function Design() {
   return (
     <div class="stack">
-      <Heading title={say("design")} />
+      <Heading title={t("design")} />
       <p class="lead">
         Calm paper, dark green ink, and one amber line: it stands where a person answers for something. One strong
         button in a view; colours, distances and movements from tokens.css alone.
@@ -78,7 +79,7 @@ function Pressed() {
         <Button busy>Working</Button>
         <LinkButton href="/design">Link</LinkButton>
         <Menu
-          label={say("options")}
+          label={t("options")}
           items={[
             { label: "Rename", does: () => tell("Renamed.") },
             { label: "Home", does: "/" },

@@ -1,6 +1,8 @@
 // A refusal of the API as the pages show it: problem details (RFC 9457), or the records service's {"error": …}.
 import { lost } from "./reach";
-import { say } from "./say";
+import { translator } from "./i18n";
+
+const t = translator("common");
 
 /** One fault in what was sent: the field it is at, where the API says so, and what is wrong. */
 export interface Fault {
@@ -21,7 +23,7 @@ export class Problem extends Error {
 
   constructor(status: number, members: Record<string, unknown>, retryAfterS: number | null = null) {
     const text = (name: string): string => (typeof members[name] === "string" ? (members[name] as string) : "");
-    super(text("detail") || text("error") || say("failed"));
+    super(text("detail") || text("error") || t("failed"));
     this.status = status;
     this.code = text("code");
     this.title = text("title");
@@ -41,7 +43,7 @@ export class Problem extends Error {
   /** The problem that no answer came; the server is looked for from now on. */
   static offline(): Problem {
     lost();
-    return new Problem(0, { code: OFFLINE, detail: say("failed.offline") });
+    return new Problem(0, { code: OFFLINE, detail: t("failed.offline") });
   }
 
   /** What was thrown, as a problem. */

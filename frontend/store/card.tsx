@@ -3,7 +3,9 @@ import type { ComponentChildren } from "preact";
 import { Chip } from "../shared/components/chip";
 import type { Schemas } from "./api";
 import { PLATFORMS } from "./platform";
-import { say } from "./say";
+import { translator } from "../shared/i18n";
+
+const t = translator("store");
 
 type Product = Schemas["Product"];
 
@@ -24,7 +26,7 @@ export function Card({ product, note, children }: Props) {
       <p>{product.description}</p>
       {note && <span class="small">{note}</span>}
       <span class="row">
-        <Chip>{say(`kind.${product.kind}`)}</Chip>
+        <Chip>{t(`kind.${product.kind}`)}</Chip>
         <span class="small quiet">{product.platforms.map((name) => PLATFORMS[name]).join(", ")}</span>
       </span>
       {children}

@@ -3,11 +3,12 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../shared/components/button";
 import { SelectField, TextField } from "../shared/components/field";
 import { ask, query } from "../shared/router";
-import { say as shared } from "../shared/say";
 import { shortcut } from "../shared/shortcuts";
-import { date } from "../shared/words";
+import { date, translator } from "../shared/i18n";
 import { PLATFORMS } from "./platform";
-import { say } from "./say";
+
+const tCommon = translator("common");
+const t = translator("store");
 
 const TYPING_MS = 120;
 const CHANNELS = ["stable", "beta", "nightly", "alpha"] as const;
@@ -38,43 +39,43 @@ export function Filters() {
     }
   }, [now]);
   useLayoutEffect(
-    () => shortcut({ key: "/", does: shared("keyboard.search"), run: () => document.getElementById("q")?.focus() }),
+    () => shortcut({ key: "/", does: tCommon("keyboard.search"), run: () => document.getElementById("q")?.focus() }),
     [],
   );
   useEffect(() => () => clearTimeout(search.current), []);
   const facet = (name: Facet, options: readonly (readonly [string, string])[]) => (
     <SelectField
       name={name}
-      label={say(name)}
+      label={t(name)}
       value={query.value.get(name) ?? ""}
-      options={[["", name === "sort" ? say("sort.title") : say("any")], ...options]}
+      options={[["", name === "sort" ? t("sort.title") : t("any")], ...options]}
       onChange={(value) => ask({ [name]: value }, { replaces: false })}
     />
   );
   const since = query.value.get("published_since") ?? "";
-  const days = DAYS.map((each) => [dayBefore(each), say(`since.${each}`)] as const);
+  const days = DAYS.map((each) => [dayBefore(each), t(`since.${each}`)] as const);
   const isOther = since !== "" && !days.some(([day]) => day === since);
-  const orders: (readonly [string, string])[] = [["-published_at", say("sort.-published_at")]];
+  const orders: (readonly [string, string])[] = [["-published_at", t("sort.-published_at")]];
   return (
     <>
       <form class="filters" role="search" onSubmit={(event) => event.preventDefault()}>
         <TextField
           name="q"
           type="search"
-          label={say("search")}
-          placeholder={say("search.help")}
+          label={t("search")}
+          placeholder={t("search.help")}
           value={typed}
           maxLength={200}
           autocomplete="off"
           onInput={(event) => type(event.currentTarget.value)}
           wide
         />
-        {facet("kind", (["game", "app", "tool"] as const).map((each) => [each, say(`kind.${each}`)]))}
+        {facet("kind", (["game", "app", "tool"] as const).map((each) => [each, t(`kind.${each}`)]))}
         {facet("platform", Object.entries(PLATFORMS))}
         {facet("channel", CHANNELS.map((each) => [each, each]))}
-        {facet("access", (["free", "entitled"] as const).map((each) => [each, say(each)]))}
-        {facet("published_since", [...days, ...(isOther ? [[since, say("since.day", { day: shownDay(since) })] as const] : [])])}
-        {facet("sort", now ? [["relevance", say("sort.relevance")], ...orders] : orders)}
+        {facet("access", (["free", "entitled"] as const).map((each) => [each, t(each)]))}
+        {facet("published_since", [...days, ...(isOther ? [[since, t("since.day", { day: shownDay(since) })] as const] : [])])}
+        {facet("sort", now ? [["relevance", t("sort.relevance")], ...orders] : orders)}
       </form>
       <Chosen />
     </>
@@ -101,12 +102,12 @@ function Chosen() {
     return null;
   }
   return (
-    <ul class="chosen" aria-label={say("chosen")}>
+    <ul class="chosen" aria-label={t("chosen")}>
       {chosen.map(([name, value]) => (
         <li key={name}>
           <Button tight onClick={() => ask({ [name]: "" }, { replaces: false })}>
-            {say(name === "org" ? "maker" : "tags")}: {value} <span aria-hidden="true">×</span>
-            <span class="hidden-text">{say("chosen.drop")}</span>
+            {t(name === "org" ? "maker" : "tags")}: {value} <span aria-hidden="true">×</span>
+            <span class="hidden-text">{t("chosen.drop")}</span>
           </Button>
         </li>
       ))}

@@ -2,9 +2,11 @@
 import type { ComponentChildren } from "preact";
 import { LinkButton } from "../shared/components/button";
 import { Empty, Loading } from "../shared/components/states";
-import { say as shared } from "../shared/say";
 import { me } from "./me";
-import { say } from "./say";
+import { translator } from "../shared/i18n";
+
+const tCommon = translator("common");
+const t = translator("store");
 
 interface Props {
   /** Why one should sign in, where there is more to say than that the page is about what is one's own. */
@@ -12,7 +14,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-export function SignedIn({ text = say("first.text"), children }: Props) {
+export function SignedIn({ text = t("first.text"), children }: Props) {
   if (me.value === undefined) {
     return <Loading />;
   }
@@ -20,10 +22,10 @@ export function SignedIn({ text = say("first.text"), children }: Props) {
     return <>{children}</>;
   }
   return (
-    <Empty title={say("first")}>
+    <Empty title={t("first")}>
       <p>{text}</p>
       <LinkButton look="strong" href={`/auth/signin?return_to=${encodeURIComponent(location.pathname + location.search)}`}>
-        {shared("sign.in")}
+        {tCommon("sign.in")}
       </LinkButton>
     </Empty>
   );

@@ -4,7 +4,9 @@ import { useEffect, useState } from "preact/hooks";
 import { Heading } from "../shared/components/heading";
 import { Failed, Loading } from "../shared/components/states";
 import { Problem } from "../shared/problem";
-import { say } from "../shared/say";
+import { translator } from "../shared/i18n";
+
+const t = translator("common");
 
 interface Props<Given> {
   load: () => Promise<ComponentType<Given>>;
@@ -26,7 +28,7 @@ export function Later<Given extends object>({ load, given }: Props<Given>) {
   if (found instanceof Problem) {
     return (
       <>
-        <Heading title={say("failed")} />
+        <Heading title={t("failed")} />
         <Failed problem={found} again={() => (setFound(null), setRound(round + 1))} />
       </>
     );

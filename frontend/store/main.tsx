@@ -3,41 +3,43 @@ import { Design } from "../shared/design";
 import { Button, LinkButton } from "../shared/components/button";
 import { enter } from "../shared/entry";
 import { go, path } from "../shared/router";
-import { say as shared } from "../shared/say";
 import { isSignedIn, lookWho } from "../shared/session";
 import { shortcut } from "../shared/shortcuts";
 import { Later } from "./later";
 import { isPublisher, me } from "./me";
 import { Home } from "./pages/home";
 import { Product } from "./pages/product";
-import { say } from "./say";
 import "./store.css";
+import { translator } from "../shared/i18n";
+
+const tCommon = translator("common");
+const t = translator("store");
 
 function End() {
   if (isSignedIn.value === null) {
     return null;
   }
   if (!isSignedIn.value) {
-    return <LinkButton href={`/auth/signin?return_to=${encodeURIComponent(path.value)}`}>{shared("sign.in")}</LinkButton>;
+    return <LinkButton href={`/auth/signin?return_to=${encodeURIComponent(path.value)}`}>{tCommon("sign.in")}</LinkButton>;
   }
   return (
     <>
-      {isPublisher.value && <a href="/publisher" aria-current={path.value === "/publisher" ? "page" : undefined}>{say("publisher")}</a>}
+      {isPublisher.value && <a href="/publisher" aria-current={path.value === "/publisher" ? "page" : undefined}>{t("publisher")}</a>}
       {me.value?.email && <span class="small quiet who">{me.value.email}</span>}
       <form method="post" action="/auth/signout" onSubmit={() => sessionStorage.clear()}>
-        <Button type="submit">{shared("sign.out")}</Button>
+        <Button type="submit">{tCommon("sign.out")}</Button>
       </form>
     </>
   );
 }
 
 const places = [
-  ["/", say("products"), "g p"],
-  ["/library", say("library"), "g l"],
-  ["/following", say("following"), "g f"],
-  ["/redeem", say("redeem"), "g r"],
-  ["/questions", say("ask"), "g a"],
-  ["/keys", say("keys"), "g k"],
+  ["/", t("products"), "g p"],
+  ["/library", t("library"), "g l"],
+  ["/following", t("following"), "g f"],
+  ["/redeem", t("redeem"), "g r"],
+  ["/questions", t("ask"), "g a"],
+  ["/keys", t("keys"), "g k"],
 ] as const;
 for (const [address, label, key] of places) {
   shortcut({ key, does: label, run: () => go(address) });
@@ -71,9 +73,9 @@ enter({
   ],
   places: () => places.map(([address, label]) => [address, label] as const),
   foot: [
-    ["/wiki.json", say("manual")],
+    ["/wiki.json", t("manual")],
     ["/openapi.json", "OpenAPI"],
-    ["/auth.md", say("for.agents")],
+    ["/auth.md", t("for.agents")],
   ],
   End,
 });

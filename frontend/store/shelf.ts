@@ -2,7 +2,9 @@
 import { effect, signal } from "@preact/signals";
 import { tell } from "../shared/news";
 import { me } from "./me";
-import { say as own } from "./library/say";
+import { translator } from "../shared/i18n";
+
+const tLibrary = translator("library");
 
 export interface Noted {
   isHidden?: boolean;
@@ -54,7 +56,7 @@ export function note(id: string, change: Noted): void {
     shelf.value = next;
   } catch {
     // The browser lets this site keep nothing, or no more.
-    tell(own("shelf.full"));
+    tell(tLibrary("shelf.full"));
   }
 }
 

@@ -4,8 +4,10 @@ import { Button } from "../shared/components/button";
 import { Dialog } from "../shared/components/dialog";
 import { tell } from "../shared/news";
 import { known } from "./person";
-import { say } from "./say";
 import { Signing } from "./signing";
+import { translator } from "../shared/i18n";
+
+const t = translator("work");
 
 /** Shown above the page, which stays. Who signs in as somebody else gets the page anew: what was typed is not theirs. */
 export function Ended({ name }: { name: string }) {
@@ -13,17 +15,17 @@ export function Ended({ name }: { name: string }) {
   const signed = () => {
     const now = known.peek();
     if (now !== null && typeof now === "object" && "caller" in now && now.caller.name === name) {
-      tell(say("ended.again"));
+      tell(t("ended.again"));
     } else {
       location.reload();
     }
   };
   return (
     <div class="notice row ended" role="alert">
-      <span>{say("ended")}</span>
-      <Button onClick={() => setOpen(true)}>{say("ended.sign")}</Button>
-      <Dialog title={say("ended")} isOpen={isOpen} onClose={() => setOpen(false)}>
-        <p>{say("ended.text")}</p>
+      <span>{t("ended")}</span>
+      <Button onClick={() => setOpen(true)}>{t("ended.sign")}</Button>
+      <Dialog title={t("ended")} isOpen={isOpen} onClose={() => setOpen(false)}>
+        <p>{t("ended.text")}</p>
         <Signing prefix="session-" username={name} onSigned={signed} />
       </Dialog>
     </div>

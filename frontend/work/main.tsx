@@ -6,9 +6,8 @@ import { site } from "../shared/components/heading";
 import { Failed, Loading } from "../shared/components/states";
 import { enter } from "../shared/entry";
 import { Problem } from "../shared/problem";
-import { say as shared } from "../shared/say";
 import { isSignedIn } from "../shared/session";
-import { number } from "../shared/words";
+import { number, translator } from "../shared/i18n";
 import type { Meta } from "./api";
 import { countWaiting } from "./approvals/waiting";
 import { Ended } from "./ended";
@@ -18,10 +17,12 @@ import { Palette } from "./palette/opener";
 import { Models } from "./pages/models";
 import { SignIn } from "./pages/sign_in";
 import { known, look, signOut } from "./person";
-import { say } from "./say";
 import { managesPeople } from "./users/people";
 import { creating } from "./values/creating";
 import "./work.css";
+
+const tCommon = translator("common");
+const t = translator("work");
 
 type OfModel = ComponentType<{ meta: Meta; name: string }>;
 
@@ -69,8 +70,8 @@ function End() {
   return (
     <>
       <Palette meta={found} />
-      <span class="small quiet">{say("signed.as", { name: found.caller.name })}</span>
-      <Button onClick={signOut}>{shared("sign.out")}</Button>
+      <span class="small quiet">{t("signed.as", { name: found.caller.name })}</span>
+      <Button onClick={signOut}>{tCommon("sign.out")}</Button>
     </>
   );
 }
@@ -87,13 +88,13 @@ function places(): [address: string, label: string][] {
   const meta = found !== null && typeof found === "object" && "models" in found ? found : null;
   const audit = meta ? modelOf(meta, "audit_entry") : undefined;
   return [
-    ["/", say("models")],
-    ["/approvals", site.waiting.value > 0 ? `${say("approvals")} (${number(site.waiting.value)})` : say("approvals")],
-    ["/dashboard", say("dashboard")],
-    ["/agents", say("agents")],
-    ["/connect", say("connect")],
-    ...(meta && managesPeople(meta) ? ([["/users", say("users")]] as [string, string][]) : []),
-    ...(audit && canList(audit) ? ([["/audit", say("audit")]] as [string, string][]) : []),
+    ["/", t("models")],
+    ["/approvals", site.waiting.value > 0 ? `${t("approvals")} (${number(site.waiting.value)})` : t("approvals")],
+    ["/dashboard", t("dashboard")],
+    ["/agents", t("agents")],
+    ["/connect", t("connect")],
+    ...(meta && managesPeople(meta) ? ([["/users", t("users")]] as [string, string][]) : []),
+    ...(audit && canList(audit) ? ([["/audit", t("audit")]] as [string, string][]) : []),
   ];
 }
 

@@ -3,9 +3,11 @@ import { useEffect, useState } from "preact/hooks";
 import { Button } from "../shared/components/button";
 import { Faults, TextField } from "../shared/components/field";
 import { Problem } from "../shared/problem";
-import { say as shared } from "../shared/say";
 import { signIn } from "./person";
-import { say } from "./say";
+import { translator } from "../shared/i18n";
+
+const tCommon = translator("common");
+const t = translator("work");
 
 interface Props {
   /** Stands before the fields' names where the page behind may have the same ones. */
@@ -33,7 +35,7 @@ export function Signing({ prefix = "", username = "", onSigned }: Props) {
       onSigned();
     } catch (error) {
       const refused = Problem.from(error);
-      setProblem(refused.status === 401 ? new Problem(401, { detail: say("sign.wrong") }) : refused);
+      setProblem(refused.status === 401 ? new Problem(401, { detail: t("sign.wrong") }) : refused);
       setBusy(false);
     }
   };
@@ -41,11 +43,11 @@ export function Signing({ prefix = "", username = "", onSigned }: Props) {
     <>
       <Faults problem={problem} />
       <form class="stack" onSubmit={(event) => void submit(event)}>
-        <TextField name={`${prefix}username`} label={say("username")} value={name} onInput={(event) => setName(event.currentTarget.value)} autocomplete="username" autocapitalize="none" autofocus={first === "username"} required />
-        <TextField name={`${prefix}password`} label={say("password")} type="password" autocomplete="current-password" autofocus={first === "password"} required />
+        <TextField name={`${prefix}username`} label={t("username")} value={name} onInput={(event) => setName(event.currentTarget.value)} autocomplete="username" autocapitalize="none" autofocus={first === "username"} required />
+        <TextField name={`${prefix}password`} label={t("password")} type="password" autocomplete="current-password" autofocus={first === "password"} required />
         <div class="row">
           <Button type="submit" look="strong" busy={isBusy}>
-            {shared("sign.in")}
+            {tCommon("sign.in")}
           </Button>
         </div>
       </form>

@@ -34,6 +34,8 @@ FILES = {
     "work.paths.json": b'["/", "/signin"]',
     "assets/store-1.js": b"let it",
     "assets/store-1.js.gz": b"packed",
+    "assets/messages-work-de-1.js.gz": b"packed",
+    "assets/messages-work-de-1.js": b"texts",
     "assets/shared-1.css": b"a{}",
     "stamp": b"of the build",
 }

@@ -35,6 +35,7 @@ async def test_a_page_comes_in_the_language_and_colours_that_were_chosen(echo: E
         forged = await http.get("/", headers={**PERSON, "Cookie": 'countersign-theme="><script>'})
 
     assert '<html lang="de">' in plain.text
+    assert '<script defer src="/assets/messages-work-de-1.js"></script><script type="module"' in plain.text
     assert '<html lang="en" data-theme="dark">' in chosen.text
     assert '<html lang="en">' in forged.text
 

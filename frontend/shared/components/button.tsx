@@ -1,8 +1,10 @@
 // What is pressed: a button, a link that looks like one, and the button that copies.
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
-import { say } from "../say";
 import { tell } from "../news";
+import { translator } from "../i18n";
+
+const t = translator("common");
 
 export type Look = "strong" | "risky" | "plain";
 
@@ -45,20 +47,20 @@ export function LinkButton({ href, look, tight = false, children, download, onCl
 }
 
 /** Puts a text on the clipboard; `of` says what it is to who does not see it. */
-export function Copy({ text, of, label = say("copy") }: { text: string; of: string; label?: string }) {
+export function Copy({ text, of, label = t("copy") }: { text: string; of: string; label?: string }) {
   const [isDone, setDone] = useState(false);
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
       setDone(true);
-      tell(say("copied"));
+      tell(t("copied"));
     } catch {
-      tell(say("copied.not"));
+      tell(t("copied.not"));
     }
   };
   return (
     <Button tight onClick={copy} aria-label={`${label}: ${of}`}>
-      {isDone ? say("copied") : label}
+      {isDone ? t("copied") : label}
     </Button>
   );
 }

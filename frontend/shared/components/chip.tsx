@@ -1,6 +1,8 @@
 // A small word beside something: a state, a kind, a value that is masked.
 import type { ComponentChildren } from "preact";
-import { say } from "../say";
+import { translator } from "../i18n";
+
+const t = translator("common");
 
 export type Tone = "good" | "warn" | "bad";
 
@@ -11,8 +13,8 @@ export function Chip({ tone, children }: { tone?: Tone | undefined; children: Co
 /** A placeholder that stands for a value: copied and sent back, it still does. */
 export function Masked({ token, label }: { token: string; label: string }) {
   return (
-    <span class="chip masked" title={say("masked", { label })}>
-      <span class="hidden-text">{say("masked", { label })} </span>
+    <span class="chip masked" title={t("masked", { label })}>
+      <span class="hidden-text">{t("masked", { label })} </span>
       {token}
     </span>
   );
@@ -25,7 +27,7 @@ export function Denied() {
       <svg width="12" height="12" viewBox="0 0 12 12" aria-hidden="true">
         <path d="M3 5V4a3 3 0 0 1 6 0v1h1v6H2V5zm1.500 0h3V4a1.500 1.500 0 0 0-3 0z" fill="currentColor" />
       </svg>
-      {say("denied")}
+      {t("denied")}
     </span>
   );
 }

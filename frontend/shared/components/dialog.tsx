@@ -1,8 +1,10 @@
 // A question that has to be answered before anything else; the browser's own dialog keeps the focus inside.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { say } from "../say";
 import { Button } from "./button";
+import { translator } from "../i18n";
+
+const t = translator("common");
 
 interface Props {
   title: string;
@@ -49,7 +51,7 @@ export function Dialog({ title, isOpen, onClose, actions, isCancelling = false, 
           </div>
           <div class="row">
             {actions}
-            <Button onClick={onClose}>{actions ? say(isCancelling ? "back" : "cancel") : say("close")}</Button>
+            <Button onClick={onClose}>{actions ? t(isCancelling ? "back" : "cancel") : t("close")}</Button>
           </div>
         </>
       )}

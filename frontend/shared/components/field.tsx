@@ -3,7 +3,9 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../problem";
 import { isLost } from "../reach";
-import { say } from "../say";
+import { translator } from "../i18n";
+
+const t = translator("common");
 
 interface Common {
   name: string;
@@ -31,7 +33,7 @@ export function Field(props: Common & { children: (given: Given) => ComponentChi
     <div class={wide ? "field wide" : "field"}>
       <label for={name}>
         {label}
-        {required && <span class="quiet"> ({say("required")})</span>}
+        {required && <span class="quiet"> ({t("required")})</span>}
       </label>
       {help && (
         <span class="help" id={`${name}-help`}>
@@ -117,10 +119,10 @@ export function Faults({ problem: given }: { problem: Problem | null }) {
   }
   return (
     <div class="summary" role="alert" tabIndex={-1} ref={box}>
-      <h2>{problem.isCorrectable ? say("fault.title") : problem.title || say("failed")}</h2>
-      <p>{problem.isFromServer ? say("refused", { text: problem.message }) : problem.message}</p>
+      <h2>{problem.isCorrectable ? t("fault.title") : problem.title || t("failed")}</h2>
+      <p>{problem.isFromServer ? t("refused", { text: problem.message }) : problem.message}</p>
       {problem.resolution && <p>{problem.resolution}</p>}
-      {problem.retryAfterS !== null && <p>{say("wait", { seconds: problem.retryAfterS })}</p>}
+      {problem.retryAfterS !== null && <p>{t("wait", { seconds: problem.retryAfterS })}</p>}
       {problem.faults.length > 0 && (
         <ul>
           {problem.faults.map((each) => (

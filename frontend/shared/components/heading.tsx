@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { arrived } from "../router";
-import { number } from "../words";
+import { number } from "../i18n";
 
 export const site = {
   title: "Countersign",

@@ -1,8 +1,9 @@
 // From page to page: by number where the total is known, and on and on where there is only a next one.
 import { useEffect, useRef } from "preact/hooks";
-import { say } from "../say";
-import { number } from "../words";
+import { number, translator } from "../i18n";
 import { Button } from "./button";
+
+const t = translator("common");
 
 interface Props {
   offset: number;
@@ -15,15 +16,15 @@ interface Props {
 export function Pager({ offset, limit, total, onGo }: Props) {
   const last = Math.min(offset + limit, total);
   return (
-    <nav class="pager" aria-label={say("next")}>
+    <nav class="pager" aria-label={t("next")}>
       <Button onClick={() => onGo(Math.max(0, offset - limit))} disabled={offset === 0}>
-        {say("previous")}
+        {t("previous")}
       </Button>
       <span role="status">
-        {say("range", { from: number(Math.min(offset + 1, total)), to: number(last), total: number(total) })}
+        {t("range", { from: number(Math.min(offset + 1, total)), to: number(last), total: number(total) })}
       </span>
       <Button onClick={() => onGo(offset + limit)} disabled={last >= total}>
-        {say("next")}
+        {t("next")}
       </Button>
     </nav>
   );
@@ -46,7 +47,7 @@ export function More({ busy, onMore }: { busy: boolean; onMore: () => void }) {
   return (
     <div class="pager" ref={end}>
       <Button busy={busy} onClick={onMore}>
-        {say("more")}
+        {t("more")}
       </Button>
     </div>
   );

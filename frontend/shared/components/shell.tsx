@@ -2,15 +2,16 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useLayoutEffect } from "preact/hooks";
 import { current, path } from "../router";
-import { say } from "../say";
 import { areOff, isSheetOpen, known, shortcut, switchOff } from "../shortcuts";
 import { choose, theme, type Theme } from "../theme";
-import { LANGUAGES, language, speak, type Language } from "../words";
+import { language, type Language, LANGUAGES, speak, translator } from "../i18n";
 import { Button } from "./button";
 import { Dialog } from "./dialog";
 import { Heading, site } from "./heading";
 import { Offline } from "./offline";
 import { Toasts } from "./toast";
+
+const t = translator("common");
 
 interface Props {
   /** The entry's places, by address, as they are for whoever looks. */
@@ -22,19 +23,19 @@ interface Props {
 }
 
 export function Shell({ places, end, foot = [] }: Props): JSX.Element {
-  useLayoutEffect(() => shortcut({ key: "?", does: say("keyboard.sheet"), run: () => (isSheetOpen.value = true) }), []);
+  useLayoutEffect(() => shortcut({ key: "?", does: t("keyboard.sheet"), run: () => (isSheetOpen.value = true) }), []);
   const found = current.value;
   return (
     <>
       <a class="skip" href="#main">
-        {say("skip")}
+        {t("skip")}
       </a>
       <header class="top">
         <a class="brand" href="/">
           <Mark />
           {site.title}
         </a>
-        <nav aria-label={say("main")}>
+        <nav aria-label={t("main")}>
           <ul>
             {places().map(([address, label]) => (
               <li key={address}>
@@ -54,14 +55,14 @@ export function Shell({ places, end, foot = [] }: Props): JSX.Element {
         {found ? found.route.page(found.values) : <Missing />}
       </main>
       <footer class="foot">
-        <em>{say("motto")}</em>
+        <em>{t("motto")}</em>
         {foot.map(([address, label]) => (
           <a key={address} href={address}>
             {label}
           </a>
         ))}
         <Button look="plain" tight onClick={() => (isSheetOpen.value = true)}>
-          {say("keyboard")}
+          {t("keyboard")}
         </Button>
         <ThemeSwitch />
         <LanguageSwitch />
@@ -75,10 +76,10 @@ export function Shell({ places, end, foot = [] }: Props): JSX.Element {
 export function Missing() {
   return (
     <>
-      <Heading title={say("missing.title")} />
-      <p>{say("missing.text")}</p>
+      <Heading title={t("missing.title")} />
+      <p>{t("missing.text")}</p>
       <p>
-        <a href="/">{say("missing.home")}</a>
+        <a href="/">{t("missing.home")}</a>
       </p>
     </>
   );
@@ -101,11 +102,11 @@ export function ThemeSwitch() {
   const options: readonly Theme[] = ["auto", "light", "dark"];
   return (
     <label class="row small">
-      {say("theme")}
+      {t("theme")}
       <select class="input" value={theme.value} onChange={(event) => choose(event.currentTarget.value as Theme)}>
         {options.map((each) => (
           <option key={each} value={each} selected={each === theme.value}>
-            {say(`theme.${each}` as "theme.auto")}
+            {t(`theme.${each}` as "theme.auto")}
           </option>
         ))}
       </select>
@@ -116,7 +117,7 @@ export function ThemeSwitch() {
 function LanguageSwitch() {
   return (
     <label class="row small">
-      {say("language")}
+      {t("language")}
       <select class="input" value={language} onChange={(event) => speak(event.currentTarget.value as Language)}>
         {Object.entries(LANGUAGES).map(([code, name]) => (
           <option key={code} value={code} lang={code} selected={code === language}>
@@ -130,12 +131,12 @@ function LanguageSwitch() {
 
 function Keys() {
   return (
-    <Dialog title={say("keyboard")} isOpen={isSheetOpen.value} onClose={() => (isSheetOpen.value = false)} isRead>
+    <Dialog title={t("keyboard")} isOpen={isSheetOpen.value} onClose={() => (isSheetOpen.value = false)} isRead>
       <table class="keys">
         <thead class="hidden-text">
           <tr>
-            <th scope="col">{say("keyboard.key")}</th>
-            <th scope="col">{say("keyboard.does")}</th>
+            <th scope="col">{t("keyboard.key")}</th>
+            <th scope="col">{t("keyboard.does")}</th>
           </tr>
         </thead>
         <tbody>
@@ -153,7 +154,7 @@ function Keys() {
       </table>
       <label class="row">
         <input type="checkbox" checked={areOff.value} onChange={(event) => switchOff(event.currentTarget.checked)} />
-        {say("keyboard.off")}
+        {t("keyboard.off")}
       </label>
     </Dialog>
   );

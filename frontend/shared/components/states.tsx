@@ -4,8 +4,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Asked } from "../asked";
 import type { Problem } from "../problem";
 import { isLost } from "../reach";
-import { say } from "../say";
 import { Button } from "./button";
+import { translator } from "../i18n";
+
+const t = translator("common");
 
 export function Loading() {
   return (
@@ -13,7 +15,7 @@ export function Loading() {
       <svg viewBox="0 0 64 24" aria-hidden="true">
         <path d="M4 18c8-2 12-15 17-14s-6 13 0 13 7-9 11-8 0 7 5 7 8-3 23-2" />
       </svg>
-      {say("loading")}…
+      {t("loading")}…
     </p>
   );
 }
@@ -21,7 +23,7 @@ export function Loading() {
 export function Empty({ title, children }: { title?: string; children?: ComponentChildren }) {
   return (
     <div class="state">
-      <h2>{title ?? say("empty")}</h2>
+      <h2>{title ?? t("empty")}</h2>
       {children}
     </div>
   );
@@ -38,11 +40,11 @@ export function Failed({ problem, again }: { problem: Problem; again?: () => voi
   }, [isLost.value]);
   return (
     <div class="state failed" role="alert">
-      <h2>{problem.title || say("failed")}</h2>
+      <h2>{problem.title || t("failed")}</h2>
       <p>{problem.message}</p>
       {problem.resolution && <p>{problem.resolution}</p>}
       {problem.retryAfterS !== null && <Wait seconds={problem.retryAfterS} {...(again ? { onEnd: again } : {})} />}
-      {again && <Button onClick={again}>{say("again")}</Button>}
+      {again && <Button onClick={again}>{t("again")}</Button>}
     </div>
   );
 }
@@ -60,8 +62,8 @@ function Wait({ seconds, onEnd }: { seconds: number; onEnd?: () => void }) {
   }, [left]);
   return (
     <p>
-      <span class="hidden-text">{say("wait", { seconds })}</span>
-      <span aria-hidden="true">{say("wait", { seconds: Math.max(0, left) })}</span>
+      <span class="hidden-text">{t("wait", { seconds })}</span>
+      <span aria-hidden="true">{t("wait", { seconds: Math.max(0, left) })}</span>
     </p>
   );
 }

@@ -1,11 +1,12 @@
 // An answer as it is shown: how far it goes, the words that were not used, its text, and the products it is from.
 import { Chip, type Tone } from "../../shared/components/chip";
-import { counted, number } from "../../shared/words";
+import { counted, number, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { Card } from "../card";
 import { PLATFORMS, type Platform } from "../platform";
-import { say as store } from "../say";
-import { say } from "./say";
+
+const tStore = translator("store");
+const t = translator("ask");
 
 /** The JSON of POST /ask. */
 export type Answer = Schemas["AskAnswer"];
@@ -19,12 +20,12 @@ export function Reply({ answer, question }: { answer: Answer; question: string }
   const { status, unused, confidence } = answer;
   // What else to ask stands in buttons of its own.
   const text = status === "refused" && answer.suggestions.length ? answer.answer.replace(/ You could ask: .*$/s, "") : answer.answer;
-  const marks = [confidence === BY_MODEL && say("by.model"), confidence === BY_CORRECTION && say("by.correction")].filter(Boolean);
+  const marks = [confidence === BY_MODEL && t("by.model"), confidence === BY_CORRECTION && t("by.correction")].filter(Boolean);
   return (
     <div class={`answer ${status}`}>
       {(status !== "answered" || marks.length > 0) && (
         <div class="row">
-          {status !== "answered" && <Chip tone={TONES[status]}>{say(`status.${status}`)}</Chip>}
+          {status !== "answered" && <Chip tone={TONES[status]}>{t(`status.${status}`)}</Chip>}
           {marks.map((each) => (
             <Chip key={each}>{each}</Chip>
           ))}
@@ -43,7 +44,7 @@ export function Reply({ answer, question }: { answer: Answer; question: string }
 function Question({ text, unused }: { text: string; unused: readonly string[] }) {
   return (
     <p class="asked" lang="en">
-      <span class="hidden-text">{say("unused")}: </span>
+      <span class="hidden-text">{t("unused")}: </span>
       {pieces(text, unused).map((each, place) => (each.isUnused ? <s key={place}>{each.text}</s> : each.text))}
     </p>
   );
@@ -72,7 +73,7 @@ export function Results({ answer, titles }: { answer: Answer; titles: ReadonlyMa
   return (
     <section aria-labelledby="results">
       <h2 id="results" class="small quiet">
-        {counted(slugs.length, store("library.one"), store("library.many"))}
+        {counted(slugs.length, tStore("library.one"), tStore("library.many"))}
       </h2>
       <ul class="cards">
         {cards.map((slug) => (
@@ -81,7 +82,7 @@ export function Results({ answer, titles }: { answer: Answer; titles: ReadonlyMa
       </ul>
       {others.length > 0 && (
         <details class="downloads">
-          <summary>{say("others", { n: number(others.length) })}</summary>
+          <summary>{t("others", { n: number(others.length) })}</summary>
           <ul>
             {others.map((slug) => (
               <li key={slug}>
@@ -113,5 +114,5 @@ function product(answer: Answer, slug: string) {
 function versions(answer: Answer, slug: string): string | undefined {
   const all = answer.sources.flatMap((each) => (each.product === slug && each.release !== null ? [each.release] : []));
   const shown = all.slice(0, MOST_VERSIONS).join(", ") + (all.length > MOST_VERSIONS ? " …" : "");
-  return all.length ? say("versions", { versions: shown }) : undefined;
+  return all.length ? t("versions", { versions: shown }) : undefined;
 }

@@ -1,11 +1,12 @@
 // What a question was read as: a chip for each condition, which can be changed and removed, and a menu that adds one.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Menu, type Item } from "../../shared/components/menu";
-import { date, moment, number } from "../../shared/words";
+import { date, moment, number, translator } from "../../shared/i18n";
 import { PLATFORMS, type Platform } from "../platform";
-import { say as store } from "../say";
 import { added, changed, MEMBER_VALUES, SLOT_VALUES, turned, without, type Condition, type Conditions, type Name } from "./filter";
-import { say } from "./say";
+
+const tStore = translator("store");
+const t = translator("ask");
 
 interface Props {
   all: Conditions;
@@ -34,7 +35,7 @@ export function Chips({ all, titles, onChange }: Props) {
   return (
     <section class="reading" aria-labelledby="reading">
       <h2 id="reading" class="small quiet">
-        {say("read")}
+        {t("read")}
       </h2>
       <ul
         class="tokens"
@@ -59,7 +60,7 @@ export function Chips({ all, titles, onChange }: Props) {
           />
         ))}
         <li key="add">
-          <Menu tight label={say("add")} items={additions(all, onChange)} />
+          <Menu tight label={t("add")} items={additions(all, onChange)} />
         </li>
       </ul>
     </section>
@@ -85,7 +86,7 @@ function Chip({ words, name, items, onDrop }: ChipProps) {
   return (
     <li class="token" onKeyDown={keyed}>
       {items.length ? <Menu tight label={words} items={items} /> : <span class="token-words">{words}</span>}
-      <button type="button" class="token-drop" onClick={onDrop} aria-label={say("drop", { condition: name })}>
+      <button type="button" class="token-drop" onClick={onDrop} aria-label={t("drop", { condition: name })}>
         <span aria-hidden="true">×</span>
       </button>
     </li>
@@ -102,7 +103,7 @@ function edits(each: Condition, all: Conditions, titles: Props["titles"], onChan
     .filter((other) => !isTaken(other) && (other !== "compare" || products > 1))
     .map((other) => ({ label: valued(name, other, titles), does: () => onChange(changed(all, each, other)) }));
   if (SLOT_VALUES[name]) {
-    const turn = say(sign === "not" ? "include" : "exclude", { value: valued(name, value, titles) });
+    const turn = t(sign === "not" ? "include" : "exclude", { value: valued(name, value, titles) });
     items.push({ label: turn, does: () => onChange(turned(all, each)) });
   }
   return items;
@@ -117,7 +118,7 @@ function additions(all: Conditions, onChange: Props["onChange"]): Item[] {
     const values = isSlot ? SLOT_VALUES[name] : known.length ? [] : MEMBER_VALUES[name]?.slice(1);
     const left = (values ?? []).filter((value) => !known.includes(value) && (value !== "compare" || hasProducts));
     const does = left.map((value) => ({ label: valued(name, value), does: () => onChange(added(all, name, value)) }));
-    return does.length ? [{ label: say(`name.${name}`), does }] : [];
+    return does.length ? [{ label: t(`name.${name}`), does }] : [];
   });
 }
 
@@ -125,24 +126,24 @@ function additions(all: Conditions, onChange: Props["onChange"]): Item[] {
 function described(each: Condition, all: Conditions, titles: Props["titles"]): string {
   const { name, sign, value } = each;
   const isFirst = all.find((other) => other.name === name && other.sign !== "not") === each;
-  return sign === "" || sign === "not" || isFirst ? named(each, titles) : say(sign, { value: valued(name, value, titles) });
+  return sign === "" || sign === "not" || isFirst ? named(each, titles) : t(sign, { value: valued(name, value, titles) });
 }
 
 /** A condition in words of its own: “Platform: not Windows”. */
 function named({ name, sign, value }: Condition, titles: Props["titles"]): string {
   const words = valued(name, value, titles);
-  return say("condition", { name: say(`name.${name as Name}`), value: sign === "not" ? say("not", { value: words }) : words });
+  return t("condition", { name: t(`name.${name as Name}`), value: sign === "not" ? t("not", { value: words }) : words });
 }
 
 function valued(name: string, value: string, titles?: Props["titles"]): string {
-  if (name === "kind") return store(`kind.${value as "game"}`);
-  if (name === "access") return store(value as "free");
+  if (name === "kind") return tStore(`kind.${value as "game"}`);
+  if (name === "access") return tStore(value as "free");
   if (name === "platform") return PLATFORMS[value as Platform] ?? value;
   if (name === "product") return titles?.get(value) ?? value;
   if (name === "since" || name === "until") return timed(value);
   if (name === "limit") return number(Number(value));
-  if (name === "by") return say(`name.${value as Name}`);
-  return MEMBER_VALUES[name]?.includes(value) ? say(`${name}.${value}` as "find.products") : value;
+  if (name === "by") return t(`name.${value as Name}`);
+  return MEMBER_VALUES[name]?.includes(value) ? t(`${name}.${value}` as "find.products") : value;
 }
 
 function timed(value: string): string {

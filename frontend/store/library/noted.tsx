@@ -4,8 +4,10 @@ import { Chip } from "../../shared/components/chip";
 import { Field, TextField } from "../../shared/components/field";
 import { tell } from "../../shared/news";
 import type { Schemas } from "../api";
-import { say as own } from "./say";
 import { newer, note, shelf } from "../shelf";
+import { translator } from "../../shared/i18n";
+
+const tLibrary = translator("library");
 
 type Owned = Schemas["Owned"];
 
@@ -17,8 +19,8 @@ export function Noted({ product }: { product: Owned }) {
     note(product.id, { isHidden: true });
     // Its card is gone, and with it what the keyboard was on.
     document.getElementById("find")?.focus();
-    tell(own("library.hidden.one", { title: product.title }), {
-      label: own("undo"),
+    tell(tLibrary("library.hidden.one", { title: product.title }), {
+      label: tLibrary("undo"),
       run: () => note(product.id, { isHidden: false }),
     });
   };
@@ -29,20 +31,20 @@ export function Noted({ product }: { product: Owned }) {
   return (
     <details class="downloads">
       <summary>
-        {own("shelf")}
+        {tLibrary("shelf")}
         <span class="hidden-text"> {product.title}</span>
       </summary>
       <div class="stack">
         <TextField
           name={`collections-${product.id}`}
-          label={own("collections")}
-          help={own("collections.help")}
+          label={tLibrary("collections")}
+          help={tLibrary("collections.help")}
           value={(noted.collections ?? []).join(", ")}
           maxLength={200}
           autocomplete="off"
           onChange={(event) => collect(event.currentTarget.value)}
         />
-        <Field name={`note-${product.id}`} label={own("note")}>
+        <Field name={`note-${product.id}`} label={tLibrary("note")}>
           {(given) => (
             <textarea
               {...given}
@@ -55,11 +57,11 @@ export function Noted({ product }: { product: Owned }) {
         <div>
           {noted.isHidden ? (
             <Button tight onClick={() => note(product.id, { isHidden: false })}>
-              {own("library.show")} <span class="hidden-text">{product.title}</span>
+              {tLibrary("library.show")} <span class="hidden-text">{product.title}</span>
             </Button>
           ) : (
             <Button tight onClick={hide}>
-              {own("library.hide")} <span class="hidden-text">{product.title}</span>
+              {tLibrary("library.hide")} <span class="hidden-text">{product.title}</span>
             </Button>
           )}
         </div>
@@ -78,11 +80,11 @@ export function Marks({ product }: { product: Owned }) {
         {update && (
           <a href={`/products/${product.slug}?channel=${update.channel}`}>
             <Chip tone="warn">
-              {own("update", { version: update.version, had: noted.fetched?.[update.channel] ?? "" })}
+              {tLibrary("update", { version: update.version, had: noted.fetched?.[update.channel] ?? "" })}
             </Chip>
           </a>
         )}
-        {noted.isHidden && <Chip>{own("library.hidden")}</Chip>}
+        {noted.isHidden && <Chip>{tLibrary("library.hidden")}</Chip>}
         {noted.collections?.map((each) => (
           <a key={each} href={`/library?collection=${encodeURIComponent(each)}`}>
             {each}

@@ -9,15 +9,17 @@ import { Heading } from "../../shared/components/heading";
 import { Failed, Loading } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { ask as keep, query } from "../../shared/router";
-import { say as shared } from "../../shared/say";
 import { shortcut } from "../../shared/shortcuts";
 import type { Schemas } from "../api";
 import { Reply, Results, titles, type Answer } from "../ask/answer";
 import { Chips } from "../ask/chips";
 import { asText, conditions, type Conditions } from "../ask/filter";
-import { say } from "../ask/say";
 import { Curl } from "../curl";
-import { say as store } from "../say";
+import { translator } from "../../shared/i18n";
+
+const tCommon = translator("common");
+const t = translator("ask");
+const tStore = translator("store");
 
 interface State {
   state: "idle" | "coming" | "answered" | "stopped" | Problem;
@@ -70,12 +72,12 @@ export function Ask() {
     setNow((last) => ({ ...last, state: "coming" }));
     request(asked, before, controller.signal).then(
       (answer) => {
-        const words = `${dropped.current} ${say(`status.${answer.status}`)}: ${answer.answer.slice(0, LONGEST_NEWS)}`;
+        const words = `${dropped.current} ${t(`status.${answer.status}`)}: ${answer.answer.slice(0, LONGEST_NEWS)}`;
         end({ state: "answered", answer, question: asked, conditions: conditions(answer.query) }, words);
       },
       (error: unknown) => {
         const isStopped = controller.signal.aborted;
-        end({ state: isStopped ? "stopped" : Problem.from(error) }, isStopped ? say("status.stopped") : "");
+        end({ state: isStopped ? "stopped" : Problem.from(error) }, isStopped ? t("status.stopped") : "");
       },
     );
     return () => {
@@ -83,7 +85,7 @@ export function Ask() {
       controller.abort();
     };
   }, [asked, before, round]);
-  useLayoutEffect(() => shortcut({ key: "/", does: shared("keyboard.search"), run: () => input()?.focus() }), []);
+  useLayoutEffect(() => shortcut({ key: "/", does: tCommon("keyboard.search"), run: () => input()?.focus() }), []);
   useLayoutEffect(() => {
     // What was pressed may be gone: the keyboard goes on at the answer.
     if (isPressed.current && now.state !== "coming") {
@@ -102,7 +104,7 @@ export function Ask() {
     }
   };
   const change = (next: Conditions, condition?: string) => {
-    dropped.current = condition ? say("dropped", { condition }) : "";
+    dropped.current = condition ? t("dropped", { condition }) : "";
     const text = asText(next);
     if (!text) {
       over();
@@ -124,12 +126,12 @@ export function Ask() {
   const isThere = now.answer !== null && (isComing || now.state === "answered");
   return (
     <div class="stack">
-      <Heading title={store("ask")} />
+      <Heading title={tStore("ask")} />
       <form class="filters" role="search" onSubmit={(event) => (event.preventDefault(), submit(typed))}>
         <TextField
           name="query"
-          label={say("label")}
-          help={say("help")}
+          label={t("label")}
+          help={t("help")}
           value={typed}
           maxLength={2000}
           autocomplete="off"
@@ -137,16 +139,16 @@ export function Ask() {
           wide
         />
         <Button type="submit" look="strong">
-          {say("do")}
+          {t("do")}
         </Button>
-        {isSlow && <Button onClick={() => (running.current?.abort(), input()?.focus())}>{say("stop")}</Button>}
+        {isSlow && <Button onClick={() => (running.current?.abort(), input()?.focus())}>{t("stop")}</Button>}
       </form>
       {asked && <Thread before={before} hasAnswer={thread.length > lines(before).length} onOver={over} />}
       <p class="hidden-text" role="status">
         {news}
       </p>
       {now.conditions.length > 0 && <Chips all={now.conditions} titles={titles(now.answer)} onChange={change} />}
-      <div class={isComing && now.answer ? "stack is-stale" : "stack"} role="group" aria-label={say("answer")} aria-busy={isComing} tabIndex={-1} ref={focus}>
+      <div class={isComing && now.answer ? "stack is-stale" : "stack"} role="group" aria-label={t("answer")} aria-busy={isComing} tabIndex={-1} ref={focus}>
         {isSlow && !now.answer && <Loading />}
         {now.state === "stopped" && <Stopped onAgain={again} />}
         {now.state instanceof Problem && <Failed problem={now.state} again={again} />}
@@ -206,7 +208,7 @@ function Thread({ before, hasAnswer, onOver }: { before: string; hasAnswer: bool
   return (
     <div class="row small thread">
       {all.length ? (
-        <ol aria-label={say("earlier")}>
+        <ol aria-label={t("earlier")}>
           {all.map((each, place) => (
             <li key={place}>
               <a href={address(place)} lang="en">
@@ -216,10 +218,10 @@ function Thread({ before, hasAnswer, onOver }: { before: string; hasAnswer: bool
           ))}
         </ol>
       ) : (
-        hasAnswer && <span class="quiet">{say("onward")}</span>
+        hasAnswer && <span class="quiet">{t("onward")}</span>
       )}
       <Button tight onClick={onOver}>
-        {say("over")}
+        {t("over")}
       </Button>
     </div>
   );
@@ -228,9 +230,9 @@ function Thread({ before, hasAnswer, onOver }: { before: string; hasAnswer: bool
 function Stopped({ onAgain }: { onAgain: () => void }) {
   return (
     <div class="answer row">
-      <Chip>{say("status.stopped")}</Chip>
+      <Chip>{t("status.stopped")}</Chip>
       <Button tight onClick={onAgain}>
-        {say("again")}
+        {t("again")}
       </Button>
     </div>
   );
@@ -239,12 +241,12 @@ function Stopped({ onAgain }: { onAgain: () => void }) {
 /** Questions to press: those that the answer leads on to, else some that the catalog always answers. */
 function Offers({ answer, isNew, onAsk }: { answer: Answer | null; isNew: boolean; onAsk: (question: string) => void }): ComponentChildren {
   const isEmpty = isNew || (answer?.status === "refused" && !answer.suggestions.length);
-  const questions = isEmpty ? OFFERED.map((each) => say(each)) : (answer?.suggestions ?? []);
+  const questions = isEmpty ? OFFERED.map((each) => t(each)) : (answer?.suggestions ?? []);
   return (
     questions.length > 0 && (
       <section class="offers" aria-labelledby="offers">
         <h2 id="offers" class="small quiet">
-          {say("offers")}
+          {t("offers")}
         </h2>
         <div class="row">
           {questions.map((each) => (

@@ -4,14 +4,15 @@ import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
 import { Answer, Empty, Loading } from "../../shared/components/states";
-import { ago } from "../../shared/words";
+import { ago, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Card } from "../card";
 import { me } from "../me";
 import { feed } from "../product/follow";
-import { say as own } from "../library/say";
-import { say } from "../say";
 import { note, shelf } from "../shelf";
+
+const tLibrary = translator("library");
+const t = translator("store");
 
 type Detail = Schemas["ProductDetail"];
 
@@ -20,7 +21,7 @@ const AT_ONCE = 50;
 export function Following() {
   return (
     <>
-      <Heading title={say("following")} />
+      <Heading title={t("following")} />
       {me.value === undefined ? <Loading /> : <Followed />}
     </>
   );
@@ -31,14 +32,14 @@ function Followed() {
   const found = useAsked((signal) => read(ids, signal), [ids.join()], { keeps: true });
   if (!ids.length) {
     return (
-      <Empty title={own("following.none")}>
-        <p>{own("following.none.text")}</p>
+      <Empty title={tLibrary("following.none")}>
+        <p>{tLibrary("following.none.text")}</p>
       </Empty>
     );
   }
   return (
     <>
-      <p class="quiet">{own("following.text")}</p>
+      <p class="quiet">{tLibrary("following.text")}</p>
       <Answer of={found}>
         {(products) => (
           <ul class="cards">
@@ -63,16 +64,16 @@ function One({ product }: { product: Detail }) {
         {product.channels.map((each) => (
           <li key={each.channel}>
             {each.version} <span class="small quiet">{each.channel}, {ago(each.published_at)}</span>{" "}
-            {each.published_at > since && <Chip tone="good">{own("following.new")}</Chip>}
+            {each.published_at > since && <Chip tone="good">{tLibrary("following.new")}</Chip>}
           </li>
         ))}
       </ul>
       <span class="row">
         <Button tight onClick={() => note(product.id, { followed: "" })}>
-          {own("following.end")} <span class="hidden-text">{product.title}</span>
+          {tLibrary("following.end")} <span class="hidden-text">{product.title}</span>
         </Button>
         <a href={feed(product)} type="application/atom+xml">
-          {own("feed")} <span class="hidden-text">{product.title}</span>
+          {tLibrary("feed")} <span class="hidden-text">{product.title}</span>
         </a>
       </span>
     </Card>

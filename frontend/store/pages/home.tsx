@@ -8,12 +8,13 @@ import { More } from "../../shared/components/pager";
 import { Answer, Empty, Failed } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { query } from "../../shared/router";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Card } from "../card";
 import { Curl } from "../curl";
 import { Filters } from "../filters";
-import { say } from "../say";
+
+const t = translator("store");
 
 const PAGE = 24;
 /** In the order of web/product.py, so that what the server asked for already is not asked again. */
@@ -36,7 +37,7 @@ export function Home() {
   );
   return (
     <>
-      <Heading title={say("products")} />
+      <Heading title={t("products")} />
       <Filters />
       <Answer of={first}>
         {(found) => <Listed key={JSON.stringify(found.about)} first={found.page} about={found.about} />}
@@ -72,16 +73,16 @@ function Listed({ first, about }: { first: Products; about: object }) {
   }
   if (!items.length) {
     return (
-      <Empty title={say("none")}>
-        <p>{say("none.text")}</p>
-        <Button onClick={() => location.assign("/")}>{say("none.clear")}</Button>
+      <Empty title={t("none")}>
+        <p>{t("none.text")}</p>
+        <Button onClick={() => location.assign("/")}>{t("none.clear")}</Button>
       </Empty>
     );
   }
   return (
     <>
       <p class="hidden-text" role="status">
-        {say("found", { n: number(items.length) })}
+        {t("found", { n: number(items.length) })}
       </p>
       <ul class="cards">
         {items.map((each) => (

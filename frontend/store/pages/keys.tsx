@@ -8,23 +8,25 @@ import { Problem } from "../../shared/problem";
 import { api } from "../api";
 import { Curl, curl } from "../curl";
 import { me } from "../me";
-import { say } from "../say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("store");
 
 type Tier = "community" | "agent" | "sandbox";
 
 export function Keys() {
   return (
     <div class="stack">
-      <Heading title={say("keys")} />
-      <p class="lead">{say("keys.text")}</p>
+      <Heading title={t("keys")} />
+      <p class="lead">{t("keys.text")}</p>
       <Own />
       <Sandbox />
       <section class="stack" aria-labelledby="connected">
-        <h2 id="connected">{say("agents")}</h2>
-        <p>{say("agents.text")}</p>
+        <h2 id="connected">{t("agents")}</h2>
+        <p>{t("agents.text")}</p>
         <div class="row">
-          <LinkButton href={me.value === null ? "/auth/signin?return_to=/auth/agents" : "/auth/agents"}>{say("agents")}</LinkButton>
-          <a href="/auth.md">{say("agents.manual")}</a>
+          <LinkButton href={me.value === null ? "/auth/signin?return_to=/auth/agents" : "/auth/agents"}>{t("agents")}</LinkButton>
+          <a href="/auth.md">{t("agents.manual")}</a>
         </div>
       </section>
     </div>
@@ -35,14 +37,14 @@ function Own() {
   const [tier, setTier] = useState<Tier>("community");
   return (
     <section class="stack" aria-labelledby="own">
-      <h2 id="own">{say("keys.own")}</h2>
+      <h2 id="own">{t("keys.own")}</h2>
       <SelectField
         name="tier"
-        label={say("keys.tier")}
+        label={t("keys.tier")}
         value={tier}
         options={[
-          ["community", say("keys.community")],
-          ["agent", say("keys.agent")],
+          ["community", t("keys.community")],
+          ["agent", t("keys.agent")],
         ]}
         onChange={(value) => setTier(value === "agent" ? "agent" : "community")}
       />
@@ -56,26 +58,26 @@ function Sandbox() {
   const [isOn, setOn] = useState(false);
   return (
     <section class="stack" aria-labelledby="sandbox">
-      <h2 id="sandbox">{say("sandbox")}</h2>
+      <h2 id="sandbox">{t("sandbox")}</h2>
       <label class="check">
         <input type="checkbox" role="switch" checked={isOn} onChange={(event) => setOn(event.currentTarget.checked)} />
-        {say("sandbox.switch")}
+        {t("sandbox.switch")}
       </label>
       {isOn && (
         <div class="sandbox stack">
-          <strong>{say("sandbox.on")}</strong>
-          <p>{say("sandbox.text")}</p>
+          <strong>{t("sandbox.on")}</strong>
+          <p>{t("sandbox.text")}</p>
           <Provision tier="sandbox" />
           <div class="line">
-            <span class="small">{say("sandbox.address")}</span>
+            <span class="small">{t("sandbox.address")}</span>
             <span class="row">
               <code class="command">{location.origin}/sandbox/api/v1</code>
-              <Copy text={`${location.origin}/sandbox/api/v1`} of={say("sandbox.address")} />
+              <Copy text={`${location.origin}/sandbox/api/v1`} of={t("sandbox.address")} />
             </span>
           </div>
           <div class="row">
             <Curl method="GET" path="/sandbox/api/v1/library" />
-            <a href="/sandbox">{say("sandbox.state")}</a>
+            <a href="/sandbox">{t("sandbox.state")}</a>
           </div>
         </div>
       )}
@@ -105,23 +107,23 @@ function Provision({ tier }: { tier: Tier }) {
     <div class="stack">
       <div class="row">
         <Button busy={isBusy} onClick={provision}>
-          {say(tier === "sandbox" ? "keys.do.sandbox" : "keys.do")}
+          {t(tier === "sandbox" ? "keys.do.sandbox" : "keys.do")}
         </Button>
         <Curl method="GET" path={`/api/keys?tier=${tier}`} isOpen />
       </div>
       {problem && <Failed problem={problem} />}
       {key && (
         <div class="line" role="status">
-          <strong>{say("keys.once")}</strong>
+          <strong>{t("keys.once")}</strong>
           <span class="row">
             <code class="command" tabIndex={-1} ref={shown}>
               {key}
             </code>
-            <Copy text={key} of={say("keys.one")} />
+            <Copy text={key} of={t("keys.one")} />
             <Copy
               text={curl({ method: "GET", path: tier === "sandbox" ? "/sandbox/api/v1/library" : "/api/v1/products" }).replace("$TOKEN", key)}
-              of={say("keys.use")}
-              label={say("keys.use")}
+              of={t("keys.use")}
+              label={t("keys.use")}
             />
           </span>
         </div>

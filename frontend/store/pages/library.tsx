@@ -9,8 +9,7 @@ import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
 import { ask, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
-import { say as shared } from "../../shared/say";
-import { counted, number } from "../../shared/words";
+import { counted, number, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Card } from "../card";
 import { Curl } from "../curl";
@@ -20,9 +19,11 @@ import { Marks, Noted } from "../library/noted";
 import { nextCursor } from "../owned";
 import { PLATFORMS } from "../platform";
 import { Downloads } from "../product/downloads";
-import { say as own } from "../library/say";
-import { say } from "../say";
 import { collections, forgetAll, shelf } from "../shelf";
+
+const tCommon = translator("common");
+const tLibrary = translator("library");
+const t = translator("store");
 
 type Owned = Schemas["Owned"];
 
@@ -31,8 +32,8 @@ const PAGE = 100;
 export function Library() {
   return (
     <>
-      <Heading title={say("library")}>
-        <a href="/redeem">{say("redeem")}</a>
+      <Heading title={t("library")}>
+        <a href="/redeem">{t("redeem")}</a>
       </Heading>
       <SignedIn>
         <Shown />
@@ -45,7 +46,7 @@ function Shown() {
   const { owned, problem, again } = useLibrary();
   const [words, setWords] = useState(query.value.get("q") ?? "");
   useLayoutEffect(
-    () => shortcut({ key: "/", does: shared("keyboard.search"), run: () => document.getElementById("find")?.focus() }),
+    () => shortcut({ key: "/", does: tCommon("keyboard.search"), run: () => document.getElementById("find")?.focus() }),
     [],
   );
   if (problem) {
@@ -56,9 +57,9 @@ function Shown() {
   }
   if (!owned.length) {
     return (
-      <Empty title={say("library.none")}>
-        <p>{say("library.none.text")}</p>
-        <LinkButton href="/redeem">{say("redeem")}</LinkButton>
+      <Empty title={t("library.none")}>
+        <p>{t("library.none.text")}</p>
+        <LinkButton href="/redeem">{t("redeem")}</LinkButton>
       </Empty>
     );
   }
@@ -75,30 +76,30 @@ function Shown() {
         <TextField
           name="find"
           type="search"
-          label={say("library.search")}
+          label={t("library.search")}
           value={words}
           onInput={(event) => type(event.currentTarget.value)}
           wide
         />
         <SelectField
           name="order"
-          label={say("sort")}
+          label={t("sort")}
           value={query.value.get("order") ?? ""}
-          options={ORDERS.map((each) => [each, own(`library.order.${each}`)] as const)}
+          options={ORDERS.map((each) => [each, tLibrary(`library.order.${each}`)] as const)}
           onChange={(order) => ask({ order })}
         />
         <Collections />
-        <div class="row" role="group" aria-label={say("view")}>
+        <div class="row" role="group" aria-label={t("view")}>
           <Button aria-pressed={!isList} onClick={() => ask({ view: "" })}>
-            {say("view.grid")}
+            {t("view.grid")}
           </Button>
           <Button aria-pressed={isList} onClick={() => ask({ view: "list" })}>
-            {say("view.list")}
+            {t("view.list")}
           </Button>
         </div>
       </form>
       <p class="row small quiet">
-        <span role="status">{counted(fitting.length, say("library.one"), say("library.many"))}</span>
+        <span role="status">{counted(fitting.length, t("library.one"), t("library.many"))}</span>
         {(hidden > 0 || query.value.get("hidden")) && (
           <label class="check">
             <input
@@ -106,7 +107,7 @@ function Shown() {
               checked={query.value.get("hidden") === "1"}
               onChange={(event) => ask({ hidden: event.currentTarget.checked ? "1" : "" })}
             />
-            {own("library.hidden.with", { n: number(hidden) })}
+            {tLibrary("library.hidden.with", { n: number(hidden) })}
           </label>
         )}
         <Curl method="GET" path="/api/v1/library?limit=100" />
@@ -121,11 +122,11 @@ function Shown() {
 function Kept() {
   return (
     <section class="stack apart" aria-labelledby="kept">
-      <h2 id="kept">{own("shelf.here")}</h2>
-      <p>{own("shelf.here.text")}</p>
+      <h2 id="kept">{tLibrary("shelf.here")}</h2>
+      <p>{tLibrary("shelf.here.text")}</p>
       <div>
-        <Button look="risky" onClick={() => (forgetAll(), tell(own("shelf.forgotten")))}>
-          {own("shelf.forget")}
+        <Button look="risky" onClick={() => (forgetAll(), tell(tLibrary("shelf.forgotten")))}>
+          {tLibrary("shelf.forget")}
         </Button>
       </div>
     </section>
@@ -142,9 +143,9 @@ function Collections() {
   return (
     <SelectField
       name="collection"
-      label={own("collections")}
+      label={tLibrary("collections")}
       value={now}
-      options={[["", say("any")], ...known.map((each) => [each, each] as const)]}
+      options={[["", t("any")], ...known.map((each) => [each, each] as const)]}
       onChange={(collection) => ask({ collection })}
     />
   );
@@ -170,7 +171,7 @@ function AsList({ products }: { products: readonly Owned[] }) {
       {products.map((each) => (
         <li key={each.id}>
           <a href={`/products/${each.slug}`}>{each.title}</a>
-          <Chip>{say(`kind.${each.kind}`)}</Chip>
+          <Chip>{t(`kind.${each.kind}`)}</Chip>
           <span class="small quiet">{each.platforms.map((name) => PLATFORMS[name]).join(", ")}</span>
           <Marks product={each} />
           <Downloads product={each} />

@@ -15,7 +15,9 @@ import { Gallery } from "../product/gallery";
 import { Get } from "../product/get";
 import { Provenance } from "../product/provenance";
 import { OfRelease } from "../product/release";
-import { say } from "../say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("store");
 
 type Detail = Schemas["ProductDetail"];
 type Release = Schemas["Release"];
@@ -58,9 +60,9 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
         {icon && <img class="icon" src={icon.url} alt={icon.alt} width={72} height={72} />}
         <Heading title={product.title}>
           <span class="row">
-            <Chip>{say(`kind.${product.kind}`)}</Chip>
-            <Chip tone={product.access === "free" ? "good" : undefined}>{say(product.access)}</Chip>
-            {product.status !== "public" && <Chip tone="warn">{say(`status.${product.status}`)}</Chip>}
+            <Chip>{t(`kind.${product.kind}`)}</Chip>
+            <Chip tone={product.access === "free" ? "good" : undefined}>{t(product.access)}</Chip>
+            {product.status !== "public" && <Chip tone="warn">{t(`status.${product.status}`)}</Chip>}
           </span>
         </Heading>
         {product.description && <Markdown text={product.description} />}
@@ -70,10 +72,10 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
       <Follow product={product} />
       <Facts product={product} />
       <section class="stack" aria-labelledby="releases">
-        <h2 id="releases">{say("releases")}</h2>
+        <h2 id="releases">{t("releases")}</h2>
         {channels.length ? (
           <Tabs
-            label={say("channel")}
+            label={t("channel")}
             chosen={chosen}
             onChoose={(channel) => ask({ channel })}
             tabs={channels.map((channel) => ({
@@ -83,7 +85,7 @@ function Shown({ product, releases }: { product: Detail; releases: Release[] }) 
             }))}
           />
         ) : (
-          <Empty title={say("releases.none")} />
+          <Empty title={t("releases.none")} />
         )}
       </section>
     </article>

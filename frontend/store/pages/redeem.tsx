@@ -5,13 +5,14 @@ import { Chip } from "../../shared/components/chip";
 import { Field } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Problem } from "../../shared/problem";
-import { say as shared } from "../../shared/say";
-import { counted } from "../../shared/words";
+import { counted, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { SignedIn } from "../first";
 import { owned } from "../owned";
-import { say } from "../say";
+
+const tCommon = translator("common");
+const t = translator("store");
 
 type Product = Schemas["Product"];
 
@@ -40,8 +41,8 @@ export function Redeem() {
   }
   return (
     <>
-      <Heading title={say("redeem")} />
-      <SignedIn {...(sessionStorage.getItem(GIVEN) ? { text: say("redeem.kept") } : {})}>
+      <Heading title={t("redeem")} />
+      <SignedIn {...(sessionStorage.getItem(GIVEN) ? { text: t("redeem.kept") } : {})}>
         <Box />
       </SignedIn>
     </>
@@ -100,7 +101,7 @@ function Box() {
           void redeem();
         }}
       >
-        <Field name="code" label={say("redeem.code")} help={say("redeem.help")} required wide>
+        <Field name="code" label={t("redeem.code")} help={t("redeem.help")} required wide>
           {(given) => (
             <textarea
               {...given}
@@ -115,15 +116,15 @@ function Box() {
         </Field>
         <div class="row">
           <Button type="submit" look="strong" busy={isBusy}>
-            {codes.length > 1 ? counted(Math.min(MOST, codes.length), say("redeem"), say("redeem.many")) : say("redeem.do")}
+            {codes.length > 1 ? counted(Math.min(MOST, codes.length), t("redeem"), t("redeem.many")) : t("redeem.do")}
           </Button>
           {codes[0] && <Curl method="POST" path="/api/v1/redeem" body={{ code: codes[0] }} />}
         </div>
-        {codes.length > MOST && <p class="notice">{say("redeem.most", { n: MOST })}</p>}
+        {codes.length > MOST && <p class="notice">{t("redeem.most", { n: MOST })}</p>}
       </form>
       <div aria-live="polite">
         {lines.length > 0 && (
-          <ul class="results" aria-label={say("redeem.results")}>
+          <ul class="results" aria-label={t("redeem.results")}>
             {lines.map((each) => (
               <Result key={each.code} line={each} />
             ))}
@@ -139,14 +140,14 @@ function Result({ line }: { line: Line }) {
   return (
     <li>
       <code>{line.code}</code>
-      {state === "waiting" && <span class="quiet">{shared("loading")}…</span>}
-      {state === "redeemed" && <Chip tone="good">{say("redeem.new")}</Chip>}
-      {state === "before" && <Chip>{say("redeem.before")}</Chip>}
-      {state === "owned" && <Chip>{say("redeem.owned")}</Chip>}
+      {state === "waiting" && <span class="quiet">{tCommon("loading")}…</span>}
+      {state === "redeemed" && <Chip tone="good">{t("redeem.new")}</Chip>}
+      {state === "before" && <Chip>{t("redeem.before")}</Chip>}
+      {state === "owned" && <Chip>{t("redeem.owned")}</Chip>}
       {state instanceof Problem && (
         <span>
-          <Chip tone="bad">{say(faultOf(state.code))}</Chip> {state.resolution || state.message}{" "}
-          {state.retryAfterS !== null && shared("wait", { seconds: state.retryAfterS })}
+          <Chip tone="bad">{t(faultOf(state.code))}</Chip> {state.resolution || state.message}{" "}
+          {state.retryAfterS !== null && tCommon("wait", { seconds: state.retryAfterS })}
         </span>
       )}
       {line.products.map((each) => (

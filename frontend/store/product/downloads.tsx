@@ -2,11 +2,12 @@
 import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
 import { Answer } from "../../shared/components/states";
-import { size } from "../../shared/words";
+import { size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { here, PLATFORMS } from "../platform";
-import { say } from "../say";
 import { fetched } from "../shelf";
+
+const t = translator("store");
 
 type Release = Schemas["Release"];
 
@@ -15,7 +16,7 @@ export function Downloads({ product }: { product: Schemas["Product"] }) {
   return (
     <details class="downloads" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        {say("downloads")}
+        {t("downloads")}
         <span class="hidden-text"> {product.title}</span>
       </summary>
       {isOpen && <Files id={product.id} />}
@@ -48,7 +49,7 @@ function Files({ id }: { id: string }) {
             ))}
           </ul>
         ) : (
-          <p>{say("releases.none")}</p>
+          <p>{t("releases.none")}</p>
         );
       }}
     </Answer>

@@ -2,17 +2,19 @@
 import { Fragment } from "preact";
 import type { Schemas } from "../api";
 import { PLATFORMS } from "../platform";
-import { say } from "../say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("store");
 
 export function Facts({ product }: { product: Schemas["ProductDetail"] }) {
   const isWeb = /^https?:\/\//.test(product.homepage ?? "");
   return (
     <dl class="facts">
-      <dt>{say("maker")}</dt>
+      <dt>{t("maker")}</dt>
       <dd>
         <a href={`/?org=${encodeURIComponent(product.org)}`}>{product.org}</a>
       </dd>
-      <dt>{say("platform")}</dt>
+      <dt>{t("platform")}</dt>
       <dd>
         {product.platforms.map((each, place) => (
           <Fragment key={each}>
@@ -23,13 +25,13 @@ export function Facts({ product }: { product: Schemas["ProductDetail"] }) {
       </dd>
       {product.license && (
         <>
-          <dt>{say("license")}</dt>
+          <dt>{t("license")}</dt>
           <dd>{product.license}</dd>
         </>
       )}
       {product.homepage && (
         <>
-          <dt>{say("homepage")}</dt>
+          <dt>{t("homepage")}</dt>
           <dd>
             {isWeb ? (
               <a href={product.homepage} rel="noopener noreferrer nofollow ugc">
@@ -43,7 +45,7 @@ export function Facts({ product }: { product: Schemas["ProductDetail"] }) {
       )}
       {product.tags.length > 0 && (
         <>
-          <dt>{say("tags")}</dt>
+          <dt>{t("tags")}</dt>
           <dd class="row">
             {product.tags.map((each) => (
               <a key={each} href={`/?tag=${encodeURIComponent(each)}`}>

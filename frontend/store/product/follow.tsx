@@ -3,9 +3,11 @@ import { useEffect } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import type { Schemas } from "../api";
 import { me } from "../me";
-import { say as own } from "../library/say";
-import { say } from "../say";
 import { note, shelf } from "../shelf";
+import { translator } from "../../shared/i18n";
+
+const tLibrary = translator("library");
+const t = translator("store");
 
 export function Follow({ product }: { product: Schemas["ProductDetail"] }) {
   const since = shelf.value[product.id]?.followed;
@@ -20,12 +22,12 @@ export function Follow({ product }: { product: Schemas["ProductDetail"] }) {
     <div class="row">
       {me.value !== undefined && (
         <Button aria-pressed={isFollowed} onClick={() => note(product.id, { followed: isFollowed ? "" : new Date().toISOString() })}>
-          {own("follow")}
+          {tLibrary("follow")}
         </Button>
       )}
-      <a href="/following">{say("following")}</a>
+      <a href="/following">{t("following")}</a>
       <a href={feed(product)} type="application/atom+xml">
-        {own("feed")}
+        {tLibrary("feed")}
       </a>
     </div>
   );

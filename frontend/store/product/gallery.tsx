@@ -2,10 +2,11 @@
 import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
-import { say as shared } from "../../shared/say";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
-import { say } from "../say";
+
+const tCommon = translator("common");
+const t = translator("store");
 
 type Media = Schemas["Media"];
 
@@ -25,11 +26,11 @@ export function Gallery({ media }: { media: readonly Media[] }) {
     }
   };
   return (
-    <section aria-label={say("media")}>
+    <section aria-label={t("media")}>
       <ul class="gallery">
         {shown.map((each, place) => (
           <li key={each.id}>
-            <button type="button" class="picture" onClick={() => setAt(place)} aria-label={say("media.show", { alt: each.alt })}>
+            <button type="button" class="picture" onClick={() => setAt(place)} aria-label={t("media.show", { alt: each.alt })}>
               {each.kind === "video" ? (
                 <video src={each.url} preload="metadata" muted tabIndex={-1} aria-hidden="true" />
               ) : (
@@ -41,7 +42,7 @@ export function Gallery({ media }: { media: readonly Media[] }) {
       </ul>
       <div onKeyDown={keyed}>
         <Dialog
-          title={one ? say("media.at", { n: number((at ?? 0) + 1), all: number(shown.length) }) : ""}
+          title={one ? t("media.at", { n: number((at ?? 0) + 1), all: number(shown.length) }) : ""}
           isOpen={one !== undefined}
           onClose={() => setAt(null)}
           look="wide"
@@ -58,8 +59,8 @@ export function Gallery({ media }: { media: readonly Media[] }) {
           )}
           {shown.length > 1 && (
             <div class="row">
-              <Button onClick={() => step(-1)}>{shared("previous")}</Button>
-              <Button onClick={() => step(1)}>{shared("next")}</Button>
+              <Button onClick={() => step(-1)}>{tCommon("previous")}</Button>
+              <Button onClick={() => step(1)}>{tCommon("next")}</Button>
             </div>
           )}
         </Dialog>

@@ -1,13 +1,14 @@
 // The way to have a product: the right download first, or what has to happen before.
 import { LinkButton } from "../../shared/components/button";
-import { say as shared } from "../../shared/say";
-import { size } from "../../shared/words";
+import { size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { CommandLine } from "../command";
 import { me } from "../me";
 import { here, PLATFORMS } from "../platform";
-import { say } from "../say";
 import { fetched } from "../shelf";
+
+const tCommon = translator("common");
+const t = translator("store");
 
 type Detail = Schemas["ProductDetail"];
 type Release = Schemas["Release"];
@@ -28,23 +29,23 @@ export function Get({ product, releases, channel, isOwned }: Props) {
   const pull = `countersign pull ${product.org}/${product.slug} ./${product.slug}${option}`;
   const fetch = `countersign download ${product.org}/${product.slug}${option}`;
   return (
-    <section class="get stack" aria-label={say("get")}>
+    <section class="get stack" aria-label={t("get")}>
       {isOwned === false && <First product={product} />}
       {isOwned && newest && file && (
         <div class="row">
           <LinkButton look="strong" download href={`/api/v1/artifacts/${file.id}`} onClick={() => fetched(product.id, newest)}>
-            {say("download.of", { version: newest.version })}
+            {t("download.of", { version: newest.version })}
           </LinkButton>
           <span>
-            {file.platform ? say("for", { platform: PLATFORMS[file.platform] }) : file.filename}
-            {isHere && ` · ${say("for.you")}`} <span class="quiet">· {size(file.size)}</span>
+            {file.platform ? t("for", { platform: PLATFORMS[file.platform] }) : file.filename}
+            {isHere && ` · ${t("for.you")}`} <span class="quiet">· {size(file.size)}</span>
           </span>
         </div>
       )}
       {newest && (
         <>
-          <CommandLine label={say("pull")} text={pull} />
-          <CommandLine label={say("fetch")} text={fetch} />
+          <CommandLine label={t("pull")} text={pull} />
+          <CommandLine label={t("fetch")} text={fetch} />
         </>
       )}
     </section>
@@ -55,14 +56,14 @@ export function Get({ product, releases, channel, isOwned }: Props) {
 function First({ product }: { product: Detail }) {
   return (
     <div class="stack">
-      <p>{say("entitled.text")}</p>
+      <p>{t("entitled.text")}</p>
       <div class="row">
         <LinkButton look="strong" href="/redeem">
-          {say("redeem")}
+          {t("redeem")}
         </LinkButton>
         {me.value === null && (
           <LinkButton href={`/auth/signin?return_to=${encodeURIComponent(`/products/${product.slug}`)}`}>
-            {shared("sign.in")}
+            {tCommon("sign.in")}
           </LinkButton>
         )}
       </div>

@@ -3,11 +3,12 @@ import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
 import { Copy } from "../../shared/components/button";
 import { Answer } from "../../shared/components/states";
-import { moment } from "../../shared/words";
+import { moment, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { CommandLine } from "../command";
 import { PLATFORMS, type Platform } from "../platform";
-import { say } from "../say";
+
+const t = translator("store");
 
 interface Statement {
   version: string;
@@ -26,7 +27,7 @@ export function Provenance({ product, channel }: Props) {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="downloads" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{say("signed")}</summary>
+      <summary>{t("signed")}</summary>
       {isOpen && <Signed product={product} channel={channel} />}
     </details>
   );
@@ -44,26 +45,26 @@ function Signed({ product, channel }: Props) {
         const said = JSON.parse(decoded(statement.payload)) as Statement;
         return (
           <div class="stack">
-            <p>{say("signed.text")}</p>
+            <p>{t("signed.text")}</p>
             <dl class="facts">
-              <dt>{say("signed.version")}</dt>
+              <dt>{t("signed.version")}</dt>
               <dd>{said.version}</dd>
-              <dt>{say("signed.key")}</dt>
+              <dt>{t("signed.key")}</dt>
               <dd>
                 {statement.signatures.map(({ keyid }) => (
-                  <Hash key={keyid} text={keyid} of={say("signed.key")} />
+                  <Hash key={keyid} text={keyid} of={t("signed.key")} />
                 ))}
               </dd>
               {Object.entries(said.builds).map(([platform, digest]) => (
                 <Build key={platform} platform={platform} digest={digest} />
               ))}
-              <dt>{say("signed.at")}</dt>
+              <dt>{t("signed.at")}</dt>
               <dd>{moment(said.issued_at)}</dd>
-              <dt>{say("signed.until")}</dt>
+              <dt>{t("signed.until")}</dt>
               <dd>{moment(said.expires_at)}</dd>
             </dl>
             <CommandLine
-              label={say("signed.check")}
+              label={t("signed.check")}
               text={`countersign pull ${product.org}/${product.slug} ./${product.slug} --channel ${channel} --verify`}
             />
           </div>
@@ -75,7 +76,7 @@ function Signed({ product, channel }: Props) {
 
 function Build({ platform, digest }: { platform: string; digest: string }) {
   const name = platform in PLATFORMS ? PLATFORMS[platform as Platform] : "";
-  const label = `${say("signed.manifest")} ${name}`.trim();
+  const label = `${t("signed.manifest")} ${name}`.trim();
   return (
     <>
       <dt>{label}</dt>

@@ -2,12 +2,13 @@
 import { Copy, LinkButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Table } from "../../shared/components/table";
-import { ago, moment, size } from "../../shared/words";
+import { ago, moment, size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { Markdown } from "../markdown";
 import { here, PLATFORMS, type Platform } from "../platform";
-import { say } from "../say";
 import { fetched } from "../shelf";
+
+const t = translator("store");
 
 type File = Schemas["Artifact"];
 
@@ -20,14 +21,14 @@ interface Props {
 export function OfRelease({ release, product, isOwned }: Props) {
   const files = [...(release.artifacts ?? [])].sort((a, b) => Number(b.platform === here) - Number(a.platform === here));
   const columns = [
-    { name: "file", label: say("file"), cell: (file: File) => file.filename },
-    { name: "platform", label: say("platform"), cell: (file: File) => <ForPlatform file={file} /> },
-    { name: "size", label: say("size"), cell: (file: File) => size(file.size), isNumber: true },
+    { name: "file", label: t("file"), cell: (file: File) => file.filename },
+    { name: "platform", label: t("platform"), cell: (file: File) => <ForPlatform file={file} /> },
+    { name: "size", label: t("size"), cell: (file: File) => size(file.size), isNumber: true },
     { name: "sha256", label: "SHA-256", cell: (file: File) => <Digest file={file} /> },
   ];
   const download = {
     name: "download",
-    label: say("download"),
+    label: t("download"),
     cell: (file: File) => <Download file={file} onPress={() => fetched(product.id, release)} />,
   };
   return (
@@ -39,7 +40,7 @@ export function OfRelease({ release, product, isOwned }: Props) {
             {moment(release.published_at)} ({ago(release.published_at)})
           </time>
         )}
-        {release.status === "yanked" && <Chip tone="bad">{say("yanked", { reason: release.yank_reason ?? "" })}</Chip>}
+        {release.status === "yanked" && <Chip tone="bad">{t("yanked", { reason: release.yank_reason ?? "" })}</Chip>}
       </h3>
       {release.notes && <Markdown text={release.notes} />}
       {files.length > 0 && (
@@ -58,7 +59,7 @@ function ForPlatform({ file }: { file: File }) {
   return (
     <span class="row">
       {file.platform && PLATFORMS[file.platform]}
-      {file.platform === here && <Chip tone="good">{say("for.you")}</Chip>}
+      {file.platform === here && <Chip tone="good">{t("for.you")}</Chip>}
     </span>
   );
 }
@@ -73,7 +74,7 @@ function Digest({ file }: { file: File }) {
         {file.sha256}
       </code>
       <Copy text={file.sha256} of={`SHA-256 ${file.filename}`} />
-      <Copy text={check(file.filename, file.sha256, here)} of={say("verify.of", { file: file.filename })} label={say("verify")} />
+      <Copy text={check(file.filename, file.sha256, here)} of={t("verify.of", { file: file.filename })} label={t("verify")} />
     </span>
   );
 }
@@ -90,7 +91,7 @@ export function check(filename: string, sha256: string, on: Platform): string {
 function Download({ file, onPress }: { file: File; onPress: () => void }) {
   return (
     <LinkButton tight download href={`/api/v1/artifacts/${file.id}`} onClick={onPress}>
-      {say("download")} <span class="hidden-text">{file.filename}</span>
+      {t("download")} <span class="hidden-text">{file.filename}</span>
     </LinkButton>
   );
 }

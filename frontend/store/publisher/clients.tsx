@@ -6,12 +6,13 @@ import { Button, Copy } from "../../shared/components/button";
 import { Faults, TextField } from "../../shared/components/field";
 import { Answer, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { date } from "../../shared/words";
+import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { faultAt, once, useDoing } from "./doing";
 import { need } from "./faults";
-import { say } from "./say";
+
+const t = translator("publisher");
 
 type Scope = Schemas["NewClient"]["scopes"][number];
 type Client = Schemas["Client"];
@@ -32,27 +33,27 @@ export function Clients({ org }: { org: string }) {
     });
   return (
     <>
-      <h2>{say("clients")}</h2>
+      <h2>{t("clients")}</h2>
       {problem && <Failed problem={problem} />}
       <Answer of={found}>
         {(rows) =>
           rows.length ? (
             <Table
-              caption={say("clients.of", { org })}
+              caption={t("clients.of", { org })}
               rows={rows}
               keyOf={(each) => each.client_id}
               columns={[
-                { name: "name", label: say("name"), cell: (each) => each.name },
-                { name: "id", label: say("client.id"), cell: (each) => <code>{each.client_id}</code> },
-                { name: "scopes", label: say("scopes"), cell: (each) => each.scopes.join(", ") },
-                { name: "since", label: say("since"), cell: (each) => date(each.created_at) },
+                { name: "name", label: t("name"), cell: (each) => each.name },
+                { name: "id", label: t("client.id"), cell: (each) => <code>{each.client_id}</code> },
+                { name: "scopes", label: t("scopes"), cell: (each) => each.scopes.join(", ") },
+                { name: "since", label: t("since"), cell: (each) => date(each.created_at) },
                 {
                   name: "remove",
-                  label: say("remove"),
+                  label: t("remove"),
                   cell: (each) => (
                     <span class="row">
                       <Button look="risky" tight onClick={() => remove(each.client_id)}>
-                        {say("remove")} <span class="hidden-text">{each.name}</span>
+                        {t("remove")} <span class="hidden-text">{each.name}</span>
                       </Button>
                       <Curl method="DELETE" path={target("/api/v1/org/clients", {}, { org, client_id: each.client_id })} />
                     </span>
@@ -61,7 +62,7 @@ export function Clients({ org }: { org: string }) {
               ]}
             />
           ) : (
-            <Empty title={say("clients.none")} />
+            <Empty title={t("clients.none")} />
           )
         }
       </Answer>
@@ -78,7 +79,7 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
   const add = (event: Event) => {
     event.preventDefault();
     void run(async () => {
-      need({ name: [say("name"), name] });
+      need({ name: [t("name"), name] });
       const body = { name, scopes: [...scopes], redirect_uris: [], implicit: false };
       setMade((await api.post("/api/v1/org/clients", { query: { org }, body, headers: once() })).value);
       onDone();
@@ -86,18 +87,18 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
   };
   return (
     <form class="form" onSubmit={add} noValidate>
-      <h3>{say("client.add")}</h3>
+      <h3>{t("client.add")}</h3>
       <Faults problem={problem} />
       <TextField
         name="name"
-        label={say("name")}
+        label={t("name")}
         required
         value={name}
         fault={faultAt(problem, "name")}
         onInput={(event) => setName(event.currentTarget.value)}
       />
       <fieldset>
-        <legend>{say("scopes")}</legend>
+        <legend>{t("scopes")}</legend>
         {SCOPES.map((each) => (
           <label class="check row" key={each}>
             <input
@@ -108,27 +109,27 @@ function NewClient({ org, onDone }: { org: string; onDone: () => void }) {
               }
             />
             <span>
-              <code>{each}</code> <span class="small quiet">{say(`scope.${each}`)}</span>
+              <code>{each}</code> <span class="small quiet">{t(`scope.${each}`)}</span>
             </span>
           </label>
         ))}
       </fieldset>
       <div class="row">
         <Button type="submit" busy={isBusy}>
-          {say("client.add")}
+          {t("client.add")}
         </Button>
         <Curl method="POST" path={target("/api/v1/org/clients", {}, { org })} body={{ name, scopes }} />
       </div>
       {made?.client_secret && (
         <div class="notice stack" role="status">
-          <strong>{say("client.once")}</strong>
+          <strong>{t("client.once")}</strong>
           <span class="row">
             <code class="command">{made.client_id}</code>
-            <Copy text={made.client_id} of={say("client.id")} />
+            <Copy text={made.client_id} of={t("client.id")} />
           </span>
           <span class="row">
             <code class="command">{made.client_secret}</code>
-            <Copy text={made.client_secret} of={say("client.secret")} />
+            <Copy text={made.client_secret} of={t("client.secret")} />
           </span>
         </div>
       )}

@@ -8,13 +8,14 @@ import { Dialog } from "../../shared/components/dialog";
 import { Answer, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { tell } from "../../shared/news";
-import { date, number } from "../../shared/words";
+import { date, number, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { Bar } from "./bar";
 import { once, useDoing } from "./doing";
 import { Issue } from "./issue";
-import { say } from "./say";
+
+const t = translator("publisher");
 
 type Batch = Schemas["Batch"];
 type Product = Schemas["ProductDetail"];
@@ -38,22 +39,22 @@ export function Codes({ org }: { org: string }) {
         {({ rows, named }) =>
           rows.length ? (
             <Table
-              caption={say("codes.batches")}
+              caption={t("codes.batches")}
               rows={rows}
               keyOf={(each) => each.batch_id}
               columns={[
-                { name: "created", label: say("issued"), cell: (each) => date(each.created_at) },
-                { name: "kind", label: say("codes.kind"), cell: (each) => say(each.kind === "promo" ? "promo" : "license") },
-                { name: "products", label: say("issue.products"), cell: (each) => <For products={each.products.map((id) => named.get(id))} /> },
-                { name: "count", label: say("codes"), cell: (each) => number(each.count), isNumber: true },
-                { name: "uses", label: say("codes.used"), cell: (each) => <Used of={each} /> },
-                { name: "until", label: say("until"), cell: (each) => (each.expires_at ? date(each.expires_at) : "–") },
-                { name: "status", label: say("status"), cell: (each) => <Chip tone={each.status === "active" ? "good" : "bad"}>{say(each.status === "active" ? "active" : "revoked")}</Chip> },
-                { name: "revoke", label: say("revoke"), cell: (each) => each.status === "active" && <End of={each} onEnd={setRevoked} /> },
+                { name: "created", label: t("issued"), cell: (each) => date(each.created_at) },
+                { name: "kind", label: t("codes.kind"), cell: (each) => t(each.kind === "promo" ? "promo" : "license") },
+                { name: "products", label: t("issue.products"), cell: (each) => <For products={each.products.map((id) => named.get(id))} /> },
+                { name: "count", label: t("codes"), cell: (each) => number(each.count), isNumber: true },
+                { name: "uses", label: t("codes.used"), cell: (each) => <Used of={each} /> },
+                { name: "until", label: t("until"), cell: (each) => (each.expires_at ? date(each.expires_at) : "–") },
+                { name: "status", label: t("status"), cell: (each) => <Chip tone={each.status === "active" ? "good" : "bad"}>{t(each.status === "active" ? "active" : "revoked")}</Chip> },
+                { name: "revoke", label: t("revoke"), cell: (each) => each.status === "active" && <End of={each} onEnd={setRevoked} /> },
               ]}
             />
           ) : (
-            <Empty title={say("codes.none")} />
+            <Empty title={t("codes.none")} />
           )
         }
       </Answer>
@@ -95,7 +96,7 @@ function Used({ of }: { of: Batch }) {
   return (
     <span class="row">
       <Bar share={most ? of.uses / most : 0} />
-      {say("used.of", { uses: number(of.uses), most: number(most) })}
+      {t("used.of", { uses: number(of.uses), most: number(most) })}
     </span>
   );
 }
@@ -103,7 +104,7 @@ function Used({ of }: { of: Batch }) {
 function End({ of, onEnd }: { of: Batch; onEnd: (batch: Batch) => void }) {
   return (
     <Button look="risky" tight onClick={() => onEnd(of)}>
-      {say("revoke")} <span class="hidden-text">{of.batch_id}</span>
+      {t("revoke")} <span class="hidden-text">{of.batch_id}</span>
     </Button>
   );
 }
@@ -117,27 +118,27 @@ function Revoking({ org, batch, onDone }: { org: string; batch: Batch | null; on
       const values = { batch_id: batch?.batch_id ?? "" };
       const body = { entitlements: takesBack };
       await api.post("/api/v1/codes/{batch_id}/revoke", { values, query: { org }, body, headers: once() });
-      tell(say("revoked"));
+      tell(t("revoked"));
       onDone();
     });
   return (
     <Dialog
-      title={say("revoke.batch")}
+      title={t("revoke.batch")}
       isOpen={batch !== null}
       onClose={onDone}
       actions={
         <>
           <Button look="risky" busy={isBusy} onClick={revoke}>
-            {say("revoke")}
+            {t("revoke")}
           </Button>
           <Curl method="POST" path={revoking} body={{ entitlements: takesBack }} />
         </>
       }
     >
-      <p>{say("revoke.text")}</p>
+      <p>{t("revoke.text")}</p>
       <label class="check">
         <input type="checkbox" checked={takesBack} onChange={(event) => setTakesBack(event.currentTarget.checked)} />
-        {say("revoke.back")}
+        {t("revoke.back")}
       </label>
       {problem && <Failed problem={problem} />}
     </Dialog>

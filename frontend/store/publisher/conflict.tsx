@@ -2,7 +2,9 @@
 import { Button } from "../../shared/components/button";
 import { Table } from "../../shared/components/table";
 import type { Written } from "./product_form";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("publisher");
 
 interface Props {
   mine: Written;
@@ -15,22 +17,22 @@ export function Conflict({ mine, theirs, onMine, onTheirs }: Props) {
   const names = (Object.keys(theirs) as (keyof Written)[]).filter((each) => shown(mine[each]) !== shown(theirs[each]));
   return (
     <section class="summary stack" role="alert">
-      <h2>{say("conflict")}</h2>
-      <p>{say("conflict.text")}</p>
+      <h2>{t("conflict")}</h2>
+      <p>{t("conflict.text")}</p>
       <Table
-        caption={say("conflict.differs")}
+        caption={t("conflict.differs")}
         rows={names}
         keyOf={(each) => each}
         columns={[
-          { name: "field", label: say("field"), cell: (each) => each },
-          { name: "mine", label: say("mine"), cell: (each) => shown(mine[each]) },
-          { name: "theirs", label: say("theirs"), cell: (each) => shown(theirs[each]) },
+          { name: "field", label: t("field"), cell: (each) => each },
+          { name: "mine", label: t("mine"), cell: (each) => shown(mine[each]) },
+          { name: "theirs", label: t("theirs"), cell: (each) => shown(theirs[each]) },
         ]}
       />
       <div class="row">
-        <Button onClick={onTheirs}>{say("take.theirs")}</Button>
+        <Button onClick={onTheirs}>{t("take.theirs")}</Button>
         <Button look="risky" onClick={onMine}>
-          {say("keep.mine")}
+          {t("keep.mine")}
         </Button>
       </div>
     </section>

@@ -6,12 +6,14 @@ import { tell } from "../../shared/news";
 import { go } from "../../shared/router";
 import { api } from "../api";
 import { Curl } from "../curl";
-import { say as store } from "../say";
 import { Conflict } from "./conflict";
 import { once, useDoing } from "./doing";
 import { known, type Known } from "./known";
 import { cleaned, complete, ProductForm, type Written } from "./product_form";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const tStore = translator("store");
+const t = translator("publisher");
 
 export function Details({ product, etag, again }: Known & { again: () => void }) {
   const [value, setValue] = useState<Written>(written(product));
@@ -26,7 +28,7 @@ export function Details({ product, etag, again }: Known & { again: () => void })
       const saved = await api.put("/api/v1/products/{id}", { values, body: cleaned(value), headers });
       setTheirs(null);
       setBase(saved.headers.get("etag") ?? (await known(product.id)).etag);
-      tell(say("saved"));
+      tell(t("saved"));
       if (saved.value.slug === product.slug) {
         again();
       } else {
@@ -53,13 +55,13 @@ export function Details({ product, etag, again }: Known & { again: () => void })
       <ProductForm value={value} problem={isConflict ? null : problem} onChange={setValue} onSend={() => save(base)}>
         <SelectField
           name="status"
-          label={say("status")}
+          label={t("status")}
           value={value.status ?? product.status}
-          options={(["draft", "public", "archived"] as const).map((each) => [each, store(`status.${each}`)])}
+          options={(["draft", "public", "archived"] as const).map((each) => [each, tStore(`status.${each}`)])}
           onChange={(status) => setValue({ ...value, status: status as Known["product"]["status"] })}
         />
         <Button type="submit" look="strong" busy={isBusy}>
-          {say("save")}
+          {t("save")}
         </Button>
         <Curl method="PUT" path={`/api/v1/products/${product.slug}`} body={cleaned(value)} />
       </ProductForm>

@@ -1,7 +1,9 @@
 // Files are dropped here, or chosen by the button, which does the same for who does not drag.
 import { useRef, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("publisher");
 
 interface Props {
   accept?: string;
@@ -38,7 +40,7 @@ export function Drop({ accept, hint, onFiles }: Props) {
           event.currentTarget.value = "";
         }}
       />
-      <Button onClick={() => input.current?.click()}>{say("choose")}</Button>
+      <Button onClick={() => input.current?.click()}>{t("choose")}</Button>
     </div>
   );
 }

@@ -1,17 +1,18 @@
 // What is wrong with a form, in the words of the page: what is missing before it is sent, and what the store refused.
 import { Problem, type Fault } from "../../shared/problem";
-import { say } from "./faults_say";
-import { say as publisher } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("publisher");
 
 /** Refuse to send a form that lacks something it needs: each field's label and value, by its name.
  *  @throws Problem that names every such field. */
 export function need(fields: Record<string, readonly [label: string, value: string | readonly unknown[]]>): void {
   const errors = Object.entries(fields).flatMap(([parameter, [label, value]]) => {
     const isThere = typeof value === "string" ? value.trim() !== "" : value.length > 0;
-    return isThere ? [] : [{ parameter, detail: parameter === "platforms" ? say("platforms.none") : say("needed", { label }) }];
+    return isThere ? [] : [{ parameter, detail: parameter === "platforms" ? t("platforms.none") : t("needed", { label }) }];
   });
   if (errors.length) {
-    throw new Problem(422, { detail: say("faults.text"), errors });
+    throw new Problem(422, { detail: t("faults.text"), errors });
   }
 }
 
@@ -21,22 +22,22 @@ export function worded(problem: Problem): Problem {
   if (!said.length || said.some((each) => each.detail === null)) {
     return problem;
   }
-  return new Problem(problem.status, { code: problem.code, detail: say("faults.text"), errors: said }, problem.retryAfterS);
+  return new Problem(problem.status, { code: problem.code, detail: t("faults.text"), errors: said }, problem.retryAfterS);
 }
 
 function plain({ field, detail }: Fault): string | null {
   const [, side, length] = /of length (>=|<=) (\d+)/.exec(detail) ?? [];
   if (side === "<=") {
-    return say("too.long", { n: length ?? "" });
+    return t("too.long", { n: length ?? "" });
   }
   if (side === ">=") {
-    return field === "platforms" ? say("platforms.none") : say("needed.here");
+    return field === "platforms" ? t("platforms.none") : t("needed.here");
   }
   if (/matching regex/.test(detail)) {
-    return field === "slug" ? publisher("slug.help") : say("not.so");
+    return field === "slug" ? t("slug.help") : t("not.so");
   }
   if (detail === "is no product of the organisation") {
-    return say("products.unknown");
+    return t("products.unknown");
   }
-  return /expected `(int|float)`/.test(detail) ? say("no.number") : null;
+  return /expected `(int|float)`/.test(detail) ? t("no.number") : null;
 }

@@ -3,12 +3,13 @@ import { useState } from "preact/hooks";
 import { Button, Copy } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
 import { send, target } from "../../shared/client";
-import { counted } from "../../shared/words";
+import { counted, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { Curl } from "../curl";
 import { faultAt, once, useDoing } from "./doing";
 import { need } from "./faults";
-import { say } from "./say";
+
+const t = translator("publisher");
 
 type New = Schemas["NewBatch"];
 
@@ -38,7 +39,7 @@ export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) 
   const path = target("/api/v1/codes", {}, { org });
   const issue = () =>
     void run(async () => {
-      need({ products: [say("issue.products"), body.products] });
+      need({ products: [t("issue.products"), body.products] });
       const answer = await send("POST", path, { body, headers: { ...once(), Accept: "text/csv, application/problem+json" } });
       const csv = await answer.blob();
       const codes = (await csv.text()).split(/\r?\n/).slice(1).filter(Boolean);
@@ -48,8 +49,8 @@ export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) 
   const text = (name: "products" | "count" | "max_uses" | "expires_at", value: string, set: (value: string) => void) => (
     <TextField
       name={name}
-      label={say(`issue.${name}`)}
-      {...(name === "products" ? { help: say("issue.products.help"), required: true } : {})}
+      label={t(`issue.${name}`)}
+      {...(name === "products" ? { help: t("issue.products.help"), required: true } : {})}
       type={name === "expires_at" ? "date" : name === "products" ? "text" : "number"}
       value={value}
       fault={faultAt(problem, name)}
@@ -58,7 +59,7 @@ export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) 
   );
   return (
     <details class="downloads">
-      <summary>{say("issue")}</summary>
+      <summary>{t("issue")}</summary>
       <form
         class="form"
         noValidate
@@ -71,11 +72,11 @@ export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) 
         {text("products", products, setProducts)}
         <SelectField
           name="kind"
-          label={say("codes.kind")}
+          label={t("codes.kind")}
           value={kind}
           options={[
-            ["license", say("license")],
-            ["promo", say("promo")],
+            ["license", t("license")],
+            ["promo", t("promo")],
           ]}
           onChange={(value) => setKind(value === "promo" ? "promo" : "license")}
         />
@@ -84,7 +85,7 @@ export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) 
         {text("expires_at", until, setUntil)}
         <div class="row">
           <Button type="submit" look="strong" busy={isBusy}>
-            {say("issue")}
+            {t("issue")}
           </Button>
           <Curl method="POST" path={path} body={body} />
         </div>
@@ -97,13 +98,13 @@ export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) 
 function Shown({ codes, address }: Issued) {
   return (
     <section class="stack" role="status">
-      <h3>{counted(codes.length, say("issued.one"), say("issued.many"))}</h3>
-      <p>{say("issued.once")}</p>
+      <h3>{counted(codes.length, t("issued.one"), t("issued.many"))}</h3>
+      <p>{t("issued.once")}</p>
       <div class="row">
         <a class="button" href={address} download="codes.csv">
-          {say("issued.csv")}
+          {t("issued.csv")}
         </a>
-        <Copy text={codes.join("\n")} of={say("codes")} />
+        <Copy text={codes.join("\n")} of={t("codes")} />
       </div>
       <pre class="block" tabIndex={0}>
         {codes.slice(0, SHOWN).join("\n")}

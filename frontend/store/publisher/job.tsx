@@ -5,12 +5,13 @@ import { Chip } from "../../shared/components/chip";
 import { Failed } from "../../shared/components/states";
 import { send } from "../../shared/client";
 import { Problem } from "../../shared/problem";
-import { say as shared } from "../../shared/say";
 import { stream, type Stream } from "../../shared/stream";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { once } from "./doing";
-import { say } from "./say";
+
+const tCommon = translator("common");
+const t = translator("publisher");
 
 type Status = Schemas["JobStatus"];
 
@@ -58,18 +59,18 @@ export function Job({ artifact }: { artifact: string }) {
   const isLost = followed.current?.state.value === "reconnecting";
   const again = () => setRound(round + 1);
   return (
-    <section class="stack" aria-label={say("job")}>
+    <section class="stack" aria-label={t("job")}>
       <p class="row" role="status">
-        {say("job")}
+        {t("job")}
         {status && (
           <Chip tone={status.status === "completed" ? "good" : status.status === "failed" ? "bad" : undefined}>
-            {say(`job.${status.status}`)}
+            {t(`job.${status.status}`)}
           </Chip>
         )}
-        {isLost && shared("reconnecting")}
+        {isLost && tCommon("reconnecting")}
       </p>
-      {status && status.status !== "completed" && <progress max={1} value={status.progress ?? 0} aria-label={say("job")} />}
-      <ol class="log" tabIndex={0} aria-label={say("job.log")}>
+      {status && status.status !== "completed" && <progress max={1} value={status.progress ?? 0} aria-label={t("job")} />}
+      <ol class="log" tabIndex={0} aria-label={t("job.log")}>
         {lines.map((each, place) => (
           <li key={place}>{each}</li>
         ))}
@@ -79,7 +80,7 @@ export function Job({ artifact }: { artifact: string }) {
         <>
           <Failed problem={new Problem(0, status.error ?? {})} />
           <div>
-            <Button onClick={again}>{say("job.again")}</Button>
+            <Button onClick={again}>{t("job.again")}</Button>
           </div>
         </>
       )}
@@ -89,5 +90,5 @@ export function Job({ artifact }: { artifact: string }) {
 
 function line(status: Status): string {
   const share = status.progress === undefined ? "" : ` ${number(Math.round(status.progress * 100))} %`;
-  return `${say(`job.${status.status}`)}${share}${status.attempts > 1 ? ` (${status.attempts})` : ""}`;
+  return `${t(`job.${status.status}`)}${share}${status.attempts > 1 ? ` (${status.attempts})` : ""}`;
 }

@@ -5,14 +5,16 @@ import { Missing } from "../../shared/components/shell";
 import { Answer } from "../../shared/components/states";
 import { Tabs } from "../../shared/components/tabs";
 import { ask, query } from "../../shared/router";
-import { say as store } from "../say";
 import { Details } from "./details";
 import { known, type Known } from "./known";
 import { Media } from "./media";
 import { Status } from "./products";
 import { Publishers } from "./publishers";
 import { Releases } from "./releases";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const tStore = translator("store");
+const t = translator("publisher");
 
 export function Managed({ slug }: { slug: string }) {
   const found = useAsked((signal) => known(slug, signal), [slug], { keeps: true });
@@ -22,13 +24,13 @@ export function Managed({ slug }: { slug: string }) {
   return (
     <>
       <p class="small">
-        <a href="/publisher">{store("publisher")}</a>
+        <a href="/publisher">{tStore("publisher")}</a>
       </p>
       <Heading title={found.state === "there" ? found.value.product.title : slug}>
         {found.state === "there" && (
           <span class="row">
             <Status of={found.value.product.status} />
-            <a href={`/products/${slug}`}>{say("as.seen")}</a>
+            <a href={`/products/${slug}`}>{t("as.seen")}</a>
           </span>
         )}
       </Heading>
@@ -46,9 +48,9 @@ function Tabbed({ product, etag, again }: Known & { again: () => void }) {
       chosen={query.value.get("tab") ?? "releases"}
       onChoose={(tab) => ask({ tab })}
       tabs={[
-        { name: "releases", label: store("releases"), content: () => <Releases product={product} /> },
-        { name: "details", label: say("details"), content: () => <Details key={product.id} product={product} etag={etag} again={again} /> },
-        { name: "media", label: store("media"), content: () => <Media product={product} again={again} /> },
+        { name: "releases", label: tStore("releases"), content: () => <Releases product={product} /> },
+        { name: "details", label: t("details"), content: () => <Details key={product.id} product={product} etag={etag} again={again} /> },
+        { name: "media", label: tStore("media"), content: () => <Media product={product} again={again} /> },
       ]}
     />
   );

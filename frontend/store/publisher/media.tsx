@@ -9,8 +9,10 @@ import { api, type Schemas } from "../api";
 import { once, useDoing } from "./doing";
 import { Curl } from "../curl";
 import { Drop } from "./drop";
-import { say } from "./say";
 import { own, upload } from "./upload";
+import { translator } from "../../shared/i18n";
+
+const t = translator("publisher");
 
 type Detail = Schemas["ProductDetail"];
 type Kind = Schemas["NewMedia"]["kind"];
@@ -25,14 +27,14 @@ export function Media({ product, again }: { product: Detail; again: () => void }
   const add = (files: readonly File[]) => {
     const file = files[0];
     if (!alt.trim()) {
-      setProblem(new Problem(400, { detail: say("alt.missing"), errors: [{ pointer: "#/alt", detail: say("alt.missing") }] }));
+      setProblem(new Problem(400, { detail: t("alt.missing"), errors: [{ pointer: "#/alt", detail: t("alt.missing") }] }));
     } else if (file) {
       void run(async () => {
         const body = { kind, filename: file.name, size: file.size, alt: alt.trim() };
         const announced = await api.post("/api/v1/products/{id}/media", { values, body, headers: once() });
         await upload(own(announced.value.upload_url), file, new AbortController().signal, () => undefined);
         setAlt("");
-        tell(say("media.added"));
+        tell(t("media.added"));
         again();
       });
     }
@@ -47,21 +49,21 @@ export function Media({ product, again }: { product: Detail; again: () => void }
       <div class="form">
         <SelectField
           name="kind"
-          label={say("media.kind")}
+          label={t("media.kind")}
           value={kind}
-          options={KINDS.map((each) => [each, say(`media.${each}`)] as const)}
+          options={KINDS.map((each) => [each, t(`media.${each}`)] as const)}
           onChange={(value) => setKind(value as Kind)}
         />
         <TextField
           name="alt"
-          label={say("alt")}
-          help={say("alt.help")}
+          label={t("alt")}
+          help={t("alt.help")}
           value={alt}
           required
           fault={problem?.faults.find((each) => each.field === "alt")?.detail}
           onInput={(event) => setAlt(event.currentTarget.value)}
         />
-        <Drop hint={isBusy ? say("uploading") : say("media.drop")} accept="image/*,video/mp4,video/webm" onFiles={add} />
+        <Drop hint={isBusy ? t("uploading") : t("media.drop")} accept="image/*,video/mp4,video/webm" onFiles={add} />
         {problem && <Failed problem={problem} />}
       </div>
       {product.media.length ? (
@@ -74,11 +76,11 @@ export function Media({ product, again }: { product: Detail; again: () => void }
                 <img src={each.url} alt={each.alt} />
               )}
               <p>
-                {say(`media.${each.kind}`)}: {each.alt}
+                {t(`media.${each.kind}`)}: {each.alt}
               </p>
               <span class="row">
                 <Button look="risky" tight onClick={() => remove(each.id)}>
-                  {say("remove")} <span class="hidden-text">{each.alt}</span>
+                  {t("remove")} <span class="hidden-text">{each.alt}</span>
                 </Button>
                 <Curl method="DELETE" path={`/api/v1/products/${product.slug}/media/${each.id}`} />
               </span>
@@ -86,7 +88,7 @@ export function Media({ product, again }: { product: Detail; again: () => void }
           ))}
         </ul>
       ) : (
-        <Empty title={say("media.none")} />
+        <Empty title={t("media.none")} />
       )}
     </div>
   );

@@ -9,7 +9,9 @@ import { once, useDoing } from "./doing";
 import { org, OrgChoice } from "./org";
 import { cleaned, complete, ProductForm, type Written } from "./product_form";
 import { Publishers } from "./publishers";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("publisher");
 
 const BLANK: Written = {
   title: "",
@@ -27,7 +29,7 @@ const BLANK: Written = {
 export function NewProduct() {
   return (
     <>
-      <Heading title={say("new.product")} />
+      <Heading title={t("new.product")} />
       <Publishers>
         <Blank />
       </Publishers>
@@ -53,13 +55,13 @@ function Blank() {
     });
   return (
     <div class="stack">
-      <p>{say("new.product.text")}</p>
+      <p>{t("new.product.text")}</p>
       <div>
         <OrgChoice />
       </div>
       <ProductForm value={value} problem={problem} onChange={change} onSend={create}>
         <Button type="submit" look="strong" busy={isBusy}>
-          {say("create")}
+          {t("create")}
         </Button>
         <Curl method="POST" path={`/api/v1/products?org=${encodeURIComponent(org())}`} body={cleaned(value)} />
       </ProductForm>

@@ -2,7 +2,9 @@
 import { SelectField } from "../../shared/components/field";
 import { ask, query } from "../../shared/router";
 import { me } from "../me";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("publisher");
 
 export function org(): string {
   const mine = me.value?.orgs ?? [];
@@ -18,7 +20,7 @@ export function OrgChoice() {
   return (
     <SelectField
       name="org"
-      label={say("org")}
+      label={t("org")}
       value={org()}
       options={mine.map((each) => [each, each] as const)}
       onChange={(value) => ask({ org: value }, { replaces: false })}

@@ -5,19 +5,21 @@ import { Heading } from "../../shared/components/heading";
 import { Tabs } from "../../shared/components/tabs";
 import { ask, query } from "../../shared/router";
 import { me, owns } from "../me";
-import { say as store } from "../say";
 import { Codes } from "./codes";
 import { org, OrgChoice } from "./org";
 import { Products } from "./products";
 import { Publishers } from "./publishers";
-import { say } from "./say";
 import { Team } from "./team";
 import { Usage } from "./usage";
+import { translator } from "../../shared/i18n";
+
+const tStore = translator("store");
+const t = translator("publisher");
 
 export function Overview() {
   return (
     <>
-      <Heading title={store("publisher")} />
+      <Heading title={tStore("publisher")} />
       <Publishers>
         <Tabbed />
       </Publishers>
@@ -33,25 +35,25 @@ function roleIn(at: string): "viewer" | "publisher" | "owner" {
 function Tabbed() {
   const at = org();
   const owners = [
-    { name: "codes", label: say("codes"), content: () => <Codes key={at} org={at} /> },
-    { name: "usage", label: say("usage"), content: () => <Usage key={at} org={at} /> },
-    { name: "team", label: say("team"), content: () => <Team key={at} org={at} /> },
+    { name: "codes", label: t("codes"), content: () => <Codes key={at} org={at} /> },
+    { name: "usage", label: t("usage"), content: () => <Usage key={at} org={at} /> },
+    { name: "team", label: t("team"), content: () => <Team key={at} org={at} /> },
   ];
   return (
     <div class="stack">
       <div class="row between">
         <span class="row">
           <OrgChoice />
-          <Chip>{say(`role.${roleIn(at)}`)}</Chip>
+          <Chip>{t(`role.${roleIn(at)}`)}</Chip>
         </span>
-        <LinkButton href={`/publisher/new?org=${encodeURIComponent(at)}`}>{say("new.product")}</LinkButton>
+        <LinkButton href={`/publisher/new?org=${encodeURIComponent(at)}`}>{t("new.product")}</LinkButton>
       </div>
       <Tabs
-        label={store("publisher")}
+        label={tStore("publisher")}
         chosen={query.value.get("tab") ?? "products"}
         onChoose={(tab) => ask({ tab })}
         tabs={[
-          { name: "products", label: store("products"), content: () => <Products key={at} org={at} /> },
+          { name: "products", label: tStore("products"), content: () => <Products key={at} org={at} /> },
           ...(owns(at) ? owners : []),
         ]}
       />

@@ -2,13 +2,15 @@
 import type { ComponentChildren } from "preact";
 import { Field, Faults, SelectField, TextField } from "../../shared/components/field";
 import type { Problem } from "../../shared/problem";
-import { say as shared } from "../../shared/say";
 import type { Schemas } from "../api";
 import { PLATFORMS, type Platform } from "../platform";
-import { say as store } from "../say";
 import { faultAt } from "./doing";
 import { need } from "./faults";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const tCommon = translator("common");
+const tStore = translator("store");
+const t = translator("publisher");
 
 export type Written = Schemas["ProductWrite"];
 
@@ -25,7 +27,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
   const text = (name: "title" | "slug" | "license" | "homepage", help?: string) => (
     <TextField
       name={name}
-      label={name === "title" ? say("title") : name === "slug" ? say("slug") : store(name)}
+      label={name === "title" ? t("title") : name === "slug" ? t("slug") : tStore(name)}
       {...(help ? { help } : {})}
       value={value[name] ?? ""}
       required={name === "title" || name === "slug"}
@@ -43,18 +45,18 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
     <form class="form" onSubmit={sent} noValidate>
       <Faults problem={problem} />
       {text("title")}
-      {text("slug", say("slug.help"))}
+      {text("slug", t("slug.help"))}
       <SelectField
         name="kind"
-        label={store("kind")}
+        label={tStore("kind")}
         value={value.kind}
-        options={(["game", "app", "tool"] as const).map((each) => [each, store(`kind.${each}`)])}
+        options={(["game", "app", "tool"] as const).map((each) => [each, tStore(`kind.${each}`)])}
         onChange={(kind) => set({ kind: kind as Written["kind"] })}
       />
       <fieldset id="platforms" tabIndex={-1} aria-describedby={faultAt(problem, "platforms") ? "platforms-fault" : undefined}>
         <legend>
-          {store("platform")}
-          <span class="quiet"> ({shared("required")})</span>
+          {tStore("platform")}
+          <span class="quiet"> ({tCommon("required")})</span>
         </legend>
         <div class="row">
           {(Object.keys(PLATFORMS) as Platform[]).map((each) => (
@@ -74,7 +76,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
           </span>
         )}
       </fieldset>
-      <Field name="description" label={say("description")} help={say("markdown")} fault={faultAt(problem, "description")}>
+      <Field name="description" label={t("description")} help={t("markdown")} fault={faultAt(problem, "description")}>
         {(given) => (
           <textarea
             {...given}
@@ -86,18 +88,18 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
       </Field>
       <SelectField
         name="access"
-        label={say("access")}
+        label={t("access")}
         value={value.access ?? "entitled"}
         options={[
-          ["entitled", store("entitled")],
-          ["free", store("free")],
+          ["entitled", tStore("entitled")],
+          ["free", tStore("free")],
         ]}
         onChange={(access) => set({ access: access === "free" ? "free" : "entitled" })}
       />
       <TextField
         name="tags"
-        label={store("tags")}
-        help={say("tags.help")}
+        label={tStore("tags")}
+        help={t("tags.help")}
         value={(value.tags ?? []).join(", ")}
         fault={faultAt(problem, "tags")}
         onInput={(event) => set({ tags: event.currentTarget.value.split(",").map((each) => each.trim()) })}
@@ -111,7 +113,7 @@ export function ProductForm({ value, problem, onChange, onSend, children }: Prop
 
 /** @throws Problem where something that every product has is missing. */
 export function complete({ title, slug, platforms }: Written): void {
-  need({ title: [say("title"), title], slug: [say("slug"), slug], platforms: [store("platform"), platforms] });
+  need({ title: [t("title"), title], slug: [t("slug"), slug], platforms: [tStore("platform"), platforms] });
 }
 
 /** The value as it is sent: without what was left empty. */

@@ -5,13 +5,14 @@ import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Answer, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { say as shared } from "../../shared/say";
-import { date } from "../../shared/words";
+import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { PLATFORMS } from "../platform";
-import { say as store } from "../say";
 import { useDoing } from "./doing";
-import { say } from "./say";
+
+const tCommon = translator("common");
+const tStore = translator("store");
+const t = translator("publisher");
 
 type Detail = Schemas["ProductDetail"];
 
@@ -35,31 +36,31 @@ function Listed({ org, first }: { org: string; first: Page }) {
   const more = () => void run(async () => setPages([...pages, await read(org, next)]));
   if (!rows.length) {
     return (
-      <Empty title={say("products.none")}>
-        <p>{say("products.none.text")}</p>
+      <Empty title={t("products.none")}>
+        <p>{t("products.none.text")}</p>
       </Empty>
     );
   }
   return (
     <div class="stack">
       <Table
-        caption={say("products.of", { org })}
+        caption={t("products.of", { org })}
         rows={rows}
         keyOf={(each) => each.id}
         columns={[
-          { name: "title", label: say("title"), cell: (each) => <a href={`/publisher/products/${each.slug}`}>{each.title}</a> },
-          { name: "status", label: say("status"), cell: (each) => <Status of={each.status} /> },
-          { name: "kind", label: store("kind"), cell: (each) => store(`kind.${each.kind}`) },
-          { name: "platforms", label: store("platform"), cell: (each) => each.platforms.map((name) => PLATFORMS[name]).join(", ") },
-          { name: "newest", label: say("newest"), cell: (each) => <Newest of={each} /> },
-          { name: "updated", label: say("updated"), cell: (each) => date(each.updated_at) },
+          { name: "title", label: t("title"), cell: (each) => <a href={`/publisher/products/${each.slug}`}>{each.title}</a> },
+          { name: "status", label: t("status"), cell: (each) => <Status of={each.status} /> },
+          { name: "kind", label: tStore("kind"), cell: (each) => tStore(`kind.${each.kind}`) },
+          { name: "platforms", label: tStore("platform"), cell: (each) => each.platforms.map((name) => PLATFORMS[name]).join(", ") },
+          { name: "newest", label: t("newest"), cell: (each) => <Newest of={each} /> },
+          { name: "updated", label: t("updated"), cell: (each) => date(each.updated_at) },
         ]}
       />
       {problem && <Failed problem={problem} again={more} />}
       {next && (
         <div>
           <Button busy={isBusy} onClick={more}>
-            {shared("more")}
+            {tCommon("more")}
           </Button>
         </div>
       )}
@@ -68,7 +69,7 @@ function Listed({ org, first }: { org: string; first: Page }) {
 }
 
 export function Status({ of }: { of: Detail["status"] }) {
-  return <Chip tone={of === "public" ? "good" : of === "draft" ? "warn" : undefined}>{store(`status.${of}`)}</Chip>;
+  return <Chip tone={of === "public" ? "good" : of === "draft" ? "warn" : undefined}>{tStore(`status.${of}`)}</Chip>;
 }
 
 /** The version in the steadiest channel; the others are on the product's own page. */

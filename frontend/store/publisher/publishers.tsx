@@ -3,7 +3,9 @@ import type { ComponentChildren } from "preact";
 import { Empty } from "../../shared/components/states";
 import { SignedIn } from "../first";
 import { isPublisher, me } from "../me";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("publisher");
 
 interface Props {
   /** Whose page it is, where it is not just anybody's who publishes. */
@@ -18,8 +20,8 @@ export function Publishers({ org, children }: Props) {
       {isTheirs ? (
         children
       ) : (
-        <Empty title={say("not.publisher")}>
-          <p>{say("not.publisher.text")}</p>
+        <Empty title={t("not.publisher")}>
+          <p>{t("not.publisher.text")}</p>
         </Empty>
       )}
     </SignedIn>

@@ -4,13 +4,13 @@ import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Failed } from "../../shared/components/states";
 import type { Problem } from "../../shared/problem";
-import { counted, size } from "../../shared/words";
+import { counted, size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { PLATFORMS } from "../platform";
-import { say as store } from "../say";
-import { say } from "./publishing_say";
 import type { Release } from "./releases";
-import { say as publisher } from "./say";
+
+const tStore = translator("store");
+const t = translator("publisher");
 
 interface Props {
   product: Schemas["ProductDetail"];
@@ -26,10 +26,10 @@ interface Props {
 function missing(release: Release): string | null {
   const files = release.artifacts ?? [];
   if (files.length === 0) {
-    return release.notes_only ? null : say("publish.empty");
+    return release.notes_only ? null : t("publish.empty");
   }
   const unready = files.filter((each) => each.status !== "ready").map((each) => each.filename);
-  return unready.length ? say("publish.unready", { files: unready.join(", ") }) : null;
+  return unready.length ? t("publish.unready", { files: unready.join(", ") }) : null;
 }
 
 export function Publishing({ product, release, problem, isOpen, isBusy, onPublish, onClose }: Props) {
@@ -38,21 +38,21 @@ export function Publishing({ product, release, problem, isOpen, isBusy, onPublis
   const platforms = [...new Set(files.flatMap((each) => (each.platform ? [PLATFORMS[each.platform] ?? each.platform] : [])))];
   const bytes = files.reduce((sum, each) => sum + each.size, 0);
   const facts: [string, string][] = [
-    [publisher("version"), release.version],
-    [store("channel"), release.channel],
-    [publisher("files"), `${counted(files.length, say("files.one"), say("files.n"))}, ${size(bytes)}`],
-    [store("platform"), platforms.join(", ") || publisher("platform.none")],
-    [publisher("notes"), release.notes || say("notes.none")],
+    [t("version"), release.version],
+    [tStore("channel"), release.channel],
+    [t("files"), `${counted(files.length, t("files.one"), t("files.n"))}, ${size(bytes)}`],
+    [tStore("platform"), platforms.join(", ") || t("platform.none")],
+    [t("notes"), release.notes || t("notes.none")],
   ];
   return (
     <Dialog
-      title={say("publish.title", { product: product.title, version: release.version })}
+      title={t("publish.title", { product: product.title, version: release.version })}
       isOpen={isOpen}
       onClose={onClose}
       actions={
         why === null && (
           <Button look="strong" busy={isBusy} onClick={onPublish}>
-            {publisher("publish")}
+            {t("publish")}
           </Button>
         )
       }
@@ -69,7 +69,7 @@ export function Publishing({ product, release, problem, isOpen, isBusy, onPublis
               </Fragment>
             ))}
           </dl>
-          <p>{say(product.status === "draft" ? "publish.first" : "publish.text", { channel: release.channel })}</p>
+          <p>{t(product.status === "draft" ? "publish.first" : "publish.text", { channel: release.channel })}</p>
         </>
       )}
       {problem && <Failed problem={problem} />}

@@ -5,16 +5,17 @@ import { Missing } from "../../shared/components/shell";
 import { Answer, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
-import { size } from "../../shared/words";
+import { size, translator } from "../../shared/i18n";
 import { Markdown } from "../markdown";
 import { PLATFORMS } from "../platform";
-import { say as store } from "../say";
 import { known, type Known } from "./known";
 import { Publishers } from "./publishers";
 import { allReleases, formerOf, type Release, ReleaseStatus } from "./releases";
-import { say } from "./say";
 import { Sending } from "./sending";
 import { Steps } from "./steps";
+
+const tStore = translator("store");
+const t = translator("publisher");
 
 export function ManagedRelease({ slug, version }: { slug: string; version: string }) {
   const found = useAsked((signal) => read(slug, version, signal), [slug, version], { keeps: true });
@@ -24,7 +25,7 @@ export function ManagedRelease({ slug, version }: { slug: string; version: strin
   return (
     <>
       <p class="small">
-        <a href="/publisher">{store("publisher")}</a> / <a href={`/publisher/products/${slug}`}>{slug}</a>
+        <a href="/publisher">{tStore("publisher")}</a> / <a href={`/publisher/products/${slug}`}>{slug}</a>
       </p>
       <Heading title={`${slug} ${version}`}>
         {found.state === "there" && (
@@ -52,24 +53,24 @@ function Shown({ product, release, former, again }: Found & { again: () => void 
   return (
     <div class="stack">
       {release.notes && <Markdown text={release.notes} />}
-      {release.yank_reason && <p class="notice bad">{store("yanked", { reason: release.yank_reason })}</p>}
+      {release.yank_reason && <p class="notice bad">{tStore("yanked", { reason: release.yank_reason })}</p>}
       <Steps product={product} release={release} former={former} again={again} />
-      <h2>{say("files")}</h2>
+      <h2>{t("files")}</h2>
       {files.length ? (
         <Table
-          caption={say("files.of", { version: release.version })}
+          caption={t("files.of", { version: release.version })}
           rows={files}
           keyOf={(each) => each.id}
           columns={[
-            { name: "file", label: store("file"), cell: (each) => <a href={`/api/v1/artifacts/${each.id}`} download>{each.filename}</a> },
-            { name: "platform", label: store("platform"), cell: (each) => each.platform && PLATFORMS[each.platform] },
-            { name: "size", label: store("size"), cell: (each) => size(each.size), isNumber: true },
-            { name: "status", label: say("status"), cell: (each) => each.status },
+            { name: "file", label: tStore("file"), cell: (each) => <a href={`/api/v1/artifacts/${each.id}`} download>{each.filename}</a> },
+            { name: "platform", label: tStore("platform"), cell: (each) => each.platform && PLATFORMS[each.platform] },
+            { name: "size", label: tStore("size"), cell: (each) => size(each.size), isNumber: true },
+            { name: "status", label: t("status"), cell: (each) => each.status },
             { name: "sha256", label: "SHA-256", cell: (each) => <code class="hash">{each.sha256}</code> },
           ]}
         />
       ) : (
-        <Empty title={say("files.none")} />
+        <Empty title={t("files.none")} />
       )}
       {release.status === "draft" && <Sending product={product} release={release} again={again} />}
     </div>

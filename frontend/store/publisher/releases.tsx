@@ -7,14 +7,15 @@ import { Faults, Field, SelectField, TextField } from "../../shared/components/f
 import { Answer, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { go } from "../../shared/router";
-import { date } from "../../shared/words";
+import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { CommandLine } from "../command";
 import { Curl } from "../curl";
-import { say as store } from "../say";
 import { faultAt, once, useDoing } from "./doing";
 import { need } from "./faults";
-import { say } from "./say";
+
+const tStore = translator("store");
+const t = translator("publisher");
 
 type Detail = Schemas["ProductDetail"];
 type New = Schemas["NewRelease"];
@@ -37,20 +38,20 @@ export function Releases({ product }: { product: Detail }) {
         {(rows) =>
           rows.length ? (
             <Table
-              caption={store("releases")}
+              caption={tStore("releases")}
               rows={rows}
               keyOf={(each) => each.version}
               columns={[
-                { name: "version", label: say("version"), cell: (each) => <a href={at(each)}>{each.version}</a> },
-                { name: "channel", label: store("channel"), cell: (each) => each.channel },
-                { name: "status", label: say("status"), cell: (each) => <ReleaseStatus of={each} /> },
-                { name: "published", label: store("published"), cell: (each) => each.published_at && date(each.published_at) },
-                { name: "former", label: say("roll.back.title"), cell: (each) => <Former of={formerOf(each, rows)} at={at(each)} /> },
-                { name: "files", label: say("files"), cell: (each) => each.artifacts?.length ?? 0, isNumber: true },
+                { name: "version", label: t("version"), cell: (each) => <a href={at(each)}>{each.version}</a> },
+                { name: "channel", label: tStore("channel"), cell: (each) => each.channel },
+                { name: "status", label: t("status"), cell: (each) => <ReleaseStatus of={each} /> },
+                { name: "published", label: tStore("published"), cell: (each) => each.published_at && date(each.published_at) },
+                { name: "former", label: t("roll.back.title"), cell: (each) => <Former of={formerOf(each, rows)} at={at(each)} /> },
+                { name: "files", label: t("files"), cell: (each) => each.artifacts?.length ?? 0, isNumber: true },
               ]}
             />
           ) : (
-            <Empty title={store("releases.none")} />
+            <Empty title={tStore("releases.none")} />
           )
         }
       </Answer>
@@ -76,13 +77,13 @@ export function formerOf(release: Release, all: readonly Release[]): Release | u
 
 /** Leads to where the newest release of a channel is taken back. */
 function Former({ of, at }: { of: Release | undefined; at: string }) {
-  return of ? <a href={at}>{say("roll.back", { version: of.version })}</a> : null;
+  return of ? <a href={at}>{t("roll.back", { version: of.version })}</a> : null;
 }
 
 export function ReleaseStatus({ of }: { of: Release }) {
   const status = of.status === "draft" || of.status === "yanked" ? of.status : "published";
   const tone = { draft: "warn", yanked: "bad", published: "good" } as const;
-  return <Chip tone={tone[status]}>{say(`release.${status}`)}</Chip>;
+  return <Chip tone={tone[status]}>{t(`release.${status}`)}</Chip>;
 }
 
 function NewRelease({ product }: { product: Detail }) {
@@ -92,14 +93,14 @@ function NewRelease({ product }: { product: Detail }) {
   const push = `countersign push PATH ${product.org}/${product.slug} --version ${value.version || "VERSION"} --channel ${value.channel} --publish`;
   const draft = () =>
     void run(async () => {
-      need({ version: [say("version"), value.version] });
+      need({ version: [t("version"), value.version] });
       const body = { ...value, notes: value.notes || null };
       const made = await api.post("/api/v1/products/{id}/releases", { values: { id: product.id }, body, headers: once() });
       go(`/publisher/products/${product.slug}/releases/${encodeURIComponent(made.value.version)}`);
     });
   return (
     <details class="downloads">
-      <summary>{say("new.release")}</summary>
+      <summary>{t("new.release")}</summary>
       <form
         class="form"
         noValidate
@@ -111,7 +112,7 @@ function NewRelease({ product }: { product: Detail }) {
         <Faults problem={problem} />
         <TextField
           name="version"
-          label={say("version")}
+          label={t("version")}
           value={value.version}
           required
           maxLength={64}
@@ -120,23 +121,23 @@ function NewRelease({ product }: { product: Detail }) {
         />
         <SelectField
           name="channel"
-          label={store("channel")}
+          label={tStore("channel")}
           value={value.channel}
           options={CHANNELS.map((each) => [each, each] as const)}
           onChange={(channel) => setValue({ ...value, channel: channel as New["channel"] })}
         />
-        <Field name="notes" label={say("notes")} help={say("markdown")} fault={faultAt(problem, "notes")}>
+        <Field name="notes" label={t("notes")} help={t("markdown")} fault={faultAt(problem, "notes")}>
           {(given) => (
             <textarea {...given} value={value.notes ?? ""} onInput={(event) => setValue({ ...value, notes: event.currentTarget.value })} />
           )}
         </Field>
         <div class="row">
           <Button type="submit" look="strong" busy={isBusy}>
-            {say("draft")}
+            {t("draft")}
           </Button>
           <Curl method="POST" path={path} body={value} />
         </div>
-        <CommandLine label={say("push")} text={push} />
+        <CommandLine label={t("push")} text={push} />
       </form>
     </details>
   );

@@ -4,16 +4,17 @@ import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
 import { Failed } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
-import { lasting, size } from "../../shared/words";
+import { lasting, size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { PLATFORMS, type Platform } from "../platform";
 import { CommandLine } from "../command";
-import { say as store } from "../say";
 import { Drop } from "./drop";
 import { Job } from "./job";
 import type { Release } from "./releases";
-import { say } from "./say";
 import { own, upload } from "./upload";
+
+const tStore = translator("store");
+const t = translator("publisher");
 
 interface Props {
   product: Schemas["ProductDetail"];
@@ -63,17 +64,17 @@ export function Sending({ product, release, again }: Props) {
     void files.reduce((before, file) => before.then(() => begin(file)), Promise.resolve());
   };
   return (
-    <section class="stack" aria-label={say("upload")}>
-      <h2>{say("upload")}</h2>
+    <section class="stack" aria-label={t("upload")}>
+      <h2>{t("upload")}</h2>
       <SelectField
         name="platform"
-        label={store("platform")}
+        label={tStore("platform")}
         value={platform}
-        options={[["", say("platform.none")], ...Object.entries(PLATFORMS)]}
+        options={[["", t("platform.none")], ...Object.entries(PLATFORMS)]}
         onChange={(value) => setPlatform(value as Platform | "")}
       />
-      <Drop hint={say("drop")} onFiles={add} />
-      <CommandLine label={say("push")} text={push} />
+      <Drop hint={t("drop")} onFiles={add} />
+      <CommandLine label={t("push")} text={push} />
       {items.map((each) => (
         <Sent
           key={`${each.file.name} ${each.file.lastModified}`}
@@ -96,7 +97,7 @@ function Sent({ item, again, pause }: { item: Item; again: () => void; pause: ()
           <strong>{file.name}</strong>
           <span class="small quiet">
             {size(sent)} / {size(file.size)}
-            {pace && ` · ${say("upload.left", { speed: size(pace.perS), left: lasting(pace.leftS) })}`}
+            {pace && ` · ${t("upload.left", { speed: size(pace.perS), left: lasting(pace.leftS) })}`}
           </span>
         </span>
         <progress max={Math.max(1, file.size)} value={sent} />
@@ -105,11 +106,11 @@ function Sent({ item, again, pause }: { item: Item; again: () => void; pause: ()
       {state === "sending" && sent > 0 && (
         <div>
           <Button tight onClick={pause}>
-            {say("pause")} <span class="hidden-text">{file.name}</span>
+            {t("pause")} <span class="hidden-text">{file.name}</span>
           </Button>
         </div>
       )}
-      {state === "stopped" && <Button onClick={again}>{say("resume")}</Button>}
+      {state === "stopped" && <Button onClick={again}>{t("resume")}</Button>}
       {typeof state === "object" && "artifact" in state && <Job artifact={state.artifact} />}
     </div>
   );

@@ -11,7 +11,9 @@ import { Curl } from "../curl";
 import { once, useDoing } from "./doing";
 import { Publishing } from "./publishing";
 import { CHANNELS, type Release } from "./releases";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("publisher");
 
 interface Props {
   product: Schemas["ProductDetail"];
@@ -39,16 +41,16 @@ export function Steps({ product, release, former, again }: Props) {
       again();
     });
   const publish = () =>
-    act(() => api.post("/api/v1/products/{id}/releases/{version}/publish", { values, headers: once() }), say("release.published"));
+    act(() => api.post("/api/v1/products/{id}/releases/{version}/publish", { values, headers: once() }), t("release.published"));
   const promote = () =>
     act(
       () => api.post("/api/v1/products/{id}/releases/{version}/promote", { values, body: { channel }, headers: once() }),
-      say("promoted", { channel }),
+      t("promoted", { channel }),
     );
   const yank = () =>
     act(
       () => api.post("/api/v1/products/{id}/releases/{version}/yank", { values, body: { reason }, headers: once() }),
-      say("release.yanked"),
+      t("release.yanked"),
     );
   const remove = () =>
     void run(async () => {
@@ -68,24 +70,24 @@ export function Steps({ product, release, former, again }: Props) {
         {isDraft && (
           <>
             <Button look="strong" onClick={() => setOpen("publish")}>
-              {say("publish")}
+              {t("publish")}
             </Button>
             <Curl method="POST" path={`${path}/publish`} />
             <Button look="risky" onClick={() => setOpen("delete")}>
-              {say("draft.delete")}
+              {t("draft.delete")}
             </Button>
           </>
         )}
         {!isDraft && !isYanked && (
           <>
-            <Button onClick={() => setOpen("promote")}>{say("promote")}</Button>
+            <Button onClick={() => setOpen("promote")}>{t("promote")}</Button>
             {former && (
-              <Button onClick={() => takeBack("roll back", say("rolled.back", { version: former.version }))}>
-                {say("roll.back", { version: former.version })}
+              <Button onClick={() => takeBack("roll back", t("rolled.back", { version: former.version }))}>
+                {t("roll.back", { version: former.version })}
               </Button>
             )}
             <Button look="risky" onClick={() => takeBack("yank", "")}>
-              {say("yank")}
+              {t("yank")}
             </Button>
           </>
         )}
@@ -98,22 +100,22 @@ export function Steps({ product, release, former, again }: Props) {
         onClose={() => setOpen("")}
       />
       <Dialog
-        title={say("promote")}
+        title={t("promote")}
         isOpen={open === "promote"}
         onClose={() => setOpen("")}
         actions={
           <>
             <Button look="strong" busy={isBusy} onClick={promote}>
-              {say("promote")}
+              {t("promote")}
             </Button>
             <Curl method="POST" path={`${path}/promote`} body={{ channel }} />
           </>
         }
       >
-        <p>{say("promote.text", { version: release.version })}</p>
+        <p>{t("promote.text", { version: release.version })}</p>
         <SelectField
           name="channel"
-          label={say("promote.to")}
+          label={t("promote.to")}
           value={channel}
           options={others.map((each) => [each, each] as const)}
           onChange={(value) => setChannel(value as Channel)}
@@ -121,23 +123,23 @@ export function Steps({ product, release, former, again }: Props) {
         {problem && <Failed problem={problem} />}
       </Dialog>
       <Dialog
-        title={isBack ? say("roll.back.title") : say("yank")}
+        title={isBack ? t("roll.back.title") : t("yank")}
         isOpen={open === "yank" || open === "roll back"}
         onClose={() => setOpen("")}
         actions={
           <>
             <Button look="risky" busy={isBusy} disabled={!reason.trim()} onClick={yank}>
-              {isBack ? say("roll.back", { version: isBack.version }) : say("yank")}
+              {isBack ? t("roll.back", { version: isBack.version }) : t("yank")}
             </Button>
             <Curl method="POST" path={`${path}/yank`} body={{ reason }} />
           </>
         }
       >
-        <p>{isBack ? say("roll.back.text", { version: release.version }) : say("yank.text")}</p>
-        {former && <p>{say("yank.former", { channel: release.channel, version: former.version })}</p>}
+        <p>{isBack ? t("roll.back.text", { version: release.version }) : t("yank.text")}</p>
+        {former && <p>{t("yank.former", { channel: release.channel, version: former.version })}</p>}
         <TextField
           name="reason"
-          label={say("reason")}
+          label={t("reason")}
           required
           value={reason}
           maxLength={1000}
@@ -146,19 +148,19 @@ export function Steps({ product, release, former, again }: Props) {
         {problem && <Failed problem={problem} />}
       </Dialog>
       <Dialog
-        title={say("draft.delete")}
+        title={t("draft.delete")}
         isOpen={open === "delete"}
         onClose={() => setOpen("")}
         actions={
           <>
             <Button look="risky" busy={isBusy} onClick={remove}>
-              {say("draft.delete")}
+              {t("draft.delete")}
             </Button>
             <Curl method="DELETE" path={path} />
           </>
         }
       >
-        <p>{say("draft.delete.text", { version: release.version })}</p>
+        <p>{t("draft.delete.text", { version: release.version })}</p>
         {problem && <Failed problem={problem} />}
       </Dialog>
     </div>

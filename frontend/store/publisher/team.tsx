@@ -8,14 +8,15 @@ import { Faults, SelectField, TextField } from "../../shared/components/field";
 import { Answer, Empty, Failed } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { tell } from "../../shared/news";
-import { date } from "../../shared/words";
+import { date, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { me } from "../me";
 import { Clients } from "./clients";
 import { faultAt, once, useDoing } from "./doing";
 import { need } from "./faults";
-import { say } from "./say";
+
+const t = translator("publisher");
 
 type Role = Schemas["NewMember"]["role"];
 
@@ -30,26 +31,26 @@ export function Team({ org }: { org: string }) {
   const [leaving, setLeaving] = useState<string | null>(null);
   return (
     <div class="stack">
-      <h2>{say("members")}</h2>
+      <h2>{t("members")}</h2>
       <Answer of={found}>
         {(rows) =>
           rows.length ? (
             <Table
-              caption={say("members.of", { org })}
+              caption={t("members.of", { org })}
               rows={rows}
               keyOf={(each) => each.email}
               columns={[
-                { name: "email", label: say("email"), cell: (each) => each.email },
-                { name: "role", label: say("role"), cell: (each) => say(`role.${each.role as Role}`) },
-                { name: "since", label: say("since"), cell: (each) => date(each.since) },
+                { name: "email", label: t("email"), cell: (each) => each.email },
+                { name: "role", label: t("role"), cell: (each) => t(`role.${each.role as Role}`) },
+                { name: "since", label: t("since"), cell: (each) => date(each.since) },
                 {
                   name: "remove",
-                  label: say("remove"),
+                  label: t("remove"),
                   // Whoever took themselves away could not come back.
                   cell: (each) =>
                     each.email !== me.value?.email && (
                       <Button look="risky" tight onClick={() => setLeaving(each.email)}>
-                        {say("remove")} <span class="hidden-text">{each.email}</span>
+                        {t("remove")} <span class="hidden-text">{each.email}</span>
                       </Button>
                     ),
                 },
@@ -78,25 +79,25 @@ function Removing(props: { org: string; email: string | null; onClose: () => voi
   const remove = () =>
     void run(async () => {
       await api.delete("/api/v1/org/members", { query, headers: once() });
-      tell(say("member.removed", { email: query.email }));
+      tell(t("member.removed", { email: query.email }));
       close();
       onDone();
     });
   return (
     <Dialog
-      title={say("member.remove", { email: query.email })}
+      title={t("member.remove", { email: query.email })}
       isOpen={email !== null}
       onClose={close}
       actions={
         <>
           <Button look="risky" busy={isBusy} onClick={remove}>
-            {say("remove")}
+            {t("remove")}
           </Button>
           <Curl method="DELETE" path={target("/api/v1/org/members", {}, query)} />
         </>
       }
     >
-      <p>{say("member.remove.text", { org })}</p>
+      <p>{t("member.remove.text", { org })}</p>
       {problem && <Failed problem={problem} />}
     </Dialog>
   );
@@ -109,7 +110,7 @@ function Invite({ org, onDone }: { org: string; onDone: () => void }) {
   const add = (event: Event) => {
     event.preventDefault();
     void run(async () => {
-      need({ email: [say("email"), email] });
+      need({ email: [t("email"), email] });
       await api.post("/api/v1/org/members", { query: { org }, body: { email, role }, headers: once() });
       setEmail("");
       onDone();
@@ -117,13 +118,13 @@ function Invite({ org, onDone }: { org: string; onDone: () => void }) {
   };
   return (
     <form class="form" onSubmit={add} noValidate>
-      <h3>{say("member.add")}</h3>
+      <h3>{t("member.add")}</h3>
       <Faults problem={problem} />
       <TextField
         name="email"
         type="email"
-        label={say("email")}
-        help={say("member.help")}
+        label={t("email")}
+        help={t("member.help")}
         required
         value={email}
         fault={faultAt(problem, "email")}
@@ -131,14 +132,14 @@ function Invite({ org, onDone }: { org: string; onDone: () => void }) {
       />
       <SelectField
         name="role"
-        label={say("role")}
+        label={t("role")}
         value={role}
-        options={ROLES.map((each) => [each, say(`role.${each}`)] as const)}
+        options={ROLES.map((each) => [each, t(`role.${each}`)] as const)}
         onChange={(value) => setRole(value as Role)}
       />
       <div class="row">
         <Button type="submit" busy={isBusy}>
-          {say("member.add")}
+          {t("member.add")}
         </Button>
         <Curl method="POST" path={`/api/v1/org/members?org=${encodeURIComponent(org)}`} body={{ email, role }} />
       </div>

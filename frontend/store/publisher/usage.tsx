@@ -2,14 +2,14 @@
 import { useAsked } from "../../shared/asked";
 import { Answer } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { number, size } from "../../shared/words";
+import { number, size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { PLATFORMS, type Platform } from "../platform";
-import { say as store } from "../say";
 import { Bar } from "./bar";
-import { say } from "./say";
-import { say as own } from "./usage_say";
+
+const tStore = translator("store");
+const t = translator("publisher");
 
 const COUNTED = [
   "downloads",
@@ -42,31 +42,31 @@ function Downloaded({ rows }: { rows: Numbers["downloaded"] }) {
   const most = Math.max(1, ...rows.map((each) => each.downloads));
   return rows.length ? (
     <Table
-      caption={own("usage.versions")}
+      caption={t("usage.versions")}
       rows={rows}
       keyOf={(each) => `${each.product} ${each.version} ${each.platform}`}
       columns={[
         {
           name: "version",
-          label: say("version"),
+          label: t("version"),
           cell: (each) => (
             <a href={`/publisher/products/${each.product}/releases/${encodeURIComponent(each.version)}`}>
               {each.product} {each.version}
             </a>
           ),
         },
-        { name: "platform", label: store("platform"), cell: (each) => nameOf(each.platform) },
-        { name: "number", label: own("usage.downloads"), cell: (each) => number(each.downloads), isNumber: true },
-        { name: "bar", label: own("usage.bar"), cell: (each) => <Bar share={each.downloads / most} /> },
+        { name: "platform", label: tStore("platform"), cell: (each) => nameOf(each.platform) },
+        { name: "number", label: t("usage.downloads"), cell: (each) => number(each.downloads), isNumber: true },
+        { name: "bar", label: t("usage.bar"), cell: (each) => <Bar share={each.downloads / most} /> },
       ]}
     />
   ) : (
-    <p>{own("usage.versions.none")}</p>
+    <p>{t("usage.versions.none")}</p>
   );
 }
 
 function nameOf(platform: string | null): string {
-  return platform !== null && platform in PLATFORMS ? PLATFORMS[platform as Platform] : say("platform.none");
+  return platform !== null && platform in PLATFORMS ? PLATFORMS[platform as Platform] : t("platform.none");
 }
 
 function Shown({ value }: { value: Numbers }) {
@@ -74,16 +74,16 @@ function Shown({ value }: { value: Numbers }) {
   return (
     <>
       <Table
-        caption={say("usage")}
+        caption={t("usage")}
         rows={COUNTED}
         keyOf={(each) => each}
         columns={[
-          { name: "what", label: own("usage.what"), cell: (each) => own(`usage.${each}`) },
-          { name: "number", label: own("usage.number"), cell: (each) => number(value[each]), isNumber: true },
-          { name: "bar", label: own("usage.bar"), cell: (each) => <Bar share={value[each] / most} /> },
+          { name: "what", label: t("usage.what"), cell: (each) => t(`usage.${each}`) },
+          { name: "number", label: t("usage.number"), cell: (each) => number(value[each]), isNumber: true },
+          { name: "bar", label: t("usage.bar"), cell: (each) => <Bar share={value[each] / most} /> },
         ]}
       />
-      <p>{own("usage.stored", { size: size(value.stored_bytes) })}</p>
+      <p>{t("usage.stored", { size: size(value.stored_bytes) })}</p>
       <Downloaded rows={value.downloaded} />
     </>
   );

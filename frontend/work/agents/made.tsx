@@ -3,8 +3,10 @@ import { useAsked } from "../../shared/asked";
 import { Button, Copy } from "../../shared/components/button";
 import { Answer } from "../../shared/components/states";
 import { seenBy } from "./commands";
-import { say } from "./say";
 import { Sees } from "./sees";
+import { translator } from "../../shared/i18n";
+
+const t = translator("agents");
 
 export function Made({ token, label, onDone }: { token: string; label: string; onDone: () => void }) {
   const seen = useAsked((signal) => seenBy(token, signal), [token]);
@@ -19,24 +21,24 @@ export function Made({ token, label, onDone }: { token: string; label: string; o
   );
   return (
     <section class="signed stack" aria-labelledby="made">
-      <h2 id="made">{say("made")}</h2>
-      <p>{say("made.text")}</p>
+      <h2 id="made">{t("made")}</h2>
+      <p>{t("made.text")}</p>
       <div class="row">
         <code class="secret" data-of={label}>
           {token}
         </code>
-        <Copy text={token} of={say("token")} />
+        <Copy text={token} of={t("token")} />
       </div>
-      <h3>{say("config")}</h3>
+      <h3>{t("config")}</h3>
       <pre class="code-box" tabIndex={0}>
         {config}
       </pre>
       <div class="row">
-        <Copy text={config} of={say("config.of")} />
+        <Copy text={config} of={t("config.of")} />
       </div>
       <Answer of={seen}>{(meta) => <Sees meta={meta} />}</Answer>
       <div class="row">
-        <Button onClick={onDone}>{say("done")}</Button>
+        <Button onClick={onDone}>{t("done")}</Button>
       </div>
     </section>
   );

@@ -2,7 +2,9 @@
 import { Chip } from "../../shared/components/chip";
 import type { Meta, Model } from "../api";
 import { type Command, isReading } from "./commands";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("agents");
 
 interface Props {
   meta: Meta;
@@ -19,8 +21,8 @@ export function Scopes({ meta, commands, chosen, onChoose }: Props) {
   };
   return (
     <fieldset class="scopes">
-      <legend>{say("scopes")}</legend>
-      <p class="small quiet">{say("scopes.help")}</p>
+      <legend>{t("scopes")}</legend>
+      <p class="small quiet">{t("scopes.help")}</p>
       {meta.models.map((model) => (
         <OfModel key={model.name} {...{ model, chosen }} commands={commands.filter((each) => each.id.startsWith(`${model.name}.`))} onPut={put} />
       ))}
@@ -48,18 +50,18 @@ function OfModel({ model, commands, chosen, onPut }: OfModelProps) {
       </summary>
       <label class="row tick">
         <input type="checkbox" checked={taken === ids.length} onChange={(event) => onPut(ids, event.currentTarget.checked)} />
-        {say("all", { model: model.plural })}
+        {t("all", { model: model.plural })}
       </label>
       {[true, false].map((reads) => {
         const some = commands.filter((each) => isReading(each.id) === reads);
         return some.length === 0 ? null : (
           <div key={String(reads)} class="stack tight">
-            <h3 class="small">{say(reads ? "reads" : "writes")}</h3>
+            <h3 class="small">{t(reads ? "reads" : "writes")}</h3>
             {some.map((each) => (
               <label key={each.id} class="row tick">
                 <input type="checkbox" checked={chosen.has(each.id)} onChange={(event) => onPut([each.id], event.currentTarget.checked)} />
                 <code>{each.id}</code> <span class="small quiet">{each.description}</span>
-                {each.needs_approval && <Chip tone="warn">{say("proposes")}</Chip>}
+                {each.needs_approval && <Chip tone="warn">{t("proposes")}</Chip>}
               </label>
             ))}
           </div>

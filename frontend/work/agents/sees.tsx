@@ -2,7 +2,9 @@
 import type { Column } from "../../shared/components/table";
 import { Table } from "../../shared/components/table";
 import type { Field, Meta, Model } from "../api";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("agents");
 
 interface Seen {
   model: Model;
@@ -22,22 +24,22 @@ export function Sees({ meta, chosen }: Props) {
   });
   const named = (fields: Field[]) => fields.map((each) => each.label).join(", ") || "–";
   const fields: Column<Seen>[] = chosen
-    ? [{ name: "fields", label: say("sees.fields"), cell: ({ model }) => named(model.fields) }]
+    ? [{ name: "fields", label: t("sees.fields"), cell: ({ model }) => named(model.fields) }]
     : [
-        { name: "clear", label: say("sees.clear"), cell: ({ model }) => named(model.fields.filter((each) => !each.masked)) },
-        { name: "masked", label: say("sees.masked"), cell: ({ model }) => named(model.fields.filter((each) => each.masked)) },
+        { name: "clear", label: t("sees.clear"), cell: ({ model }) => named(model.fields.filter((each) => !each.masked)) },
+        { name: "masked", label: t("sees.masked"), cell: ({ model }) => named(model.fields.filter((each) => each.masked)) },
       ];
   return (
     <div class="stack">
-      <h3>{say("sees")}</h3>
-      <p class="quiet small">{say(chosen ? "sees.text" : "sees.true")}</p>
+      <h3>{t("sees")}</h3>
+      <p class="quiet small">{t(chosen ? "sees.text" : "sees.true")}</p>
       <Table
-        caption={say("sees")}
+        caption={t("sees")}
         rows={rows}
         keyOf={({ model }) => model.name}
         columns={[
-          { name: "model", label: say("sees.model"), cell: ({ model }) => model.plural },
-          { name: "commands", label: say("sees.commands"), cell: ({ commands }) => commands.join(", ") },
+          { name: "model", label: t("sees.model"), cell: ({ model }) => model.plural },
+          { name: "commands", label: t("sees.commands"), cell: ({ commands }) => commands.join(", ") },
           ...fields,
         ]}
       />

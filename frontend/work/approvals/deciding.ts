@@ -1,11 +1,12 @@
 // Decisions about plans: each is approved with the digest of what was shown, or rejected with a reason.
 import { tell } from "../../shared/news";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import { Problem } from "../../shared/problem";
 import { call, run } from "../api";
 import { put, reread } from "./live";
 import type { Plan } from "./plan";
-import { say } from "./say";
+
+const t = translator("approvals");
 
 type Done = (after: readonly Plan[]) => string;
 
@@ -26,10 +27,10 @@ async function each(several: readonly Plan[], decide: (plan: Plan) => Promise<vo
     }
   }
   await reread();
-  const why = after.some((plan) => plan.state === "stale") ? say("stale") : (failed[0]?.message ?? "");
+  const why = after.some((plan) => plan.state === "stale") ? t("stale") : (failed[0]?.message ?? "");
   const isOne = several.length === 1;
   const n = number(several.length - failed.length);
-  tell(failed.length ? (isOne ? why : say("undecided", { n, failed: number(failed.length), why })) : done(after));
+  tell(failed.length ? (isOne ? why : t("undecided", { n, failed: number(failed.length), why })) : done(after));
   return failed.length === 0;
 }
 
@@ -39,7 +40,7 @@ export async function approve(several: readonly Plan[]): Promise<boolean> {
     async (plan) => {
       await call("POST", `/api/approve/${encodeURIComponent(plan.id)}`, { body: { digest: plan.digest } });
     },
-    (after) => say(after.length > 0 && after.every((plan) => plan.state === "executed") ? "approved" : "counted"),
+    (after) => t(after.length > 0 && after.every((plan) => plan.state === "executed") ? "approved" : "counted"),
   );
 }
 
@@ -49,6 +50,6 @@ export async function reject(several: readonly Plan[], reason: string): Promise<
     async (plan) => {
       await run("plan", "reject", { id: plan.id, reason });
     },
-    () => say("rejected"),
+    () => t("rejected"),
   );
 }

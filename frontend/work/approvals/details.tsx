@@ -1,21 +1,22 @@
 // A plan as one has to see it before signing: who, why, what exactly, before and after.
 import { Chip, type Tone } from "../../shared/components/chip";
 import { Marked } from "../../shared/components/marked";
-import { ago, number, until } from "../../shared/words";
+import { ago, number, translator, until } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { addressOf, fieldOf, modelOf } from "../models";
 import { Changes } from "../record/changes";
 import { TextChange } from "../record/text_change";
 import { Named } from "./named";
 import { type Difference, isExpired, isOvertaken, type Plan } from "./plan";
-import { say } from "./say";
 import { Subjects } from "./subject";
+
+const t = translator("approvals");
 
 const TONES: Record<string, Tone | undefined> = { executed: "good", failed: "bad", rejected: "bad", pending: "warn" };
 
 export function State({ plan, now_ms }: { plan: Plan; now_ms: number }) {
   const state = isOvertaken(plan) ? "stale" : isExpired(plan, now_ms) ? "expired" : plan.state;
-  return <Chip tone={TONES[state]}>{say(`state.${state}` as "state.pending")}</Chip>;
+  return <Chip tone={TONES[state]}>{t(`state.${state}` as "state.pending")}</Chip>;
 }
 
 export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms: number }) {
@@ -27,44 +28,44 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
       <p class="row">
         <State plan={plan} now_ms={now_ms} />
         <span>
-          <Marked text={say(plan.agent ? "by.agent" : "by.person", { agent: plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })} />
+          <Marked text={t(plan.agent ? "by.agent" : "by.person", { agent: plan.agent ?? "–", person: plan.proposed_by?.person ?? "–" })} />
         </span>
-        {plan.needs > 1 && <span>{say("needs", { n: number(plan.approvals.length), of: number(plan.needs) })}</span>}
+        {plan.needs > 1 && <span>{t("needs", { n: number(plan.approvals.length), of: number(plan.needs) })}</span>}
       </p>
       <p class="small quiet">
-        {say("proposed", { when: ago(plan.proposed_at, now_ms) })}
+        {t("proposed", { when: ago(plan.proposed_at, now_ms) })}
         {plan.state === "pending" &&
           !isOvertaken(plan) &&
-          ` · ${isExpired(plan, now_ms) ? say("expired") : say("expires", { when: until(plan.expires_at, now_ms) })}`}
+          ` · ${isExpired(plan, now_ms) ? t("expired") : t("expires", { when: until(plan.expires_at, now_ms) })}`}
         {target && (
           <>
             {" · "}
-            <a href={addressOf(target.model ?? "", target.id ?? "")}>{say("record")}</a>
+            <a href={addressOf(target.model ?? "", target.id ?? "")}>{t("record")}</a>
           </>
         )}
       </p>
       {isOvertaken(plan) && (
         <p class="notice">
-          {say("stale")} {say("stale.next")}
+          {t("stale")} {t("stale.next")}
         </p>
       )}
       <section class="stack tight">
-        <h3>{say("why")}</h3>
+        <h3>{t("why")}</h3>
         {plan.why ? (
           <blockquote class="untrusted">
             <p>
               <TextChange parts={[{ text: plan.why, isChanged: true }]} />
             </p>
-            <footer class="small">{say("why.untrusted")}</footer>
+            <footer class="small">{t("why.untrusted")}</footer>
           </blockquote>
         ) : (
-          <p class="quiet">{say("why.none")}</p>
+          <p class="quiet">{t("why.none")}</p>
         )}
       </section>
       <Subjects {...{ meta, plan }} />
       <section class="stack tight">
-        <h3>{say("changes")}</h3>
-        {plan.diff.length === 0 && <p class="quiet">{say("changes.none")}</p>}
+        <h3>{t("changes")}</h3>
+        {plan.diff.length === 0 && <p class="quiet">{t("changes.none")}</p>}
         {byRecord(plan.diff).map(([key, several]) => {
           const first = several[0];
           const model = modelOf(meta, first?.model ?? "");
@@ -72,7 +73,7 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
           const label = model?.label ?? first?.model ?? "";
           return (
             <div key={key} class="stack tight">
-              <h4>{isNew || !first ? say("step.new", { model: label }) : <Named {...{ model, of: first }} />}</h4>
+              <h4>{isNew || !first ? t("step.new", { model: label }) : <Named {...{ model, of: first }} />}</h4>
               <Changes
                 meta={meta}
                 changes={several.map(({ field, before, after }) => ({
@@ -88,7 +89,7 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
       </section>
       {plan.effects.length > 0 && (
         <section class="effects stack tight">
-          <h3>{say("effects")}</h3>
+          <h3>{t("effects")}</h3>
           <ul>
             {plan.effects.map((each) => (
               <li key={each}>
@@ -100,18 +101,18 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
       )}
       {reason && (
         <section class="stack tight">
-          <h3>{say("reason")}</h3>
+          <h3>{t("reason")}</h3>
           <p>
             <Marked text={reason} />
           </p>
         </section>
       )}
       <details>
-        <summary>{say("command")}</summary>
+        <summary>{t("command")}</summary>
         <pre class="code-box" tabIndex={0}>
           {plan.command} <Marked text={JSON.stringify(plan.input, null, 2)} />
         </pre>
-        <p class="small quiet hash-line">{say("digest", { digest: plan.digest })}</p>
+        <p class="small quiet hash-line">{t("digest", { digest: plan.digest })}</p>
       </details>
     </div>
   );

@@ -1,18 +1,19 @@
 // What a record is called that a plan is about: as it stands now, else as any plan here tells it.
 import { Masked } from "../../shared/components/chip";
 import { visible } from "../../shared/visible";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import type { Meta, Model, Row } from "../api";
 import { fieldOf, modelOf, titleOf } from "../models";
 import { referred } from "../refs";
 import { shown } from "../values/decimal";
 import { plans } from "./live";
 import type { Difference, Plan } from "./plan";
-import { say } from "./say";
+
+const t = translator("approvals");
 
 export function Named({ model, of }: { model: Model | undefined; of: Pick<Difference, "model" | "id"> }) {
   if (!model) {
-    return <>{say("step", { model: of.model, id: of.id.slice(0, 8) })}</>;
+    return <>{t("step", { model: of.model, id: of.id.slice(0, 8) })}</>;
   }
   const record: Row = referred(model, of.id).value ?? { id: of.id, revision: 0, [model.shown_as]: toldOf(model, of.id) };
   const field = fieldOf(model, model.shown_as);
@@ -26,7 +27,7 @@ export function Named({ model, of }: { model: Model | undefined; of: Pick<Differ
   }
   const title = titleOf(model, record);
   // A record that nobody named is called by its model already.
-  return <bdi>{said ? say("step", { model: model.label, id: title }) : title}</bdi>;
+  return <bdi>{said ? t("step", { model: model.label, id: title }) : title}</bdi>;
 }
 
 const FIELDS = 3;
@@ -47,7 +48,7 @@ export function About({ meta, plan }: { meta: Meta; plan: Plan }) {
     <>
       {isNew || !id ? <Made {...{ meta, model: known, name: model, own }} /> : <Kept {...{ meta, model: known, of: { model, id } }} />}
       {!isNew && id && !isGone && `: ${labelsOf(known, own)}`}
-      {others > 0 && ` ${say("others", { n: number(others) })}`}
+      {others > 0 && ` ${t("others", { n: number(others) })}`}
     </>
   );
 }
@@ -64,12 +65,12 @@ function Made({ meta, model, name, own }: { meta: Meta; model: Model | undefined
   const called = valued.find(({ field }) => field.name === model?.shown_as && field.kind !== "ref");
   return (
     <>
-      {say("step.new", { model: model?.label ?? name })}
+      {t("step.new", { model: model?.label ?? name })}
       {called && <bdi> {visible(String(called.value))}</bdi>}
-      {amount && ` ${say("of", { amount: shown(Number(amount.value)) })}`}
+      {amount && ` ${t("of", { amount: shown(Number(amount.value)) })}`}
       {ref && (
         <>
-          {` ${say("for")} `}
+          {` ${t("for")} `}
           <Named model={modelOf(meta, ref.field.ref ?? "")} of={{ model: ref.field.ref ?? "", id: String(ref.value) }} />
         </>
       )}
@@ -86,7 +87,7 @@ function Kept({ meta, model, of }: { meta: Meta; model: Model | undefined; of: P
       <Named {...{ model, of }} />
       {ref && record && (
         <>
-          {` ${say("for")} `}
+          {` ${t("for")} `}
           <Named model={modelOf(meta, ref.ref ?? "")} of={{ model: ref.ref ?? "", id: String(record[ref.name]) }} />
         </>
       )}
@@ -97,7 +98,7 @@ function Kept({ meta, model, of }: { meta: Meta; model: Model | undefined; of: P
 function labelsOf(model: Model | undefined, own: readonly Difference[]): string {
   const labels = own.map(({ field }) => fieldOf(model, field)?.label ?? field);
   const more = labels.length - FIELDS;
-  return labels.slice(0, FIELDS).join(", ") + (more > 0 ? ` ${say("others", { n: number(more) })}` : "");
+  return labels.slice(0, FIELDS).join(", ") + (more > 0 ? ` ${t("others", { n: number(more) })}` : "");
 }
 
 /** The name of a record that may be gone: the plan that deletes it has it. */

@@ -3,8 +3,9 @@ import { useEffect, useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Field } from "../../shared/components/field";
-import { number } from "../../shared/words";
-import { say } from "./say";
+import { number, translator } from "../../shared/i18n";
+
+const t = translator("approvals");
 
 interface Props {
   count: number;
@@ -31,20 +32,20 @@ export function Rejecting({ count, reason: given = "", isOpen, onReject, onClose
   };
   return (
     <Dialog
-      title={count > 1 ? say("reject.titles", { n: number(count) }) : say("reject.title")}
+      title={count > 1 ? t("reject.titles", { n: number(count) }) : t("reject.title")}
       isOpen={isOpen}
       onClose={onClose}
       actions={
         <Button look="risky" onClick={submit}>
-          {say("reject")}
+          {t("reject")}
         </Button>
       }
     >
       <Field
         name="reject-reason"
-        label={say("reject.reason")}
-        help={say("reject.help")}
-        fault={isMissing ? say("reject.needed") : undefined}
+        label={t("reject.reason")}
+        help={t("reject.help")}
+        fault={isMissing ? t("reject.needed") : undefined}
         required
       >
         {(given) => <textarea {...given} value={reason} maxLength={1000} onInput={(event) => setReason(event.currentTarget.value)} />}

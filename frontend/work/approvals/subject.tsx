@@ -2,14 +2,15 @@
 import { useAsked } from "../../shared/asked";
 import { Answer } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { canList, fieldOf, may, modelOf, partsOf } from "../models";
 import { columnsOf } from "../record/parts";
 import { Value } from "../values/value";
 import { Named } from "./named";
 import { isOvertaken, type Plan } from "./plan";
-import { say } from "./say";
+
+const t = translator("approvals");
 
 const RECORDS = 10;
 const PARTS = 20;
@@ -28,12 +29,12 @@ export function Subjects({ meta, plan }: { meta: Meta; plan: Plan }) {
   }
   return (
     <section class="stack tight subjects">
-      <h3>{say("now")}</h3>
+      <h3>{t("now")}</h3>
       {found.slice(0, RECORDS).map((each) => (
         <Shown key={`${each.model.name}/${each.id}`} {...{ meta, plan, subject: each }} />
       ))}
-      {found.length > RECORDS && <p class="quiet">{say("now.more", { n: number(found.length - RECORDS) })}</p>}
-      {found.some((each) => !each.isWhole) && <p class="small quiet">{say("now.bound")}</p>}
+      {found.length > RECORDS && <p class="quiet">{t("now.more", { n: number(found.length - RECORDS) })}</p>}
+      {found.some((each) => !each.isWhole) && <p class="small quiet">{t("now.bound")}</p>}
     </section>
   );
 }
@@ -81,7 +82,7 @@ function Shown({ meta, plan, subject }: { meta: Meta; plan: Plan; subject: Subje
               ))}
             </>
           ) : (
-            <p class="quiet">{say("now.gone")}</p>
+            <p class="quiet">{t("now.gone")}</p>
           )
         }
       </Answer>
@@ -112,7 +113,7 @@ function Part({ meta, model, by, record }: { meta: Meta; model: Model; by: Field
     <Answer of={found}>
       {({ rows, total }) =>
         rows.length === 0 ? (
-          <p class="quiet">{say("now.none", { model: model.plural })}</p>
+          <p class="quiet">{t("now.none", { model: model.plural })}</p>
         ) : (
           <>
             <Table
@@ -124,7 +125,7 @@ function Part({ meta, model, by, record }: { meta: Meta; model: Model; by: Field
             {total > rows.length && (
               <p>
                 <a href={`/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}`}>
-                  {say("now.parts", { n: number(rows.length), of: number(total) })}
+                  {t("now.parts", { n: number(rows.length), of: number(total) })}
                 </a>
               </p>
             )}

@@ -4,9 +4,10 @@ import { Button } from "../../shared/components/button";
 import { Failed, Loading } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
-import { moment, number } from "../../shared/words";
+import { moment, number, translator } from "../../shared/i18n";
 import { run } from "../api";
-import { say } from "./say";
+
+const t = translator("audit");
 
 interface Fault {
   lane: number | null;
@@ -35,12 +36,12 @@ export function Check() {
   return (
     <section class="panel-box stack" aria-labelledby="check">
       <div class="row between">
-        <h2 id="check">{say("check")}</h2>
+        <h2 id="check">{t("check")}</h2>
         <Button busy={found === "asked"} onClick={() => void ask()}>
-          {say("check.run")}
+          {t("check.run")}
         </Button>
       </div>
-      <p class="small quiet">{say("check.text")}</p>
+      <p class="small quiet">{t("check.text")}</p>
       {found === "asked" && <Loading />}
       {found instanceof Problem && <Failed problem={found} again={() => void ask()} />}
       {found !== null && found !== "asked" && !(found instanceof Problem) && <Result checked={found} />}
@@ -50,24 +51,24 @@ export function Check() {
 
 function Result({ checked }: { checked: Checked }) {
   const { is_intact, checked_at, entries, faults } = checked;
-  const read = entries === null ? "" : say("check.entries", { n: number(entries) });
+  const read = entries === null ? "" : t("check.entries", { n: number(entries) });
   return (
     <>
       <p class={is_intact ? "notice" : "notice bad"} role={is_intact ? "status" : "alert"}>
-        <strong>{say(is_intact ? "check.intact" : "check.broken")}</strong> {read}{" "}
-        <time dateTime={checked_at}>{say("check.at", { when: moment(checked_at) })}</time>
+        <strong>{t(is_intact ? "check.intact" : "check.broken")}</strong> {read}{" "}
+        <time dateTime={checked_at}>{t("check.at", { when: moment(checked_at) })}</time>
       </p>
-      {!is_intact && <p>{say("check.keep")}</p>}
+      {!is_intact && <p>{t("check.keep")}</p>}
       {faults !== null && faults.length > 0 && (
         <Table
-          caption={say("check.faults")}
+          caption={t("check.faults")}
           rows={faults}
           keyOf={(each) => String(each.lane)}
           columns={[
-            { name: "what", label: say("check.what"), cell: (each) => say(`fault.${each.what}`) },
-            { name: "lane", label: say("lane"), cell: (each) => (each.lane === null ? "–" : number(each.lane)), isNumber: true },
-            { name: "number", label: say("number"), cell: (each) => (each.number === null ? "–" : number(each.number)), isNumber: true },
-            { name: "id", label: say("entry"), cell: ({ id }) => (id ? <a href={`/audit/${encodeURIComponent(id)}`}>{id}</a> : "–") },
+            { name: "what", label: t("check.what"), cell: (each) => t(`fault.${each.what}`) },
+            { name: "lane", label: t("lane"), cell: (each) => (each.lane === null ? "–" : number(each.lane)), isNumber: true },
+            { name: "number", label: t("number"), cell: (each) => (each.number === null ? "–" : number(each.number)), isNumber: true },
+            { name: "id", label: t("entry"), cell: ({ id }) => (id ? <a href={`/audit/${encodeURIComponent(id)}`}>{id}</a> : "–") },
           ]}
         />
       )}

@@ -2,7 +2,9 @@
 import type { Meta, Model, Row } from "../api";
 import { addressOf, may, titleOf, usual } from "../models";
 import { Value } from "../values/value";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("board");
 
 interface Props {
   meta: Meta;
@@ -33,11 +35,11 @@ export function Card({ meta, model, row, states, onMove }: Props) {
       {states.length > 0 && (
         <select
           class="input tight"
-          aria-label={say("move.of", { name: title })}
+          aria-label={t("move.of", { name: title })}
           value=""
           onChange={(event) => event.currentTarget.value && onMove(event.currentTarget.value)}
         >
-          <option value="">{say("move")}</option>
+          <option value="">{t("move")}</option>
           {states.map((each) => (
             <option key={each} value={each}>
               {each}

@@ -5,12 +5,13 @@ import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
 import { Answer } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, run } from "../api";
 import { fieldOf } from "../models";
 import { Value } from "../values/value";
 import { across, Pivot } from "./pivot";
-import { say } from "./say";
+
+const t = translator("board");
 
 interface Group {
   value: unknown;
@@ -34,18 +35,18 @@ export function Figure({ meta, model, fields }: { meta: Meta; model: Model; fiel
   }
   const columns = across(model, field);
   const by = columns.find((each) => each.name === other);
-  const title = say("figures", { model: model.plural, field: field.label });
+  const title = t("figures", { model: model.plural, field: field.label });
   return (
     <section class="figure stack" aria-labelledby={`figure-${model.name}`}>
       <div class="row between">
         <h2 id={`figure-${model.name}`}>{title}</h2>
         <Button tight aria-pressed={isTable} onClick={() => setTable(!isTable)}>
-          {say("table")}
+          {t("table")}
         </Button>
       </div>
       <SelectField
         name={`by-${model.name}`}
-        label={say("field")}
+        label={t("field")}
         value={name}
         onChange={setName}
         options={fields.map((each) => [each.name, each.label])}
@@ -53,10 +54,10 @@ export function Figure({ meta, model, fields }: { meta: Meta; model: Model; fiel
       {columns.length > 0 && (
         <SelectField
           name={`across-${model.name}`}
-          label={say("across")}
+          label={t("across")}
           value={by?.name ?? ""}
           onChange={setOther}
-          options={[["", say("across.none")], ...columns.map((each) => [each.name, each.label] as const)]}
+          options={[["", t("across.none")], ...columns.map((each) => [each.name, each.label] as const)]}
         />
       )}
       {by ? (
@@ -72,8 +73,8 @@ export function Figure({ meta, model, fields }: { meta: Meta; model: Model; fiel
                 rows={groups}
                 keyOf={(each) => String(each.value)}
                 columns={[
-                  { name: "value", label: say("value"), cell: (each) => <Named {...{ meta, field, value: each.value }} /> },
-                  { name: "count", label: say("number"), cell: (each) => number(each.count), isNumber: true },
+                  { name: "value", label: t("value"), cell: (each) => <Named {...{ meta, field, value: each.value }} /> },
+                  { name: "count", label: t("number"), cell: (each) => number(each.count), isNumber: true },
                 ]}
               />
             ) : (
@@ -87,7 +88,7 @@ export function Figure({ meta, model, fields }: { meta: Meta; model: Model; fiel
 }
 
 function Named({ meta, field, value }: { meta: Meta; field: Field; value: unknown }) {
-  return value === null ? <span class="quiet">{say("nothing")}</span> : <Value meta={meta} field={field} value={value} />;
+  return value === null ? <span class="quiet">{t("nothing")}</span> : <Value meta={meta} field={field} value={value} />;
 }
 
 function Bars({ meta, model, field, groups }: { meta: Meta; model: Model; field: Field; groups: readonly Group[] }) {
@@ -104,7 +105,7 @@ function Bars({ meta, model, field, groups }: { meta: Meta; model: Model; field:
             <Named meta={meta} field={field} value={each.value} />
           </span>
           <span class="bar" aria-hidden="true" style={{ "--part": `${(each.count / most) * 100}%` }} />
-          <a class="bar-count" href={address(each.value)} aria-label={`${String(each.value ?? say("nothing"))}: ${number(each.count)}`}>
+          <a class="bar-count" href={address(each.value)} aria-label={`${String(each.value ?? t("nothing"))}: ${number(each.count)}`}>
             {number(each.count)}
           </a>
         </li>

@@ -1,8 +1,9 @@
 // A column of the board: the records in one state, and how many there are.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { number } from "../../shared/words";
-import { say } from "./say";
+import { number, translator } from "../../shared/i18n";
+
+const t = translator("board");
 
 interface Props {
   state: string;
@@ -32,8 +33,8 @@ export function Lane({ state, total, address, isWhole, onDrop, children }: Props
       <h2 id={`lane-${state}`}>
         {state} <span class="quiet small">{number(total)}</span>
       </h2>
-      {total === 0 ? <p class="quiet small">{say("empty")}</p> : <ul>{children}</ul>}
-      {!isWhole && <a href={address}>{say("more")}</a>}
+      {total === 0 ? <p class="quiet small">{t("empty")}</p> : <ul>{children}</ul>}
+      {!isWhole && <a href={address}>{t("more")}</a>}
     </section>
   );
 }

@@ -2,11 +2,12 @@
 import { useAsked } from "../../shared/asked";
 import { Answer } from "../../shared/components/states";
 import { type Column, Table } from "../../shared/components/table";
-import { say as shared } from "../../shared/say";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, run } from "../api";
 import { Value } from "../values/value";
-import { say } from "./say";
+
+const tCommon = translator("common");
+const t = translator("board");
 
 interface Group {
   value: unknown;
@@ -66,7 +67,7 @@ export function Pivot({ meta, model, field, by }: { meta: Meta; model: Model; fi
   const address = (line: Line, option: unknown) =>
     `/models/${model.name}?filter=${encodeURIComponent(JSON.stringify([condition(field, line.value), condition(by, option)]))}`;
   const named = (option: unknown) =>
-    option === NONE ? say("nothing") : by.kind === "bool" ? shared(option ? "yes" : "no") : String(option);
+    option === NONE ? t("nothing") : by.kind === "bool" ? tCommon(option ? "yes" : "no") : String(option);
   const column = (option: unknown, place: number): Column<Line> => ({
     name: String(option),
     label: named(option),
@@ -81,17 +82,17 @@ export function Pivot({ meta, model, field, by }: { meta: Meta; model: Model; fi
         const used = all.map((option, place) => ({ option, place })).filter(({ place }) => rows.some((each) => each.counts[place]));
         return (
           <Table
-            caption={say("pivot", { model: model.plural, field: field.label, by: by.label })}
+            caption={t("pivot", { model: model.plural, field: field.label, by: by.label })}
             rows={rows}
             keyOf={(each) => JSON.stringify(each.value)}
             columns={[
               {
                 name: "value",
                 label: field.label,
-                cell: ({ value }) => (value === null ? <span class="quiet">{say("nothing")}</span> : <Value meta={meta} field={field} value={value} />),
+                cell: ({ value }) => (value === null ? <span class="quiet">{t("nothing")}</span> : <Value meta={meta} field={field} value={value} />),
               },
               ...used.map(({ option, place }) => column(option, place)),
-              { name: "sum", label: say("sum"), isNumber: true, cell: ({ counts }) => number(sum(counts)) },
+              { name: "sum", label: t("sum"), isNumber: true, cell: ({ counts }) => number(sum(counts)) },
             ]}
           />
         );

@@ -2,13 +2,14 @@
 import { useAsked } from "../../shared/asked";
 import { Answer } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { moment } from "../../shared/words";
+import { moment, translator } from "../../shared/i18n";
 import type { Plan } from "../approvals/plan";
 import { type Entry, linkTo } from "../audit/asking";
-import { say as ofAudit } from "../audit/say";
 import { type Meta, type Row, run } from "../api";
 import { addressOf, canList, may, modelOf } from "../models";
-import { say } from "./say";
+
+const tAudit = translator("audit");
+const t = translator("connect");
 
 const SHOWN = 50;
 
@@ -17,8 +18,8 @@ export function Calls({ meta, token }: { meta: Meta; token: Row }) {
   const canRead = audit !== undefined && canList(audit) && audit.fields.some((each) => each.name === "agent_token");
   return (
     <section class="stack" aria-labelledby="calls">
-      <h2 id="calls">{say(canRead ? "calls" : "calls.plans")}</h2>
-      <p class="quiet">{say(canRead ? "calls.text" : "calls.plans.text")}</p>
+      <h2 id="calls">{t(canRead ? "calls" : "calls.plans")}</h2>
+      <p class="quiet">{t(canRead ? "calls.text" : "calls.plans.text")}</p>
       {canRead ? <Audited meta={meta} token={token} /> : <ProposedBy token={token} />}
     </section>
   );
@@ -35,21 +36,21 @@ function Audited({ meta, token }: { meta: Meta; token: Row }) {
     <Answer of={found}>
       {({ value }) =>
         value.length === 0 ? (
-          <p>{say("calls.none")}</p>
+          <p>{t("calls.none")}</p>
         ) : (
           <>
             <Table
-              caption={say("calls")}
+              caption={t("calls")}
               rows={value}
               keyOf={(each) => each.id}
               columns={[
-                { name: "at", label: ofAudit("at"), cell: (each) => <a href={linkTo(each)}>{moment(each.at)}</a> },
-                { name: "command", label: ofAudit("command"), cell: (each) => <code>{each.command}</code> },
-                { name: "record", label: ofAudit("model"), cell: record },
+                { name: "at", label: tAudit("at"), cell: (each) => <a href={linkTo(each)}>{moment(each.at)}</a> },
+                { name: "command", label: tAudit("command"), cell: (each) => <code>{each.command}</code> },
+                { name: "record", label: tAudit("model"), cell: record },
               ]}
             />
             <p>
-              <a href={`/audit?token=${encodeURIComponent(token.id)}`}>{say("calls.all")}</a>
+              <a href={`/audit?token=${encodeURIComponent(token.id)}`}>{t("calls.all")}</a>
             </p>
           </>
         )
@@ -65,16 +66,16 @@ function ProposedBy({ token }: { token: Row }) {
     <Answer of={found}>
       {({ value }) =>
         value.length === 0 ? (
-          <p>{say("calls.none")}</p>
+          <p>{t("calls.none")}</p>
         ) : (
           <Table
-            caption={say("calls.plans")}
+            caption={t("calls.plans")}
             rows={value}
             keyOf={(each) => each.id}
             columns={[
-              { name: "at", label: ofAudit("at"), cell: (each) => <a href={`/approvals?plan=${encodeURIComponent(each.id)}`}>{moment(each.proposed_at)}</a> },
-              { name: "command", label: ofAudit("command"), cell: (each) => <code>{each.command}</code> },
-              { name: "state", label: say("state"), cell: (each) => each.state },
+              { name: "at", label: tAudit("at"), cell: (each) => <a href={`/approvals?plan=${encodeURIComponent(each.id)}`}>{moment(each.proposed_at)}</a> },
+              { name: "command", label: tAudit("command"), cell: (each) => <code>{each.command}</code> },
+              { name: "state", label: t("state"), cell: (each) => each.state },
             ]}
           />
         )

@@ -5,9 +5,10 @@ import { Chip } from "../../shared/components/chip";
 import { Faults, TextField } from "../../shared/components/field";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
-import { number } from "../../shared/words";
-import { say } from "./say";
+import { number, translator } from "../../shared/i18n";
 import { listed, type Tool } from "./tools";
+
+const t = translator("connect");
 
 export function Live() {
   const [token, setToken] = useState("");
@@ -23,32 +24,32 @@ export function Live() {
     } catch (error) {
       const refused = Problem.from(error);
       setTools(null);
-      setProblem(refused.status === 401 ? new Problem(401, { detail: say("live.wrong") }) : refused);
+      setProblem(refused.status === 401 ? new Problem(401, { detail: t("live.wrong") }) : refused);
     }
     setBusy(false);
   };
   return (
     <section class="stack" aria-labelledby="live">
-      <h2 id="live">{say("live")}</h2>
-      <p class="quiet">{say("live.text")}</p>
+      <h2 id="live">{t("live")}</h2>
+      <p class="quiet">{t("live.text")}</p>
       <Faults problem={problem} />
       <form class="filters tight" onSubmit={(event) => void ask(event)}>
-        <TextField name="token" label={say("live.token")} type="password" autocomplete="off" value={token} required onInput={(event) => setToken(event.currentTarget.value)} />
+        <TextField name="token" label={t("live.token")} type="password" autocomplete="off" value={token} required onInput={(event) => setToken(event.currentTarget.value)} />
         <Button type="submit" busy={isBusy}>
-          {say("live.ask")}
+          {t("live.ask")}
         </Button>
       </form>
       {tools && (
         <>
-          <p role="status">{say("live.n", { n: number(tools.length) })}</p>
+          <p role="status">{t("live.n", { n: number(tools.length) })}</p>
           <Table
-            caption={say("live")}
+            caption={t("live")}
             rows={tools}
             keyOf={(each) => each.name}
             columns={[
-              { name: "name", label: say("tool"), cell: (each) => <code>{each.name}</code> },
-              { name: "does", label: say("does"), cell: (each) => each.description ?? each.title ?? "" },
-              { name: "kind", label: say("kind"), cell: (each) => <Kind tool={each} /> },
+              { name: "name", label: t("tool"), cell: (each) => <code>{each.name}</code> },
+              { name: "does", label: t("does"), cell: (each) => each.description ?? each.title ?? "" },
+              { name: "kind", label: t("kind"), cell: (each) => <Kind tool={each} /> },
             ]}
           />
         </>
@@ -59,7 +60,7 @@ export function Live() {
 
 function Kind({ tool }: { tool: Tool }) {
   if (tool.proposes) {
-    return <Chip tone="warn">{say("kind.proposes")}</Chip>;
+    return <Chip tone="warn">{t("kind.proposes")}</Chip>;
   }
-  return tool.annotations?.readOnlyHint ? <Chip tone="good">{say("kind.reads")}</Chip> : <Chip>{say("kind.writes")}</Chip>;
+  return tool.annotations?.readOnlyHint ? <Chip tone="good">{t("kind.reads")}</Chip> : <Chip>{t("kind.writes")}</Chip>;
 }

@@ -1,7 +1,9 @@
 // From the columns of a file to the fields of a model, and the file's text.
 import type { Field, Model } from "../api";
 import { fieldOf, governed } from "../models";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("import");
 
 /** For each column: the field's name, "name:amount" for money written in decimals, or "" to leave it out. */
 export type Mapping = readonly string[];
@@ -13,14 +15,14 @@ export function fields(model: Model, restores: boolean): Field[] {
 }
 
 export function choices(model: Model, restores: boolean): (readonly [string, string])[] {
-  const own = restores ? [["id", say("id")] as const] : [];
+  const own = restores ? [["id", t("id")] as const] : [];
   return [
     ...own,
     ...fields(model, restores).flatMap((each) =>
       each.kind === "money"
         ? [
-            [`${each.name}:amount`, say("amount", { label: each.label })] as const,
-            [each.name, say("minor", { label: each.label })] as const,
+            [`${each.name}:amount`, t("amount", { label: each.label })] as const,
+            [each.name, t("minor", { label: each.label })] as const,
           ]
         : [[each.name, each.label] as const],
     ),

@@ -6,7 +6,7 @@ import { Faults } from "../../shared/components/field";
 import { Table } from "../../shared/components/table";
 import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
-import { counted, number } from "../../shared/words";
+import { counted, number, translator } from "../../shared/i18n";
 import type { Meta, Model, Row } from "../api";
 import { addressOf, fieldOf, may, titleOf } from "../models";
 import { Form } from "../record/form";
@@ -15,7 +15,8 @@ import { read } from "../values/typed";
 import { type Became, reread, runAll, type Wanted } from "./bulk";
 import type { Picking } from "./picking";
 import type { Rows } from "./rows";
-import { say } from "./say";
+
+const t = translator("list");
 
 const SAMPLE = 5;
 const MOST_DONE = 200;
@@ -49,7 +50,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
       const text = texts[field.name] ?? "";
       // Refused for each of them otherwise.
       const isMissing = field.required && text === "";
-      return [field.name, isMissing ? { fault: say("bulk.needed", { label: field.label }) } : read(field, text)] as const;
+      return [field.name, isMissing ? { fault: t("bulk.needed", { label: field.label }) } : read(field, text)] as const;
     });
     const faults = given.flatMap(([name, each]) => ("fault" in each ? [{ parameter: PREFIX + name, detail: each.fault }] : []));
     if (faults.length) {
@@ -86,26 +87,26 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
   const command = `${model.name}.${wanted.command}`;
   return (
     <Dialog
-      title={`${wanted.label}: ${say("picked.n", { n: count })}`}
+      title={`${wanted.label}: ${t("picked.n", { n: count })}`}
       look="wide"
       isOpen
       onClose={close}
       actions={
         tried === null ? (
           <Button look={isDeletion ? "risky" : "strong"} onClick={() => void run()}>
-            {counted(several.length, say("bulk.run.one"), say("bulk.run"))}
+            {counted(several.length, t("bulk.run.one"), t("bulk.run"))}
           </Button>
         ) : (
-          became === null && <Button onClick={() => (isStopped.current = true)}>{say("bulk.stop")}</Button>
+          became === null && <Button onClick={() => (isStopped.current = true)}>{t("bulk.stop")}</Button>
         )
       }
     >
       <Faults problem={problem} />
       {tried === null ? (
         <>
-          <p>{counted(several.length, say("bulk.each.one", { command }), say("bulk.each", { command }))}</p>
-          {isAction && <p>{say("bulk.fits", { n: number(wanted.fits(several)), of: count })}</p>}
-          {isDeletion && <p>{say("bulk.gone")}</p>}
+          <p>{counted(several.length, t("bulk.each.one", { command }), t("bulk.each", { command }))}</p>
+          {isAction && <p>{t("bulk.fits", { n: number(wanted.fits(several)), of: count })}</p>}
+          {isDeletion && <p>{t("bulk.gone")}</p>}
           <Form
             {...{ meta, fields, texts, problem }}
             prefix={PREFIX}
@@ -115,13 +116,13 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
           />
           <p class="small quiet">
             {several.slice(0, SAMPLE).map((each) => titleOf(model, each)).join(", ")}
-            {several.length > SAMPLE && ` … ${say("bulk.more", { n: number(several.length - SAMPLE) })}`}
+            {several.length > SAMPLE && ` … ${t("bulk.more", { n: number(several.length - SAMPLE) })}`}
           </p>
         </>
       ) : (
         <div class="stack">
-          <progress value={tried} max={several.length} aria-label={say("bulk.progress")} />
-          {became === null ? <p role="status">{counted(several.length, say("bulk.going.one"), say("bulk.going"))}</p> : <Results {...{ model, became }} />}
+          <progress value={tried} max={several.length} aria-label={t("bulk.progress")} />
+          {became === null ? <p role="status">{counted(several.length, t("bulk.going.one"), t("bulk.going"))}</p> : <Results {...{ model, became }} />}
         </div>
       )}
     </Dialog>
@@ -135,7 +136,7 @@ function sorted(became: readonly Became[]) {
 
 function summary(became: readonly Became[]): string {
   const { done, proposed, refused, left } = sorted(became);
-  return say("bulk.ended", {
+  return t("bulk.ended", {
     done: number(done.length),
     proposed: number(proposed.length),
     refused: number(refused.length),
@@ -151,15 +152,15 @@ function Results({ model, became }: { model: Model; became: readonly Became[] })
   return (
     <>
       <p role="status">{summary(became)}</p>
-      {refused.length + left.length > 0 && <p>{say("bulk.still")}</p>}
+      {refused.length + left.length > 0 && <p>{t("bulk.still")}</p>}
       {rows.length > 0 && (
         <Table
-          caption={say("bulk.results")}
+          caption={t("bulk.results")}
           rows={rows}
           keyOf={(each) => each.row.id}
           columns={[
             { name: "record", label: model.label, cell: ({ row }) => name(row) },
-            { name: "became", label: say("bulk.became"), cell: (each) => <Told became={each} /> },
+            { name: "became", label: t("bulk.became"), cell: (each) => <Told became={each} /> },
           ]}
         />
       )}
@@ -172,8 +173,8 @@ function Told({ became }: { became: Became }) {
     case "refused":
       return <strong class="refused">{became.why}</strong>;
     case "proposed":
-      return <a href={`/approvals?plan=${encodeURIComponent(became.planId)}`}>{say("proposed")}</a>;
+      return <a href={`/approvals?plan=${encodeURIComponent(became.planId)}`}>{t("proposed")}</a>;
     default:
-      return say(`bulk.${became.state}`);
+      return t(`bulk.${became.state}`);
   }
 }

@@ -1,7 +1,9 @@
 // The list that is shown as a call of the API, for a terminal.
 import { tell } from "../../shared/news";
-import { say as shared } from "../../shared/say";
 import type { Model } from "../api";
+import { translator } from "../../shared/i18n";
+
+const tCommon = translator("common");
 
 const FIRST = 100;
 
@@ -17,7 +19,7 @@ export function callOf(model: Model, about: string): string {
 
 export async function copied(text: string): Promise<void> {
   await navigator.clipboard.writeText(text).then(
-    () => tell(shared("copied")),
-    () => tell(shared("copied.not")),
+    () => tell(tCommon("copied")),
+    () => tell(tCommon("copied.not")),
   );
 }

@@ -4,7 +4,9 @@ import type { Field, Model } from "../api";
 import { ID } from "../models";
 import { askCompact, askFrozen, askWidth, layout, width_rem } from "./layout";
 import { askColumns } from "./query";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("list");
 
 export function Columns({ model, columns }: { model: Model; columns: readonly Field[] }) {
   const rest = [...model.fields, ID].filter((each) => !columns.some((shown) => shown.name === each.name));
@@ -25,37 +27,37 @@ export function Columns({ model, columns }: { model: Model; columns: readonly Fi
       <div class="row">
         <label class="row tick">
           <input type="checkbox" checked={now.isFrozen} onChange={(event) => askFrozen(event.currentTarget.checked)} />
-          {say("columns.freeze")}
+          {t("columns.freeze")}
         </label>
         <label class="row tick">
           <input type="checkbox" checked={now.isCompact} onChange={(event) => askCompact(event.currentTarget.checked)} />
-          {say("columns.compact")}
+          {t("columns.compact")}
         </label>
       </div>
-      <p class="small quiet">{say("columns.text")}</p>
+      <p class="small quiet">{t("columns.text")}</p>
       <ul class="columns">
         {columns.map((field, place) => (
           <li key={field.name} class="row">
             <Ticked field={field} isShown onChange={toggle} isFixed={columns.length === 1} />
-            <Button tight look="plain" aria-label={say("columns.narrow", { label: field.label })} onClick={() => widen(field, -1)}>
+            <Button tight look="plain" aria-label={t("columns.narrow", { label: field.label })} onClick={() => widen(field, -1)}>
               −
             </Button>
-            <Button tight look="plain" aria-label={say("columns.wide", { label: field.label })} onClick={() => widen(field, 1)}>
+            <Button tight look="plain" aria-label={t("columns.wide", { label: field.label })} onClick={() => widen(field, 1)}>
               +
             </Button>
             {now.widths.has(field.name) && (
-              <Button tight look="plain" aria-label={say("columns.free", { label: field.label })} onClick={() => askWidth(now, field.name, null)}>
+              <Button tight look="plain" aria-label={t("columns.free", { label: field.label })} onClick={() => askWidth(now, field.name, null)}>
                 ↺
               </Button>
             )}
-            <Button tight look="plain" disabled={place === 0} aria-label={say("columns.up", { label: field.label })} onClick={() => move(place, -1)}>
+            <Button tight look="plain" disabled={place === 0} aria-label={t("columns.up", { label: field.label })} onClick={() => move(place, -1)}>
               ↑
             </Button>
             <Button
               tight
               look="plain"
               disabled={place === columns.length - 1}
-              aria-label={say("columns.down", { label: field.label })}
+              aria-label={t("columns.down", { label: field.label })}
               onClick={() => move(place, 1)}
             >
               ↓

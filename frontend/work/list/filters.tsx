@@ -9,7 +9,9 @@ import { Control } from "../values/control";
 import { type Condition, operand, type Operator, operators } from "../values/operators";
 import { typed } from "../values/typed";
 import { askFilter } from "./query";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("list");
 
 interface Props {
   meta: Meta;
@@ -43,7 +45,7 @@ export function Filters({ meta, model, filter, calls, onLeave }: Props) {
     const operator = op.replace(".not", "") as Operator;
     const found = operand(field, operator, op === "is_null.not" ? "false" : text);
     if (found === null) {
-      tell(say("filter.fault", { label: field.label }));
+      tell(t("filter.fault", { label: field.label }));
       return;
     }
     askFilter([...filter, { field: field.name, op: operator, value: found.value }]);
@@ -56,24 +58,24 @@ export function Filters({ meta, model, filter, calls, onLeave }: Props) {
     }
   };
   return (
-    <form class="panel-box stack" ref={box} onSubmit={add} onKeyDown={keyed} aria-label={say("filter")}>
+    <form class="panel-box stack" ref={box} onSubmit={add} onKeyDown={keyed} aria-label={t("filter")}>
       <div class="filters tight">
         <SelectField
           name="filter-field"
-          label={say("filter.field")}
+          label={t("filter.field")}
           value={name}
           onChange={choose}
           options={fields.map((each) => [each.name, each.label])}
         />
         <SelectField
           name="filter-op"
-          label={say("filter.op")}
+          label={t("filter.op")}
           value={op}
           onChange={setSaid}
-          options={known.map((each) => [each, say(`op.${each}` as "op.eq")])}
+          options={known.map((each) => [each, t(`op.${each}` as "op.eq")])}
         />
         {!op.startsWith("is_null") && (
-          <Asking name="filter-value" label={say("filter.value")}>
+          <Asking name="filter-value" label={t("filter.value")}>
             {(given) => (
               <Control
                 meta={meta}
@@ -85,7 +87,7 @@ export function Filters({ meta, model, filter, calls, onLeave }: Props) {
             )}
           </Asking>
         )}
-        <Button type="submit">{say("filter.add")}</Button>
+        <Button type="submit">{t("filter.add")}</Button>
       </div>
     </form>
   );
@@ -97,7 +99,7 @@ export function Conditions({ model, filter }: { model: Model; filter: readonly C
     return null;
   }
   return (
-    <ul class="conditions" aria-label={say("filter")}>
+    <ul class="conditions" aria-label={t("filter")}>
       {filter.map((each, place) => {
         const words = inWords(fieldOf(model, each.field) ?? ID, each);
         return (
@@ -106,7 +108,7 @@ export function Conditions({ model, filter }: { model: Model; filter: readonly C
             <button
               type="button"
               class="chip-out"
-              aria-label={say("filter.remove", { words })}
+              aria-label={t("filter.remove", { words })}
               onClick={() => askFilter(filter.filter((_, other) => other !== place))}
             >
               ×
@@ -116,7 +118,7 @@ export function Conditions({ model, filter }: { model: Model; filter: readonly C
       })}
       <li>
         <Button tight look="plain" onClick={() => askFilter([])}>
-          {say("filter.clear")}
+          {t("filter.clear")}
         </Button>
       </li>
     </ul>
@@ -125,8 +127,8 @@ export function Conditions({ model, filter }: { model: Model; filter: readonly C
 
 function inWords(field: Field, { op, value }: Condition): string {
   if (op === "is_null") {
-    return `${field.label} ${say(value ? "op.is_null" : "op.is_null.not")}`;
+    return `${field.label} ${t(value ? "op.is_null" : "op.is_null.not")}`;
   }
   const values = (Array.isArray(value) ? value : [value]).map((each) => typed(field, each));
-  return `${field.label} ${say(`op.${op}` as "op.eq")} ${values.join(", ")}`;
+  return `${field.label} ${t(`op.${op}` as "op.eq")} ${values.join(", ")}`;
 }

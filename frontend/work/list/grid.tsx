@@ -10,8 +10,10 @@ import { askWidth, layout, template, width_rem } from "./layout";
 import type { Picking } from "./picking";
 import type { Key } from "./query";
 import type { Rows } from "./rows";
-import { say } from "./say";
 import { COMPACT_PX, height, inSight, lowest, ratio, ROW_PX, showing } from "./window";
+import { translator } from "../../shared/i18n";
+
+const t = translator("list");
 
 const HEAD_PX = 44;
 
@@ -177,7 +179,7 @@ export function Grid({ meta, model, columns, rows, order, picking, onOrder, onOp
       ref={box}
       role="grid"
       tabIndex={0}
-      aria-label={say("grid", { model: model.plural })}
+      aria-label={t("grid", { model: model.plural })}
       aria-multiselectable={picking !== null || undefined}
       aria-rowcount={rows.total.value === null ? -1 : rows.total.value + 1}
       aria-colcount={columns.length}

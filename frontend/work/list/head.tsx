@@ -1,5 +1,5 @@
 // The headings of a grid: pressed they sort, at their edge they are drawn wider or narrower.
-import { number } from "../../shared/words";
+import { number } from "../../shared/i18n";
 import type { Field, Model } from "../api";
 import { askWidth, type Layout } from "./layout";
 import { canOrder, type Key } from "./query";

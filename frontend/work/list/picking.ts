@@ -2,11 +2,12 @@
 import { useRef, useState } from "preact/hooks";
 import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import type { Row } from "../api";
 import { span } from "./keys";
 import type { Rows } from "./rows";
-import { say } from "./say";
+
+const t = translator("list");
 
 /** How many may be picked at a time: what the API tells in one answer. */
 export const MOST_PICKED = 5000;
@@ -55,7 +56,7 @@ export function usePicking(rows: Rows): Picking {
     const there = rows.total.value;
     await take(0, (there === null ? MOST_PICKED : Math.min(MOST_PICKED, there)) - 1);
     if (there !== null && there > MOST_PICKED) {
-      tell(say("pick.most", { n: number(MOST_PICKED), of: number(there) }));
+      tell(t("pick.most", { n: number(MOST_PICKED), of: number(there) }));
     }
   };
   return { picked, pick, pickAll: () => void pickAll(), put: setPicked, clear: () => setPicked(new Map()) };

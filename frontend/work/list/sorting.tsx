@@ -3,7 +3,9 @@ import { SelectField } from "../../shared/components/field";
 import type { Model } from "../api";
 import { ID } from "../models";
 import { askOrder, canOrder, type Key, MOST_KEYS } from "./query";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("list");
 
 export function Sorting({ model, order }: { model: Model; order: readonly Key[] }) {
   const fields = [...model.fields, ID].filter(canOrder);
@@ -15,16 +17,16 @@ export function Sorting({ model, order }: { model: Model; order: readonly Key[] 
   };
   return (
     <div class="panel-box stack">
-      <p class="small quiet">{say("sort.text")}</p>
+      <p class="small quiet">{t("sort.text")}</p>
       {shown.map((key, place) => (
         <div class="filters tight" key={`${place}-${key?.field ?? ""}`}>
           <SelectField
             name={`sort-${place}`}
-            label={say(place ? "sort.then" : "sort.by")}
+            label={t(place ? "sort.then" : "sort.by")}
             value={key?.field ?? ""}
             onChange={(field) => put(place, field ? { field, dir: key?.dir ?? "asc" } : null)}
             options={[
-              ["", say("sort.none")],
+              ["", t("sort.none")],
               ...fields
                 .filter((each) => each.name === key?.field || !order.some((other) => other.field === each.name))
                 .map((each) => [each.name, each.label] as const),
@@ -33,12 +35,12 @@ export function Sorting({ model, order }: { model: Model; order: readonly Key[] 
           {key && (
             <SelectField
               name={`sort-${place}-dir`}
-              label={say("sort.dir")}
+              label={t("sort.dir")}
               value={key.dir}
               onChange={(dir) => put(place, { field: key.field, dir: dir === "desc" ? "desc" : "asc" })}
               options={[
-                ["asc", say("sort.asc")],
-                ["desc", say("sort.desc")],
+                ["asc", t("sort.asc")],
+                ["desc", t("sort.desc")],
               ]}
             />
           )}

@@ -4,7 +4,9 @@ import { Button } from "../../shared/components/button";
 import { TextField } from "../../shared/components/field";
 import { query } from "../../shared/router";
 import { known } from "../person";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("list");
 
 type Saved = Record<string, string>;
 
@@ -40,21 +42,21 @@ export function Views({ model }: { model: string }) {
   const remove = (gone: string) => keep(Object.fromEntries(Object.entries(views).filter(([each]) => each !== gone)));
   return (
     <div class="panel-box stack">
-      <p class="small quiet">{say("views.text")}</p>
-      {Object.keys(views).length === 0 && <p>{say("views.none")}</p>}
+      <p class="small quiet">{t("views.text")}</p>
+      {Object.keys(views).length === 0 && <p>{t("views.none")}</p>}
       <ul class="columns">
         {Object.entries(views).map(([each, search]) => (
           <li key={each} class="row">
             <a href={`/models/${model}?${search}`}>{each}</a>
-            <Button tight look="plain" aria-label={say("views.remove", { name: each })} onClick={() => remove(each)}>
+            <Button tight look="plain" aria-label={t("views.remove", { name: each })} onClick={() => remove(each)}>
               ×
             </Button>
           </li>
         ))}
       </ul>
       <form class="filters tight" onSubmit={save}>
-        <TextField name="view-name" label={say("views.name")} value={name} maxLength={60} onInput={(event) => setName(event.currentTarget.value)} />
-        <Button type="submit">{say("views.save")}</Button>
+        <TextField name="view-name" label={t("views.name")} value={name} maxLength={60} onInput={(event) => setName(event.currentTarget.value)} />
+        <Button type="submit">{t("views.save")}</Button>
       </form>
     </div>
   );

@@ -11,15 +11,16 @@ import { Answer, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
-import { counted, moment } from "../../shared/words";
+import { counted, moment, translator } from "../../shared/i18n";
 import { type Command, commands, isReading, issue } from "../agents/commands";
 import { Made } from "../agents/made";
-import { say } from "../agents/say";
 import { Scopes } from "../agents/scopes";
 import { Sees } from "../agents/sees";
 import { type Meta, type Model, type Row, run } from "../api";
 import { may, modelOf } from "../models";
 import { Referred } from "../values/referred";
+
+const t = translator("agents");
 
 const LIVES_DAYS = [1, 7, 30, 90, 365];
 const DAY_S = 86_400;
@@ -39,7 +40,7 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
     setLeaving(null);
     try {
       await run("agent_token", "revoke", { id: row.id });
-      tell(say("revoked"));
+      tell(t("revoked"));
     } catch (error) {
       tell((Problem.from(error)).message);
     }
@@ -47,14 +48,14 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
   };
   return (
     <div class="stack">
-      <Heading title={say("title")}>
+      <Heading title={t("title")}>
         {!isMaking && !made && (
           <Button look="strong" onClick={() => setMaking(true)}>
-            {say("create")}
+            {t("create")}
           </Button>
         )}
       </Heading>
-      <p class="quiet">{say("lead")}</p>
+      <p class="quiet">{t("lead")}</p>
       {made && <Made {...made} onDone={() => setMade(null)} />}
       {isMaking && (
         <Making
@@ -63,30 +64,30 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
           onClose={() => setMaking(false)}
         />
       )}
-      <h2>{say("known")}</h2>
+      <h2>{t("known")}</h2>
       <Answer of={found}>
         {({ value }) =>
           value.length === 0 ? (
-            <Empty title={say("none")} />
+            <Empty title={t("none")} />
           ) : (
             <Table
-              caption={say("known")}
+              caption={t("known")}
               rows={value}
               keyOf={(row) => row.id}
               columns={[
-                { name: "label", label: say("label"), cell: (row) => String(row["label"] ?? "") },
-                { name: "scopes", label: say("scopes"), cell: (row) => <code class="small wraps">{String(row["scopes"] ?? "").replaceAll(",", ", ")}</code> },
-                { name: "user", label: say("by"), cell: (row) => <Referred model={modelOf(meta, "user")} id={String(row["user"])} /> },
-                { name: "issued_at", label: say("issued"), cell: (row) => moment(String(row["issued_at"])) },
-                { name: "expires_at", label: say("expires"), cell: (row) => moment(String(row["expires_at"])) },
-                { name: "state", label: say("state"), cell: (row) => <State row={row} /> },
+                { name: "label", label: t("label"), cell: (row) => String(row["label"] ?? "") },
+                { name: "scopes", label: t("scopes"), cell: (row) => <code class="small wraps">{String(row["scopes"] ?? "").replaceAll(",", ", ")}</code> },
+                { name: "user", label: t("by"), cell: (row) => <Referred model={modelOf(meta, "user")} id={String(row["user"])} /> },
+                { name: "issued_at", label: t("issued"), cell: (row) => moment(String(row["issued_at"])) },
+                { name: "expires_at", label: t("expires"), cell: (row) => moment(String(row["expires_at"])) },
+                { name: "state", label: t("state"), cell: (row) => <State row={row} /> },
                 {
                   name: "revoke",
-                  label: say("revoke"),
+                  label: t("revoke"),
                   cell: (row) =>
                     may(model, "revoke") && isLive(row) ? (
-                      <Button tight look="risky" aria-label={say("revoke.title", { label: String(row["label"]) })} onClick={() => setLeaving(row)}>
-                        {say("revoke")}
+                      <Button tight look="risky" aria-label={t("revoke.title", { label: String(row["label"]) })} onClick={() => setLeaving(row)}>
+                        {t("revoke")}
                       </Button>
                     ) : null,
                 },
@@ -96,18 +97,18 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
         }
       </Answer>
       <Dialog
-        title={say("revoke.title", { label: String(leaving?.["label"] ?? "") })}
+        title={t("revoke.title", { label: String(leaving?.["label"] ?? "") })}
         isOpen={leaving !== null}
         onClose={() => setLeaving(null)}
         actions={
           leaving && (
             <Button look="risky" onClick={() => void revoke(leaving)}>
-              {say("revoke")}
+              {t("revoke")}
             </Button>
           )
         }
       >
-        <p>{say("revoke.text")}</p>
+        <p>{t("revoke.text")}</p>
       </Dialog>
     </div>
   );
@@ -119,9 +120,9 @@ function isLive(row: Row): boolean {
 
 function State({ row }: { row: Row }) {
   if (isLive(row)) {
-    return <Chip tone="good">{say("live")}</Chip>;
+    return <Chip tone="good">{t("live")}</Chip>;
   }
-  return <Chip>{say(row["ended_at"] === null ? "expired" : "ended")}</Chip>;
+  return <Chip>{t(row["ended_at"] === null ? "expired" : "ended")}</Chip>;
 }
 
 /** All that a model has is one scope, so that a token never needs more of them than the API takes. */
@@ -141,7 +142,7 @@ function Making({ meta, onMade, onClose }: MakingProps) {
   const found = useAsked((signal) => commands(signal), []);
   return (
     <section class="panel-box" aria-labelledby="making">
-      <h2 id="making">{say("create")}</h2>
+      <h2 id="making">{t("create")}</h2>
       <Answer of={found}>{(known) => <Asking {...{ meta, known, onMade, onClose }} />}</Answer>
     </section>
   );
@@ -157,7 +158,7 @@ function Asking({ meta, known, onMade, onClose }: MakingProps & { known: readonl
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     if (chosen.size === 0) {
-      setProblem(new Problem(0, { detail: say("scopes.none") }));
+      setProblem(new Problem(0, { detail: t("scopes.none") }));
       return;
     }
     try {
@@ -169,21 +170,21 @@ function Asking({ meta, known, onMade, onClose }: MakingProps & { known: readonl
   return (
     <form class="stack" onSubmit={(event) => void submit(event)}>
       <Faults problem={problem} />
-      <TextField name="label" label={say("label")} help={say("label.help")} value={label} maxLength={100} required onInput={(event) => setLabel(event.currentTarget.value)} />
+      <TextField name="label" label={t("label")} help={t("label.help")} value={label} maxLength={100} required onInput={(event) => setLabel(event.currentTarget.value)} />
       <SelectField
         name="life"
-        label={say("life")}
+        label={t("life")}
         value={days}
         onChange={setDays}
-        options={LIVES_DAYS.map((each) => [String(each), counted(each, say("days.one"), say("days"))])}
+        options={LIVES_DAYS.map((each) => [String(each), counted(each, t("days.one"), t("days"))])}
       />
       <Scopes meta={meta} commands={known} chosen={chosen} onChoose={setChosen} />
       <Sees meta={meta} chosen={chosen} />
       <div class="row">
         <Button type="submit" look="strong">
-          {say("make")}
+          {t("make")}
         </Button>
-        <Button onClick={onClose}>{say("done")}</Button>
+        <Button onClick={onClose}>{t("done")}</Button>
       </div>
     </form>
   );

@@ -10,7 +10,7 @@ import { Empty, Failed, Loading } from "../../shared/components/states";
 import { ask, go, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
 import { visible } from "../../shared/visible";
-import { ago, number } from "../../shared/words";
+import { ago, number, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { approve, reject } from "../approvals/deciding";
 import { Details, State } from "../approvals/details";
@@ -21,8 +21,9 @@ import { AGES, grouped, isExpired, isOvertaken, type Plan } from "../approvals/p
 import { draftOf, formFor } from "../approvals/redoing";
 import { About } from "../approvals/named";
 import { Rejecting } from "../approvals/rejecting";
-import { say } from "../approvals/say";
 import { modelOf } from "../models";
+
+const t = translator("approvals");
 
 const TICK_MS = 15_000;
 
@@ -44,12 +45,12 @@ function Inbox({ meta }: { meta: Meta }) {
   }, [waiting]);
   return (
     <div class="stack">
-      <Heading title={say("title")}>
+      <Heading title={t("title")}>
         <span class="live small" role="status" data-state={state.value}>
-          {state.value === "reconnecting" ? say("reconnecting") : say("live")}
+          {state.value === "reconnecting" ? t("reconnecting") : t("live")}
         </span>
       </Heading>
-      <p class="quiet">{say("lead")}</p>
+      <p class="quiet">{t("lead")}</p>
       {problem.value && <Failed problem={problem.value} />}
       {all === null && !problem.value && <Loading />}
       {all !== null && <Sorted {...{ meta, all, now_ms }} />}
@@ -84,47 +85,47 @@ function Sorted({ meta, all, now_ms }: { meta: Meta; all: readonly Plan[]; now_m
   }, [wanted, group === undefined]);
   const models = [...new Set(all.map((plan) => plan.command.split(".")[0] ?? ""))];
   const agents = [...new Set(all.map((plan) => plan.agent ?? ""))].filter(Boolean);
-  const everything = [["", say("filter.all")]] as const;
+  const everything = [["", t("filter.all")]] as const;
   return (
     <>
       <div class="filters tight">
         <SelectField
           name="state"
-          label={say("filter.state")}
+          label={t("filter.state")}
           value={shows}
           onChange={(next) => ask({ state: next === "decided" ? next : "", plan: "" })}
           options={[
-            ["pending", say("pending")],
-            ["decided", say("decided")],
+            ["pending", t("pending")],
+            ["decided", t("decided")],
           ]}
         />
         <SelectField
           name="agent"
-          label={say("filter.agent")}
+          label={t("filter.agent")}
           value={agent}
           onChange={(next) => ask({ agent: next, plan: "" })}
           options={[...everything, ...agents.map((each) => [each, visible(each)] as const)]}
         />
         <SelectField
           name="model"
-          label={say("filter.model")}
+          label={t("filter.model")}
           value={modelName}
           onChange={(next) => ask({ model: next, plan: "" })}
           options={[...everything, ...models.map((each) => [each, modelOf(meta, each)?.plural ?? each] as const)]}
         />
         <SelectField
           name="age"
-          label={say("filter.age")}
+          label={t("filter.age")}
           value={age}
           onChange={(next) => ask({ age: next, plan: "" })}
-          options={[...everything, ...Object.keys(AGES).map((each) => [each, say(`age.${each}` as "age.day")] as const)]}
+          options={[...everything, ...Object.keys(AGES).map((each) => [each, t(`age.${each}` as "age.day")] as const)]}
         />
       </div>
       {group ? (
         <Split {...{ meta, groups, group, now_ms }} />
       ) : (
-        <Empty title={say("none")}>
-          <p>{say("none.text")}</p>
+        <Empty title={t("none")}>
+          <p>{t("none.text")}</p>
         </Empty>
       )}
     </>
@@ -196,16 +197,16 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
   // At once, so that two keys in a row lead from plan to plan.
   useLayoutEffect(() => {
     const known = [
-      shortcut({ key: "j", does: say("key.j"), run: () => choose(groups[at + 1]?.[0], true) }),
-      shortcut({ key: "k", does: say("key.k"), run: () => choose(groups[at - 1]?.[0], true) }),
-      shortcut({ key: "a", does: say("key.a"), run: sign }),
-      shortcut({ key: "r", does: say("key.r"), run: () => canDecide && setRejecting(true) }),
+      shortcut({ key: "j", does: t("key.j"), run: () => choose(groups[at + 1]?.[0], true) }),
+      shortcut({ key: "k", does: t("key.k"), run: () => choose(groups[at - 1]?.[0], true) }),
+      shortcut({ key: "a", does: t("key.a"), run: sign }),
+      shortcut({ key: "r", does: t("key.r"), run: () => canDecide && setRejecting(true) }),
     ];
     return () => known.forEach((each) => each());
   });
   return (
     <div class="inbox">
-      <nav aria-label={say("list")}>
+      <nav aria-label={t("list")}>
         <ul class="plans">
           {groups.map(([plan, ...rest]) =>
             plan ? (
@@ -213,7 +214,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
                 <button type="button" class="plan" aria-current={plan.id === first?.id} onClick={() => choose(plan)}>
                   <span class="row between">
                     <code>{plan.command}</code>
-                    {rest.length > 0 && <Chip>{say("same", { n: number(rest.length + 1) })}</Chip>}
+                    {rest.length > 0 && <Chip>{t("same", { n: number(rest.length + 1) })}</Chip>}
                   </span>
                   <span class="about">
                     <About {...{ meta, plan }} />
@@ -235,20 +236,20 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
             <div class="row">
               {canSign && (
                 <Button look="strong" busy={isBusy} onClick={sign}>
-                  {group.length > 1 ? say("approve.all", { n: number(group.length) }) : say("approve")}
+                  {group.length > 1 ? t("approve.all", { n: number(group.length) }) : t("approve")}
                 </Button>
               )}
               <Button look="risky" onClick={() => setRejecting(true)}>
-                {say("reject")}
+                {t("reject")}
               </Button>
-              {form && <Button onClick={() => setRedoing(true)}>{say("redo")}</Button>}
+              {form && <Button onClick={() => setRedoing(true)}>{t("redo")}</Button>}
               <span class="small quiet" data-seconds={seconds}>
-                {say("on.screen", { n: number(seconds) })}
+                {t("on.screen", { n: number(seconds) })}
               </span>
             </div>
           )}
           {signed.value.hasty > 0 && (
-            <p class="notice small">{say("hasty", { n: number(signed.value.hasty), of: number(signed.value.all), seconds: number(HASTY_S) })}</p>
+            <p class="notice small">{t("hasty", { n: number(signed.value.hasty), of: number(signed.value.all), seconds: number(HASTY_S) })}</p>
           )}
           {group.map((plan, place) =>
             place === 0 ? (
@@ -256,7 +257,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
             ) : (
               <details key={plan.id} class="alike">
                 <summary>
-                  {say("chosen")} {number(place + 1)}: <About {...{ meta, plan }} />
+                  {t("chosen")} {number(place + 1)}: <About {...{ meta, plan }} />
                 </summary>
                 <Details {...{ meta, plan, now_ms }} />
               </details>
@@ -266,7 +267,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
       )}
       <Rejecting
         count={group.length}
-        reason={isRedoing ? say("redo.reason") : ""}
+        reason={isRedoing ? t("redo.reason") : ""}
         isOpen={isRejecting || isRedoing}
         onClose={() => (setRejecting(false), setRedoing(false))}
         onReject={(reason) => void refuse(reason)}

@@ -7,13 +7,14 @@ import { Missing } from "../../shared/components/shell";
 import { Answer, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { ask, query } from "../../shared/router";
-import { moment } from "../../shared/words";
+import { moment, translator } from "../../shared/i18n";
 import { conditions, type Entry, linkTo, parts } from "../audit/asking";
 import { Check } from "../audit/check";
-import { say } from "../audit/say";
 import { Who } from "../audit/who";
 import { type Meta, type Model, run } from "../api";
 import { canList, may, modelOf } from "../models";
+
+const t = translator("audit");
 
 const SHOWN = 50;
 const DATES = ["since", "until"];
@@ -39,27 +40,27 @@ function Entries({ meta, model }: { meta: Meta; model: Model }) {
   };
   return (
     <div class="stack">
-      <Heading title={say("title")}>
-        {may(model, "export") && <Button onClick={() => void download()}>{say("export")}</Button>}
+      <Heading title={t("title")}>
+        {may(model, "export") && <Button onClick={() => void download()}>{t("export")}</Button>}
       </Heading>
-      <p class="quiet">{say("lead")}</p>
+      <p class="quiet">{t("lead")}</p>
       {may(model, "verify") && <Check />}
       <Asking key={query.value.toString()} {...{ meta, model }} />
       <Answer of={found}>
         {({ value }) =>
           value.length === 0 ? (
-            <Empty title={say("none")}>
-              <p>{say("none.text")}</p>
+            <Empty title={t("none")}>
+              <p>{t("none.text")}</p>
             </Empty>
           ) : (
             <>
               <Shown {...{ meta, entries: value.slice(0, SHOWN) }} />
-              <nav class="pager" aria-label={say("pages")}>
+              <nav class="pager" aria-label={t("pages")}>
                 <Button disabled={offset === 0} onClick={() => ask({ offset: String(Math.max(0, offset - SHOWN) || "") })}>
-                  {say("newer")}
+                  {t("newer")}
                 </Button>
                 <Button disabled={value.length <= SHOWN} onClick={() => ask({ offset: String(offset + SHOWN) })}>
-                  {say("older")}
+                  {t("older")}
                 </Button>
               </nav>
             </>
@@ -79,18 +80,18 @@ function Asking({ meta, model }: { meta: Meta; model: Model }) {
     ask({ ...Object.fromEntries(said), offset: "" }, { replaces: false });
   };
   const now = (name: string) => query.value.get(name) ?? "";
-  const models = [["", say("any")], ...meta.models.map((each) => [each.name, each.plural] as const)] as const;
+  const models = [["", t("any")], ...meta.models.map((each) => [each.name, each.plural] as const)] as const;
   return (
-    <form class="panel-box stack" onSubmit={submit} aria-label={say("filter")}>
+    <form class="panel-box stack" onSubmit={submit} aria-label={t("filter")}>
       <div class="filters tight">
         {known.map((name) =>
           name === "model" ? (
-            <SelectField key={name} name={name} label={say("model")} value={now(name)} onChange={(model) => ask({ model, offset: "" })} options={models} />
+            <SelectField key={name} name={name} label={t("model")} value={now(name)} onChange={(model) => ask({ model, offset: "" })} options={models} />
           ) : (
             <TextField
               key={name}
               name={name}
-              label={say(name as "command")}
+              label={t(name as "command")}
               type={DATES.includes(name) ? "date" : "text"}
               value={now(name)}
             />
@@ -98,9 +99,9 @@ function Asking({ meta, model }: { meta: Meta; model: Model }) {
         )}
       </div>
       <div class="row">
-        <Button type="submit">{say("filter")}</Button>
+        <Button type="submit">{t("filter")}</Button>
         <Button look="plain" onClick={() => ask({ ...Object.fromEntries(known.map((name) => [name, ""])), offset: "" })}>
-          {say("clear")}
+          {t("clear")}
         </Button>
       </div>
     </form>
@@ -110,23 +111,23 @@ function Asking({ meta, model }: { meta: Meta; model: Model }) {
 function Shown({ meta, entries }: { meta: Meta; entries: readonly Entry[] }) {
   return (
     <Table
-      caption={say("title")}
+      caption={t("title")}
       rows={entries}
       keyOf={(each) => each.id}
       columns={[
         {
           name: "at",
-          label: say("at"),
+          label: t("at"),
           cell: (each) => (
             <a href={linkTo(each)}>
               <time dateTime={each.at}>{each.at ? moment(each.at) : each.id.slice(0, 8)}</time>
             </a>
           ),
         },
-        { name: "command", label: say("command"), cell: (each) => <code>{each.command ?? "–"}</code> },
-        { name: "who", label: say("who"), cell: (each) => <Who meta={meta} entry={each} /> },
-        { name: "record", label: say("model"), cell: (each) => modelOf(meta, each.model ?? "")?.label ?? each.model ?? "–" },
-        { name: "fields", label: say("fields"), cell: (each) => <span class="small wraps">{(each.fields ?? "").replaceAll(",", ", ")}</span> },
+        { name: "command", label: t("command"), cell: (each) => <code>{each.command ?? "–"}</code> },
+        { name: "who", label: t("who"), cell: (each) => <Who meta={meta} entry={each} /> },
+        { name: "record", label: t("model"), cell: (each) => modelOf(meta, each.model ?? "")?.label ?? each.model ?? "–" },
+        { name: "fields", label: t("fields"), cell: (each) => <span class="small wraps">{(each.fields ?? "").replaceAll(",", ", ")}</span> },
       ]}
     />
   );

@@ -5,13 +5,14 @@ import { Copy } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Answer } from "../../shared/components/states";
-import { moment, number } from "../../shared/words";
+import { moment, number, translator } from "../../shared/i18n";
 import { type Entry, linkTo } from "../audit/asking";
-import { say } from "../audit/say";
 import { Who } from "../audit/who";
 import { type Meta, run } from "../api";
 import { addressOf, fieldOf, may, modelOf } from "../models";
 import { Changes } from "../record/changes";
+
+const t = translator("audit");
 
 export function AuditEntry({ meta, id }: { meta: Meta; id: string }) {
   const model = modelOf(meta, "audit_entry");
@@ -23,9 +24,9 @@ function Known({ meta, id }: { meta: Meta; id: string }) {
   return (
     <div class="stack record">
       <nav>
-        <a href="/audit">← {say("all")}</a>
+        <a href="/audit">← {t("all")}</a>
       </nav>
-      {found.state === "failed" && <Heading title={say("entry")} />}
+      {found.state === "failed" && <Heading title={t("entry")} />}
       <Answer of={found}>{(entry) => <Shown meta={meta} entry={entry} />}</Answer>
     </div>
   );
@@ -38,37 +39,37 @@ function Shown({ meta, entry }: { meta: Meta; entry: Entry }) {
   const to = (part: string, value: string) => `/audit?${part}=${encodeURIComponent(value)}`;
   return (
     <>
-      <Heading title={entry.command ?? say("entry")}>
-        <Copy text={location.origin + linkTo(entry)} of={say("link.of")} label={say("link")} />
+      <Heading title={entry.command ?? t("entry")}>
+        <Copy text={location.origin + linkTo(entry)} of={t("link.of")} label={t("link")} />
       </Heading>
       <dl class="facts">
-        <Fact label={say("at")}>{entry.at && <time dateTime={entry.at}>{moment(entry.at)}</time>}</Fact>
-        <Fact label={say("who")}>
+        <Fact label={t("at")}>{entry.at && <time dateTime={entry.at}>{moment(entry.at)}</time>}</Fact>
+        <Fact label={t("who")}>
           <Who meta={meta} entry={entry} />
         </Fact>
-        <Fact label={say("model")}>{model?.label ?? entry.model}</Fact>
-        <Fact label={say("record")}>
+        <Fact label={t("model")}>{model?.label ?? entry.model}</Fact>
+        <Fact label={t("record")}>
           {record && (
             <>
-              {model && may(model, "get") ? <a href={addressOf(model.name, record)}>{say("to.record")}</a> : record} ·{" "}
-              <a href={to("record", record)}>{say("to.others")}</a>
+              {model && may(model, "get") ? <a href={addressOf(model.name, record)}>{t("to.record")}</a> : record} ·{" "}
+              <a href={to("record", record)}>{t("to.others")}</a>
             </>
           )}
         </Fact>
-        <Fact label={say("plan")}>
-          {entry.plan_id && <a href={`/approvals?state=decided&plan=${encodeURIComponent(entry.plan_id)}`}>{say("to.plan")}</a>}
+        <Fact label={t("plan")}>
+          {entry.plan_id && <a href={`/approvals?state=decided&plan=${encodeURIComponent(entry.plan_id)}`}>{t("to.plan")}</a>}
         </Fact>
-        <Fact label={say("request")}>{entry.request_id && <a href={to("request", entry.request_id)}>{say("to.request")}</a>}</Fact>
-        <Fact label={say("lane")}>{entry.lane !== undefined && number(entry.lane)}</Fact>
-        <Fact label={say("number")}>{entry.number !== undefined && number(entry.number)}</Fact>
-        <Fact label={say("entry")}>
+        <Fact label={t("request")}>{entry.request_id && <a href={to("request", entry.request_id)}>{t("to.request")}</a>}</Fact>
+        <Fact label={t("lane")}>{entry.lane !== undefined && number(entry.lane)}</Fact>
+        <Fact label={t("number")}>{entry.number !== undefined && number(entry.number)}</Fact>
+        <Fact label={t("entry")}>
           <code>{entry.id}</code>
         </Fact>
       </dl>
       <section class="stack" aria-labelledby="changes">
-        <h2 id="changes">{say("changes")}</h2>
+        <h2 id="changes">{t("changes")}</h2>
         {changes.length === 0 ? (
-          <p class="quiet">{say("changes.none")}</p>
+          <p class="quiet">{t("changes.none")}</p>
         ) : (
           <Changes meta={meta} changes={changes.map(([name, [before, after]]) => ({ field: fieldOf(model, name), name, before, after }))} />
         )}

@@ -11,9 +11,11 @@ import { ask, go, query } from "../../shared/router";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { Card } from "../board/card";
 import { Lane } from "../board/lane";
-import { say } from "../board/say";
 import { actionsOf, addressOf, governed, may, modelOf, titleOf } from "../models";
 import { save } from "../record/saving";
+import { translator } from "../../shared/i18n";
+
+const t = translator("board");
 
 const SHOWN = 20;
 
@@ -66,19 +68,19 @@ function Lanes({ meta, model, field, fields }: Props) {
     if (done.state === "refused") {
       tell(done.problem.message);
     } else if (done.state === "saved") {
-      tell(say("moved", { name: titleOf(model, row), state }));
+      tell(t("moved", { name: titleOf(model, row), state }));
     }
     setRound((last) => last + 1);
   };
   return (
     <div class="stack">
-      <Heading title={say("board", { model: model.plural })}>
-        <LinkButton href={`/models/${model.name}`}>{say("list")}</LinkButton>
+      <Heading title={t("board", { model: model.plural })}>
+        <LinkButton href={`/models/${model.name}`}>{t("list")}</LinkButton>
       </Heading>
       {fields.length > 1 && (
         <SelectField
           name="by"
-          label={say("by")}
+          label={t("by")}
           value={field.name}
           onChange={(next) => ask({ by: next })}
           options={fields.map((each) => [each.name, each.label])}
@@ -94,7 +96,7 @@ function Lanes({ meta, model, field, fields }: Props) {
             }
           };
           return (
-            <div class="board" tabIndex={0} role="region" aria-label={say("board", { model: model.plural })}>
+            <div class="board" tabIndex={0} role="region" aria-label={t("board", { model: model.plural })}>
               {options.map((state, place) => (
                 <Lane
                   key={state}

@@ -12,8 +12,10 @@ import { type Meta, type Row, run } from "../api";
 import { Calls } from "../connect/calls";
 import { type Client, clients } from "../connect/clients";
 import { Live } from "../connect/live";
-import { say } from "../connect/say";
 import { canList, modelOf } from "../models";
+import { translator } from "../../shared/i18n";
+
+const t = translator("connect");
 
 export function Connect({ meta }: { meta: Meta }) {
   const model = modelOf(meta, "agent_token");
@@ -25,19 +27,19 @@ function Known({ meta }: { meta: Meta }) {
   const url = `${location.origin}/mcp`;
   return (
     <div class="stack">
-      <Heading title={say("title")}>
-        <LinkButton href="/agents">{say("make")}</LinkButton>
+      <Heading title={t("title")}>
+        <LinkButton href="/agents">{t("make")}</LinkButton>
       </Heading>
-      <p class="quiet">{say("lead")}</p>
+      <p class="quiet">{t("lead")}</p>
       <div class="row">
         <code class="secret">{url}</code>
-        <Copy text={url} of={say("address")} />
+        <Copy text={url} of={t("address")} />
       </div>
       <section class="stack" aria-labelledby="clients">
-        <h2 id="clients">{say("clients")}</h2>
-        <p class="quiet">{say("clients.text")}</p>
+        <h2 id="clients">{t("clients")}</h2>
+        <p class="quiet">{t("clients.text")}</p>
         <Tabs
-          label={say("clients")}
+          label={t("clients")}
           chosen={chosen}
           onChoose={setChosen}
           tabs={clients(url).map((each) => ({ name: each.name.replaceAll(" ", "-"), label: each.name, content: () => <Settings client={each} /> }))}
@@ -52,12 +54,12 @@ function Known({ meta }: { meta: Meta }) {
 function Settings({ client }: { client: Client }) {
   return (
     <div class="stack tight">
-      <p>{client.place === "$" ? say("run") : say("write", { place: client.place })}</p>
+      <p>{client.place === "$" ? t("run") : t("write", { place: client.place })}</p>
       <pre class="code-box" tabIndex={0} data-client={client.name}>
         {client.text}
       </pre>
       <div class="row">
-        <Copy key={client.name} text={client.text} of={say("settings", { client: client.name })} />
+        <Copy key={client.name} text={client.text} of={t("settings", { client: client.name })} />
       </div>
     </div>
   );
@@ -74,10 +76,10 @@ function Looking({ meta }: { meta: Meta }) {
           <>
             <SelectField
               name="of-token"
-              label={say("choose")}
+              label={t("choose")}
               value={token?.id ?? ""}
               onChange={(id) => ask({ token: id })}
-              options={[["", say("choose.none")], ...value.map((each) => [each.id, String(each["label"])] as const)]}
+              options={[["", t("choose.none")], ...value.map((each) => [each.id, String(each["label"])] as const)]}
             />
             {token && <Calls key={token.id} {...{ meta, token }} />}
           </>

@@ -3,8 +3,10 @@ import { Heading } from "../../shared/components/heading";
 import { Empty } from "../../shared/components/states";
 import type { Field, Meta, Model } from "../api";
 import { Figure } from "../board/figure";
-import { say } from "../board/say";
 import { governed, may, worked } from "../models";
+import { translator } from "../../shared/i18n";
+
+const t = translator("board");
 
 /** The fields records are counted by, the one that the workflow moves first. */
 function counted(model: Model): Field[] {
@@ -17,8 +19,8 @@ export function Dashboard({ meta }: { meta: Meta }) {
   const models = worked(meta).filter((each) => may(each, "count_by") && counted(each).length > 0);
   return (
     <div class="stack">
-      <Heading title={say("dashboard")} />
-      {models.length === 0 && <Empty title={say("none")} />}
+      <Heading title={t("dashboard")} />
+      {models.length === 0 && <Empty title={t("none")} />}
       <div class="figures">
         {models.map((model) => (
           <Figure key={model.name} meta={meta} model={model} fields={counted(model)} />

@@ -6,14 +6,15 @@ import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
-import { counted, number } from "../../shared/words";
+import { counted, number, translator } from "../../shared/i18n";
 import { attempt, type Meta, type Model } from "../api";
 import { choices, inWords, textOf } from "../import/mapping";
-import { say } from "../import/say";
 import { governed, may, modelOf } from "../models";
 import { Proposed } from "../record/proposed";
-import { say as ofRecord } from "../record/say";
 import { type DateOrder, type Decimal, notation } from "../values/notation";
+
+const t = translator("import");
+const tRecord = translator("record");
 
 interface Imported {
   rows: number;
@@ -92,31 +93,31 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
   return (
     <div class="stack">
       <nav>
-        <a href={`/models/${model.name}`}>← {ofRecord("back", { model: model.plural })}</a>
+        <a href={`/models/${model.name}`}>← {tRecord("back", { model: model.plural })}</a>
       </nav>
-      <Heading title={say("title", { model: model.plural })} />
-      <p class="quiet">{say("lead")}</p>
-      {!canRestore && governed(model) && <p class="quiet">{say("restore.needed")}</p>}
+      <Heading title={t("title", { model: model.plural })} />
+      <p class="quiet">{t("lead")}</p>
+      {!canRestore && governed(model) && <p class="quiet">{t("restore.needed")}</p>}
       <Faults problem={problem} />
       {planId && <Proposed planId={planId} />}
-      <Field name="file" label={say("file")}>
+      <Field name="file" label={t("file")}>
         {(given) => (
           <input {...given} type="file" accept=".csv,.tsv,.txt,text/csv,text/plain,text/tab-separated-values" onChange={(event) => void choose(event.currentTarget.files?.[0])} />
         )}
       </Field>
       {heads.length > 0 && (
         <>
-          <h2>{say("map")}</h2>
-          <p class="quiet">{counted(count, say("rows.one"), say("rows"))}</p>
+          <h2>{t("map")}</h2>
+          <p class="quiet">{counted(count, t("rows.one"), t("rows"))}</p>
           <figure>
-            <figcaption class="small quiet">{say("sample")}</figcaption>
+            <figcaption class="small quiet">{t("sample")}</figcaption>
             <pre class="small">{text.slice(0, BEGINNING).split(/\r\n|\r|\n/).slice(0, 3).join("\n")}</pre>
           </figure>
           <div class="form">
-            <SelectField name="decimal" label={say("decimal")} value={decimal} options={DECIMALS} onChange={(next) => (setDecimal(next as Decimal), setTold(null))} />
-            <SelectField name="dates" label={say("dates")} value={order} options={ORDERS.map((each) => [each, say(each)] as const)} onChange={(next) => (setOrder(next as DateOrder), setTold(null))} />
+            <SelectField name="decimal" label={t("decimal")} value={decimal} options={DECIMALS} onChange={(next) => (setDecimal(next as Decimal), setTold(null))} />
+            <SelectField name="dates" label={t("dates")} value={order} options={ORDERS.map((each) => [each, t(each)] as const)} onChange={(next) => (setOrder(next as DateOrder), setTold(null))} />
             {canRestore && (
-              <Field name="restore" label={say("restore")} help={say("restore.help")}>
+              <Field name="restore" label={t("restore")} help={t("restore.help")}>
                 {(given) => <input {...given} class="" type="checkbox" checked={restores} onChange={(event) => restoring(event.currentTarget.checked)} />}
               </Field>
             )}
@@ -127,16 +128,16 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
                 label={column || `#${place + 1}`}
                 value={mapping[place] ?? ""}
                 onChange={(next) => (setMapping(mapping.with(place, next)), setTold(null))}
-                options={[["", say("ignore")], ...choices(model, restores)]}
+                options={[["", t("ignore")], ...choices(model, restores)]}
               />
             ))}
           </div>
           <div class="row">
             <Button busy={isBusy} onClick={() => void run(true)}>
-              {say("dry")}
+              {t("dry")}
             </Button>
             <Button look="strong" busy={isBusy} disabled={!isTried} onClick={() => void run(false)}>
-              {counted(count, say("run.one"), say("run"))}
+              {counted(count, t("run.one"), t("run"))}
             </Button>
           </div>
         </>
@@ -148,7 +149,7 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
 
 function Told({ model, told }: { model: Model; told: Imported }) {
   if (told.errors.length) {
-    const title = counted(told.errors.length, say("errors.one"), say("errors"));
+    const title = counted(told.errors.length, t("errors.one"), t("errors"));
     return (
       <section class="stack" role="alert">
         <h2>{title}</h2>
@@ -157,8 +158,8 @@ function Told({ model, told }: { model: Model; told: Imported }) {
           rows={told.errors}
           keyOf={(each) => String(each.row)}
           columns={[
-            { name: "row", label: say("row"), cell: (each) => number(each.row) },
-            { name: "error", label: say("error"), cell: (each) => inWords(model, each.error) },
+            { name: "row", label: t("row"), cell: (each) => number(each.row) },
+            { name: "error", label: t("error"), cell: (each) => inWords(model, each.error) },
           ]}
         />
       </section>
@@ -167,10 +168,10 @@ function Told({ model, told }: { model: Model; told: Imported }) {
   return (
     <p class="notice" role="status">
       {told.dry_run
-        ? counted(told.rows, say("fine.one"), say("fine"))
-        : counted(told.created, say("done.one"), say("done"))}{" "}
-      {told.unchanged > 0 && `${counted(told.unchanged, say("unchanged.one"), say("unchanged"))} `}
-      {!told.dry_run && <a href={`/models/${model.name}`}>{say("see")}</a>}
+        ? counted(told.rows, t("fine.one"), t("fine"))
+        : counted(told.created, t("done.one"), t("done"))}{" "}
+      {told.unchanged > 0 && `${counted(told.unchanged, t("unchanged.one"), t("unchanged"))} `}
+      {!told.dry_run && <a href={`/models/${model.name}`}>{t("see")}</a>}
     </p>
   );
 }

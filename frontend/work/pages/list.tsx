@@ -7,7 +7,7 @@ import { Empty, Failed } from "../../shared/components/states";
 import { tell } from "../../shared/news";
 import { go, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
-import { counted } from "../../shared/words";
+import { counted, translator } from "../../shared/i18n";
 import type { Field, Meta, Model, Row } from "../api";
 import { addressOf, canList, governed, may, modelOf } from "../models";
 import { Columns } from "../list/columns";
@@ -18,11 +18,12 @@ import { usePicking } from "../list/picking";
 import { hasAny } from "../list/bulk";
 import { asked, askOrder, input, pressed } from "../list/query";
 import { Rows } from "../list/rows";
-import { say } from "../list/say";
 import { Sorting } from "../list/sorting";
 import { Views } from "../list/views";
 import { Conflict, type Conflicting } from "../record/conflict";
 import { save } from "../record/saving";
+
+const t = translator("list");
 
 export function List({ meta, name }: { meta: Meta; name: string }) {
   const model = modelOf(meta, name);
@@ -76,10 +77,10 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
   };
   useLayoutEffect(() => {
     const known = [
-      ...KEYS.map(([key, does]) => shortcut({ key, does: say(does) })),
-      shortcut({ key: "f", does: say("key.filter"), run: callFilter }),
-      ...(canPick ? PICKING_KEYS.map(([key, does]) => shortcut({ key, does: say(does) })) : []),
-      ...(may(model, "create") ? [shortcut({ key: "n", does: say("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
+      ...KEYS.map(([key, does]) => shortcut({ key, does: t(does) })),
+      shortcut({ key: "f", does: t("key.filter"), run: callFilter }),
+      ...(canPick ? PICKING_KEYS.map(([key, does]) => shortcut({ key, does: t(does) })) : []),
+      ...(may(model, "create") ? [shortcut({ key: "n", does: t("key.new"), run: () => go(`/models/${model.name}/new`) })] : []),
     ];
     return () => known.forEach((each) => each());
   }, [model.name]);
@@ -89,10 +90,10 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
     switch (done.state) {
       case "saved":
         rows.put(done.row);
-        tell(say("saved"), { label: say("undo"), run: () => void undo(done.row, field, row[field.name]) });
+        tell(t("saved"), { label: t("undo"), run: () => void undo(done.row, field, row[field.name]) });
         return true;
       case "proposed":
-        tell(say("proposed"));
+        tell(t("proposed"));
         return true;
       case "conflict":
         setConflict({ base: row, theirs: done.theirs, mine: { [field.name]: value }, field });
@@ -106,7 +107,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
     const done = await save(model, row, { [field.name]: before });
     if (done.state === "saved") {
       rows.put(done.row);
-      tell(say("undone"));
+      tell(t("undone"));
     } else if (done.state === "conflict") {
       setConflict({ base: row, theirs: done.theirs, mine: { [field.name]: before }, field });
     } else if (done.state === "refused") {
@@ -127,11 +128,11 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
     <div class="stack">
       <Heading title={model.plural}>
         <div class="row">
-          {governed(model) && <LinkButton href={`/models/${model.name}/board`}>{say("board")}</LinkButton>}
-          {may(model, "import") && <LinkButton href={`/models/${model.name}/import`}>{say("import")}</LinkButton>}
+          {governed(model) && <LinkButton href={`/models/${model.name}/board`}>{t("board")}</LinkButton>}
+          {may(model, "import") && <LinkButton href={`/models/${model.name}/import`}>{t("import")}</LinkButton>}
           {may(model, "create") && (
             <LinkButton look="strong" href={`/models/${model.name}/new`}>
-              {say("new")}
+              {t("new")}
             </LinkButton>
           )}
         </div>
@@ -145,24 +146,24 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
             aria-expanded={panel === each}
             onClick={() => turn(panel === each ? null : each)}
           >
-            {say(each)}
+            {t(each)}
           </Button>
         ))}
         <Button tight look="plain" onClick={() => void copyCall(model, about)}>
-          {say("call")}
+          {t("call")}
         </Button>
         {may(model, "export") && (
           <>
             <Button tight look="plain" onClick={() => void download(model, about, columns)}>
-              {say("export")}
+              {t("export")}
             </Button>
             <Button tight look="plain" onClick={() => void download(model, about, null)}>
-              {say("export.raw")}
+              {t("export.raw")}
             </Button>
           </>
         )}
         <span class="quiet small count" role="status">
-          {rows.total.value === null ? say("counting") : counted(rows.total.value, say("count.one"), say("count"))}
+          {rows.total.value === null ? t("counting") : counted(rows.total.value, t("count.one"), t("count"))}
         </span>
       </div>
       {panel === "filter" && <Filters {...{ meta, model, filter, calls }} onLeave={leaveFilter} />}
@@ -173,8 +174,8 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       {rows.problem.value && <Failed problem={rows.problem.value} again={() => rows.again()} />}
       {/* Without any row there is nothing but what went wrong. */}
       {rows.problem.value && rows.total.value === null ? null : isEmpty ? (
-        <Empty title={say("none")}>
-          <p>{say(filter.length ? "none.text" : "none.yet")}</p>
+        <Empty title={t("none")}>
+          <p>{t(filter.length ? "none.text" : "none.yet")}</p>
         </Empty>
       ) : (
         <Grid
@@ -187,7 +188,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
       )}
       {/* Below the rows: above, it would move them away from the pointer that picks. */}
       {canPick && <PickedBar {...{ meta, model, rows, picking }} />}
-      <p class="quiet small">{say("keys")}</p>
+      <p class="quiet small">{t("keys")}</p>
       {conflict && <Conflict {...{ meta, model, conflict }} onDecide={decide} onClose={() => setConflict(null)} />}
     </div>
   );

@@ -1,12 +1,14 @@
 // Where the work starts: every model there is for this person, by module.
 import { Heading } from "../../shared/components/heading";
 import type { Meta } from "../api";
-import { say } from "../say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("work");
 
 export function Models({ meta }: { meta: Meta }) {
   return (
     <div class="stack">
-      <Heading title={say("models")} />
+      <Heading title={t("models")} />
       {meta.modules.map((module) => (
         <section key={module.name} class="stack tight" aria-labelledby={`module-${module.name}`}>
           <h2 id={`module-${module.name}`}>{module.label}</h2>

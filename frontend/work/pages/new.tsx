@@ -8,7 +8,9 @@ import type { Meta } from "../api";
 import { addressOf, may, modelOf } from "../models";
 import { Editing } from "../record/editing";
 import { Proposed } from "../record/proposed";
-import { say } from "../record/say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("record");
 
 export function New({ meta, name }: { meta: Meta; name: string }) {
   const [planId, setPlanId] = useState<string | null>(null);
@@ -23,13 +25,13 @@ export function New({ meta, name }: { meta: Meta; name: string }) {
   return (
     <div class="stack record">
       <nav>
-        <a href={`/models/${name}`}>← {say("back", { model: model.plural })}</a>
+        <a href={`/models/${name}`}>← {t("back", { model: model.plural })}</a>
       </nav>
-      <Heading title={say("new", { model: model.label })} />
+      <Heading title={t("new", { model: model.label })} />
       {planId && <Proposed planId={planId} />}
       <Editing
         {...{ meta, model, base: null }}
-        onSaved={(row) => (tell(say("created")), go(addressOf(name, row.id), { replaces: true }))}
+        onSaved={(row) => (tell(t("created")), go(addressOf(name, row.id), { replaces: true }))}
         onProposed={setPlanId}
       />
     </div>

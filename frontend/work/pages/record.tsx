@@ -18,9 +18,11 @@ import { Editing } from "../record/editing";
 import { Parts } from "../record/parts";
 import { Proposed } from "../record/proposed";
 import { save } from "../record/saving";
-import { say } from "../record/say";
 import { Timeline } from "../record/timeline";
 import { visited } from "../refs";
+import { translator } from "../../shared/i18n";
+
+const t = translator("record");
 
 /** What the API says of a deletion while another record refers to this one. */
 const REFERRED = "another record refers to this one";
@@ -63,13 +65,13 @@ function Shown({ meta, model, answer, onAgain }: Props) {
     }
     setDeleting(null);
     if (done.state === "saved") {
-      tell(say("deleted"));
+      tell(t("deleted"));
       go(`/models/${model.name}`);
     } else if (done.state === "proposed") {
       setPlanId(done.planId);
     } else if (done.state === "conflict") {
       setRecord(done.theirs);
-      tell(say("conflict.title"));
+      tell(t("conflict.title"));
     } else {
       tell(done.problem.message);
     }
@@ -84,7 +86,7 @@ function Shown({ meta, model, answer, onAgain }: Props) {
     }
     const done = await save(model, theirs, changes);
     if (done.state === "saved") {
-      tell(say("saved"));
+      tell(t("saved"));
       onAgain();
     } else if (done.state === "conflict") {
       setConflict({ base: theirs, theirs: done.theirs, mine: changes });
@@ -111,12 +113,12 @@ function Shown({ meta, model, answer, onAgain }: Props) {
   return (
     <div class="stack record">
       <nav>
-        <a href={`/models/${model.name}`}>← {say("back", { model: model.plural })}</a>
+        <a href={`/models/${model.name}`}>← {t("back", { model: model.plural })}</a>
       </nav>
       <Heading title={title}>
         {may(model, "delete") && (
           <Button look="risky" onClick={() => setDeleting("asked")}>
-            {say("delete")}
+            {t("delete")}
           </Button>
         )}
       </Heading>
@@ -130,15 +132,15 @@ function Shown({ meta, model, answer, onAgain }: Props) {
       <Editing
         key={record.revision}
         {...{ meta, model, base: record }}
-        onSaved={(row) => (tell(say("saved")), setRecord(row))}
+        onSaved={(row) => (tell(t("saved")), setRecord(row))}
         onProposed={setPlanId}
         onConflict={setConflict}
       />
       <Parts {...{ meta, model, record }} onChanged={() => void refresh()} />
       {denied.length > 0 && (
         <section class="stack" aria-labelledby="denied">
-          <h2 id="denied">{say("locked")}</h2>
-          <p class="quiet">{say("locked.text")}</p>
+          <h2 id="denied">{t("locked")}</h2>
+          <p class="quiet">{t("locked.text")}</p>
           <dl class="facts">
             {denied.map((each) => (
               <div key={each} class="fact">

@@ -11,12 +11,13 @@ import { Answer } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { addressOf } from "../models";
 import { Inviting, Made } from "../users/inviting";
 import { giveRoles, linkFor, managesPeople, MOST, type People, type Person, read, setActive } from "../users/people";
-import { say } from "../users/say";
+
+const t = translator("users");
 
 export function Users({ meta }: { meta: Meta }) {
   return managesPeople(meta) ? <Known /> : <Missing />;
@@ -32,7 +33,7 @@ function Known() {
   const enable = async (person: Person) => {
     try {
       await setActive(person, true);
-      tell(say("enabled", { name: person.username }));
+      tell(t("enabled", { name: person.username }));
     } catch (error) {
       tell(Problem.from(error).message);
     }
@@ -41,19 +42,19 @@ function Known() {
   const roles = found.state === "there" ? found.value.roles : [];
   return (
     <div class="stack">
-      <Heading title={say("title")}>
+      <Heading title={t("title")}>
         <Button look="strong" onClick={() => setInviting(true)}>
-          {say("invite")}
+          {t("invite")}
         </Button>
       </Heading>
-      <p class="quiet">{say("lead")}</p>
+      <p class="quiet">{t("lead")}</p>
       {made && <Made {...made} onDone={() => setMade(null)} />}
       <Answer of={found}>
         {(all) => <List {...{ all }} onAsk={setAsking} onEnable={(person) => void enable(person)} />}
       </Answer>
       {isInviting && (
         <section class="panel-box" aria-labelledby="inviting">
-          <h2 id="inviting">{say("invite")}</h2>
+          <h2 id="inviting">{t("invite")}</h2>
           <Inviting
             roles={roles}
             onMade={(name, link) => (setMade({ name, link }), setInviting(false), found.again())}
@@ -89,40 +90,40 @@ function List({ all, onAsk, onEnable }: ListProps) {
   return (
     <>
       <Table
-        caption={say("known")}
+        caption={t("known")}
         rows={all.people.slice(0, MOST)}
         keyOf={(person) => person.id}
         columns={[
-          { name: "username", label: say("username"), cell: (person) => <a href={addressOf("user", person.id)}>{person.username}</a> },
-          { name: "name", label: say("name"), cell: (person) => String(person["name"] ?? "") },
-          { name: "roles", label: say("roles"), cell: (person) => rolesOf(person).join(", ") || <span class="quiet">{say("roles.none")}</span> },
+          { name: "username", label: t("username"), cell: (person) => <a href={addressOf("user", person.id)}>{person.username}</a> },
+          { name: "name", label: t("name"), cell: (person) => String(person["name"] ?? "") },
+          { name: "roles", label: t("roles"), cell: (person) => rolesOf(person).join(", ") || <span class="quiet">{t("roles.none")}</span> },
           {
             name: "state",
-            label: say("state"),
-            cell: (person) => <Chip tone={person.is_active ? "good" : undefined}>{say(person.is_active ? "active" : "disabled")}</Chip>,
+            label: t("state"),
+            cell: (person) => <Chip tone={person.is_active ? "good" : undefined}>{t(person.is_active ? "active" : "disabled")}</Chip>,
           },
           {
             name: "actions",
-            label: say("actions"),
+            label: t("actions"),
             cell: (person) => {
               const name = person.username;
               return (
                 <span class="row">
-                  <Button tight aria-label={say("roles.change", { name })} onClick={() => onAsk({ person, about: "roles" })}>
-                    {say("roles")}
+                  <Button tight aria-label={t("roles.change", { name })} onClick={() => onAsk({ person, about: "roles" })}>
+                    {t("roles")}
                   </Button>
                   {person.is_active ? (
                     <>
-                      <Button tight aria-label={say("link.of", { name })} onClick={() => onAsk({ person, about: "link" })}>
-                        {say("link")}
+                      <Button tight aria-label={t("link.of", { name })} onClick={() => onAsk({ person, about: "link" })}>
+                        {t("link")}
                       </Button>
-                      <Button tight look="risky" aria-label={say("disable.of", { name })} onClick={() => onAsk({ person, about: "disable" })}>
-                        {say("disable")}
+                      <Button tight look="risky" aria-label={t("disable.of", { name })} onClick={() => onAsk({ person, about: "disable" })}>
+                        {t("disable")}
                       </Button>
                     </>
                   ) : (
-                    <Button tight aria-label={say("enable.of", { name })} onClick={() => onEnable(person)}>
-                      {say("enable")}
+                    <Button tight aria-label={t("enable.of", { name })} onClick={() => onEnable(person)}>
+                      {t("enable")}
                     </Button>
                   )}
                 </span>
@@ -133,7 +134,7 @@ function List({ all, onAsk, onEnable }: ListProps) {
       />
       {all.people.length > MOST && (
         <p>
-          <a href="/models/user">{say("more", { n: number(MOST) })}</a>
+          <a href="/models/user">{t("more", { n: number(MOST) })}</a>
         </p>
       )}
     </>
@@ -157,11 +158,11 @@ function Question({ asking: { person, about }, all, onLink, onClose }: QuestionP
     link: async () => onLink(await linkFor(person.id)),
     disable: async () => {
       await setActive(person, false);
-      tell(say("disabled_now", { name }));
+      tell(t("disabled_now", { name }));
     },
     roles: async () => {
       await giveRoles(person.id, roles, now);
-      tell(say("roles.saved"));
+      tell(t("roles.saved"));
     },
   };
   const run = async () => {
@@ -175,8 +176,8 @@ function Question({ asking: { person, about }, all, onLink, onClose }: QuestionP
     }
   };
   const turn = (id: string, isOn: boolean) => setRoles(new Set(isOn ? [...roles, id] : [...roles].filter((each) => each !== id)));
-  const titles = { link: say("link.title", { name }), disable: say("disable.title", { name }), roles: say("roles.change", { name }) };
-  const verbs = { link: say("link.make"), disable: say("disable"), roles: say("roles.save") };
+  const titles = { link: t("link.title", { name }), disable: t("disable.title", { name }), roles: t("roles.change", { name }) };
+  const verbs = { link: t("link.make"), disable: t("disable"), roles: t("roles.save") };
   return (
     <Dialog
       title={titles[about]}
@@ -199,7 +200,7 @@ function Question({ asking: { person, about }, all, onLink, onClose }: QuestionP
           ))}
         </div>
       ) : (
-        <p>{say(about === "link" ? "link.text" : "disable.text")}</p>
+        <p>{t(about === "link" ? "link.text" : "disable.text")}</p>
       )}
     </Dialog>
   );

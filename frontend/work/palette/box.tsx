@@ -2,8 +2,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Meta } from "../api";
 import { isOpen, type Offer } from "./offers";
-import { say } from "./say";
 import { known, matching, records } from "./searching";
+import { translator } from "../../shared/i18n";
+
+const t = translator("palette");
 
 const SHOWN = 40;
 const PAUSE_MS = 150;
@@ -47,9 +49,9 @@ export function Box({ meta }: { meta: Meta }) {
     }
   };
   return (
-    <dialog class="dialog palette" ref={dialog} aria-label={say("title")} onClose={() => (isOpen.value = false)}>
+    <dialog class="dialog palette" ref={dialog} aria-label={t("title")} onClose={() => (isOpen.value = false)}>
       <label class="hidden-text" for="palette">
-        {say("label")}
+        {t("label")}
       </label>
       <input
         id="palette"
@@ -57,7 +59,7 @@ export function Box({ meta }: { meta: Meta }) {
         type="text"
         role="combobox"
         autocomplete="off"
-        placeholder={say("label")}
+        placeholder={t("label")}
         aria-expanded="true"
         aria-autocomplete="list"
         aria-controls="palette-list"
@@ -66,7 +68,7 @@ export function Box({ meta }: { meta: Meta }) {
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={keyed}
       />
-      <ul class="palette-list" role="listbox" id="palette-list" aria-label={say("results")}>
+      <ul class="palette-list" role="listbox" id="palette-list" aria-label={t("results")}>
         {shown.map((offer, place) => (
           <li
             key={`${place}-${offer.words}`}
@@ -80,7 +82,7 @@ export function Box({ meta }: { meta: Meta }) {
         ))}
         {shown.length === 0 && (
           <li role="option" aria-selected="false" aria-disabled="true" class="quiet">
-            {say("none")}
+            {t("none")}
           </li>
         )}
       </ul>

@@ -4,13 +4,15 @@ import { Button } from "../../shared/components/button";
 import { shortcut } from "../../shared/shortcuts";
 import type { Meta } from "../api";
 import { later } from "../later";
-import { say } from "../say";
 import { isOpen } from "./offers";
+import { translator } from "../../shared/i18n";
+
+const t = translator("work");
 
 const Box = later(async () => (await import("./box")).Box);
 
 export function Palette({ meta }: { meta: Meta }) {
-  useEffect(() => shortcut({ key: "Ctrl K", does: say("palette.key") }), []);
+  useEffect(() => shortcut({ key: "Ctrl K", does: t("palette.key") }), []);
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k") {
@@ -24,7 +26,7 @@ export function Palette({ meta }: { meta: Meta }) {
   return (
     <>
       <Button tight aria-keyshortcuts="Control+K" onClick={() => (isOpen.value = true)}>
-        {say("palette")} <kbd>Ctrl K</kbd>
+        {t("palette")} <kbd>Ctrl K</kbd>
       </Button>
       {isOpen.value && <Box meta={meta} />}
     </>

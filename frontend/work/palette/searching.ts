@@ -3,9 +3,11 @@ import { go } from "../../shared/router";
 import { type Meta, type Row, run } from "../api";
 import { addressOf, canList, fieldOf, governed, may, titleOf, worked } from "../models";
 import { note } from "../refs";
-import { say as work } from "../say";
 import { offered, type Offer } from "./offers";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const tWork = translator("work");
+const t = translator("palette");
 
 const EACH = 5;
 const LEAST = 2;
@@ -16,15 +18,15 @@ export function known(meta: Meta): Offer[] {
   const lists = meta.models.filter(canList);
   return [
     ...offered.peek(),
-    ...lists.map((each) => to(say("go.to", { name: each.plural }), `/models/${each.name}`)),
-    to(say("go.to", { name: work("approvals") }), "/approvals"),
-    to(say("go.to", { name: work("dashboard") }), "/dashboard"),
-    to(say("go.to", { name: work("agents") }), "/agents"),
-    to(say("go.to", { name: work("connect") }), "/connect"),
-    ...lists.filter((each) => each.name === "audit_entry").map(() => to(say("go.to", { name: work("audit") }), "/audit")),
-    ...meta.models.filter((each) => may(each, "create")).map((each) => to(say("new", { name: each.label }), `/models/${each.name}/new`)),
-    ...meta.models.filter((each) => may(each, "import")).map((each) => to(say("import", { name: each.plural }), `/models/${each.name}/import`)),
-    ...worked(meta).filter(governed).map((each) => to(say("board", { name: each.plural }), `/models/${each.name}/board`)),
+    ...lists.map((each) => to(t("go.to", { name: each.plural }), `/models/${each.name}`)),
+    to(t("go.to", { name: tWork("approvals") }), "/approvals"),
+    to(t("go.to", { name: tWork("dashboard") }), "/dashboard"),
+    to(t("go.to", { name: tWork("agents") }), "/agents"),
+    to(t("go.to", { name: tWork("connect") }), "/connect"),
+    ...lists.filter((each) => each.name === "audit_entry").map(() => to(t("go.to", { name: tWork("audit") }), "/audit")),
+    ...meta.models.filter((each) => may(each, "create")).map((each) => to(t("new", { name: each.label }), `/models/${each.name}/new`)),
+    ...meta.models.filter((each) => may(each, "import")).map((each) => to(t("import", { name: each.plural }), `/models/${each.name}/import`)),
+    ...worked(meta).filter(governed).map((each) => to(t("board", { name: each.plural }), `/models/${each.name}/board`)),
   ];
 }
 
@@ -49,7 +51,7 @@ export async function records(meta: Meta, text: string, signal: AbortSignal): Pr
       const rows = await run<Row[]>(model.name, "list", { filter, limit: EACH }, signal).catch(() => null);
       note(model, rows?.value ?? []);
       return (rows?.value ?? []).map((row) => ({
-        words: say("record", { model: model.label, name: titleOf(model, row) }),
+        words: t("record", { model: model.label, name: titleOf(model, row) }),
         run: () => go(addressOf(model.name, row.id)),
       }));
     }),

@@ -11,7 +11,9 @@ import { read } from "../values/typed";
 import type { Conflicting } from "./conflict";
 import { Form } from "./form";
 import { save } from "./saving";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("record");
 
 /** What leaving a dialog is called too: an action of this name is not to be mistaken for it. */
 const CANCELLING = ["cancel", "abbrechen"];
@@ -40,7 +42,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
     setProblem(null);
     setTexts({});
     if (done.state === "saved") {
-      tell(say("action.done", { action: action.label }));
+      tell(t("action.done", { action: action.label }));
       onSaved(done.row);
     } else if (done.state === "proposed") {
       onProposed(done.planId);
@@ -73,13 +75,13 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
   }
   return (
     <section class="stack" aria-labelledby="actions">
-      <h2 id="actions">{say("actions")}</h2>
+      <h2 id="actions">{t("actions")}</h2>
       <div class="row">
         {all.map((action) => (
           <Button
             key={action.id}
             data-action={action.id}
-            {...(action.needs_approval ? { title: say("action.approval") } : {})}
+            {...(action.needs_approval ? { title: t("action.approval") } : {})}
             onClick={() => setOpen(action)}
           >
             {action.label}
@@ -88,12 +90,12 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
       </div>
       {missing.length > 0 && state && (
         <details class="small">
-          <summary>{say("missing")}</summary>
+          <summary>{t("missing")}</summary>
           <ul>
             {missing.map((each) => (
               <li key={each.id}>
                 <strong>{each.label}</strong>:{" "}
-                {say("missing.from", {
+                {t("missing.from", {
                   field: state.label,
                   from: each.from.join(", "),
                   now: String(record[state.name] ?? "–"),
@@ -104,7 +106,7 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
         </details>
       )}
       <Dialog
-        title={open ? say("action.title", { action: open.label, name: titleOf(model, record) }) : ""}
+        title={open ? t("action.title", { action: open.label, name: titleOf(model, record) }) : ""}
         isOpen={open !== null}
         onClose={close}
         isCancelling={CANCELLING.includes(open?.label.toLowerCase() ?? "")}
@@ -118,9 +120,9 @@ export function Actions({ meta, model, record, onSaved, onProposed, onConflict }
       >
         <Faults problem={problem} />
         {open && state && open.to && (
-          <p>{say("action.moves", { field: state.label, now: String(record[state.name] ?? "–"), to: open.to })}</p>
+          <p>{t("action.moves", { field: state.label, now: String(record[state.name] ?? "–"), to: open.to })}</p>
         )}
-        {open && <p>{say("action.asks")}</p>}
+        {open && <p>{t("action.asks")}</p>}
         {open && open.inputs.length + open.optional_inputs.length > 0 && (
           <Form
             meta={meta}

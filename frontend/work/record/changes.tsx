@@ -2,8 +2,10 @@
 import type { Field, Meta } from "../api";
 import { Value } from "../values/value";
 import { differences } from "./differences";
-import { say } from "./say";
 import { TextChange } from "./text_change";
+import { translator } from "../../shared/i18n";
+
+const t = translator("record");
 
 export interface Change {
   /** The field, where its model is known; its name stands for itself otherwise. */
@@ -33,8 +35,8 @@ export function Changes({ meta, changes }: { meta: Meta; changes: readonly Chang
       <thead class="hidden-text">
         <tr>
           <td />
-          <th scope="col">{say("history.before")}</th>
-          <th scope="col">{say("history.after")}</th>
+          <th scope="col">{t("history.before")}</th>
+          <th scope="col">{t("history.after")}</th>
         </tr>
       </thead>
       <tbody>

@@ -5,7 +5,9 @@ import { Dialog } from "../../shared/components/dialog";
 import type { Meta, Model, Row } from "../api";
 import { fieldOf } from "../models";
 import { Value } from "../values/value";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("record");
 
 export interface Conflicting {
   base: Row;
@@ -32,16 +34,16 @@ export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
   const decide = () => onDecide(Object.fromEntries(Object.entries(mine).filter(([name]) => takesMine(name))));
   return (
     <Dialog
-      title={say("conflict.title")}
+      title={t("conflict.title")}
       isOpen
       onClose={onClose}
       actions={
         <Button look="strong" onClick={decide}>
-          {say("conflict.decide")}
+          {t("conflict.decide")}
         </Button>
       }
     >
-      <p>{say("conflict.text")}</p>
+      <p>{t("conflict.text")}</p>
       {shown.map((name) => {
         const field = fieldOf(model, name);
         if (!field) {
@@ -51,7 +53,7 @@ export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
           <fieldset key={name} class="conflict">
             <legend>{field.label}</legend>
             <p class="small">
-              {say("conflict.base")}: <Value meta={meta} field={field} value={base[name]} />
+              {t("conflict.base")}: <Value meta={meta} field={field} value={base[name]} />
             </p>
             <label class="row">
               <input
@@ -61,7 +63,7 @@ export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
                 disabled={!(name in mine)}
                 onChange={() => setChosen({ ...chosen, [name]: false })}
               />
-              {say("conflict.theirs")}: <Value meta={meta} field={field} value={theirs[name]} />
+              {t("conflict.theirs")}: <Value meta={meta} field={field} value={theirs[name]} />
             </label>
             {name in mine && (
               <label class="row">
@@ -71,7 +73,7 @@ export function Conflict({ meta, model, conflict, onDecide, onClose }: Props) {
                   checked={takesMine(name)}
                   onChange={() => setChosen({ ...chosen, [name]: true })}
                 />
-                {say("conflict.mine")}: <Value meta={meta} field={field} value={mine[name]} />
+                {t("conflict.mine")}: <Value meta={meta} field={field} value={mine[name]} />
               </label>
             )}
           </fieldset>

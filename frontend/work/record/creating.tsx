@@ -6,7 +6,9 @@ import { note } from "../refs";
 import { creating } from "../values/creating";
 import { Editing } from "./editing";
 import { Proposed } from "./proposed";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("record");
 
 export function CreateInPlace({ meta }: { meta: Meta }) {
   const [planId, setPlanId] = useState<string | null>(null);
@@ -20,7 +22,7 @@ export function CreateInPlace({ meta }: { meta: Meta }) {
   }
   const { model, name, onMade } = asked;
   return (
-    <Dialog title={say("new", { model: model.label })} look="wide" isOpen onClose={close}>
+    <Dialog title={t("new", { model: model.label })} look="wide" isOpen onClose={close}>
       {planId ? (
         <Proposed planId={planId} />
       ) : (

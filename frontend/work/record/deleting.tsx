@@ -4,10 +4,11 @@ import { useAsked } from "../../shared/asked";
 import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Answer } from "../../shared/components/states";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import type { Meta, Model, Row } from "../api";
 import { type Dependent, dependentsOf } from "./dependents";
-import { say } from "./say";
+
+const t = translator("record");
 
 interface Props {
   meta: Meta;
@@ -27,25 +28,25 @@ export function Deleting({ meta, model, record, isRefused, onDelete, onClose }: 
   const takesAlong = !isBlocked && (dependents.length > 0 || isRefused);
   return (
     <Dialog
-      title={say("delete.title")}
+      title={t("delete.title")}
       isOpen
       onClose={onClose}
       actions={
         !isBlocked && (
           <Button look="risky" busy={found.state === "loading" || (takesAlong && !cascade)} onClick={() => onDelete(cascade)}>
-            {say("delete")}
+            {t("delete")}
           </Button>
         )
       }
     >
-      <p>{say("delete.text")}</p>
+      <p>{t("delete.text")}</p>
       <Answer of={found}>{(several) => (several.length > 0 ? <List dependents={several} /> : null)}</Answer>
-      {isBlocked && <p class="notice">{say("delete.blocked")}</p>}
-      {isRefused && !isBlocked && <p class="notice">{say("delete.hidden")}</p>}
+      {isBlocked && <p class="notice">{t("delete.blocked")}</p>}
+      {isRefused && !isBlocked && <p class="notice">{t("delete.hidden")}</p>}
       {takesAlong && (
         <label class="row">
           <input type="checkbox" checked={cascade} onChange={(event) => setCascade(event.currentTarget.checked)} />
-          {say("delete.along")}
+          {t("delete.along")}
         </label>
       )}
     </Dialog>
@@ -57,7 +58,7 @@ function List({ dependents }: { dependents: readonly Dependent[] }) {
     <ul class="dependents">
       {dependents.map(({ model, field, effect, count }) => (
         <li key={`${model.name}.${field.name}`}>
-          {say(`delete.${effect}`, { n: number(count), model: count === 1 ? model.label : model.plural, field: field.label })}
+          {t(`delete.${effect}`, { n: number(count), model: count === 1 ? model.label : model.plural, field: field.label })}
         </li>
       ))}
     </ul>

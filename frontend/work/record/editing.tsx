@@ -10,7 +10,9 @@ import type { Conflicting } from "./conflict";
 import { type Texts, useDraft } from "./draft";
 import { Form } from "./form";
 import { atField, type Saved, save } from "./saving";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("record");
 
 interface Props {
   meta: Meta;
@@ -72,19 +74,19 @@ export function Editing({ meta, model, base, prefix = "", given = {}, hasFocus =
   return (
     <form class="stack" ref={form} onSubmit={(event) => void submit(event)} aria-label={model.label} noValidate>
       <Faults problem={problem} />
-      {draft.isFound && isChanged && <p class="notice">{say("draft")}</p>}
+      {draft.isFound && isChanged && <p class="notice">{t("draft")}</p>}
       <Form {...{ meta, fields, base, prefix, problem }} texts={draft.texts} onText={draft.set} onKeep={draft.unset} />
       {canSave && (
         <div class="row save-bar">
           <Button type="submit" look="strong" busy={isBusy} disabled={base !== null && !isChanged}>
-            {say(base ? "save" : "create")}
+            {t(base ? "save" : "create")}
           </Button>
           {isChanged && (
             <>
               <Button look="plain" onClick={() => (draft.drop(), setProblem(null))}>
-                {say("discard")}
+                {t("discard")}
               </Button>
-              <span class="quiet small">{say("unsaved")}</span>
+              <span class="quiet small">{t("unsaved")}</span>
             </>
           )}
         </div>

@@ -4,11 +4,13 @@ import { Field as Asking } from "../../shared/components/field";
 import type { Problem } from "../../shared/problem";
 import type { Field, Meta, Row } from "../api";
 import { Control } from "../values/control";
-import { say as values } from "../values/say";
 import { typed } from "../values/typed";
 import { Value } from "../values/value";
 import type { Texts } from "./draft";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const tValues = translator("values");
+const t = translator("record");
 
 interface Props {
   meta: Meta;
@@ -36,7 +38,7 @@ export function Form({ meta, fields, base, texts, prefix = "", problem, onText, 
         }
         const isReplaced = field.masked && base !== null && base[field.name] !== null;
         const text = texts[field.name] ?? (base && !field.masked ? typed(field, base[field.name]) : "");
-        const help = isReplaced ? values("masked.new") : field.help;
+        const help = isReplaced ? tValues("masked.new") : field.help;
         return (
           <Asking
             key={field.name}
@@ -52,7 +54,7 @@ export function Form({ meta, fields, base, texts, prefix = "", problem, onText, 
                 <Control {...{ meta, field, text, given }} makes={prefix === ""} canBeEmpty={!field.required || base === null} onText={(next) => onText(field.name, next)} />
                 {isReplaced && (
                   <Button tight onClick={() => onKeep(field.name)}>
-                    {values("keep")}
+                    {tValues("keep")}
                   </Button>
                 )}
               </div>
@@ -80,11 +82,11 @@ function Kept({ meta, field, value, onReplace }: { meta: Meta; field: Field; val
   return (
     <div class="field">
       <span class="name">{field.label}</span>
-      <span class="help">{say("masked")}</span>
+      <span class="help">{t("masked")}</span>
       <div class="row shown">
         <Value meta={meta} field={field} value={value} />
-        <Button tight aria-label={`${values("replace")}: ${field.label}`} onClick={onReplace}>
-          {values("replace")}
+        <Button tight aria-label={`${tValues("replace")}: ${field.label}`} onClick={onReplace}>
+          {tValues("replace")}
         </Button>
       </div>
     </div>

@@ -5,14 +5,15 @@ import { Button } from "../../shared/components/button";
 import { Answer } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { tell } from "../../shared/news";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import { type Field, type Meta, type Model, type Row, run } from "../api";
 import { addressOf, may, partsOf, titleOf, usual } from "../models";
 import { note } from "../refs";
 import { Value } from "../values/value";
 import { Editing } from "./editing";
 import { Proposed } from "./proposed";
-import { say } from "./say";
+
+const t = translator("record");
 
 const SHOWN = 50;
 const COLUMNS = 7;
@@ -44,7 +45,7 @@ function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
   const heading = `part-${model.name}-${by.name}`;
   const saved = (row: Row) => {
     note(model, [row]);
-    tell(say("part.added", { model: model.label }));
+    tell(t("part.added", { model: model.label }));
     setAdded((last) => last + 1);
     onChanged();
   };
@@ -54,12 +55,12 @@ function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
       <Answer of={found}>
         {(rows) => (
           <>
-            {rows.length === 0 && <p class="quiet">{say("part.none")}</p>}
+            {rows.length === 0 && <p class="quiet">{t("part.none")}</p>}
             {rows.length > 0 && <Table caption={captionOf(model, rows.length)} columns={columnsOf(meta, model, by)} rows={rows.slice(0, SHOWN)} keyOf={(row) => row.id} />}
             {rows.length > SHOWN && (
               <p>
                 <a href={`/models/${model.name}?filter=${encodeURIComponent(JSON.stringify(filter))}`}>
-                  {say("part.all", { n: number(SHOWN) })}
+                  {t("part.all", { n: number(SHOWN) })}
                 </a>
               </p>
             )}
@@ -70,7 +71,7 @@ function Part({ meta, model, by, record, onChanged }: Props & { by: Field }) {
       {may(model, "create") && !by.readonly && (
         <div class="row">
           <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-            {say("part.add", { model: model.label })}
+            {t("part.add", { model: model.label })}
           </Button>
         </div>
       )}

@@ -1,10 +1,12 @@
 // Says that a command waits for approval, and where.
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("record");
 
 export function Proposed({ planId }: { planId: string }) {
   return (
     <p class="notice" role="status">
-      {say("proposed")} <a href={`/approvals?plan=${encodeURIComponent(planId)}`}>{say("proposed.link")}</a>
+      {t("proposed")} <a href={`/approvals?plan=${encodeURIComponent(planId)}`}>{t("proposed.link")}</a>
     </p>
   );
 }

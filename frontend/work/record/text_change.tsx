@@ -3,9 +3,10 @@ import { useState } from "preact/hooks";
 import { Button } from "../../shared/components/button";
 import { Marked } from "../../shared/components/marked";
 import { unseen } from "../../shared/visible";
-import { number } from "../../shared/words";
+import { number, translator } from "../../shared/i18n";
 import type { Part } from "./differences";
-import { say } from "./say";
+
+const t = translator("record");
 
 /** Characters up to which a part is shown whole, and those that stay at its ends where it is not. */
 const SAME = { whole: 200, end: 60 };
@@ -36,12 +37,12 @@ function Folded({ text, isChanged }: { text: string; isChanged: boolean }) {
   const [from, to] = [atCharacter(text, end), atCharacter(text, text.length - end)];
   const hidden = text.slice(from, to);
   const count = unseen(hidden);
-  const label = say(isChanged ? "fold.changed" : "fold", { n: number(hidden.length) });
+  const label = t(isChanged ? "fold.changed" : "fold", { n: number(hidden.length) });
   return (
     <>
       <Marked text={text.slice(0, from)} />{" "}
       <Button tight look="plain" aria-expanded={false} onClick={() => setOpen(true)}>
-        {count ? `${label}, ${say("fold.unseen", { n: number(count) })}` : label}
+        {count ? `${label}, ${t("fold.unseen", { n: number(count) })}` : label}
       </Button>{" "}
       <Marked text={text.slice(to)} />
     </>

@@ -3,11 +3,12 @@ import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
 import { Button } from "../../shared/components/button";
 import { Answer } from "../../shared/components/states";
-import { moment, number } from "../../shared/words";
+import { moment, number, translator } from "../../shared/i18n";
 import { type Meta, type Model, run } from "../api";
 import { fieldOf } from "../models";
 import { Changes } from "./changes";
-import { say } from "./say";
+
+const t = translator("record");
 
 interface Entry {
   at: string;
@@ -28,11 +29,11 @@ export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Mod
   );
   return (
     <section class="stack" aria-labelledby="history">
-      <h2 id="history">{say("history")}</h2>
+      <h2 id="history">{t("history")}</h2>
       <Answer of={found}>
         {(entries) => (
           <>
-            {entries.length === 0 && <p class="quiet">{say("history.none")}</p>}
+            {entries.length === 0 && <p class="quiet">{t("history.none")}</p>}
             <ol class="timeline">
               {(isWhole ? entries : entries.slice(0, SHOWN)).map((each, place) => (
                 <li key={each.at + place}>
@@ -43,7 +44,7 @@ export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Mod
                     </time>
                   </p>
                   <details open={place === 0}>
-                    <summary>{say("history.changes", { n: number(Object.keys(each.changes).length) })}</summary>
+                    <summary>{t("history.changes", { n: number(Object.keys(each.changes).length) })}</summary>
                     <Changes
                       meta={meta}
                       changes={Object.entries(each.changes).map(([name, [before, after]]) => ({
@@ -58,7 +59,7 @@ export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Mod
               ))}
             </ol>
             {!isWhole && entries.length > SHOWN && (
-              <Button onClick={() => setWhole(true)}>{say("history.more", { n: number(entries.length) })}</Button>
+              <Button onClick={() => setWhole(true)}>{t("history.more", { n: number(entries.length) })}</Button>
             )}
           </>
         )}
@@ -69,7 +70,7 @@ export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Mod
 
 function who({ by, agent }: Entry): string {
   if (agent !== null) {
-    return by === null ? say("history.agent.hidden", { agent }) : say("history.agent", { agent, name: by });
+    return by === null ? t("history.agent.hidden", { agent }) : t("history.agent", { agent, name: by });
   }
-  return by === null ? say("history.system") : say("history.by", { name: by });
+  return by === null ? t("history.system") : t("history.by", { name: by });
 }

@@ -3,10 +3,12 @@ import { useState } from "preact/hooks";
 import { Button, Copy } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
 import { Problem } from "../../shared/problem";
-import { say as shared } from "../../shared/say";
 import { type Row, run } from "../api";
 import { linkFor } from "./people";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const tCommon = translator("common");
+const t = translator("users");
 
 interface Props {
   roles: readonly Row[];
@@ -40,7 +42,7 @@ export function Inviting({ roles, onMade, onClose }: Props) {
   const field = (name: keyof typeof typed, required = false) => (
     <TextField
       name={`person-${name}`}
-      label={say(name)}
+      label={t(name)}
       value={typed[name]}
       required={required}
       autocomplete="off"
@@ -57,16 +59,16 @@ export function Inviting({ roles, onMade, onClose }: Props) {
       {field("email")}
       <SelectField
         name="person-role"
-        label={say("role")}
+        label={t("role")}
         value={role}
         onChange={setRole}
-        options={[["", say("role.none")], ...roles.map((each) => [each.id, String(each["title"])] as const)]}
+        options={[["", t("role.none")], ...roles.map((each) => [each.id, String(each["title"])] as const)]}
       />
       <div class="row">
         <Button type="submit" look="strong" busy={isBusy}>
-          {say("invite.do")}
+          {t("invite.do")}
         </Button>
-        <Button onClick={onClose}>{shared("cancel")}</Button>
+        <Button onClick={onClose}>{tCommon("cancel")}</Button>
       </div>
     </form>
   );
@@ -76,14 +78,14 @@ export function Inviting({ roles, onMade, onClose }: Props) {
 export function Made({ name, link, onDone }: { name: string; link: string; onDone: () => void }) {
   return (
     <section class="signed stack" aria-labelledby="link-made">
-      <h2 id="link-made">{say("link.made", { name })}</h2>
-      <p>{say("link.once")}</p>
+      <h2 id="link-made">{t("link.made", { name })}</h2>
+      <p>{t("link.once")}</p>
       <div class="row">
         <code class="secret">{link}</code>
-        <Copy text={link} of={say("link")} />
+        <Copy text={link} of={t("link")} />
       </div>
       <div class="row">
-        <Button onClick={onDone}>{say("done")}</Button>
+        <Button onClick={onDone}>{t("done")}</Button>
       </div>
     </section>
   );

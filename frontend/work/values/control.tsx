@@ -1,10 +1,12 @@
 // What a value is given with, by the kind of its field. It holds text; typed.ts says what the text means.
-import { say as shared } from "../../shared/say";
 import type { Field, Meta } from "../api";
 import { modelOf } from "../models";
 import type { Given } from "./given";
 import { RefPicker } from "./ref_picker";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const tCommon = translator("common");
+const t = translator("values");
 
 interface Props {
   meta: Meta;
@@ -28,7 +30,7 @@ export function Control({ meta, field, text, given, canBeEmpty = true, makes = f
     case "longtext":
       return <textarea {...common} {...needed} value={text} onInput={write} rows={5} />;
     case "bool":
-      return <Choice {...{ common, text, onText, canBeEmpty }} options={[["true", shared("yes")], ["false", shared("no")]]} />;
+      return <Choice {...{ common, text, onText, canBeEmpty }} options={[["true", tCommon("yes")], ["false", tCommon("no")]]} />;
     case "select":
       return <Choice {...{ common, text, onText, canBeEmpty }} options={(field.options ?? []).map((each) => [each, each])} />;
     case "ref": {
@@ -59,7 +61,7 @@ function Choice({ common, text, options, canBeEmpty, onText }: ChoiceProps) {
     <select {...common} value={text} onChange={(event) => onText(event.currentTarget.value)}>
       {(canBeEmpty || text === "") && (
         <option value="" selected={text === ""}>
-          {say("nothing")}
+          {t("nothing")}
         </option>
       )}
       {options.map(([value, label]) => (

@@ -1,5 +1,5 @@
 // Amounts of money as digits: what is typed in the person's language becomes whole minor units, and back, never a float.
-import { language } from "../../shared/words";
+import { language } from "../../shared/i18n";
 
 const DIGITS = 2;
 const parts = new Intl.NumberFormat(language, { minimumFractionDigits: DIGITS }).formatToParts(-12345.6);

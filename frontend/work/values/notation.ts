@@ -1,5 +1,5 @@
 // How files write amounts and dates, in the words of the API: as the page's language does, unless the person says so.
-import { language } from "../../shared/words";
+import { language } from "../../shared/i18n";
 
 export type Decimal = "." | ",";
 export type DateOrder = "ymd" | "dmy" | "mdy";

@@ -7,7 +7,9 @@ import { note, recent, referred, visited } from "../refs";
 import { Card } from "./card";
 import { creating } from "./creating";
 import type { Given } from "./given";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("values");
 
 const SHOWN = 8;
 
@@ -60,7 +62,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
     };
   }, [text, model]);
   const record = model && id ? referred(model, id).value : null;
-  const shown = text ?? (record && model ? titleOf(model, record) : id && say("ref.hidden", { id: id.slice(0, 8) }));
+  const shown = text ?? (record && model ? titleOf(model, record) : id && t("ref.hidden", { id: id.slice(0, 8) }));
   const choose = (row: Row) => {
     if (model) {
       note(model, [row]);
@@ -113,7 +115,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
         type="text"
         role="combobox"
         autocomplete="off"
-        placeholder={say("ref.search")}
+        placeholder={t("ref.search")}
         aria-autocomplete="list"
         aria-expanded={isOpen}
         aria-controls={list}
@@ -126,7 +128,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
         onBlur={() => setText(null)}
       />
       {id && (
-        <Button tight look="plain" aria-label={`${say("ref.clear")}: ${given["aria-label"] ?? given.name}`} onClick={() => onChoose("")}>
+        <Button tight look="plain" aria-label={`${t("ref.clear")}: ${given["aria-label"] ?? given.name}`} onClick={() => onChoose("")}>
           ×
         </Button>
       )}
@@ -134,7 +136,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
         <ul class="picker-list" role="listbox" id={list} aria-label={model?.plural ?? ""}>
           {isOpen && found.length === 0 && !canMake && (
             <li role="option" aria-selected="false" aria-disabled="true" class="quiet">
-              {say("ref.none")}
+              {t("ref.none")}
             </li>
           )}
           {model &&
@@ -148,7 +150,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
                 onPointerDown={(event) => (event.preventDefault(), choose(row))}
               >
                 {titleOf(model, row)}
-                {last.includes(row.id) && <span class="small quiet"> · {say("ref.recent")}</span>}
+                {last.includes(row.id) && <span class="small quiet"> · {t("ref.recent")}</span>}
               </li>
             ))}
           {model && isOpen && canMake && (
@@ -158,7 +160,7 @@ export function RefPicker({ meta, model, id, given, makes = false, onChoose }: P
               aria-selected={isMaking}
               onPointerDown={(event) => (event.preventDefault(), make())}
             >
-              {text ? say("ref.make.named", { label: model.label, text }) : say("ref.make", { label: model.label })}
+              {text ? t("ref.make.named", { label: model.label, text }) : t("ref.make", { label: model.label })}
             </li>
           )}
         </ul>

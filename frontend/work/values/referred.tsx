@@ -3,12 +3,14 @@ import { Masked } from "../../shared/components/chip";
 import type { Model } from "../api";
 import { addressOf, fieldOf, may, titleOf } from "../models";
 import { referred } from "../refs";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("values");
 
 export function Referred({ model, id, isCell = false }: { model: Model | undefined; id: string; isCell?: boolean }) {
   const record = model ? referred(model, id).value : null;
   if (!model || !record) {
-    return <span class="quiet">{say("ref.hidden", { id: id.slice(0, 8) })}</span>;
+    return <span class="quiet">{t("ref.hidden", { id: id.slice(0, 8) })}</span>;
   }
   const field = fieldOf(model, model.shown_as);
   const said = record[model.shown_as];

@@ -1,7 +1,9 @@
 // A field's value as it is typed in a form, which is always text, and as the API takes it.
 import type { Field } from "../api";
 import { minor, typed as typedMoney } from "./decimal";
-import { say } from "./say";
+import { translator } from "../../shared/i18n";
+
+const t = translator("values");
 
 export type Read = { value: unknown } | { fault: string };
 
@@ -21,12 +23,12 @@ export function read(field: Field, text: string): Read {
   switch (field.kind) {
     case "money": {
       const value = minor(text);
-      return value === null ? { fault: say("money.fault", { label: field.label }) } : { value };
+      return value === null ? { fault: t("money.fault", { label: field.label }) } : { value };
     }
     case "number": {
       const value = Number(text);
       const isWhole = /^-?\d+$/.test(text.trim()) && Number.isSafeInteger(value);
-      return isWhole ? { value } : { fault: say("number.fault", { label: field.label }) };
+      return isWhole ? { value } : { fault: t("number.fault", { label: field.label }) };
     }
     case "bool":
       return { value: text === "true" };

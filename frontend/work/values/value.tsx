@@ -2,12 +2,13 @@
 import type { ComponentChildren } from "preact";
 import { Chip, Masked } from "../../shared/components/chip";
 import { Marked } from "../../shared/components/marked";
-import { say as shared } from "../../shared/say";
-import { date, moment, number } from "../../shared/words";
+import { date, moment, number, translator } from "../../shared/i18n";
 import type { Field, Meta } from "../api";
 import { modelOf } from "../models";
 import { shown } from "./decimal";
 import { Referred } from "./referred";
+
+const tCommon = translator("common");
 
 interface Props {
   meta: Meta;
@@ -27,7 +28,7 @@ export function Value({ meta, field, value, isCell = false }: Props): ComponentC
   }
   switch (field.kind) {
     case "bool":
-      return shared(value ? "yes" : "no");
+      return tCommon(value ? "yes" : "no");
     case "date":
       return date(text);
     case "moment":

@@ -11,6 +11,7 @@ from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Response
 
 FOLDER = "assets"
+LANGUAGES = ("en", "de")
 IMMUTABLE = ("Cache-Control", "public, max-age=31536000, immutable")
 TYPES = {
     "js": "text/javascript; charset=utf-8",
@@ -23,13 +24,15 @@ _ZERO_WEIGHT = re.compile(r"q=0(\.0*)?")
 
 
 class EntryAssets(NamedTuple):
-    """The addresses that the page of an entry loads; `paths` are the path templates of its pages."""
+    """The addresses that the page of an entry loads; `messages` are the scripts with its texts by language, `paths` the
+    path templates of its pages."""
 
     script: str
     styles: tuple[str, ...]
     preloads: tuple[str, ...]
     icon: str | None
     paths: tuple[str, ...]
+    messages: Mapping[str, str]
 
 
 class Assets:
@@ -56,9 +59,19 @@ class Assets:
             script=f"/{chunk['file']}",
             styles=tuple(f"/{name}" for name in dict.fromkeys(styles)),
             preloads=tuple(f"/{each['file']}" for each in imported),
-            icon=next((f"/{name}" for name in self.files if name.startswith(f"{FOLDER}/mark-")), None),
+            icon=self._built("mark-"),
             paths=tuple(json.loads(paths)),
+            messages={
+                language: address
+                for language in LANGUAGES
+                if (address := self._built(f"messages-{entry}-{language}-")) is not None
+            },
         )
+
+    def _built(self, prefix: str) -> str | None:
+        """The address of the built file with this prefix before its hash; None where there is none."""
+        built = (name for name in self.files if name.startswith(f"{FOLDER}/{prefix}") and not name.endswith(".gz"))
+        return next((f"/{name}" for name in built), None)
 
     def _chunks(self) -> dict[str, dict[str, Any]]:
         """The chunks in the manifest of the build, by source file."""

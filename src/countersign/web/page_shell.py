@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Response
-from countersign.web.assets import EntryAssets
+from countersign.web.assets import LANGUAGES, EntryAssets
 from countersign.web.origin import cookie
 
 HTML = "text/html; charset=utf-8"
-LANGUAGES = ("en", "de")
 THEMES = ("light", "dark")
 LANGUAGE_COOKIE, THEME_COOKIE = "countersign-language", "countersign-theme"
 # Scripts and styles are files with a hash in their name, never inline. Trusted Types keep text from becoming code.
@@ -53,12 +52,17 @@ def page(assets: EntryAssets, rendered: RenderedPage, headers: Headers) -> Respo
     links += "".join(f'<link rel="modulepreload" href="{each}">' for each in assets.preloads)
     if assets.icon:
         links += f'<link rel="icon" type="image/svg+xml" href="{assets.icon}">'
+    chosen = language(headers)
+    scripts = f'<script type="module" src="{assets.script}"></script>'
+    if chosen in assets.messages:
+        # Deferred scripts and modules run in document order: the texts are set before the app starts.
+        scripts = f'<script defer src="{assets.messages[chosen]}"></script>{scripts}'
     text = (
-        f'<!doctype html><html lang="{language(headers)}"{themed}><head><meta charset="utf-8">'
+        f'<!doctype html><html lang="{chosen}"{themed}><head><meta charset="utf-8">'
         f"<title>{escape(rendered.title)}</title>"
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<meta name="color-scheme" content="light dark">{links}{rendered.head}'
-        f'<script type="module" src="{assets.script}"></script></head>'
+        f"{scripts}</head>"
         f'<body><div id="app">{rendered.body}</div></body></html>'
     )
     return Response(rendered.status, text.encode(), HTML, HEADERS)

@@ -1,4 +1,4 @@
-// Words in the language of the page, by key; dates, numbers and money as that language writes them.
+// Translation, and dates, numbers and money in the language of the page. The texts are in locales/, a folder a language.
 
 export const LANGUAGES = { en: "English", de: "Deutsch" } as const;
 export type Language = keyof typeof LANGUAGES;
@@ -8,12 +8,23 @@ export const language: Language = said in LANGUAGES ? (said as Language) : "en";
 
 type Values = Record<string, string | number>;
 
-/** A function from a key to its words. German has every key that English has, which the compiler checks; `{name}` in
- *  the words is filled from the values. */
-export function words<Key extends string>(en: Record<Key, string>, de: Record<NoInfer<Key>, string>) {
-  const spoken: Record<Key, string> = language === "de" ? de : en;
-  return (key: Key, values: Values = {}): string =>
-    spoken[key].replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+/** The texts of locales/en by namespace; locales/de has the same keys, which a test verifies. */
+type Messages = typeof import("../locales/en/common.json") &
+  typeof import("../locales/en/store.json") &
+  typeof import("../locales/en/work.json");
+
+declare global {
+  /** The messages of this app in the language of the page: a script that the build makes of locales/ sets them. */
+  var MESSAGES: Partial<Messages> | undefined;
+}
+
+const messages: Record<string, Record<string, string> | undefined> = globalThis.MESSAGES ?? {};
+
+/** A function from a key of this namespace to its text; `{name}` in the text is replaced by the value of that name. */
+export function translator<Namespace extends keyof Messages>(namespace: Namespace) {
+  const texts = messages[namespace] ?? {};
+  return (key: keyof Messages[Namespace] & string, values: Values = {}): string =>
+    (texts[key] ?? key).replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
 }
 
 /** The word for a count: `{n}` stands for the number as the language writes it. */
