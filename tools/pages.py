@@ -157,6 +157,7 @@ def main() -> int:
     try:
         if is_check:
             npm("run", "types")
+            npm("run", "lint")
             CHECKED.write_text(wanted)
         if not is_fresh:
             npm("run", "build")

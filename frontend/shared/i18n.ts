@@ -28,7 +28,7 @@ export function translator<Namespace extends keyof Messages>(namespace: Namespac
 }
 
 /** The word for a count: `{n}` stands for the number as the language writes it. */
-export function counted(count: number, one: string, other: string): string {
+export function plural(count: number, one: string, other: string): string {
   const form = new Intl.PluralRules(language).select(count) === "one" ? one : other;
   return form.replace("{n}", number(count));
 }
@@ -62,21 +62,21 @@ export function date(value: string): string {
   return new Intl.DateTimeFormat(language, { dateStyle: "medium", ...zone }).format(new Date(value));
 }
 
-export function moment(value: string): string {
+export function dateTime(value: string): string {
   return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(value));
 }
 
 /** How long ago an instant was, in the largest unit that fits; one that a faster clock made is now, not to come. */
-export function ago(value: string, now_ms = Date.now()): string {
-  return away(Math.min(0, Date.parse(value) - now_ms));
+export function relativePast(value: string, now_ms = Date.now()): string {
+  return relative(Math.min(0, Date.parse(value) - now_ms));
 }
 
 /** How long it is until an instant that is to come, in the largest unit that fits. */
-export function until(value: string, now_ms = Date.now()): string {
-  return away(Math.max(0, Date.parse(value) - now_ms));
+export function relativeFuture(value: string, now_ms = Date.now()): string {
+  return relative(Math.max(0, Date.parse(value) - now_ms));
 }
 
-function away(distance_ms: number): string {
+function relative(distance_ms: number): string {
   const passed_s = distance_ms / 1000;
   const units = [["year", 31_557_600], ["month", 2_629_800], ["day", 86_400], ["hour", 3600], ["minute", 60]] as const;
   const [unit, length_s] = units.find(([, each]) => Math.abs(passed_s) >= each) ?? (["second", 1] as const);
@@ -84,14 +84,14 @@ function away(distance_ms: number): string {
 }
 
 /** A length of time, in the largest unit that fits, rounded up. */
-export function lasting(seconds: number): string {
+export function duration(seconds: number): string {
   const units = [["hour", 3600], ["minute", 60]] as const;
   const [unit, length_s] = units.find(([, each]) => seconds >= each) ?? (["second", 1] as const);
   return new Intl.NumberFormat(language, { style: "unit", unit }).format(Math.ceil(seconds / length_s));
 }
 
 /** Show the pages in another language from now on. */
-export function speak(chosen: Language): void {
+export function setLanguage(chosen: Language): void {
   document.cookie = `countersign-language=${chosen}; Path=/; Max-Age=31536000; SameSite=Lax`;
   location.reload();
 }

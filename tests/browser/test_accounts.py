@@ -33,7 +33,7 @@ async def test_the_whole_walk_works_without_scripts(browser: Browser, site: Site
         await page.goto(f"{site.url}/auth/signin?return_to=/healthz")
         await page.click("text=Create an account")
         await send(page, email=ANN)
-        assert await page.inner_text("h1") == "Look into your mail"
+        assert await page.inner_text("h1") == "Check your e-mail"
 
         await page.goto(mailed_link(site.running, ANN))
         assert await page.input_value("#email") == ANN

@@ -97,7 +97,7 @@ async def faults(
             await look("This link does not work", wrong_request(shop, await registered_itself(shop)))
             await look("Connected agents", f"{shop.url}/auth/agents")
             await press(page, "Disconnect")
-            assert "Nothing acts" in await page.inner_text("main")
+            assert "No agents are connected" in await page.inner_text("main")
             await look("Connected agents")
     return looks.faults
 

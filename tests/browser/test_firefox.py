@@ -67,7 +67,7 @@ async def proposals_are_gone_through_and_signed_by_keyboard(page: Page, desk: De
     await page.press("j")
     await page.wait_text(".plan[aria-current=true] .about", "Hunted 0")
     await page.press("a")
-    await page.wait_text(".toast", "carried out")
+    await page.wait_text(".toast", "Done")
     assert [alice.run("lead.get", id=each)["stage"] for each in ids] == ["qualified", "new"]
 
 

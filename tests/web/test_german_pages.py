@@ -8,6 +8,8 @@ from countersign.kernel.http import html
 from countersign.kernel.http.response import Response
 from countersign.store.auth import sign_in_pages as accounts
 from countersign.store.auth import sign_in_pages as identity
+from countersign.store.auth.agents import claim_page
+from countersign.store.auth.agents.claim import WrongAccount
 
 EMAIL = "ann@example.com"
 PAGES: dict[str, Callable[[], Response]] = {
@@ -22,6 +24,11 @@ PAGES: dict[str, Callable[[], Response]] = {
     "sent reset": lambda: accounts.sent_reset("/", EMAIL, is_mailed=False),
     "prove": lambda: accounts.prove("token", EMAIL),
     "spent": lambda: accounts.expired_link(404),
+    "agent's code": lambda: claim_page.digits("123456"),
+    "agent allowed": claim_page.allowed,
+    "agent declined": claim_page.declined,
+    "agent that asks for too much": claim_page.asks_for_too_much,
+    "agent for another account": lambda: claim_page.another_account(WrongAccount("another account"), EMAIL, "/"),
 }
 
 

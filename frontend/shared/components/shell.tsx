@@ -4,7 +4,7 @@ import { useLayoutEffect } from "preact/hooks";
 import { current, path } from "../router";
 import { areOff, isSheetOpen, known, shortcut, switchOff } from "../shortcuts";
 import { choose, theme, type Theme } from "../theme";
-import { language, type Language, LANGUAGES, speak, translator } from "../i18n";
+import { language, type Language, LANGUAGES, setLanguage, translator } from "../i18n";
 import { Button } from "./button";
 import { Dialog } from "./dialog";
 import { Heading, site } from "./heading";
@@ -118,7 +118,7 @@ function LanguageSwitch() {
   return (
     <label class="row small">
       {t("language")}
-      <select class="input" value={language} onChange={(event) => speak(event.currentTarget.value as Language)}>
+      <select class="input" value={language} onChange={(event) => setLanguage(event.currentTarget.value as Language)}>
         {Object.entries(LANGUAGES).map(([code, name]) => (
           <option key={code} value={code} lang={code} selected={code === language}>
             {name}

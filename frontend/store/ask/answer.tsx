@@ -1,6 +1,6 @@
 // An answer as it is shown: how far it goes, the words that were not used, its text, and the products it is from.
 import { Chip, type Tone } from "../../shared/components/chip";
-import { counted, number, translator } from "../../shared/i18n";
+import { plural, number, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { Card } from "../card";
 import { PLATFORMS, type Platform } from "../platform";
@@ -73,7 +73,7 @@ export function Results({ answer, titles }: { answer: Answer; titles: ReadonlyMa
   return (
     <section aria-labelledby="results">
       <h2 id="results" class="small quiet">
-        {counted(slugs.length, tStore("library.one"), tStore("library.many"))}
+        {plural(slugs.length, tStore("library.one"), tStore("library.many"))}
       </h2>
       <ul class="cards">
         {cards.map((slug) => (

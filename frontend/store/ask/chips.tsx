@@ -1,7 +1,7 @@
 // What a question was read as: a chip for each condition, which can be changed and removed, and a menu that adds one.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Menu, type Item } from "../../shared/components/menu";
-import { date, moment, number, translator } from "../../shared/i18n";
+import { date, dateTime, number, translator } from "../../shared/i18n";
 import { PLATFORMS, type Platform } from "../platform";
 import { added, changed, MEMBER_VALUES, SLOT_VALUES, turned, without, type Condition, type Conditions, type Name } from "./filter";
 
@@ -148,5 +148,5 @@ function valued(name: string, value: string, titles?: Props["titles"]): string {
 
 function timed(value: string): string {
   const isDay = value.length === 10 || value.endsWith("T00:00:00Z");
-  return isDay ? date(value.slice(0, 10)) : moment(value);
+  return isDay ? date(value.slice(0, 10)) : dateTime(value);
 }

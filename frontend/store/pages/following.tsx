@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Heading } from "../../shared/components/heading";
 import { Answer, Empty, Loading } from "../../shared/components/states";
-import { ago, translator } from "../../shared/i18n";
+import { relativePast, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Card } from "../card";
 import { me } from "../me";
@@ -63,7 +63,7 @@ function One({ product }: { product: Detail }) {
       <ul class="facts-list">
         {product.channels.map((each) => (
           <li key={each.channel}>
-            {each.version} <span class="small quiet">{each.channel}, {ago(each.published_at)}</span>{" "}
+            {each.version} <span class="small quiet">{each.channel}, {relativePast(each.published_at)}</span>{" "}
             {each.published_at > since && <Chip tone="good">{tLibrary("following.new")}</Chip>}
           </li>
         ))}

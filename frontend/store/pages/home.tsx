@@ -8,7 +8,7 @@ import { More } from "../../shared/components/pager";
 import { Answer, Empty, Failed } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
 import { query } from "../../shared/router";
-import { number, translator } from "../../shared/i18n";
+import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Card } from "../card";
 import { Curl } from "../curl";
@@ -82,7 +82,7 @@ function Listed({ first, about }: { first: Products; about: object }) {
   return (
     <>
       <p class="hidden-text" role="status">
-        {t("found", { n: number(items.length) })}
+        {plural(items.length, t("found.one"), t("found"))}
       </p>
       <ul class="cards">
         {items.map((each) => (

@@ -9,7 +9,7 @@ import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
 import { ask, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
-import { counted, number, translator } from "../../shared/i18n";
+import { plural, number, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Card } from "../card";
 import { Curl } from "../curl";
@@ -99,7 +99,7 @@ function Shown() {
         </div>
       </form>
       <p class="row small quiet">
-        <span role="status">{counted(fitting.length, t("library.one"), t("library.many"))}</span>
+        <span role="status">{plural(fitting.length, t("library.one"), t("library.many"))}</span>
         {(hidden > 0 || query.value.get("hidden")) && (
           <label class="check">
             <input

@@ -5,7 +5,7 @@ import { Chip } from "../../shared/components/chip";
 import { Field } from "../../shared/components/field";
 import { Heading } from "../../shared/components/heading";
 import { Problem } from "../../shared/problem";
-import { counted, translator } from "../../shared/i18n";
+import { plural, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { Curl } from "../curl";
 import { SignedIn } from "../first";
@@ -116,7 +116,7 @@ function Box() {
         </Field>
         <div class="row">
           <Button type="submit" look="strong" busy={isBusy}>
-            {codes.length > 1 ? counted(Math.min(MOST, codes.length), t("redeem"), t("redeem.many")) : t("redeem.do")}
+            {codes.length > 1 ? plural(Math.min(MOST, codes.length), t("redeem"), t("redeem.many")) : t("redeem.do")}
           </Button>
           {codes[0] && <Curl method="POST" path="/api/v1/redeem" body={{ code: codes[0] }} />}
         </div>

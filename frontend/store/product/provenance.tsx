@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
 import { Copy } from "../../shared/components/button";
 import { Answer } from "../../shared/components/states";
-import { moment, translator } from "../../shared/i18n";
+import { dateTime, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { CommandLine } from "../command";
 import { PLATFORMS, type Platform } from "../platform";
@@ -59,9 +59,9 @@ function Signed({ product, channel }: Props) {
                 <Build key={platform} platform={platform} digest={digest} />
               ))}
               <dt>{t("signed.at")}</dt>
-              <dd>{moment(said.issued_at)}</dd>
+              <dd>{dateTime(said.issued_at)}</dd>
               <dt>{t("signed.until")}</dt>
-              <dd>{moment(said.expires_at)}</dd>
+              <dd>{dateTime(said.expires_at)}</dd>
             </dl>
             <CommandLine
               label={t("signed.check")}

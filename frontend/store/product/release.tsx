@@ -2,7 +2,7 @@
 import { Copy, LinkButton } from "../../shared/components/button";
 import { Chip } from "../../shared/components/chip";
 import { Table } from "../../shared/components/table";
-import { ago, moment, size, translator } from "../../shared/i18n";
+import { relativePast, dateTime, size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { Markdown } from "../markdown";
 import { here, PLATFORMS, type Platform } from "../platform";
@@ -37,7 +37,7 @@ export function OfRelease({ release, product, isOwned }: Props) {
         {release.version}
         {release.published_at && (
           <time class="small quiet" dateTime={release.published_at}>
-            {moment(release.published_at)} ({ago(release.published_at)})
+            {dateTime(release.published_at)} ({relativePast(release.published_at)})
           </time>
         )}
         {release.status === "yanked" && <Chip tone="bad">{t("yanked", { reason: release.yank_reason ?? "" })}</Chip>}

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Button, Copy } from "../../shared/components/button";
 import { Faults, SelectField, TextField } from "../../shared/components/field";
 import { send, target } from "../../shared/client";
-import { counted, translator } from "../../shared/i18n";
+import { plural, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { Curl } from "../curl";
 import { faultAt, once, useDoing } from "./doing";
@@ -98,7 +98,7 @@ export function Issue({ org, onIssued }: { org: string; onIssued: () => void }) 
 function Shown({ codes, address }: Issued) {
   return (
     <section class="stack" role="status">
-      <h3>{counted(codes.length, t("issued.one"), t("issued.many"))}</h3>
+      <h3>{plural(codes.length, t("issued.one"), t("issued.many"))}</h3>
       <p>{t("issued.once")}</p>
       <div class="row">
         <a class="button" href={address} download="codes.csv">

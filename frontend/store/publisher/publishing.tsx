@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { Dialog } from "../../shared/components/dialog";
 import { Failed } from "../../shared/components/states";
 import type { Problem } from "../../shared/problem";
-import { counted, size, translator } from "../../shared/i18n";
+import { plural, size, translator } from "../../shared/i18n";
 import type { Schemas } from "../api";
 import { PLATFORMS } from "../platform";
 import type { Release } from "./releases";
@@ -40,7 +40,7 @@ export function Publishing({ product, release, problem, isOpen, isBusy, onPublis
   const facts: [string, string][] = [
     [t("version"), release.version],
     [tStore("channel"), release.channel],
-    [t("files"), `${counted(files.length, t("files.one"), t("files.n"))}, ${size(bytes)}`],
+    [t("files"), `${plural(files.length, t("files.one"), t("files.n"))}, ${size(bytes)}`],
     [tStore("platform"), platforms.join(", ") || t("platform.none")],
     [t("notes"), release.notes || t("notes.none")],
   ];

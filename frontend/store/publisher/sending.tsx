@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { SelectField } from "../../shared/components/field";
 import { Failed } from "../../shared/components/states";
 import { Problem } from "../../shared/problem";
-import { lasting, size, translator } from "../../shared/i18n";
+import { duration, size, translator } from "../../shared/i18n";
 import { api, type Schemas } from "../api";
 import { PLATFORMS, type Platform } from "../platform";
 import { CommandLine } from "../command";
@@ -97,7 +97,7 @@ function Sent({ item, again, pause }: { item: Item; again: () => void; pause: ()
           <strong>{file.name}</strong>
           <span class="small quiet">
             {size(sent)} / {size(file.size)}
-            {pace && ` · ${t("upload.left", { speed: size(pace.perS), left: lasting(pace.leftS) })}`}
+            {pace && ` · ${t("upload.left", { speed: size(pace.perS), left: duration(pace.leftS) })}`}
           </span>
         </span>
         <progress max={Math.max(1, file.size)} value={sent} />

@@ -1,6 +1,6 @@
 // Decisions about plans: each is approved with the digest of what was shown, or rejected with a reason.
 import { tell } from "../../shared/news";
-import { number, translator } from "../../shared/i18n";
+import { number, plural, translator } from "../../shared/i18n";
 import { Problem } from "../../shared/problem";
 import { call, run } from "../api";
 import { put, reread } from "./live";
@@ -40,7 +40,11 @@ export async function approve(several: readonly Plan[]): Promise<boolean> {
     async (plan) => {
       await call("POST", `/api/approve/${encodeURIComponent(plan.id)}`, { body: { digest: plan.digest } });
     },
-    (after) => t(after.length > 0 && after.every((plan) => plan.state === "executed") ? "approved" : "counted"),
+    (after) => {
+      const missing = Math.max(0, ...after.map((plan) => plan.needs - plan.approvals.length));
+      const isDone = after.length > 0 && after.every((plan) => plan.state === "executed");
+      return isDone ? t("approved") : plural(missing, t("counted.one"), t("counted"));
+    },
   );
 }
 

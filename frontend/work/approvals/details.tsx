@@ -1,7 +1,7 @@
 // A plan as one has to see it before signing: who, why, what exactly, before and after.
 import { Chip, type Tone } from "../../shared/components/chip";
 import { Marked } from "../../shared/components/marked";
-import { ago, number, translator, until } from "../../shared/i18n";
+import { relativePast, number, translator, relativeFuture } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { addressOf, fieldOf, modelOf } from "../models";
 import { Changes } from "../record/changes";
@@ -33,10 +33,10 @@ export function Details({ meta, plan, now_ms }: { meta: Meta; plan: Plan; now_ms
         {plan.needs > 1 && <span>{t("needs", { n: number(plan.approvals.length), of: number(plan.needs) })}</span>}
       </p>
       <p class="small quiet">
-        {t("proposed", { when: ago(plan.proposed_at, now_ms) })}
+        {t("proposed", { when: relativePast(plan.proposed_at, now_ms) })}
         {plan.state === "pending" &&
           !isOvertaken(plan) &&
-          ` · ${isExpired(plan, now_ms) ? t("expired") : t("expires", { when: until(plan.expires_at, now_ms) })}`}
+          ` · ${isExpired(plan, now_ms) ? t("expired") : t("expires", { when: relativeFuture(plan.expires_at, now_ms) })}`}
         {target && (
           <>
             {" · "}

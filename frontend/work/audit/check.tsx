@@ -4,7 +4,7 @@ import { Button } from "../../shared/components/button";
 import { Failed, Loading } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
-import { moment, number, translator } from "../../shared/i18n";
+import { dateTime, number, translator } from "../../shared/i18n";
 import { run } from "../api";
 
 const t = translator("audit");
@@ -56,7 +56,7 @@ function Result({ checked }: { checked: Checked }) {
     <>
       <p class={is_intact ? "notice" : "notice bad"} role={is_intact ? "status" : "alert"}>
         <strong>{t(is_intact ? "check.intact" : "check.broken")}</strong> {read}{" "}
-        <time dateTime={checked_at}>{t("check.at", { when: moment(checked_at) })}</time>
+        <time dateTime={checked_at}>{t("check.at", { when: dateTime(checked_at) })}</time>
       </p>
       {!is_intact && <p>{t("check.keep")}</p>}
       {faults !== null && faults.length > 0 && (

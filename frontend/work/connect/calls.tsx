@@ -2,7 +2,7 @@
 import { useAsked } from "../../shared/asked";
 import { Answer } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
-import { moment, translator } from "../../shared/i18n";
+import { dateTime, translator } from "../../shared/i18n";
 import type { Plan } from "../approvals/plan";
 import { type Entry, linkTo } from "../audit/asking";
 import { type Meta, type Row, run } from "../api";
@@ -44,7 +44,7 @@ function Audited({ meta, token }: { meta: Meta; token: Row }) {
               rows={value}
               keyOf={(each) => each.id}
               columns={[
-                { name: "at", label: tAudit("at"), cell: (each) => <a href={linkTo(each)}>{moment(each.at)}</a> },
+                { name: "at", label: tAudit("at"), cell: (each) => <a href={linkTo(each)}>{dateTime(each.at)}</a> },
                 { name: "command", label: tAudit("command"), cell: (each) => <code>{each.command}</code> },
                 { name: "record", label: tAudit("model"), cell: record },
               ]}
@@ -73,7 +73,7 @@ function ProposedBy({ token }: { token: Row }) {
             rows={value}
             keyOf={(each) => each.id}
             columns={[
-              { name: "at", label: tAudit("at"), cell: (each) => <a href={`/approvals?plan=${encodeURIComponent(each.id)}`}>{moment(each.proposed_at)}</a> },
+              { name: "at", label: tAudit("at"), cell: (each) => <a href={`/approvals?plan=${encodeURIComponent(each.id)}`}>{dateTime(each.proposed_at)}</a> },
               { name: "command", label: tAudit("command"), cell: (each) => <code>{each.command}</code> },
               { name: "state", label: t("state"), cell: (each) => each.state },
             ]}

@@ -5,7 +5,7 @@ import { Chip } from "../../shared/components/chip";
 import { Faults, TextField } from "../../shared/components/field";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
-import { number, translator } from "../../shared/i18n";
+import { plural, translator } from "../../shared/i18n";
 import { listed, type Tool } from "./tools";
 
 const t = translator("connect");
@@ -41,7 +41,7 @@ export function Live() {
       </form>
       {tools && (
         <>
-          <p role="status">{t("live.n", { n: number(tools.length) })}</p>
+          <p role="status">{plural(tools.length, t("live.one"), t("live.n"))}</p>
           <Table
             caption={t("live")}
             rows={tools}

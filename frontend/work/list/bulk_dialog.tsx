@@ -6,7 +6,7 @@ import { Faults } from "../../shared/components/field";
 import { Table } from "../../shared/components/table";
 import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
-import { counted, number, translator } from "../../shared/i18n";
+import { plural, number, translator } from "../../shared/i18n";
 import type { Meta, Model, Row } from "../api";
 import { addressOf, fieldOf, may, titleOf } from "../models";
 import { Form } from "../record/form";
@@ -94,7 +94,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
       actions={
         tried === null ? (
           <Button look={isDeletion ? "risky" : "strong"} onClick={() => void run()}>
-            {counted(several.length, t("bulk.run.one"), t("bulk.run"))}
+            {plural(several.length, t("bulk.run.one"), t("bulk.run"))}
           </Button>
         ) : (
           became === null && <Button onClick={() => (isStopped.current = true)}>{t("bulk.stop")}</Button>
@@ -104,7 +104,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
       <Faults problem={problem} />
       {tried === null ? (
         <>
-          <p>{counted(several.length, t("bulk.each.one", { command }), t("bulk.each", { command }))}</p>
+          <p>{plural(several.length, t("bulk.each.one", { command }), t("bulk.each", { command }))}</p>
           {isAction && <p>{t("bulk.fits", { n: number(wanted.fits(several)), of: count })}</p>}
           {isDeletion && <p>{t("bulk.gone")}</p>}
           <Form
@@ -122,7 +122,7 @@ export function Bulk({ meta, model, rows, picking, wanted, onClose }: Props) {
       ) : (
         <div class="stack">
           <progress value={tried} max={several.length} aria-label={t("bulk.progress")} />
-          {became === null ? <p role="status">{counted(several.length, t("bulk.going.one"), t("bulk.going"))}</p> : <Results {...{ model, became }} />}
+          {became === null ? <p role="status">{plural(several.length, t("bulk.going.one"), t("bulk.going"))}</p> : <Results {...{ model, became }} />}
         </div>
       )}
     </Dialog>

@@ -72,7 +72,7 @@ export function Filters({ meta, model, filter, calls, onLeave }: Props) {
           label={t("filter.op")}
           value={op}
           onChange={setSaid}
-          options={known.map((each) => [each, t(`op.${each}` as "op.eq")])}
+          options={known.map((each) => [each, operatorLabel(field, each)])}
         />
         {!op.startsWith("is_null") && (
           <Asking name="filter-value" label={t("filter.value")}>
@@ -130,5 +130,13 @@ function inWords(field: Field, { op, value }: Condition): string {
     return `${field.label} ${t(value ? "op.is_null" : "op.is_null.not")}`;
   }
   const values = (Array.isArray(value) ? value : [value]).map((each) => typed(field, each));
-  return `${field.label} ${t(`op.${op}` as "op.eq")} ${values.join(", ")}`;
+  return `${field.label} ${operatorLabel(field, op)} ${values.join(", ")}`;
+}
+
+const DATE_OPERATORS = ["gt", "gte", "lt", "lte"] as const;
+
+/** An operator as text; dates are before or after each other. */
+function operatorLabel({ kind }: Field, op: string): string {
+  const ofDates = DATE_OPERATORS.find((each) => each === op);
+  return ofDates && (kind === "date" || kind === "moment") ? t(`op.${ofDates}.date`) : t(`op.${op}` as "op.eq");
 }

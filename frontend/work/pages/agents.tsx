@@ -11,7 +11,7 @@ import { Answer, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { tell } from "../../shared/news";
 import { Problem } from "../../shared/problem";
-import { counted, moment, translator } from "../../shared/i18n";
+import { plural, dateTime, translator } from "../../shared/i18n";
 import { type Command, commands, isReading, issue } from "../agents/commands";
 import { Made } from "../agents/made";
 import { Scopes } from "../agents/scopes";
@@ -78,8 +78,8 @@ function Tokens({ meta, model }: { meta: Meta; model: Model }) {
                 { name: "label", label: t("label"), cell: (row) => String(row["label"] ?? "") },
                 { name: "scopes", label: t("scopes"), cell: (row) => <code class="small wraps">{String(row["scopes"] ?? "").replaceAll(",", ", ")}</code> },
                 { name: "user", label: t("by"), cell: (row) => <Referred model={modelOf(meta, "user")} id={String(row["user"])} /> },
-                { name: "issued_at", label: t("issued"), cell: (row) => moment(String(row["issued_at"])) },
-                { name: "expires_at", label: t("expires"), cell: (row) => moment(String(row["expires_at"])) },
+                { name: "issued_at", label: t("issued"), cell: (row) => dateTime(String(row["issued_at"])) },
+                { name: "expires_at", label: t("expires"), cell: (row) => dateTime(String(row["expires_at"])) },
                 { name: "state", label: t("state"), cell: (row) => <State row={row} /> },
                 {
                   name: "revoke",
@@ -176,7 +176,7 @@ function Asking({ meta, known, onMade, onClose }: MakingProps & { known: readonl
         label={t("life")}
         value={days}
         onChange={setDays}
-        options={LIVES_DAYS.map((each) => [String(each), counted(each, t("days.one"), t("days"))])}
+        options={LIVES_DAYS.map((each) => [String(each), plural(each, t("days.one"), t("days"))])}
       />
       <Scopes meta={meta} commands={known} chosen={chosen} onChoose={setChosen} />
       <Sees meta={meta} chosen={chosen} />

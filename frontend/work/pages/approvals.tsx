@@ -10,7 +10,7 @@ import { Empty, Failed, Loading } from "../../shared/components/states";
 import { ask, go, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
 import { visible } from "../../shared/visible";
-import { ago, number, translator } from "../../shared/i18n";
+import { relativePast, number, translator } from "../../shared/i18n";
 import type { Meta } from "../api";
 import { approve, reject } from "../approvals/deciding";
 import { Details, State } from "../approvals/details";
@@ -220,7 +220,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
                     <About {...{ meta, plan }} />
                   </span>
                   <span class="small quiet">
-                    <Marked text={plan.agent ?? plan.proposed_by?.person ?? "–"} /> · {ago(plan.proposed_at, now_ms)}
+                    <Marked text={plan.agent ?? plan.proposed_by?.person ?? "–"} /> · {relativePast(plan.proposed_at, now_ms)}
                   </span>
                   {(plan.state !== "pending" || isOvertaken(plan)) && <State plan={plan} now_ms={now_ms} />}
                 </button>
@@ -230,7 +230,7 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
         </ul>
       </nav>
       {first && (
-        <section class="plan-page stack" aria-labelledby="plan-title">
+        <section class="plan-page stack" aria-labelledby="plan-title" data-seconds={seconds}>
           <h2 id="plan-title">{first.command}</h2>
           {canDecide && (
             <div class="row">
@@ -243,9 +243,6 @@ function Split({ meta, groups, group, now_ms }: SplitProps) {
                 {t("reject")}
               </Button>
               {form && <Button onClick={() => setRedoing(true)}>{t("redo")}</Button>}
-              <span class="small quiet" data-seconds={seconds}>
-                {t("on.screen", { n: number(seconds) })}
-              </span>
             </div>
           )}
           {signed.value.hasty > 0 && (

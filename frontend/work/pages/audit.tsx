@@ -7,7 +7,7 @@ import { Missing } from "../../shared/components/shell";
 import { Answer, Empty } from "../../shared/components/states";
 import { Table } from "../../shared/components/table";
 import { ask, query } from "../../shared/router";
-import { moment, translator } from "../../shared/i18n";
+import { dateTime, translator } from "../../shared/i18n";
 import { conditions, type Entry, linkTo, parts } from "../audit/asking";
 import { Check } from "../audit/check";
 import { Who } from "../audit/who";
@@ -120,7 +120,7 @@ function Shown({ meta, entries }: { meta: Meta; entries: readonly Entry[] }) {
           label: t("at"),
           cell: (each) => (
             <a href={linkTo(each)}>
-              <time dateTime={each.at}>{each.at ? moment(each.at) : each.id.slice(0, 8)}</time>
+              <time dateTime={each.at}>{each.at ? dateTime(each.at) : each.id.slice(0, 8)}</time>
             </a>
           ),
         },

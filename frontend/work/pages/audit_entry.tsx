@@ -5,7 +5,7 @@ import { Copy } from "../../shared/components/button";
 import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Answer } from "../../shared/components/states";
-import { moment, number, translator } from "../../shared/i18n";
+import { dateTime, number, translator } from "../../shared/i18n";
 import { type Entry, linkTo } from "../audit/asking";
 import { Who } from "../audit/who";
 import { type Meta, run } from "../api";
@@ -43,7 +43,7 @@ function Shown({ meta, entry }: { meta: Meta; entry: Entry }) {
         <Copy text={location.origin + linkTo(entry)} of={t("link.of")} label={t("link")} />
       </Heading>
       <dl class="facts">
-        <Fact label={t("at")}>{entry.at && <time dateTime={entry.at}>{moment(entry.at)}</time>}</Fact>
+        <Fact label={t("at")}>{entry.at && <time dateTime={entry.at}>{dateTime(entry.at)}</time>}</Fact>
         <Fact label={t("who")}>
           <Who meta={meta} entry={entry} />
         </Fact>

@@ -8,22 +8,22 @@ import { translator } from "../../shared/i18n";
 
 const t = translator("board");
 
-/** The fields records are counted by, the one that the workflow moves first. */
-function counted(model: Model): Field[] {
+/** The fields records are plural by, the one that the workflow moves first. */
+function plural(model: Model): Field[] {
   const fields = model.fields.filter((each) => !each.masked && ["select", "bool", "ref", "date"].includes(each.kind));
   const first = governed(model) ?? fields.find((each) => each.kind === "select");
   return first ? [first, ...fields.filter((each) => each !== first)] : fields;
 }
 
 export function Dashboard({ meta }: { meta: Meta }) {
-  const models = worked(meta).filter((each) => may(each, "count_by") && counted(each).length > 0);
+  const models = worked(meta).filter((each) => may(each, "count_by") && plural(each).length > 0);
   return (
     <div class="stack">
       <Heading title={t("dashboard")} />
       {models.length === 0 && <Empty title={t("none")} />}
       <div class="figures">
         {models.map((model) => (
-          <Figure key={model.name} meta={meta} model={model} fields={counted(model)} />
+          <Figure key={model.name} meta={meta} model={model} fields={plural(model)} />
         ))}
       </div>
     </div>

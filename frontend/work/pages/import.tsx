@@ -6,7 +6,7 @@ import { Heading } from "../../shared/components/heading";
 import { Missing } from "../../shared/components/shell";
 import { Table } from "../../shared/components/table";
 import { Problem } from "../../shared/problem";
-import { counted, number, translator } from "../../shared/i18n";
+import { plural, number, translator } from "../../shared/i18n";
 import { attempt, type Meta, type Model } from "../api";
 import { choices, inWords, textOf } from "../import/mapping";
 import { governed, may, modelOf } from "../models";
@@ -108,7 +108,7 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
       {heads.length > 0 && (
         <>
           <h2>{t("map")}</h2>
-          <p class="quiet">{counted(count, t("rows.one"), t("rows"))}</p>
+          <p class="quiet">{plural(count, t("rows.one"), t("rows"))}</p>
           <figure>
             <figcaption class="small quiet">{t("sample")}</figcaption>
             <pre class="small">{text.slice(0, BEGINNING).split(/\r\n|\r|\n/).slice(0, 3).join("\n")}</pre>
@@ -137,7 +137,7 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
               {t("dry")}
             </Button>
             <Button look="strong" busy={isBusy} disabled={!isTried} onClick={() => void run(false)}>
-              {counted(count, t("run.one"), t("run"))}
+              {plural(count, t("run.one"), t("run"))}
             </Button>
           </div>
         </>
@@ -149,7 +149,7 @@ function Asking({ model, canRestore }: { model: Model; canRestore: boolean }) {
 
 function Told({ model, told }: { model: Model; told: Imported }) {
   if (told.errors.length) {
-    const title = counted(told.errors.length, t("errors.one"), t("errors"));
+    const title = plural(told.errors.length, t("errors.one"), t("errors"));
     return (
       <section class="stack" role="alert">
         <h2>{title}</h2>
@@ -168,9 +168,9 @@ function Told({ model, told }: { model: Model; told: Imported }) {
   return (
     <p class="notice" role="status">
       {told.dry_run
-        ? counted(told.rows, t("fine.one"), t("fine"))
-        : counted(told.created, t("done.one"), t("done"))}{" "}
-      {told.unchanged > 0 && `${counted(told.unchanged, t("unchanged.one"), t("unchanged"))} `}
+        ? plural(told.rows, t("fine.one"), t("fine"))
+        : plural(told.created, t("done.one"), t("done"))}{" "}
+      {told.unchanged > 0 && `${plural(told.unchanged, t("unchanged.one"), t("unchanged"))} `}
       {!told.dry_run && <a href={`/models/${model.name}`}>{t("see")}</a>}
     </p>
   );

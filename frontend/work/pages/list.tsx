@@ -7,7 +7,7 @@ import { Empty, Failed } from "../../shared/components/states";
 import { tell } from "../../shared/news";
 import { go, query } from "../../shared/router";
 import { shortcut } from "../../shared/shortcuts";
-import { counted, translator } from "../../shared/i18n";
+import { plural, translator } from "../../shared/i18n";
 import type { Field, Meta, Model, Row } from "../api";
 import { addressOf, canList, governed, may, modelOf } from "../models";
 import { Columns } from "../list/columns";
@@ -163,7 +163,7 @@ function Records({ meta, model }: { meta: Meta; model: Model }) {
           </>
         )}
         <span class="quiet small count" role="status">
-          {rows.total.value === null ? t("counting") : counted(rows.total.value, t("count.one"), t("count"))}
+          {rows.total.value === null ? t("counting") : plural(rows.total.value, t("count.one"), t("count"))}
         </span>
       </div>
       {panel === "filter" && <Filters {...{ meta, model, filter, calls }} onLeave={leaveFilter} />}

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useAsked } from "../../shared/asked";
 import { Button } from "../../shared/components/button";
 import { Answer } from "../../shared/components/states";
-import { moment, number, translator } from "../../shared/i18n";
+import { dateTime, number, translator } from "../../shared/i18n";
 import { type Meta, type Model, run } from "../api";
 import { fieldOf } from "../models";
 import { Changes } from "./changes";
@@ -40,7 +40,7 @@ export function Timeline({ meta, model, id, revision }: { meta: Meta; model: Mod
                   <p>
                     <code>{each.command}</code> {who(each)}
                     <time class="quiet small" dateTime={each.at}>
-                      {moment(each.at)}
+                      {dateTime(each.at)}
                     </time>
                   </p>
                   <details open={place === 0}>

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { Chip, Masked } from "../../shared/components/chip";
 import { Marked } from "../../shared/components/marked";
-import { date, moment, number, translator } from "../../shared/i18n";
+import { date, dateTime, number, translator } from "../../shared/i18n";
 import type { Field, Meta } from "../api";
 import { modelOf } from "../models";
 import { shown } from "./decimal";
@@ -32,7 +32,7 @@ export function Value({ meta, field, value, isCell = false }: Props): ComponentC
     case "date":
       return date(text);
     case "moment":
-      return <time dateTime={text}>{moment(text)}</time>;
+      return <time dateTime={text}>{dateTime(text)}</time>;
     case "number":
       return number(Number(value));
     case "money":

@@ -83,7 +83,7 @@ def _form(
     fields = html.hidden_field("token", token)
     if link.user_id is None:
         fields += html.field("username", "User name", "text", "username", username)
-        return html.form_page("Make the first administrator", fields + password, "Create", error, status)
+        return html.form_page("Create the first administrator", fields + password, "Create", error, status)
     return html.form_page(
         html.translate("Welcome, {name}", name=link.username or ""), fields + password, "Set password", error, status
     )

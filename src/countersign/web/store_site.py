@@ -19,17 +19,17 @@ FACETS = ("q", "kind", "platform", "org", "tag", "channel", "access", "published
 """The parameters of the list that are passed to the API, in the order in which the script sends them."""
 
 CATEGORIES = {"game": "GameApplication", "app": "BusinessApplication", "tool": "DeveloperApplication"}
-_WORDS: Mapping[str, Mapping[str, str]] = {
+TEXTS: Mapping[str, Mapping[str, str]] = {
     "en": {
         "releases": "Releases",
         "products": "Products",
         "sign in": "Sign in",
         "sign out": "Sign out",
         "agents": "Connected agents",
-        "maker": "By",
-        "yanked": "Yanked",
-        "missing": "There is nothing here",
-        "missing text": "The address may be mistyped, or what was here is gone, or not for you.",
+        "maker": "Publisher:",
+        "yanked": "Withdrawn",
+        "missing": "Page not found",
+        "missing text": "It may have been moved or deleted, or you don’t have access.",
     },
     "de": {
         "releases": "Versionen",
@@ -37,10 +37,10 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
         "sign in": "Anmelden",
         "sign out": "Abmelden",
         "agents": "Verbundene Agenten",
-        "maker": "Von",
+        "maker": "Anbieter:",
         "yanked": "Zurückgezogen",
-        "missing": "Hier ist nichts",
-        "missing text": "Vielleicht ist die Adresse vertippt, oder es ist weg, oder nicht für Sie.",
+        "missing": "Seite nicht gefunden",
+        "missing text": "Vielleicht verschoben, gelöscht oder ohne Zugriff für Sie.",
     },
 }
 
@@ -70,7 +70,7 @@ class _Page(NamedTuple):
 
 
 async def _page(request: PageRequest, store: str) -> _Page:
-    return _Page(_WORDS[page_shell.language(request.headers)], store, await request.is_signed_in())
+    return _Page(TEXTS[page_shell.language(request.headers)], store, await request.is_signed_in())
 
 
 async def render_product_list(request: PageRequest, store: str) -> RenderedPage | None:

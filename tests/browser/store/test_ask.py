@@ -118,7 +118,7 @@ async def test_a_chip_gets_another_value_and_excludes_it_by_keyboard(
 async def test_a_condition_is_added_by_keyboard(browser: Browser, demo_store: Running) -> None:
     async with watched(browser, demo_store.url) as page:
         await page.goto(address(ANSWERED))
-        await page.focus("button:has-text('Add a condition')")
+        await page.focus("button:has-text('Add filter')")
         for key in ("Enter", "ArrowDown", "ArrowRight"):
             await page.keyboard.press(key)
         assert await focused(page) == "Windows"
@@ -132,7 +132,7 @@ async def test_a_condition_is_added_by_keyboard(browser: Browser, demo_store: Ru
         )
         await expect(page.locator(".answer")).to_have_text(f"{total(demo_store, 'game')} products.")
         assert asked(page) == {"q": "kind=game; platform=linux; answer=count"}
-        assert (await focused(page)).startswith("Add a condition")
+        assert (await focused(page)).startswith("Add filter")
 
 
 async def test_every_condition_has_a_chip_and_stays_when_another_is_removed(
@@ -298,7 +298,7 @@ async def test_a_question_without_an_answer_is_asked_again_when_the_server_is_ba
         await expect(page.locator(".token")).to_have_count(2)
         await page.context.set_offline(True)
         await page.click("[aria-label='Remove filter: Category: Game']")
-        await page.wait_for_selector("[role=alert] >> text=The server was not reached")
+        await page.wait_for_selector("[role=alert] >> text=Can’t reach the server")
         await expect(page.locator(".card")).to_have_count(0)
         await page.context.set_offline(False)
 

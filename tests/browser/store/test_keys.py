@@ -15,8 +15,8 @@ async def test_a_sandbox_key_is_had_and_works_in_the_sandbox_alone(
 ) -> None:
     async with watched(browser, demo_store.url) as page:
         await page.goto("/keys")
-        await page.click("text=Show me the sandbox")
-        await page.click("text=Get a sandbox key")
+        await page.click("text=Use sample data")
+        await page.click("text=Create sandbox key")
         key = await page.inner_text("code:text('csk_sandbox_')")
         await assert_accessible(page, axe)
         await picture(page, "keys-1440-light")
@@ -77,9 +77,9 @@ async def test_a_lost_connection_is_told(browser: Browser, demo_store: Running) 
         await page.goto("/questions")
         await page.wait_for_selector("h1:text('Ask')")
         await page.context.set_offline(True)
-        await page.wait_for_selector("header >> text=No connection")
+        await page.wait_for_selector("header >> text=Offline")
         await page.click("nav >> text=Products")
-        await page.wait_for_selector("text=The server was not reached")
+        await page.wait_for_selector("text=Can’t reach the server")
         await page.wait_for_selector("text=Try again")
         await page.context.set_offline(False)
 

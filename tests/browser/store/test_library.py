@@ -40,9 +40,9 @@ async def test_a_product_is_followed_by_keyboard_and_its_news_are_told(
         await page.click(f"text={slug.title()} >> nth=0")
         await page.click("main >> text=Following")
         await expect(page.locator(".card li .chip")).to_have_count(0)
-        await page.click("button:text('Stop following')")
+        await page.click("button:text('Unfollow')")
 
-        await page.wait_for_selector("text=You follow nothing yet")
+        await page.wait_for_selector("text=Nothing followed yet")
 
 
 @pytest.mark.full
@@ -75,7 +75,7 @@ async def test_notes_collections_and_what_is_hidden_stay_in_this_browser_and_wit
         await page.click("button:text('Hide')")
         await page.goto("/library?order=updated&view=list")
         await expect(page.locator(".results > li")).to_have_count(len(titles) - 1)
-        await page.check("text=Show hidden ones (1)")
+        await page.check("text=Hidden (1)")
         await expect(page.locator(".results > li")).to_have_count(len(titles))
         await page.fill("#find", "chapter 3")
         await expect(page.locator(".results > li")).to_have_count(1)
@@ -98,6 +98,6 @@ async def test_the_library_says_what_is_newer_than_what_was_downloaded(browser: 
         await asyncio.to_thread(published, demo_store, slug, "1.1.0")
         await page.goto("/library?order=updated")
 
-        await expect(page.locator(".card").first).to_contain_text("Update: 1.1.0 (you downloaded 1.0.0)")
-        await page.click("text=Update: 1.1.0")
+        await expect(page.locator(".card").first).to_contain_text("1.1.0 available · you have 1.0.0")
+        await page.click("text=1.1.0 available")
         await page.wait_for_selector(f"h1:text('{slug.title()}')")

@@ -26,7 +26,7 @@ PIXEL = bytes.fromhex(
 async def test_the_download_for_this_computer_stands_first(browser: Browser, demo_store: Running, axe: str) -> None:
     async with watched(browser, demo_store.url) as page:
         await page.goto("/products/brightwater-rally")
-        await page.wait_for_selector("text=For Linux · Your platform")
+        await page.wait_for_selector("text=For Linux · Your system")
 
         assert await page.locator(".get a.strong").get_attribute("download") == ""
         assert "countersign pull toolsmith/brightwater-rally ./brightwater-rally" in await page.inner_text(".get")

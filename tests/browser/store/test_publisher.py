@@ -57,14 +57,14 @@ async def test_a_product_goes_from_its_title_to_a_published_release(
         assert await page.input_value("#slug") == slug
         await page.check("text=Linux")
         await page.select_option("#access", "free")
-        await page.click("text=Create the draft")
+        await page.click("text=Create draft")
         await page.click("summary:text('New release')")
         await page.fill("#version", "1.0.0")
         await page.fill("#notes", "The **first** one")
-        await page.click("text=Draft it")
+        await page.click("text=Save draft")
         await page.wait_for_selector("h2:text('Upload')")
         await page.click("main button.strong:text('Publish')")
-        await expect(page.locator("dialog[open]")).to_contain_text("The release has no file")
+        await expect(page.locator("dialog[open]")).to_contain_text("The release has no files")
         assert await page.locator("dialog[open] button.strong").count() == 0
         await page.keyboard.press("Escape")
         await page.select_option("#platform", "linux")
@@ -94,17 +94,17 @@ async def test_what_a_form_lacks_stands_at_its_fields_in_plain_words(
     async with watched(browser, demo_store.url, expected=("status of 4",)) as page:
         await sign_in(page, PUBLISHER, "/publisher/new")
         await page.wait_for_selector("legend:has-text('(required)')")
-        await page.click("text=Create the draft")
+        await page.click("text=Create draft")
         await expect(page.locator(".summary li")).to_have_text(
-            ["Title is required", "Address is required", "Choose at least one platform"]
+            ["Enter Title", "Enter URL name", "Select at least one platform"]
         )
-        await expect(page.locator("#title-fault")).to_have_text("Title is required")
-        await expect(page.locator("#platforms-fault")).to_have_text("Choose at least one platform")
+        await expect(page.locator("#title-fault")).to_have_text("Enter Title")
+        await expect(page.locator("#platforms-fault")).to_have_text("Select at least one platform")
         await assert_accessible(page, axe)
         await page.fill("#title", "Too Long")
         await page.check("text=Linux")
         await page.fill("#license", "x" * 10_000)
-        await page.click("text=Create the draft")
+        await page.click("text=Create draft")
         await expect(page.locator("#license-fault")).to_contain_text("at most 200 characters")
         await expect(page.locator(".summary")).not_to_contain_text("expected")
 
@@ -193,7 +193,7 @@ async def test_a_release_is_promoted_and_yanked_with_a_reason(browser: Browser, 
         await page.select_option("#channel", "stable")
         await page.click("dialog >> button.strong")
         await page.wait_for_selector(".page-head >> text=stable")
-        await page.click("button:text('Yank')")
+        await page.click("button:text('Withdraw')")
         await expect(page.locator("dialog >> button.risky")).to_be_disabled()
         await page.fill("#reason", "It deletes <b>saves</b>")
         await page.click("dialog >> button.risky")
@@ -214,12 +214,12 @@ async def test_whoever_changes_the_same_product_is_shown_both_versions(
         theirs = {"slug": slug, "title": "Theirs", "kind": "game", "platforms": ["linux"], "access": "free"}
         await asyncio.to_thread(call, demo_store, "PUT", f"/products/{slug}", theirs)
         await page.click("button:text('Save')")
-        await page.wait_for_selector("text=Somebody else changed it meanwhile")
+        await page.wait_for_selector("text=Someone else changed this")
         assert await page.locator("tr:has-text('Mine') >> td").all_inner_texts() == ["Mine", "Theirs"]
         await assert_accessible(page, axe)
         assert (await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}"))["title"] == "Theirs"
 
-        await page.click("text=Save mine over it")
+        await page.click("text=Keep my version")
         await page.wait_for_selector("h1:text('Mine')")
     assert (await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}"))["title"] == "Mine"
 
@@ -232,7 +232,7 @@ async def test_codes_are_issued_kept_as_a_file_and_revoked(browser: Browser, dem
         await page.fill("#products", "gantry, no-such-product")
         await page.click("button:text('Issue codes')")
         await expect(page.locator("#products-fault")).to_have_text(
-            "One of these addresses is no product of the organisation"
+            "Your organisation has no product with one of these URL names"
         )
         await page.fill("#products", "gantry")
         await page.fill("#count", "7")
@@ -267,11 +267,11 @@ async def test_the_team_gets_a_program_whose_secret_is_shown_once(browser: Brows
         await page.click("dialog >> button.risky")
         await expect(page.locator(f"tr:has-text('{PLAYER}')")).to_have_count(0)
         await page.fill("#name", name)
-        await page.click("button:text('Add a program')")
-        await page.wait_for_selector("text=Shown this once")
+        await page.click("button:text('New API client')")
+        await page.wait_for_selector("text=Copy it now")
         await page.reload()
         await page.wait_for_selector(f"tr:has-text('{name}')")
-        assert await page.locator("text=Shown this once").count() == 0
+        assert await page.locator("text=Copy it now").count() == 0
         await page.click(f"tr:has-text('{name}') >> button")
 
         await expect(page.locator(f"tr:has-text('{name}')")).to_have_count(0)
@@ -282,7 +282,7 @@ async def test_who_publishes_nothing_is_told_so(browser: Browser, demo_store: Ru
     async with watched(browser, demo_store.url) as page:
         await sign_in(page, PLAYER, "/publisher")
 
-        await page.wait_for_selector("text=You publish nothing here")
+        await page.wait_for_selector("text=You’re not a publisher yet")
         await assert_accessible(page, axe)
 
 
@@ -305,13 +305,13 @@ async def test_a_release_is_rolled_back_to_the_one_before_it(browser: Browser, d
         await page.focus("button:text('Roll back to 1.0.0')")
         await page.keyboard.press("Enter")
         await expect(page.locator("dialog[open] h2")).to_have_text("Roll back")
-        await page.wait_for_selector("dialog >> text=1.1.0 is yanked for good")
-        await page.wait_for_selector("dialog >> text=Customers of beta then get 1.0.0.")
+        await page.wait_for_selector("dialog >> text=This withdraws 1.1.0")
+        await page.wait_for_selector("dialog >> text=Customers on beta get 1.0.0 instead.")
         await expect(page.locator("dialog[open] button.risky")).to_have_text("Roll back to 1.0.0")
         await assert_accessible(page, axe)
         await page.focus("dialog >> button.risky")
         await page.keyboard.press("Enter")
-        await page.wait_for_selector("text=Yanked: Rolled back to 1.0.0")
+        await page.wait_for_selector("text=Withdrawn: Rolled back to 1.0.0")
 
     product = await asyncio.to_thread(call, demo_store, "GET", f"/products/{slug}")
     assert [(each["channel"], each["version"]) for each in product["channels"]] == [("beta", "1.0.0")]
@@ -357,7 +357,7 @@ async def test_an_upload_tells_how_long_it_takes_and_is_paused_by_keyboard(
         await held.wait()
         await page.focus("button:text('Pause')")
         await page.keyboard.press("Enter")
-        await page.click("button:text('Go on')")
+        await page.click("button:text('Resume')")
         await page.wait_for_selector("tr:has-text('large.bin')", timeout=60_000)
 
     assert len(sent) == 4

@@ -30,9 +30,9 @@ async def test_codes_are_redeemed_as_pasted_and_the_product_is_in_the_library(
 
         results = page.locator(".results li")
         await expect(results).to_have_count(2)
-        await expect(results.nth(0)).to_contain_text("Yours now")
+        await expect(results.nth(0)).to_contain_text("Added to your library")
         await expect(results.nth(0)).to_contain_text("Awl")
-        await expect(results.nth(1)).to_contain_text("No such code")
+        await expect(results.nth(1)).to_contain_text("Code not found")
         await assert_accessible(page, axe)
         await page.click(".results >> text=Awl")
         await page.wait_for_selector(".get >> text=Download 0.3.0")
@@ -62,9 +62,9 @@ async def test_pressed_again_after_a_cut_a_code_is_used_once(browser: Browser, d
         await page.route("**/api/v1/redeem", cut)
         await page.fill("#code", code)
         await page.click("button:text('Redeem')")
-        await page.wait_for_selector(".results >> text=The server was not reached")
+        await page.wait_for_selector(".results >> text=Can’t reach the server")
         await page.click("button:text('Redeem')")
-        await page.wait_for_selector(".results >> text=Yours now")
+        await page.wait_for_selector(".results >> text=Added to your library")
 
     assert keys[0] is not None
     assert keys[0] == keys[1]
@@ -81,8 +81,8 @@ async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nob
     async with watched(browser, demo_store.url) as page:
         page.on("request", lambda request: asked.append(f"{request.url} {request.headers.get('referer')}"))
         await page.goto(f"/redeem#code={code.lower()}")
-        await page.wait_for_selector("text=Sign in first")
-        await page.wait_for_selector("text=Your code is kept in this tab")
+        await page.wait_for_selector("h2:text-is('Sign in')")
+        await page.wait_for_selector("text=We’ll keep your code in this tab")
         assert page.url.endswith("/redeem")
         await page.click("main a:text('Sign in')")
         await page.fill("#email", PLAYER)
@@ -90,7 +90,7 @@ async def test_a_code_that_a_link_brings_survives_the_sign_in_and_is_sent_to_nob
         await page.click("button")
         await expect(page.locator("#code")).to_have_value(code.lower())
         await page.click("button.strong:text('Redeem')")
-        await page.wait_for_selector(".results >> text=/Yours now|Owned already/")
+        await page.wait_for_selector(".results >> text=/Added to your library|Already in your library/")
         await page.reload()
         await expect(page.locator("#code")).to_have_value("")
 
@@ -111,8 +111,8 @@ async def test_a_code_used_before_and_one_for_what_is_owned_are_told_apart(
         await page.click("button:text('Redeem 2 codes')")
 
         results = page.locator(".results li")
-        await expect(results.nth(0)).to_contain_text("You have redeemed this code before")
-        await expect(results.nth(1)).to_contain_text("Owned already; the code was not used up")
+        await expect(results.nth(0)).to_contain_text("You’ve already used this code")
+        await expect(results.nth(1)).to_contain_text("Already in your library. The code is still valid.")
 
 
 @pytest.mark.full
@@ -128,4 +128,4 @@ async def test_whoever_is_not_signed_in_is_led_there_and_back(browser: Browser, 
         assert page.url.endswith("/library?view=list")
         await page.click("text=Sign out")
         await page.goto("/library")
-        await page.wait_for_selector("text=Sign in first")
+        await page.wait_for_selector("h2:text-is('Sign in')")

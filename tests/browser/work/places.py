@@ -8,7 +8,7 @@ WORK = (
     Place("list", "/models/lead"),
     Place("list-empty", '/models/lead?filter=[{"field":"title","op":"eq","value":"no such lead"}]'),
     Place("list-filter", "/models/lead", ("button:text-is('Filter')",)),
-    Place("list-sorting", "/models/lead?order=-title", ("button:text-is('Sorting')",)),
+    Place("list-sorting", "/models/lead?order=-title", ("button:text-is('Sort')",)),
     Place("list-columns", "/models/lead", ("button:text-is('Columns')",)),
     Place("list-views", "/models/lead", ("button:text-is('Views')",)),
     Place("list-parties", "/models/party"),

@@ -32,7 +32,7 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(browser: Brow
         scout.run("lead.delete", id=ids[0])
         await page.wait_for_selector(".plan:has-text('lead.delete')")
         await expect(page.locator(".plan-page")).to_contain_text("Old 0")
-        assert "The agent scout, for alice" in await page.inner_text(".plan-page")
+        assert "scout on behalf of alice" in await page.inner_text(".plan-page")
         await expect(page.locator(".plan .about")).to_have_text("Lead Old 0")
         before = waiting(alice)
         await expect(page.locator("nav >> text=Approvals")).to_have_text(f"Approvals ({before})")
@@ -40,7 +40,7 @@ async def test_a_proposal_appears_by_itself_and_is_approved_by_key(browser: Brow
         sent: list[str] = []
         page.on("request", lambda each: sent.append(each.post_data or "") if "/api/approve/" in each.url else None)
         await page.keyboard.press("a")
-        await page.wait_for_selector(".toast:has-text('carried out')")
+        await page.wait_for_selector(".toast:has-text('Done')")
 
         await expect(page.locator("nav >> text=Approvals")).not_to_have_text(f"Approvals ({before})")
         assert waiting(alice) == before - 1
@@ -76,10 +76,10 @@ async def test_a_plan_that_is_overtaken_says_so_where_it_is_looked_at(
         alice.run("lead.update", id=each, title="Changed meanwhile")
         await page.keyboard.press("a")
 
-        await page.wait_for_selector(".plan-page .notice:has-text('has changed since it was proposed')")
+        await page.wait_for_selector(".plan-page .notice:has-text('has changed since this was proposed')")
         said = await page.inner_text(".plan-page")
         assert "Expires" not in said
-        assert each not in said.split("The exact command")[0]
+        assert each not in said.split("Exact command")[0]
         assert await page.locator("button:text-is('Approve')").count() == 0
         assert alice.run("lead.get", id=each)["title"] == "Changed meanwhile"
 
@@ -104,13 +104,13 @@ async def test_what_else_was_proposed_of_a_deleted_record_is_marked_at_once_and_
         await page.click(".plan:has-text('lead.delete')")
         await page.wait_for_selector("h2:text-is('lead.delete')")
         await page.keyboard.press("a")
-        await page.wait_for_selector(".toast:has-text('carried out')")
+        await page.wait_for_selector(".toast:has-text('Done')")
 
-        await page.wait_for_selector(".plan:has-text('lead.qualify') .chip:has-text('overtaken')")
+        await page.wait_for_selector(".plan:has-text('lead.qualify') .chip:has-text('Out of date')")
         # This one was not looked at, nor is it now.
-        await page.wait_for_selector(".plan:has-text('lead.update') .chip:has-text('overtaken')")
+        await page.wait_for_selector(".plan:has-text('lead.update') .chip:has-text('Out of date')")
         await page.wait_for_selector("h2:text-is('lead.qualify')")
-        await page.wait_for_selector(".plan-page .notice:has-text('has changed since it was proposed')")
+        await page.wait_for_selector(".plan-page .notice:has-text('has changed since this was proposed')")
         assert "Sold and gone" in await page.inner_text(".plan-page h4")
         assert "Expires" not in await page.inner_text(".plan-page")
         assert await page.locator("button:text-is('Approve')").count() == 0
@@ -137,7 +137,7 @@ async def test_proposals_are_seen_as_they_come(browser: Browser, desk: Desk, ali
             runner.run("lead.delete", id=each)
             answered = time.monotonic()
             # The first one is looked at, and stays alone.
-            shown = f"li:nth-child({number}) .plan" if number < 3 else f".plan:has-text('{number - 1} alike')"
+            shown = f"li:nth-child({number}) .plan" if number < 3 else f".plan:has-text('{number - 1} identical')"
             await page.wait_for_selector(shown)
             times.append((time.monotonic() - answered) * 1000)
 
@@ -177,7 +177,7 @@ async def test_who_signs_in_haste_is_shown_it_again_and_told(browser: Browser, d
             await page.wait_for_selector("[data-seconds='0']")
             await page.keyboard.press("a")
             await expect(page.locator(".plan")).to_have_count(left)
-        await page.wait_for_selector(".notice:has-text('You signed 2 of 2 within 4 s.')")
+        await page.wait_for_selector(".notice:has-text('You approved 2 of 2 in under 4 seconds.')")
         await page.wait_for_selector("[data-seconds='0']")
         await page.keyboard.press("a")
         await page.wait_for_selector("dialog[open] .changes")
@@ -188,7 +188,7 @@ async def test_who_signs_in_haste_is_shown_it_again_and_told(browser: Browser, d
         await page.keyboard.press("a")
 
         await expect(page.locator(".plan")).to_have_count(1)
-        await page.wait_for_selector(".notice:has-text('You signed 2 of 3 within 4 s.')")
+        await page.wait_for_selector(".notice:has-text('You approved 2 of 3 in under 4 seconds.')")
 
 
 @pytest.mark.full
@@ -199,8 +199,8 @@ async def test_what_was_proposed_is_done_otherwise_by_the_person(browser: Browse
     plan = eager.run("plan.propose", steps=steps)["plan_id"]
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
-        await page.locator("text=Change it yourself…").press("Enter")
-        await expect(page.locator("#reject-reason")).to_have_value("Done otherwise by a person.")
+        await page.locator("text=Do it differently…").press("Enter")
+        await expect(page.locator("#reject-reason")).to_have_value("A person made this change differently.")
         await page.click("dialog[open] .risky")
         await page.wait_for_selector("h1:text-is('As it was')")
         await expect(page.locator("#title")).to_have_value("Too loud")
@@ -223,11 +223,11 @@ async def test_proposals_are_filtered_by_agent_model_and_age(browser: Browser, d
         await page.select_option("#agent", "first hand")
         await expect(page.locator(".plan")).to_have_count(1)
         await page.select_option("#model", "ticket")
-        await page.wait_for_selector("h2:text-is('Nothing waits for you')")
+        await page.wait_for_selector("h2:text-is('You’re all caught up')")
         await page.select_option("#agent", "second hand")
         await expect(page.locator(".plan code")).to_have_text(["ticket.delete"])
         await page.select_option("#age", "hour")
-        await page.wait_for_selector("h2:text-is('Nothing waits for you')")
+        await page.wait_for_selector("h2:text-is('You’re all caught up')")
         assert "age=hour" in page.url
         await page.select_option("#age", "")
 
@@ -245,13 +245,13 @@ async def test_where_two_must_sign_the_first_is_told_so(browser: Browser, desk: 
         await desk.sign_in(page, "alice", f"/approvals?agent=double&plan={plan}")
         await page.wait_for_selector("text=0 of 2 approvals")
         await page.keyboard.press("a")
-        await page.wait_for_selector(".toast:has-text('more are needed')")
+        await page.wait_for_selector(".toast:has-text('1 more approval needed')")
         await page.wait_for_selector("text=1 of 2 approvals")
         assert root.run("address.get", id=address)
         await desk.sign_in(page, "root", f"/approvals?plan={plan}")
         await page.wait_for_selector(".plan-page button:text-is('Approve')")
         await page.keyboard.press("a")
-        await page.wait_for_selector(".toast:has-text('carried out')")
+        await page.wait_for_selector(".toast:has-text('Done')")
 
         root.run("setting.delete", id=rule["id"])
         assert not root.run("address.list", filter=[{"field": "id", "op": "eq", "value": address}])
@@ -281,10 +281,10 @@ async def test_plans_that_are_alike_are_decided_together(browser: Browser, desk:
         sweeper.run("lead.delete", id=each)
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/approvals?agent=sweeper")
-        await page.wait_for_selector(".plan:has-text('3 alike')")
+        await page.wait_for_selector(".plan:has-text('3 identical proposals')")
         await page.click("button:text-is('Approve all 3')")
-        await page.wait_for_selector(".toast:has-text('carried out')")
-        await page.wait_for_selector("h2:text-is('Nothing waits for you')")
+        await page.wait_for_selector(".toast:has-text('Done')")
+        await page.wait_for_selector("h2:text-is('You’re all caught up')")
 
         assert not alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
 
@@ -300,7 +300,7 @@ async def test_what_comes_while_one_looks_is_not_signed_along(browser: Browser, 
         racer.run("lead.delete", id=ids[1])
         await expect(page.locator(".plan")).to_have_count(2)
         await page.keyboard.press("a")
-        await page.wait_for_selector(".toast:has-text('carried out')")
+        await page.wait_for_selector(".toast:has-text('Done')")
 
         left = alice.run("lead.list", filter=[{"field": "id", "op": "in", "value": ids}])
         assert [each["id"] for each in left] == ids[1:]
@@ -365,15 +365,15 @@ async def test_who_approves_the_posting_of_an_invoice_sees_the_invoice_and_its_l
         await expect(facts).to_contain_text("Posted blind")
         await expect(facts).to_contain_text("9,900,231.00")
         await expect(subject.locator("table").first.locator("tbody tr")).to_have_count(20)
-        await expect(subject).to_contain_text("The first 20 of 22 are shown.")
-        await expect(subject).to_contain_text("Payments: none.")
-        await expect(page.locator(".plan-page")).to_contain_text("If this record changes before you approve")
+        await expect(subject).to_contain_text("Showing the first 20 of 22.")
+        await expect(subject).to_contain_text("Payments: none")
+        await expect(page.locator(".plan-page")).to_contain_text("If this record or a record it affects changes")
         above = await page.locator(".plan-page").inner_text()
-        assert above.index("Posted blind") < above.index("What would change")
+        assert above.index("Posted blind") < above.index("What changes")
 
         carol.run("invoice_line.create", invoice=invoice, description="Later", unit_price_minor=1, tax_bp=0)
         await page.keyboard.press("a")
-        await page.wait_for_selector(".plan-page .notice:has-text('has changed since it was proposed')")
+        await page.wait_for_selector(".plan-page .notice:has-text('has changed since this was proposed')")
         assert carol.run("invoice.get", id=invoice)["state"] == "draft"
 
 

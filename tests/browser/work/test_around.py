@@ -26,7 +26,7 @@ async def test_a_card_is_moved_without_dragging(browser: Browser, desk: Desk, al
         total = int((await page.inner_text("#lane-open span")).strip())
         card = page.locator(".lane .board-card select").first
         await card.select_option("open")
-        await page.wait_for_selector(".toast:has-text('is now')")
+        await page.wait_for_selector(".toast:has-text('Moved to')")
 
         await expect(page.locator("#lane-open span")).to_have_text(str(total + 1))
         assert ticket["state"] == "new"
@@ -36,9 +36,9 @@ async def test_figures_are_there_as_a_table_and_lead_to_their_records(browser: B
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/dashboard")
         figure = page.locator(".figure:has(h2:text-is('Parties by Kind'))")
-        await figure.get_by_text("As a table").click()
+        await figure.get_by_text("Table").click()
         await expect(figure.locator("tbody tr")).to_have_count(2)
-        await figure.get_by_text("As a table").click()
+        await figure.get_by_text("Table").click()
         count = await figure.locator(".bar-count").first.inner_text()
         await figure.locator(".bar-count").first.click()
 

@@ -19,7 +19,7 @@ async def test_an_entry_is_found_by_keyboard_and_has_an_address_that_stays(
     alice.run("lead.update", id=lead["id"], title="Changed since")
     async with desk.page(browser, permissions=["clipboard-read", "clipboard-write"]) as page:
         await desk.sign_in(page, "root", "/")
-        await page.click("nav >> text=Audit")
+        await page.click("nav >> text=Audit log")
         await page.wait_for_selector("h1:focus")
         await page.focus("#record")
         await page.keyboard.type(lead["id"])
@@ -35,13 +35,13 @@ async def test_an_entry_is_found_by_keyboard_and_has_an_address_that_stays(
         assert "Watched closely" in await page.inner_text(".changes .before")
         assert "Changed since" in await page.inner_text(".changes .after")
         assert "alice" in await page.inner_text(".facts")
-        await page.click("[aria-label='Copy the link: to this entry']")
+        await page.click("[aria-label='Copy link: to this entry']")
         link = await page.evaluate("navigator.clipboard.readText()")
         await page.goto("/")
         await page.goto(link)
 
         await page.wait_for_selector("h1:text-is('lead.update')")
-        await page.click("text=To the record")
+        await page.click("text=Open record")
         await page.wait_for_selector("h1:text-is('Changed since')")
 
 
@@ -54,14 +54,14 @@ async def test_the_chain_is_checked_and_what_was_done_past_the_service_is_shown(
         own.caller("alice").run("lead.create", title="Hidden tracks")
         async with own.page(browser) as page:
             await own.sign_in(page, "root", "/audit")
-            await page.locator("text=Check the chain").press("Enter")
-            await page.wait_for_selector("[role=status]:has-text('The audit is intact.')")
+            await page.locator("text=Verify now").press("Enter")
+            await page.wait_for_selector("[role=status]:has-text('The log is intact.')")
             with closing(sqlite3.connect(tmp_path / "data/records.sqlite", timeout=60)) as database, database:
                 found = "SELECT id FROM audit_entry WHERE command = 'lead.create' ORDER BY at DESC LIMIT 1"
                 (entry,) = database.execute(found).fetchone()
                 database.execute("UPDATE audit_entry SET user_id = 'nobody' WHERE id = ?", (entry,))
-            await page.locator("text=Check the chain").press("Enter")
-            await page.wait_for_selector("[role=alert]:has-text('changed past the service')")
+            await page.locator("text=Verify now").press("Enter")
+            await page.wait_for_selector("[role=alert]:has-text('tampered with')")
 
             await page.click(f"a:text-is('{entry}')")
             await page.wait_for_selector("h1:text-is('lead.create')")
@@ -78,7 +78,7 @@ async def test_what_is_filtered_is_exported_and_pages_follow_each_other(
         await desk.sign_in(page, "root", f"/audit?record={lead}")
         await expect(page.locator("tbody tr")).to_have_count(50)
         async with page.expect_download() as download:
-            await page.click("text=Export what is filtered")
+            await page.click("text=Export results")
         text = (await (await download.value).path()).read_text()
         rows = list(csv.DictReader(text.splitlines()))
         await page.click("text=Older")
@@ -96,6 +96,6 @@ async def test_what_is_filtered_is_exported_and_pages_follow_each_other(
 async def test_who_may_not_read_the_audit_finds_no_page_of_it(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "bob", "/audit")
-        await page.wait_for_selector("h1:text-is('There is nothing here')")
+        await page.wait_for_selector("h1:text-is('Page not found')")
 
-        assert await page.locator("nav >> text=Audit").count() == 0
+        assert await page.locator("nav >> text=Audit log").count() == 0

@@ -44,15 +44,15 @@ async def test_settings_are_copied_and_a_tokens_tools_come_from_the_endpoint(
         await page.fill("#token", agent.token)
         await page.press("#token", "Enter")
         deleting = page.locator("tr:has(code:text-is('lead__delete'))")
-        await expect(deleting).to_contain_text("proposes")
-        await expect(page.locator("tr:has(code:text-is('lead__list'))")).to_contain_text("reads")
+        await expect(deleting).to_contain_text("Proposes")
+        await expect(page.locator("tr:has(code:text-is('lead__list'))")).to_contain_text("Reads")
         assert await page.locator("code:text-is('lead__create')").count() == 0
         assert agent.token not in await page.evaluate("JSON.stringify([localStorage, sessionStorage, location.href])")
         token = alice.run("agent_token.list", filter=[{"field": "label", "op": "eq", "value": "wired"}])[0]
         alice.run("agent_token.revoke", id=token["id"])
         await page.press("#token", "Enter")
 
-        await page.wait_for_selector("[role=alert]:focus >> text=was revoked")
+        await page.wait_for_selector("[role=alert]:focus >> text=expired or revoked")
 
 
 @pytest.mark.full
@@ -67,11 +67,11 @@ async def test_what_an_agent_did_is_told_by_the_audit_or_by_its_proposals(
         await desk.sign_in(page, "root", "/connect")
         await page.select_option("#of-token", label="logged")
         await expect(page.locator("section:has(#calls) tbody tr")).to_have_count(1)
-        await page.click("section:has(#calls) >> text=All of it in the audit")
-        await page.wait_for_selector("h1:text-is('Audit')")
+        await page.click("section:has(#calls) >> text=Show all in the audit log")
+        await page.wait_for_selector("h1:text-is('Audit log')")
         await expect(page.locator("tbody tr")).to_have_count(1)
         await desk.sign_in(page, "alice", "/connect")
         await page.select_option("#of-token", label="asking")
 
-        await page.wait_for_selector("h2:text-is('What it proposed')")
+        await page.wait_for_selector("h2:text-is('Proposals')")
         await expect(page.locator("section:has(#calls) tbody")).to_contain_text("lead.delete")

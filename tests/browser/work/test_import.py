@@ -21,7 +21,7 @@ async def test_rows_that_do_not_fit_are_named_and_nothing_is_written(
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead/import")
         await page.set_input_files("#file", a_file(BAD))
-        await page.click("button:text-is('Trial run')")
+        await page.click("button:text-is('Check file')")
         await page.wait_for_selector("[role=alert] table")
 
         said = await page.inner_text("[role=alert] table")
@@ -33,14 +33,14 @@ async def test_rows_that_do_not_fit_are_named_and_nothing_is_written(
 
 
 async def test_the_page_says_who_imports_posted_invoices(browser: Browser, desk: Desk) -> None:
-    said = "such as posted invoices, are imported by an administrator"
+    said = "Only an administrator can import"
     async with desk.page(browser) as page:
         await desk.sign_in(page, "carol", "/models/invoice/import")
         await page.wait_for_selector(f"text={said}")
     async with desk.page(browser) as page:
         await desk.sign_in(page, "root", "/models/invoice/import")
         await page.set_input_files("#file", a_file("party\n"))
-        await page.wait_for_selector("text=posted invoices too. For administrators.")
+        await page.wait_for_selector("text=including posted invoices. Administrators only.")
         assert await page.locator(f"text={said}").count() == 0
 
 
@@ -57,10 +57,10 @@ async def test_a_german_file_is_mapped_tried_and_imported(browser: Browser, desk
         await expect(page.locator("#column-2")).to_have_value("source")
         await page.select_option("#column-0", "title")
         await expect(page.locator("#column-1")).to_have_value("expected_revenue_minor:amount")
-        await page.click("button:text-is('Probelauf')")
-        await page.wait_for_selector("text=Alle 2 Zeilen passen")
+        await page.click("button:text-is('Datei prüfen')")
+        await page.wait_for_selector("text=Alle 2 Zeilen sind gültig")
         await page.click("button:text-is('2 Zeilen importieren')")
-        await page.wait_for_selector("text=2 Datensätze angelegt")
+        await page.wait_for_selector("text=2 Datensätze importiert")
 
         made = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": "Imported; one"}])
         assert made[0]["expected_revenue_minor"] == 123450
@@ -74,15 +74,15 @@ async def test_what_was_exported_is_imported_again_unchanged(browser: Browser, d
         await desk.sign_in(page, "alice", f"/models/lead?{filtered(where)}&columns={','.join(kept)}")
         await expect(page.locator(".count")).to_have_text("1 record")
         async with page.expect_download() as downloading:
-            await page.click("text=Export what I see")
+            await page.click("button:text-is('Export')")
         text = Path(await (await downloading.value).path()).read_text()
         await page.goto("/models/lead/import")
         await page.set_input_files("#file", a_file(text))
         await expect(page.locator("#column-1")).to_have_value("expected_revenue_minor:amount")
-        await page.click("button:text-is('Trial run')")
-        await page.wait_for_selector("text=The row fits")
+        await page.click("button:text-is('Check file')")
+        await page.wait_for_selector("text=1 row is valid")
         await page.click("button:text-is('Import 1 row')")
-        await page.wait_for_selector("text=1 record made")
+        await page.wait_for_selector("text=1 record imported")
 
         both = alice.run("lead.list", filter=[{"field": "title", "op": "eq", "value": made["title"]}])
         assert len(both) == 2
@@ -93,11 +93,11 @@ async def test_an_amount_in_another_languages_writing_is_refused_by_its_label(br
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead/import")
         await page.set_input_files("#file", a_file('title;Expected revenue\nForeign;"12,50"\n'))
-        await page.click("button:text-is('Trial run')")
+        await page.click("button:text-is('Check file')")
         await page.wait_for_selector("td:text-is('Expected revenue must be an amount such as 1234.50')")
         await page.select_option("#decimal", ",")
-        await page.click("button:text-is('Trial run')")
-        await page.wait_for_selector("text=The row fits")
+        await page.click("button:text-is('Check file')")
+        await page.wait_for_selector("text=1 row is valid")
 
 
 @pytest.mark.full
@@ -111,8 +111,8 @@ async def test_a_file_of_another_encoding_separator_and_line_end_is_read(browser
             await expect(page.locator("#column-0")).to_have_value("title")
             await expect(page.locator("pre")).to_contain_text("Köln")
             await page.select_option("#dates", "dmy")
-            await page.click("button:text-is('Trial run')")
-            await page.wait_for_selector("text=The row fits")
+            await page.click("button:text-is('Check file')")
+            await page.wait_for_selector("text=1 row is valid")
 
 
 async def test_an_administrator_restores_what_was_exported_raw(browser: Browser, desk: Desk, alice: Caller) -> None:
@@ -131,9 +131,9 @@ async def test_an_administrator_restores_what_was_exported_raw(browser: Browser,
         await page.set_input_files("#file", a_file(text))
         await page.check("#restore")
         await expect(page.locator("#column-0")).to_have_value("id")
-        await page.click("button:text-is('Trial run')")
-        await page.wait_for_selector("text=The row fits")
+        await page.click("button:text-is('Check file')")
+        await page.wait_for_selector("text=1 row is valid")
         await page.click("button:text-is('Import 1 row')")
-        await page.wait_for_selector("text=1 record made")
+        await page.wait_for_selector("text=1 record imported")
 
         assert alice.run("lead.get", id=made["id"])["stage"] == "qualified"

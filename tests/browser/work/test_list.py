@@ -82,7 +82,7 @@ async def test_the_filters_key_leads_into_it_and_escape_back(browser: Browser, d
 async def test_the_sheet_has_all_keys_of_the_page(browser: Browser, desk: Desk) -> None:
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", "/models/lead?" + filtered(("title", "eq", "No such lead")))
-        await page.wait_for_selector("text=Take away a condition")
+        await page.wait_for_selector("text=Remove a filter")
         await press(page, "?")
         await page.wait_for_selector("dialog[open] kbd")
         keys = await page.locator("dialog[open] kbd").all_inner_texts()
@@ -108,13 +108,13 @@ async def test_a_filter_is_built_told_in_the_address_and_taken_away(
         await page.select_option("#filter-field", "stage")
         await page.select_option("#filter-op", "in")
         await page.fill("#filter-value", "new\nwon")
-        await page.click("text=Add condition")
+        await page.click("text=Add filter")
         await expect(page.locator(".conditions .chip")).to_have_count(2)
         await expect(page.locator(".count")).to_contain_text("records")
         few = await page.inner_text(".count")
         await page.reload()
         await expect(page.locator(".count")).to_have_text(few)
-        await page.click("text=Take away all")
+        await page.click("text=Clear filters")
 
         await expect(page.locator(".count")).to_have_text(f"{count(alice)} records")
 
@@ -154,17 +154,17 @@ async def test_columns_are_chosen_and_kept_in_a_view(browser: Browser, desk: Des
         await page.click("button:text-is('Columns')")
         await page.uncheck("label:text-is('Stage') input")
         await page.check("label:text-is('Source') input")
-        await page.click("[aria-label='Further to the front: Source']")
+        await page.click("[aria-label='Move Source left']")
         heads = await page.eval_on_selector_all("[role=columnheader]", "all => all.map(each => each.textContent)")
         assert heads[-2:] == ["Source", "Party"]
         assert "Stage" not in heads
-        await page.check("text=The first column stays in sight")
-        await page.check("text=Close rows")
-        await page.click("[aria-label='Wider: Source']")
+        await page.check("text=Freeze first column")
+        await page.check("text=Compact rows")
+        await page.click("[aria-label='Make Source wider']")
         wide = await width(page, "Source")
         await page.click("button:text-is('Views')")
         await page.fill("#view-name", "By source")
-        await page.click("text=Save this view")
+        await page.click("text=Save view")
         await page.goto("/models/lead")
         await page.click("button:text-is('Views')")
         await page.click("a:text-is('By source')")
@@ -252,8 +252,8 @@ async def test_an_edit_that_came_too_late_asks_what_is_to_stay(browser: Browser,
         assert "Contested" in said
         assert "Theirs" in said
         assert alice.run("lead.get", id=lead["id"])["title"] == "Theirs"
-        await page.check("dialog[open] label:has-text('Mine') input")
-        await page.click("text=Save what is chosen")
+        await page.check("dialog[open] label:has-text('Your change') input")
+        await page.click("button:text-is('Save')")
 
         await expect(page.locator("#cell-0-0")).to_have_text("Mine")
 
@@ -265,7 +265,7 @@ async def test_what_is_seen_is_what_is_exported(browser: Browser, desk: Desk) ->
         await desk.sign_in(page, "alice", path)
         await page.wait_for_selector("#cell-0-0 a")
         async with page.expect_download() as download:
-            await page.click("text=Export what I see")
+            await page.click("button:text-is('Export')")
         lines = (await (await download.value).path()).read_text(encoding="utf-8-sig").splitlines()
 
         assert lines[0] == "Stage,Title"

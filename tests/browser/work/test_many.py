@@ -50,30 +50,30 @@ async def test_picked_by_keyboard_looked_at_and_done_one_by_one_with_each_result
         await page.keyboard.press("Control+Home")
         for key in ("Space", "ArrowDown", "ArrowDown", "ArrowDown", "Shift+Space"):
             await page.keyboard.press(key)
-        await expect(page.locator(".picked-bar strong[role=status]")).to_have_text("4 picked")
+        await expect(page.locator(".picked-bar strong[role=status]")).to_have_text("4 selected")
         await expect(page.locator("[role=row][aria-selected=true]")).to_have_count(4)
         alice.run("lead.update", id=ids[1], source="fair")
         await choose(page, "Qualify")
         seen = await page.inner_text("dialog[open]")
-        assert "lead.qualify will be run for 4 records" in seen
-        assert "with 3 of 4" in seen
+        assert "lead.qualify runs on 4 records" in seen
+        assert "3 of 4 can be changed now" in seen
         await page.keyboard.press("Tab")
-        await page.click("dialog[open] button:text-is('Do it with 4 records')")
+        await page.click("dialog[open] button:text-is('Apply to 4 records')")
         await expect(page.locator("dialog[open] p[role=status]")).to_have_text(
-            "Done: 2. Proposed: 0. Refused: 2. Not tried: 0.", timeout=LONG_MS
+            "Done: 2. Sent for approval: 0. Refused: 2. Not run: 0.", timeout=LONG_MS
         )
 
         told = {
             await row.locator("th").inner_text(): await row.locator("td").inner_text()
             for row in await page.locator("dialog[open] tbody tr").all()
         }
-        assert told["Bulky 0"] == told["Bulky 2"] == "done"
+        assert told["Bulky 0"] == told["Bulky 2"] == "Done"
         assert told["Bulky 1"] == "record has changed"
         assert "qualified" in told["Bulky 3"]
         stages = [alice.run("lead.get", id=each)["stage"] for each in ids]
         assert stages == ["qualified", "new", "qualified", "qualified"]
         await page.keyboard.press("Escape")
-        await expect(page.locator(".picked-bar strong[role=status]")).to_have_text("2 picked")
+        await expect(page.locator(".picked-bar strong[role=status]")).to_have_text("2 selected")
         await choose(page, "Qualify")
         await page.click("dialog[open] .button.strong")
         await expect(page.locator("dialog[open] p[role=status]")).to_contain_text("Done: 1.")
@@ -90,8 +90,8 @@ async def test_all_that_match_are_picked_beyond_what_was_loaded_and_changed_alik
         await expect(page.locator(".count")).to_have_text("130 records")
         await page.focus("[role=grid]")
         await page.keyboard.press("Control+a")
-        await expect(page.locator(".picked-bar strong[role=status]")).to_have_text("130 picked")
-        await choose(page, "Change: Source")
+        await expect(page.locator(".picked-bar strong[role=status]")).to_have_text("130 selected")
+        await choose(page, "Change Source")
         await page.select_option("#bulk-source", "fair")
         await page.click("dialog[open] .button.strong")
         await expect(page.locator("dialog[open] p[role=status]")).to_contain_text("Done: 130.", timeout=LONG_MS)
@@ -126,7 +126,7 @@ async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_re
         await page.click("dialog[open] .risky")
 
         await expect(page.locator("p[role=status]:has-text('Refused')")).to_have_text(
-            "Done: 2. Proposed: 0. Refused: 0. Not tried: 4.", timeout=LONG_MS
+            "Done: 2. Sent for approval: 0. Refused: 0. Not run: 4.", timeout=LONG_MS
         )
         assert len(alice.run("lead.list", filter=about)) == 4
         assert len(asked) == 3
@@ -134,7 +134,7 @@ async def test_deletion_of_many_is_stopped_and_a_session_that_ends_leaves_the_re
         await page.press("#session-password", "Enter")
         await page.wait_for_selector(".ended", state="detached")
         await page.click("dialog[open] >> text=Close")
-        await expect(page.locator(".picked-bar strong[role=status]")).to_have_text("4 picked")
+        await expect(page.locator(".picked-bar strong[role=status]")).to_have_text("4 selected")
 
 
 @pytest.mark.full
@@ -149,12 +149,12 @@ async def test_what_a_role_may_not_do_is_not_offered_and_the_questions_hold_the_
         await assert_accessible(page, axe)
         await choose(page, "Lose")
         await page.click("dialog[open] .button.strong")
-        await page.wait_for_selector("dialog[open] [role=alert]:focus >> text=Lost reason is needed")
+        await page.wait_for_selector("dialog[open] [role=alert]:focus >> text=Enter Lost reason")
         assert await page.get_attribute("#bulk-lost_reason", "aria-invalid") == "true"
         await assert_accessible(page, axe)
         await page.keyboard.press("Escape")
         offered = await page.eval_on_selector_all("#bulk option", "all => all.map(each => each.textContent)")
-        assert "Change: Title" in offered
+        assert "Change Title" in offered
         await desk.sign_in(page, "bob", "/models/party")
         await page.wait_for_selector("#cell-0-0 .masked")
 

@@ -65,8 +65,8 @@ async def test_a_record_is_moved_by_an_action_with_its_inputs_and_its_history_te
         await desk.sign_in(page, "alice", f"/models/lead/records/{lead['id']}")
         await page.wait_for_selector("[data-action='lead.lose']")
         assert await page.locator("[data-action='lead.reopen']").count() == 0
-        await page.locator("summary:has-text('Why is something not offered?')").press("Enter")
-        await expect(page.locator("li:has(strong:text-is('Reopen'))")).to_contain_text("only while Stage is")
+        await page.locator("summary:has-text('Why are some actions unavailable?')").press("Enter")
+        await expect(page.locator("li:has(strong:text-is('Reopen'))")).to_contain_text("Only when Stage is")
         await page.click("[data-action='lead.lose']")
         await page.click("dialog[open] .button.strong")
         await page.wait_for_selector("dialog[open] [role=alert]")
@@ -102,7 +102,7 @@ async def test_a_reference_is_made_in_place_shown_before_it_is_chosen_and_rememb
         assert await page.input_value("#title") == "With a new party"
         await page.fill("#party", "")
         await page.keyboard.press("ArrowDown")
-        await page.wait_for_selector("#party-list-0:has-text('recent')[aria-selected=true]")
+        await page.wait_for_selector("#party-list-0:has-text('Recent')[aria-selected=true]")
         await expect(page.locator("#party-list-card")).to_contain_text("company")
         assert "party-list-card" in str(await page.get_attribute("#party", "aria-describedby"))
         await assert_accessible(page, axe)
@@ -132,7 +132,7 @@ async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
         await page.press("#session-password", "Escape")
         await expect(page.locator("#notes")).to_have_value("Two hours of writing")
         await page.fill("#notes", "Two hours of writing, and more")
-        await page.locator("text=Sign in again").press("Enter")
+        await page.locator("button:text-is('Sign in')").press("Enter")
         await page.fill("#session-password", "not this")
         await page.press("#session-password", "Enter")
         await page.wait_for_selector("dialog[open] [role=alert]:focus")
@@ -146,7 +146,7 @@ async def test_what_was_typed_outlives_a_reload_and_a_session_that_ended(
         assert alice.run("lead.get", id=lead["id"])["notes"] == "Two hours of writing, and more"
         await page.reload()
         await page.wait_for_selector("#notes")
-        assert "still here" not in await page.inner_text("main")
+        assert "unsaved changes" not in await page.inner_text("main")
 
 
 @pytest.mark.full
@@ -204,7 +204,7 @@ async def test_of_two_changes_to_a_record_none_is_lost(browser: Browser, desk: D
         alice.run("lead.update", id=lead["id"], source="fair")
         await page.click("main button:text-is('Save')")
         await page.wait_for_selector("dialog[open] >> text=Source")
-        await page.click("text=Save what is chosen")
+        await page.click("button:text-is('Save')")
         await page.wait_for_selector("h1:text-is('Mine')")
 
         now = alice.run("lead.get", id=lead["id"])
@@ -222,7 +222,7 @@ async def test_a_placeholder_is_no_text_to_edit_and_a_hidden_field_no_empty_one(
         typed = await page.eval_on_selector_all("main input, main textarea", "all => all.map(each => each.value)")
         assert party["name"] not in typed
         hidden = page.locator(".fact:has-text('tax id')")
-        await expect(hidden).to_contain_text("You may not see this")
+        await expect(hidden).to_contain_text("You don’t have access")
 
 
 @pytest.mark.full
@@ -246,7 +246,7 @@ async def test_a_deletion_shows_what_goes_along_and_asks_for_it(browser: Browser
         await desk.sign_in(page, "alice", f"/models/party/records/{party['id']}")
         await page.click("main button:text-is('Delete')")
         shown = page.locator("dialog[open] .dependents li")
-        await expect(shown).to_have_text(["1 Address: deleted along", "1 Lead: Party is emptied"])
+        await expect(shown).to_have_text(["1 Address: will be deleted too", "1 Lead: Party will be cleared"])
         await expect(page.locator("dialog[open] .risky")).to_have_attribute("aria-disabled", "true")
         await page.check("dialog[open] input[type=checkbox]")
         await page.click("dialog[open] .risky")
@@ -263,7 +263,7 @@ async def test_a_deletion_that_a_hidden_record_prevents_says_so(browser: Browser
         await desk.sign_in(page, "alice", f"/models/party/records/{party['id']}")
         await page.click("main button:text-is('Delete')")
         await page.click("dialog[open] .risky")
-        await expect(page.locator("dialog[open] .notice")).to_contain_text("Records that you cannot see refer to it")
+        await expect(page.locator("dialog[open] .notice")).to_contain_text("Records you can’t see also use it")
         await page.check("dialog[open] input[type=checkbox]")
         await page.click("dialog[open] .risky")
         await expect(page.locator(".toast")).to_contain_text("another record refers to this one")

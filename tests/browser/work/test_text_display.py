@@ -20,7 +20,7 @@ async def test_characters_that_are_not_seen_are_marked_where_a_plan_is_approved(
     async with desk.page(browser) as page:
         await desk.sign_in(page, "alice", f"/approvals?plan={plan}")
         await page.wait_for_selector(".plan-page table.changes")
-        await page.click("text=The exact command")
+        await page.click("text=Exact command")
         said = await page.locator(".plan-page").inner_text()
         shown = await page.locator("main").inner_text()
 

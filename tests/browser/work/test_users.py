@@ -44,10 +44,10 @@ async def test_an_administrator_invites_gives_roles_resets_and_disables(browser:
         await expect(page.locator(".signed .secret")).not_to_have_text(link)
         await row.get_by_label("Disable dora").click()
         await page.click("dialog[open] .button.risky")
-        await expect(row).to_contain_text("disabled")
+        await expect(row).to_contain_text("Disabled")
         assert sign_in_status(desk, "dora") == 401
         await row.get_by_label("Enable dora").click()
-        await expect(row).to_contain_text("active")
+        await expect(row).to_contain_text("Active")
         assert sign_in_status(desk, "dora") == 200
         await other.close()
 

@@ -77,12 +77,9 @@ async def set_up(call: StoreRequest[SetUpQuery, SetUpForm]) -> Response:
     except Refused as refused:
         if refused.status >= 500:
             raise
-        error, values = (
-            f"{refused.detail} {refused.remedy}",
-            {"slug": form.slug, "name": form.name, "email": form.email},
-        )
-        return sign_in_pages.set_up(form.token, error, refused.status, **values)
-    text = html.translate("The organisation is made. Sign in as {email}.", email=form.email)
+        error, typed = f"{refused.detail} {refused.remedy}", {"slug": form.slug, "name": form.name, "email": form.email}
+        return sign_in_pages.set_up(form.token, error, refused.status, **typed)
+    text = html.translate("The organisation is created. Sign in as {email}.", email=form.email)
     return html.message_page("Ready", text, links=(("Sign in", "/auth/signin"),))
 
 

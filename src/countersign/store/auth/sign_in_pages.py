@@ -68,7 +68,7 @@ def expired_set_up(status: int, *, has_people: bool) -> Response:
     """The page of a set-up link that cannot be used; after the set-up it leads to sign-in."""
     title = "This link no longer works"
     if has_people:
-        text = "The store is set up already. Sign in with your e-mail and password."
+        text = "The store is already set up. Sign in with your e-mail and password."
         links = (("Sign in", "/auth/signin"), ("Forgot your password?", "/auth/reset"))
         return html.message_page(title, text, status, links=links)
     text = "It is incomplete or older than a day. Restart the store: it prints a new link for the set-up."
@@ -79,7 +79,7 @@ def redirect_page_to(target: str) -> Response:
     """A page that redirects to a path of this service. Browsers do not send the session cookie with a request from
     another site (SameSite=Strict), but send it with the request of this page; and a redirect from here is not
     restricted by the Content-Security-Policy of the page with the form."""
-    return html.redirect_page("One moment", "Going on to the page you asked for.", target)
+    return html.redirect_page("One moment", "Continuing to the page you asked for.", target)
 
 
 def is_cross_site(headers: Headers) -> bool:
@@ -110,7 +110,7 @@ _ADDRESS = ("email", "E-mail", "email", "email")
 
 def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
     """The form to request an account."""
-    intro = "We send you a link by e-mail. Behind it you choose your password."
+    intro = "We send you a link by e-mail. Open it to choose your password."
     links = (("I have an account", with_return_to("/auth/signin", return_to)),)
     fields = html.hidden_field("return_to", return_to) + html.field(*_ADDRESS, email)
     return html.form_page("Create an account", fields, "Send the link", error, status, intro=intro, links=links)
@@ -118,7 +118,7 @@ def sign_up(return_to: str, error: str = "", status: int = 200, email: str = "")
 
 def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -> Response:
     """The form to request a new password."""
-    intro = "We send you a link by e-mail. Behind it you choose a new password."
+    intro = "We send you a link by e-mail. Open it to choose a new password."
     links = (
         ("Back to sign-in", with_return_to("/auth/signin", return_to)),
         ("Create an account", with_return_to("/auth/signup", return_to)),
@@ -130,7 +130,7 @@ def reset(return_to: str, error: str = "", status: int = 200, email: str = "") -
 def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Response:
     """The page after a sign-up request; the same whether or not the address has an account (attack T43)."""
     text = html.translate(
-        "A letter to {email} is on its way. Open the link in it to go on; this page can be closed.", email=email
+        "We have sent an e-mail to {email}. Open the link in it to continue; you can close this page.", email=email
     )
     return _sent(text, "/auth/signup", return_to, is_mailed=is_mailed)
 
@@ -138,7 +138,7 @@ def sent_sign_up(return_to: str, email: str, *, is_mailed: bool) -> Response:
 def sent_reset(return_to: str, email: str, *, is_mailed: bool) -> Response:
     """The page after a password reset request; the same whether or not the address is known (attack T43)."""
     text = html.translate(
-        "If {email} has an account here, a letter is on its way. Open the link in it to go on.", email=email
+        "If {email} has an account here, we have sent an e-mail. Open the link in it to continue.", email=email
     )
     return _sent(text, "/auth/reset", return_to, is_mailed=is_mailed)
 
@@ -155,7 +155,7 @@ def prove(token: str, email: str, error: str = "", status: int = 200) -> Respons
 
 def expired_link(status: int) -> Response:
     """The page of a mailed link that is no longer valid."""
-    text = "It was used already, has expired, or is not whole. You can sign in, or ask for a new one."
+    text = "It was already used, has expired or is incomplete. You can sign in or request a new one."
     links = (
         ("Sign in", "/auth/signin"),
         ("Forgot your password?", "/auth/reset"),
@@ -165,14 +165,14 @@ def expired_link(status: int) -> Response:
 
 
 def _sent(text: str, page: str, return_to: str, *, is_mailed: bool) -> Response:
-    hint = "Nothing there after a few minutes? Look among unwanted mail, or send it again."
+    hint = "Nothing after a few minutes? Check your spam folder, or send it again."
     if not is_mailed:
         hint = "This server has no mail server yet. Its operator can read the e-mail with “countersign mail”."
     links = (
         ("Send it again", with_return_to(page, return_to)),
         ("Sign in", with_return_to("/auth/signin", return_to)),
     )
-    return html.message_page("Look into your mail", f"{text}\n{hint}", links=links)
+    return html.message_page("Check your e-mail", f"{text}\n{hint}", links=links)
 
 
 class SignedInPerson(NamedTuple):

@@ -125,7 +125,7 @@ async def test_t25_the_page_says_who_asks_for_what_and_declining_ends_it(world: 
     told = await agent.poll()
 
     warning = "Allow it only if you started this yourself"
-    for words in (PAT, "mailbot/2.1", "127.0.0.1", warning, "no agent in with this account"):
+    for words in (PAT, "mailbot/2.1", "127.0.0.1", warning, "This is the first agent for this account"):
         assert words in page.text
     assert "You cannot allow it" in page.text
     assert "upload files" in page.text.partition("You cannot allow it")[2]
@@ -156,7 +156,7 @@ async def test_scopes_that_the_person_does_not_hold_are_refused_to_person_and_ag
     lacking = wanted.split()[-1]
     assert (waiting.status_code, waiting.json()["status"]) == (200, "pending")
     assert refused.status_code == 400
-    assert "may not do what it asks for" in refused.text
+    assert "does not have the permissions that the agent asked for" in refused.text
     for answer in (polled, token):
         assert (answer.status_code, answer.json()["code"]) == (400, "invalid_scope")
         assert lacking in answer.text

@@ -143,7 +143,7 @@ async def test_a_client_learns_what_an_account_lacks_only_when_the_person_goes_o
     none = await browser.get(ASK, asking(client, scope="write:products"))
     token = (await exchange(world, client, told(await browser.decide(some, "allow"))["code"])).json()
 
-    granted, _, lacking = some.text.partition("Your account cannot do this")
+    granted, _, lacking = some.text.partition("Your account does not have these permissions")
     assert "see your library" in granted
     assert "publish" not in granted
     assert "publish and edit listings" in lacking
@@ -211,7 +211,7 @@ async def test_a_seal_of_another_sign_in_is_worth_nothing(world: World, browser:
 
     for shown in (of_eve, "", "x", "ä", fields["csrf"]):
         answer = await browser.post(ASK, {**fields, "shown": shown, "decision": "allow"})
-        assert (answer.status_code, "Look again" in answer.text) == (400, True)
+        assert (answer.status_code, "Check it again" in answer.text) == (400, True)
     assert "code" in told(await browser.post(ASK, {**fields, "decision": "allow"}))
 
 

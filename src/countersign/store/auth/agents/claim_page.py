@@ -20,11 +20,9 @@ from countersign.store.auth.sign_in_pages import SignedInPerson
 from countersign.store.context import Store
 
 _CODE_FIELD = (
-    '<label for="user_code">The code your agent shows you</label>'
     '<input id="user_code" name="user_code" type="text" autocomplete="off" autocapitalize="characters" '
     'spellcheck="false" placeholder="XXXX-XXXX" maxlength="20">'
 )
-_DIGITS_FOLLOW = "<p>After you allow it, this page shows six digits to give to your agent.</p>"
 _CONNECTED = ("Your connected agents", "/auth/agents")
 
 
@@ -49,66 +47,71 @@ def decision(
 ) -> Response:
     """The page on which a person claims an agent, or declines. If the person lacks a requested scope, the page only
     offers to report that to the agent."""
-    shown = f'<p class="error" role="alert">{escape(error)}</p>' if error else ""
-    scope_list = in_words(registration.scopes)
-    field, confirm = _CODE_FIELD if asks_for_code else _DIGITS_FOLLOW, "Allow"
+    t = html.translate
+    shown = f'<p class="error" role="alert">{escape(t(error))}</p>' if error else ""
+    asked = in_words(registration.scopes)
+    field, confirm = f"<p>{t('After you allow it, this page shows six digits to give to your agent.')}</p>", "Allow"
+    if asks_for_code:
+        field = f'<label for="user_code">{t("The code your agent shows you")}</label>{_CODE_FIELD}'
     if missing_scopes:
         field, confirm = _cannot_allow(missing_scopes), "Tell the agent to ask for less"
+    warning = t(
+        "An agent wants to act for you at {store}. <strong>Allow it only if you started this yourself, just now."
+        "</strong> We never ask you to enter a code that you received by e-mail, chat or phone.",
+        store=escape(store),
+    )
+    remedy = t('You can disconnect it at any time on the page <a href="/auth/agents">Connected agents</a>.')
     body = (
-        f"<p>An agent wants to act for you at {escape(store)}. "
-        "<strong>Allow it only if you started this yourself, just now.</strong> Nobody from here will ever ask you "
-        "to type a code that reached you by mail, chat or telephone.</p>"
-        f"{_who(registration, email, provider)}{_warnings(advice, provider)}<p>It asks to:</p>{scope_list}"
+        f"<p>{warning}</p>"
+        f"{_who(registration, email, provider)}{_warnings(advice, provider)}<p>{t('It asks to:')}</p>{asked}"
         f'<form method="post">{html.hidden_field("csrf", csrf)}{shown}{field}'
-        '<div class="choice"><button name="confirm" value="yes">' + confirm + "</button>"
-        '<button name="decline" value="yes">Decline</button></div></form>'
-        '<p>You can disconnect it at any time on <a href="/auth/agents">the page of your connected agents</a>.</p>'
+        f'<div class="choice"><button name="confirm" value="yes">{t(confirm)}</button>'
+        f'<button name="decline" value="yes">{t("Decline")}</button></div></form><p>{remedy}</p>'
     )
-    return _without_referrer(
-        html.page("Allow this agent?", body, 400 if error else 200, prefix="Error: " if error else "")
-    )
+    prefix = t("Error: ") if error else ""
+    return _without_referrer(html.page("Allow this agent?", body, 400 if error else 200, prefix=prefix))
 
 
 def in_words(granted: frozenset[str]) -> str:
     """A list of what the scopes allow, in words."""
-    return (
-        "<ul>" + "".join(f"<li>{escape(scopes.MEANING[each])}</li>" for each in scopes.ALL if each in granted) + "</ul>"
-    )
+    meanings = (html.translate(scopes.MEANING[each]) for each in scopes.ALL if each in granted)
+    return "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in meanings) + "</ul>"
 
 
 def _cannot_allow(missing_scopes: frozenset[str]) -> str:
-    return (
-        f"<p><strong>You cannot allow it:</strong> your account may not do this itself:</p>{in_words(missing_scopes)}"
-        "<p>An owner of your organisation can make you a publisher. Or the agent asks for less.</p>"
-    )
+    reason = html.translate("<strong>You cannot allow it:</strong> your account does not have these permissions:")
+    remedy = html.translate("An owner of your organisation can make you a publisher. Or the agent asks for less.")
+    return f"<p>{reason}</p>{in_words(missing_scopes)}<p>{remedy}</p>"
 
 
 def _who(registration: Registration, email: str, provider: str) -> str:
     rows = [
         ("Your account", escape(email)),
-        ("The agent calls itself", escape(registration.agent)),
-        ("It asked at", html.time_element(registration.created_at)),
-        ("From the address", escape(registration.address or "a server")),
-        ("Asserted by", escape(provider)),
+        ("Agent name (not verified)", escape(registration.agent)),
+        ("Requested at", html.time_element(registration.created_at)),
+        ("From the address", escape(registration.address or html.translate("a server"))),
+        ("Identity provider", escape(provider)),
     ]
-    return f"<dl>{''.join(f'<dt>{name}</dt><dd>{text}</dd>' for name, text in rows if text)}</dl>"
+    shown = (f"<dt>{html.translate(name)}</dt><dd>{text}</dd>" for name, text in rows if text)
+    return f"<dl>{''.join(shown)}</dl>"
 
 
 def _warnings(advice: FirstTimeWarnings, provider: str) -> str:
-    warnings = ""
+    firsts: list[str] = []
     if advice.is_first_agent:
-        warnings += "<p><strong>You have let no agent in with this account so far.</strong></p>"
+        firsts.append(html.translate("This is the first agent for this account."))
     if advice.is_first_provider:
-        warnings += f"<p><strong>{escape(provider)} speaks for you here for the first time.</strong></p>"
-    return warnings
+        text = "This is the first request from {provider} for your account."
+        firsts.append(html.translate(text, provider=escape(provider)))
+    return "".join(f"<p><strong>{each}</strong></p>" for each in firsts)
 
 
 def digits(code: str) -> Response:
     """The page with the code that the person gives to the agent."""
     body = (
-        "<p>Give this code to your agent. It works once, for a few minutes.</p>"
+        f"<p>{html.translate('Give this code to your agent. It works once, for a few minutes.')}</p>"
         f'<p class="code"><output>{escape(code)}</output></p>'
-        "<p>Nobody else needs it: do not tell it to anyone who asks for it.</p>"
+        f"<p>{html.translate('Do not share it with anyone else.')}</p>"
     )
     return _without_referrer(html.page("Your code", body, 200))
 
@@ -122,27 +125,26 @@ def _without_referrer(answer: Response) -> Response:
 
 def asks_for_too_much() -> Response:
     """The page for a person who cannot allow the agent; the agent gets the reason with its next poll."""
-    text = "Nothing was connected. The agent learns that your account may not do what it asks for."
+    text = "Nothing was connected. Your account does not have the permissions that the agent asked for."
     return html.message_page("Not connected", text, 400, links=(_CONNECTED,))
 
 
 def allowed() -> Response:
     """The page after the agent is connected."""
     return html.message_page(
-        "Connected", "The agent can act for you now. You may close this page.", links=(_CONNECTED,)
+        "Connected", "The agent can now act for you. You can close this page.", links=(_CONNECTED,)
     )
 
 
 def declined() -> Response:
     """The page after the agent was declined."""
-    return html.message_page("Declined", "The agent was turned away. You may close this page.", links=(_CONNECTED,))
+    return html.message_page("Declined", "The agent was declined. You can close this page.", links=(_CONNECTED,))
 
 
 def another_account(refused: WrongAccount, email: str, target: str) -> Response:
     """The page for a person whom the agent did not name, with a link to sign in as another and return to `target`."""
-    text = (
-        f"The agent asked somebody else than {email}, as whom you are signed in.\nIf you did not start it, let it be."
-    )
+    asked = "You are signed in as {email}, but the agent asked for another account."
+    text = f"{html.translate(asked, email=email)}\nIf you did not start this, close this page."
     links = (("Sign in with another account", sign_in_pages.with_return_to("/auth/signin", target)),)
     return html.message_page(refused.title, text, refused.status, links=links)
 
@@ -208,7 +210,7 @@ async def _type_code(
 ) -> Response:
     store, text = call.context, call.body.user_code
     if not text.strip():
-        return await _page(store, attempt, "typed", registration, signed_in, "Type the code that your agent shows you.")
+        return await _page(store, attempt, "typed", registration, signed_in, "Enter the code that your agent shows you.")
     await claim.count_guess(store, signed_in.person.id, call.address)
     async with store.database.transaction() as transaction:
         await registrations.lock(transaction, registration.id)
@@ -218,7 +220,7 @@ async def _type_code(
     if is_right is None:
         raise _attempt_over("the code was mistyped too often")
     if not is_right:
-        error = "That is not the code your agent shows. After five wrong tries the link is dead."
+        error = "That is not the code your agent shows. After five wrong attempts the link stops working."
         return await _page(store, attempt, "typed", registration, signed_in, error)
     claim.notify_person(store, registration.id)
     return allowed()

@@ -207,94 +207,113 @@ def consent_page(
     """The page on which a person allows or denies a client; `has_changed`: since the person saw it last."""
     client, redirect = offer.request.client, offer.request.redirect
     site = clients.lowercase_site(redirect.redirect_uri)
-    hidden = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
-    hidden["csrf"] = sessions.form_token(store, signed_in.session)
-    hidden["shown"] = sessions.form_token(store, signed_in.session, *offer.shown)
-    fields = "".join(html.hidden_field(name, value) for name, value in hidden.items() if value)
-    who = f"<strong>{escape(client.name)}</strong>, a client of <strong>{escape(offer.organisation)}</strong>,"
-    title, warning = f"Allow {client.name}?", ""
+    kept = {name: getattr(sent, name) for name in AuthorizeQuery.__struct_fields__}
+    kept["csrf"] = sessions.form_token(store, signed_in.session)
+    kept["shown"] = sessions.form_token(store, signed_in.session, *offer.shown)
+    fields = "".join(html.hidden_field(name, value) for name, value in kept.items() if value)
+    t, name = html.translate, escape(client.name)
+    who = "<strong>{name}</strong>, a client of <strong>{organisation}</strong>,"
+    who, warning = t(who, name=name, organisation=escape(offer.organisation)), ""
+    title = t("Allow {name}?", name=client.name)
     if client.is_dynamic:
-        # The client's name is not verified: the title has the host, which the person can check.
-        title, who, warning = f"Allow {urlsplit(site).netloc}?", _unverified_name(client.name), _unverified(site)
-    changed = '<p class="error" role="alert">This has changed since you saw it. Look again, then decide.</p>'
+        # The name is the client's own claim: the title has the host, which is what the person can check.
+        title = t("Allow {name}?", name=urlsplit(site).netloc)
+        who, warning = _unverified_name(client.name), _unverified(site)
+    changed = t("This has changed since you saw it. Check it again, then decide.")
+    request = t(
+        "{who} wants to act for you at {store}. You are signed in as {email}.",
+        who=who,
+        store=escape(store.settings.resource_name),
+        email=escape(signed_in.person.email),
+    )
+    onward = t("You will be redirected to {site}.", site=f"<code>{escape(site)}</code>")
+    remedy = t('You can take this back at any time on the page <a href="/auth/agents">Connected agents</a>.')
+    error = f'<p class="error" role="alert">{changed}</p>' if has_changed else ""
     body = (
-        f"{changed if has_changed else ''}<p>{who} wants to act for you at {escape(store.settings.resource_name)}. "
-        f"You are signed in as {escape(signed_in.person.email)}.</p>{warning}"
-        f"<p>It will be able to:</p>{in_words(offer.granted)}{_lacking(offer.lacking)}"
-        f"<p>You will be sent on to <code>{escape(site)}</code>.</p>"
+        f"{error}<p>{request}</p>{warning}<p>{t('It will be able to:')}</p>{in_words(offer.granted)}"
+        f"{_lacking(offer.lacking)}<p>{onward}</p>"
         f'<form method="post" action="/auth/authorize">{fields}'
-        '<div class="choice"><button name="decision" value="allow">Allow</button>'
-        '<button name="decision" value="deny">Deny</button></div></form>'
-        '<p>What you allow you can take back at any time on <a href="/auth/agents">the page of your connected '
-        "agents</a>.</p>"
+        f'<div class="choice"><button name="decision" value="allow">{t("Allow")}</button>'
+        f'<button name="decision" value="deny">{t("Deny")}</button></div></form><p>{remedy}</p>'
     )
     sends_to = (clients.policy_source(redirect.redirect_uri),)
-    prefix = "Error: " if has_changed else ""
+    prefix = t("Error: ") if has_changed else ""
     return html.page(title, body, 400 if has_changed else 200, sends_to=sends_to, prefix=prefix)
 
 
 def _lacking(lacking: frozenset[str]) -> str:
     if not lacking:
         return ""
-    return f"<p>It asked for more. Your account cannot do this, so it will not be able to:</p>{in_words(lacking)}"
+    text = "It asked for more. Your account does not have these permissions, so it will not be able to:"
+    return f"<p>{html.translate(text)}</p>{in_words(lacking)}"
 
 
 def error_page(refused: AuthorizationError) -> Response:
     """The page for a request that fails before the person can allow it, with a link to the client."""
     site = clients.lowercase_site(refused.redirect.redirect_uri)
     host = escape(urlsplit(site).netloc)
-    title, unverified = "This link does not work", ""
-    reason = (
-        f"<p>The request of <strong>{host}</strong> cannot be carried out, and nothing was allowed.</p>"
-        f"<p>{escape(refused.error)}: {escape(refused.description)}.</p>"
-    )
+    t, title, unverified = html.translate, "This link does not work", ""
+    refusal = t("The request of <strong>{host}</strong> cannot be carried out, and nothing was allowed.", host=host)
+    reason = f"<p>{refusal}</p><p>{escape(refused.error)}: {escape(refused.description)}.</p>"
     if isinstance(refused, PermissionsMissing):
         title = "Nothing was allowed"
-        reason = f"<p>Your account has none of the permissions that <strong>{host}</strong> asked for.</p>"
+        none = t("Your account has none of the permissions that <strong>{host}</strong> asked for.", host=host)
+        reason = f"<p>{none}</p>"
     if not refused.redirect.is_trusted:
-        unverified = (
-            "<p>The client registered itself (<strong>not verified</strong>). Return only if you came from "
-            f"<strong>{escape(site)}</strong>.</p>"
+        warning = t(
+            "The client registered itself (<strong>not verified</strong>). Return only if you came from "
+            "<strong>{site}</strong>.",
+            site=escape(site),
         )
-    link = f'<p><a rel="noreferrer" href="{escape(refused.redirect.address(refused.members))}">Return to {host}</a></p>'
+        unverified = f"<p>{warning}</p>"
+    back = t("Return to {host}", host=host)
+    link = f'<p><a rel="noreferrer" href="{escape(refused.redirect.address(refused.members))}">{back}</a></p>'
     return html.page(title, reason + unverified + link, 400)
 
 
 def _unverified_name(name: str) -> str:
     if not name:
-        return "A client without a name (<strong>not verified</strong>)"
-    return f"A client that calls itself “{escape(name)}” (<strong>not verified</strong>)"
+        return html.translate("A client without a name (<strong>not verified</strong>)")
+    return html.translate("A client that calls itself “{name}” (<strong>not verified</strong>)", name=escape(name))
 
 
 def _unverified(site: str) -> str:
     """The warning about a client that registered itself."""
-    access = f"Your data goes to <strong>{escape(site)}</strong>."
+    access = "Your data goes to <strong>{site}</strong>."
     if clients.is_loopback(site):
-        access = f"Your data goes to a program on your own computer (<strong>{escape(site)}</strong>)."
-    return (
-        f"<p>This client registered itself, and its name is its own claim. {access} Allow it only if you started this "
-        "there, just now. You are asked each time.</p>"
+        access = "Your data goes to a program on your own computer (<strong>{site}</strong>)."
+    warning = html.translate(
+        "This client registered itself, and its name is not verified. {access} Allow it only if you started this "
+        "there, just now. You are asked each time.",
+        access=html.translate(access, site=escape(site)),
     )
+    return f"<p>{warning}</p>"
 
 
 def connected_agents_page(store: Store, listed: Iterable[ConnectedAgent], email: str, form_token: str) -> Response:
     """The page of the agents and clients that can act for a person, with a button to disconnect each."""
     lines = "".join(_line(each, form_token) for each in listed)
-    context = f"for {escape(email)} at {escape(store.settings.resource_name)}"
-    listing = f"<p>Nothing acts {context}.</p>"
+    place = {"email": escape(email), "store": escape(store.settings.resource_name)}
+    shown = f"<p>{html.translate('No agents are connected to {email} at {store}.', **place)}</p>"
     if lines:
-        listing = f'<p class="intro">Agents and clients that may act {context}.</p><ul class="entries">{lines}</ul>'
-    return html.page("Connected agents", listing + html.link_list((("Start page", "/"),)))
+        intro = html.translate("Agents and clients with access to {email} at {store}.", **place)
+        shown = f'<p class="intro">{intro}</p><ul class="entries">{lines}</ul>'
+    return html.page("Connected agents", shown + html.link_list((("Start page", "/"),)))
 
 
 def _line(each: ConnectedAgent, form_token: str) -> str:
-    used = f"last used {html.time_element(each.used_at)}" if each.used_at else "not used yet"
+    values = {"what": escape(each.what), "since": html.time_element(each.since)}
+    facts = html.translate("{what}, since {since}, not used yet", **values)
+    if each.used_at:
+        values["used"] = html.time_element(each.used_at)
+        facts = html.translate("{what}, since {since}, last used {used}", **values)
     name = escape(each.name)
+    label, button = html.translate("Disconnect {name}", name=name), html.translate("Disconnect")
     return (
-        f'<li><h2>{name}</h2><p class="facts">{escape(each.what)}, since {html.time_element(each.since)}, {used}</p>'
-        f"<p>It can:</p>{in_words(each.scopes)}"
+        f'<li><h2>{name}</h2><p class="facts">{facts}</p>'
+        f"<p>{html.translate('It can:')}</p>{in_words(each.scopes)}"
         f'<form method="post">{html.hidden_field("csrf", form_token)}{html.hidden_field("id", each.id)}'
-        f'<button class="other" aria-label="Disconnect {name}">Disconnect</button></form></li>'
+        f'<button class="other" aria-label="{label}">{button}</button></form></li>'
     )
 
 
