@@ -80,7 +80,7 @@ async def test_five_minutes_after_the_first_plan_one_letter_tells_of_all(office:
 
     assert sorted(each[0] for each in sent(office)) == ["alice@example.com", "root@example.com"]
     for _, subject, text in sent(office):
-        assert subject == "3 plans wait for your approval"
+        assert subject == "3 proposals wait for your approval"
         assert f"{ROOT_URL}/approvals" in text
 
 
@@ -98,7 +98,7 @@ async def test_restored_records_send_no_letter_until_they_are_resumed(office: Of
     await deliver(office, 86_401)
 
     assert sorted(each[0] for each in sent(office)) == ["alice@example.com", "root@example.com"]
-    assert {subject for _, subject, _ in sent(office)} == {"3 plans wait for your approval"}
+    assert {subject for _, subject, _ in sent(office)} == {"3 proposals wait for your approval"}
 
 
 async def test_nobody_is_told_of_plans_they_may_not_approve(office: Office) -> None:
@@ -119,8 +119,8 @@ async def test_what_somebody_may_not_see_changes_nothing_in_their_letter(office:
     await deliver(office, SOON_S)
 
     subjects = {to: subject for to, subject, _ in sent(office)}
-    assert subjects["carol@example.com"] == "1 plan waits for your approval"
-    assert subjects["alice@example.com"] == "4 plans wait for your approval"
+    assert subjects["carol@example.com"] == "1 proposal waits for your approval"
+    assert subjects["alice@example.com"] == "4 proposals wait for your approval"
     assert "bob@example.com" not in subjects
 
 
@@ -160,7 +160,7 @@ async def test_the_next_letter_comes_with_the_next_plan_and_counts_all(office: O
 
     await deliver(office, 2 * SOON_S)
 
-    assert [subject for _, subject, _ in sent(office)][2:] == ["2 plans wait for your approval"] * 2
+    assert [subject for _, subject, _ in sent(office)][2:] == ["2 proposals wait for your approval"] * 2
 
 
 async def test_letters_are_in_the_persons_language_and_only_for_those_who_want_them(office: Office) -> None:
@@ -172,8 +172,8 @@ async def test_letters_are_in_the_persons_language_and_only_for_those_who_want_t
     await deliver(office, SOON_S)
 
     ((to, subject, text),) = sent(office)
-    assert (to, subject) == ("alice@example.com", "2 Pläne warten auf Ihre Freigabe")
-    assert "Sehen Sie nach" in text
+    assert (to, subject) == ("alice@example.com", "2 Vorschläge warten auf Ihre Genehmigung")
+    assert "Sehen Sie, was sich ändert" in text
 
 
 async def test_two_nodes_send_one_letter(office: Office, rooms: Rooms) -> None:

@@ -32,21 +32,21 @@ class EmailText(NamedTuple):
 
 
 _ENGLISH = EmailText(
-    one="1 plan waits for your approval",
-    several="{count} plans wait for your approval",
-    look="Look at what would be done, then approve or reject it:",
+    one="1 proposal waits for your approval",
+    several="{count} proposals wait for your approval",
+    look="See what will change, then approve or reject it:",
     why=(
-        "You get this letter because you may decide about them. Whoever administers people switches it off: "
+        "You get this e-mail because you can decide on proposals. An administrator can turn it off: "
         "the field Letters of your user."
     ),
 )
 _GERMAN = EmailText(
-    one="1 Plan wartet auf Ihre Freigabe",
-    several="{count} Pläne warten auf Ihre Freigabe",
-    look="Sehen Sie nach, was getan würde, und geben Sie es frei oder lehnen Sie es ab:",
+    one="1 Vorschlag wartet auf Ihre Genehmigung",
+    several="{count} Vorschläge warten auf Ihre Genehmigung",
+    look="Sehen Sie, was sich ändert, und genehmigen Sie es oder lehnen Sie es ab:",
     why=(
-        "Sie bekommen diesen Brief, weil Sie darüber entscheiden dürfen. Wer die Personen verwaltet, schaltet ihn ab: "
-        "das Feld Letters Ihrer Person."
+        "Sie erhalten diese E-Mail, weil Sie über Vorschläge entscheiden dürfen. Ein Administrator kann sie "
+        "abschalten: das Feld Letters Ihrer Person."
     ),
 )
 
