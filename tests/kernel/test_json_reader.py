@@ -33,7 +33,7 @@ def test_what_has_unique_keys_is_read_as_it_is(value: object) -> None:
     for ensure_ascii in (True, False):
         text = json.dumps(value, ensure_ascii=ensure_ascii)
         assert json_reader.read(text) == json_reader.read(text.encode()) == value
-        json_reader.require_unique_keys(text)
+        assert json_reader.read(text, checks_texts=False) == value
 
 
 @given(st.dictionaries(TEXT, VALUES, min_size=1, max_size=3), st.data())
@@ -41,9 +41,9 @@ def test_a_key_given_twice_is_refused_wherever_it_is(value: dict[str, Any], data
     key = data.draw(st.sampled_from(sorted(value)))
     twice = f'{json.dumps(value)[:-1]}, {json.dumps(key)}: {json.dumps(data.draw(VALUES))}}}'
     for whole in (twice, f'{{"outer": [1, {twice}]}}'):
-        for read in (json_reader.read, json_reader.require_unique_keys):
+        for checks_texts in (True, False):
             with pytest.raises(DuplicateKey):
-                read(whole.encode())
+                json_reader.read(whole.encode(), checks_texts=checks_texts)
 
 
 @pytest.mark.parametrize("text", TWICE, ids=lambda text: text[:20])

@@ -1,21 +1,21 @@
-"""JSON from strangers, read so that it means one thing only: no duplicate key, bounded depth, texts that both databases
-can store. Every JSON body of both services is read here."""
+"""The reader of JSON from untrusted sources, for both services: it refuses duplicate keys, deep nesting, and texts that
+a database cannot store (NUL, unpaired surrogates)."""
 
 import json
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
 
 MAX_DEPTH = 64
 MAX_VALUES = 60_000
-"""Texts, numbers, arrays and objects of one body: decoded and checked in less than 0.1 s, on an event loop."""
+"""Values of one body: decoded and checked in less than 0.1 s on the event loop."""
 MAX_SHOWN = 64
 """Characters of a duplicate key that the refusal repeats."""
 
 
 class InvalidJson(ValueError):
-    """The text is not JSON that this product reads; the message says why, for the person who sent it."""
+    """The text is refused; the message gives the reason, for the sender."""
 
 
 class NotJson(InvalidJson):
@@ -38,20 +38,37 @@ class UnstorableText(InvalidJson):
     """A text contains NUL or an unpaired surrogate, which no database stores."""
 
 
+ShapeT = TypeVar("ShapeT")
+
 _decode: Callable[[bytes | str], object] = msgspec.json.Decoder().decode
 
 
-def read(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> object:
-    """The value of a JSON text, as plain Python values.
+def read(raw: bytes | str, *, max_depth: int = MAX_DEPTH, checks_texts: bool = True) -> object:
+    """Parse a JSON text into plain Python values. Without `checks_texts`, unstorable texts are accepted: their reader
+    checks them.
 
     Raises:
         NotJson, DuplicateKey, TooDeep, TooManyValues, UnstorableText: see each.
     """
     if isinstance(raw, bytes) and not has_at_most(MAX_VALUES, raw):
         raise TooManyValues(f"the body has more than {MAX_VALUES:,} values")
-    value = _parsed(raw)
-    _refuse_duplicates(raw, _members(value, max_depth, max_depth, checks_texts=True))
+    try:
+        value = _decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise NotJson("the body is not JSON in UTF-8") from error
+    _refuse_duplicates(raw, _members(value, max_depth, max_depth, checks_texts=checks_texts))
     return value
+
+
+def read_as(raw: bytes, shape: type[ShapeT]) -> ShapeT:
+    """Parse a JSON text into a struct.
+
+    Raises:
+        InvalidJson: as `read`.
+        msgspec.ValidationError: the value does not have this shape.
+    """
+    read(raw)
+    return msgspec.json.decode(raw, type=shape)
 
 
 def has_at_most(count: int, raw: bytes) -> bool:
@@ -61,7 +78,7 @@ def has_at_most(count: int, raw: bytes) -> bool:
     """
     if 1 + sum(map(raw.count, (b",", b"[", b"{"))) <= count:
         return True
-    # What stands in texts does not count. Each text is a value or the name of one.
+    # The content of texts does not count. Each text is a value or a key.
     texts = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     if texts.count(b'"') > 4 * count:
         return False
@@ -70,24 +87,8 @@ def has_at_most(count: int, raw: bytes) -> bool:
     return 1 + sum(map(outside.count, (b",", b"[", b"{"))) - empty <= count
 
 
-def require_unique_keys(raw: bytes | str, *, max_depth: int = MAX_DEPTH) -> None:
-    """Refuse a JSON text with a duplicate key; its texts are for another reader to check.
-
-    Raises:
-        NotJson, DuplicateKey, TooDeep: see each.
-    """
-    _refuse_duplicates(raw, _members(_parsed(raw), max_depth, max_depth, checks_texts=False))
-
-
-def _parsed(raw: bytes | str) -> object:
-    try:
-        return _decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise NotJson("the body is not JSON in UTF-8") from error
-
-
 def _members(value: object, depth: int, max_depth: int, *, checks_texts: bool) -> int:
-    """How many members all objects of the value have together."""
+    """The number of members of all objects in the value."""
     if isinstance(value, str):
         if checks_texts:
             _require_storable(value)
@@ -118,10 +119,10 @@ def _require_storable(text: str) -> None:
 
 
 def _refuse_duplicates(raw: bytes | str, members: int) -> None:
-    # Every member has a colon outside of texts: without further colons no key can have been given twice.
+    # Each member has one colon outside of texts: without further colons there is no duplicate key.
     colons = raw.count(b":") if isinstance(raw, bytes) else raw.count(":")
     if colons > members:
-        # Numbers are of no interest here, and Python refuses to read those of several thousand digits.
+        # Numbers are not needed here, and Python refuses to parse those of several thousand digits.
         json.loads(raw, object_pairs_hook=_unique, parse_int=len, parse_float=len)
 
 
@@ -134,7 +135,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _shown(name: str) -> str:
-    """The key as it may stand in an answer."""
+    """The key in a printable form, for an error message."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name[:MAX_SHOWN])
 
 
@@ -145,16 +146,15 @@ Members: TypeAlias = dict[str, object]
 
 
 def read_object(data: bytes) -> Members:
-    """The members of the JSON object that the bytes are.
+    """Parse a JSON object of at most 16 levels.
 
     Raises:
-        ValueError: as `json_reader.read`, or no object; more than 16 levels are too deep. The text quotes nothing of
-            the bytes.
+        ValueError: as `read`, or it is not an object. The message quotes nothing of the bytes.
     """
     try:
         value = read(data, max_depth=MAX_OBJECT_DEPTH)
     except (NotJson, DuplicateKey):
-        # The cause would quote what was sent.
+        # The cause would quote the input.
         raise ValueError("not a JSON object in UTF-8 with unique keys") from None
     except InvalidJson as error:
         raise ValueError(str(error)) from None

@@ -10,7 +10,7 @@ import msgspec
 from countersign.declare import BadValue
 from countersign.declare.fields.text import plain
 from countersign.kernel.errors import NotFound
-from countersign.kernel.http import idempotency, response
+from countersign.kernel.http import decode, idempotency, response
 from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.mcp import messages
 from countersign.kernel.security import passwords
@@ -73,7 +73,7 @@ class Handlers:
         """A token by which an agent acts for the person who calls."""
         if call.caller.is_agent:
             raise NotFound("not found")
-        body, key = http.decode_object(call.body), call.headers.get(idempotency.HEADER)
+        body, key = decode.json_object(call.body), call.headers.get(idempotency.HEADER)
         asked = agent_tokens.read_request(body)
 
         async def issue(run: Run) -> Token:
@@ -107,7 +107,7 @@ class Handlers:
         """Run a command."""
         model, name = call.path["model"], call.path["command"]
         view = require_command(call.caller, model, name)
-        body = http.decode_object(call.body)
+        body = decode.json_object(call.body)
         if is_whole_list(name, body):
             return Response(200, whole_list(self._run(call), model, body))
         if name == "export" and (wanted := _wanted(call.headers.get("accept"))):
@@ -180,7 +180,7 @@ def _plain_note(note: str) -> str:
 
 
 def _body(call: http.Request[Caller], *known: str) -> Mapping[str, object]:
-    body = http.decode_object(call.body)
+    body = decode.json_object(call.body)
     refuse_unknown_keys(body, known, "the body")
     return body
 

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
-from countersign.kernel import json_reader, telemetry
-from countersign.kernel.errors import NotFound, Refused
-from countersign.kernel.http.decode import UnsupportedMediaType
+from countersign.kernel import telemetry
+from countersign.kernel.errors import InvalidRequest, NotFound, Refused
+from countersign.kernel.http import decode
 from countersign.kernel.http.exchange import Exchange, Scope
 from countersign.kernel.http.instrumentation import RequestInstrumentation
 from countersign.kernel.http.problems import InternalError, MethodNotAllowed
@@ -36,14 +36,6 @@ class KnownCallers(Protocol):
 
 
 CallerT = TypeVar("CallerT", bound=KnownCallers)
-
-
-class Malformed(Refused):
-    """The body is not what every body must be: one JSON object that both databases can keep."""
-
-    status = 400
-    code = "malformed"
-    title = "Malformed body"
 
 
 class Unauthenticated(Refused):
@@ -142,7 +134,7 @@ class HttpApp(Generic[CallerT]):
 
     async def _answer(self, exchange: Exchange) -> Response:
         if not exchange.names_its_host:
-            raise Malformed("Host must be sent exactly once")
+            raise InvalidRequest("Host must be sent exactly once")
         endpoint, path = self._match(exchange)
         exchange.route_path = endpoint.path
         if endpoint.guard is not None:
@@ -211,10 +203,7 @@ def _require_media_type(endpoint: Endpoint[Any], body: bytes, headers: Headers) 
     sent = headers.get("content-type")
     if sent is None and not body and endpoint.may_be_empty:
         return
-    media_type, _, parameters = (sent or "").partition(";")
-    charset = parameters.strip().lower().replace('"', "")
-    if media_type.strip().lower() != endpoint.media_type or charset not in ("", "charset=utf-8"):
-        raise UnsupportedMediaType(f"the body must be sent as {endpoint.media_type}")
+    decode.require_media_type(sent, endpoint.media_type)
 
 
 def _private(answer: Response) -> Response:
@@ -239,24 +228,6 @@ def error_answer(refused: Refused) -> Response:
     if refused.status == 401 and "WWW-Authenticate" not in refused.headers:
         headers = (*headers, ("WWW-Authenticate", "Bearer"))
     return _private(Response(refused.status, encode({"error": refused.detail, **members}), headers=headers))
-
-
-def decode_object(raw: bytes) -> dict[str, object]:
-    """A body as plain JSON values. An absent one is an empty object.
-
-    Raises:
-        Malformed: it is no JSON object in UTF-8, has too many values or a duplicate key, is nested too deep, or
-            contains a text that no database stores.
-    """
-    if not raw:
-        return {}
-    try:
-        value = json_reader.read(raw)
-    except json_reader.InvalidJson as error:
-        raise Malformed(str(error)) from error
-    if not isinstance(value, dict):
-        raise Malformed("the body must be one JSON object in UTF-8")
-    return cast("dict[str, object]", value)
 
 
 class Envelope(msgspec.Struct):

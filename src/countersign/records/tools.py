@@ -9,6 +9,7 @@ import msgspec
 
 from countersign.kernel import telemetry
 from countersign.kernel.errors import NotFound, Refused
+from countersign.kernel.http import decode
 from countersign.kernel.http.idempotency import REPLAYED
 from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Response, encode
@@ -131,7 +132,7 @@ class RecordTools:
         try:
             model, _, command_name = name.partition("__")
             view = require_command(context.caller, model, command_name)
-            body = http.decode_object(arguments)
+            body = decode.json_object(arguments)
             if is_whole_list(command_name, body):
                 return await self._whole(context, model, body)
             # null is a key that was sent, and not a UUID.

@@ -305,8 +305,7 @@ class StoreTools:
                 raise authentication.unauthenticated(context.context, detail, scope=wanted.route.scope, resource=PATH)
             raise UnknownTool(name)
         try:
-            json_reader.require_unique_keys(arguments)
-            request = wanted.request(_decode(arguments))
+            request = wanted.request(cast("dict[str, Any]", json_reader.read(arguments, checks_texts=False)))
         except BadArgument as refused:
             return mcp.refused(refused.detail)
         except json_reader.InvalidJson as error:
@@ -319,11 +318,8 @@ class StoreTools:
 async def _direct(context: ToolCall, wanted: Operation, body: bytes) -> Outcome:
     """Call the handler of a tool that has no address; reads only, like the route that it is declared as."""
     try:
-        json_reader.read(body)
-        shape = cast("type[msgspec.Struct]", wanted.route.body)
-        call = cast(
-            "StoreRequest[Any, Any]", replace(context, body=cast("Nothing", msgspec.json.decode(body, type=shape)))
-        )
+        decoded = json_reader.read_as(body, cast("type[msgspec.Struct]", wanted.route.body))
+        call = cast("StoreRequest[Any, Any]", replace(context, body=cast("Nothing", decoded)))
         return _outcome(await wanted.route.handler(call))
     except (msgspec.ValidationError, json_reader.InvalidJson) as error:
         return mcp.refused(str(error))
@@ -424,7 +420,7 @@ def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ())
         """Answer one message of the Model Context Protocol, or a batch of them."""
         if not is_origin_allowed(call.headers.get("origin"), call.context.root_url):
             raise ForeignOrigin("this Origin may not send requests here")
-        _require_json(call.headers.get("content-type"))
+        decode.require_media_type(call.headers.get("content-type"), JSON)
         body = await _body(call)
         speaking = server(call.context.way_in, with_2026=call.context.settings.mcp_2026)
         reply = await speaking.answer(call, call.headers, body)
@@ -443,13 +439,6 @@ def routes(offered: Iterable[Route[Store]], direct: Iterable[Route[Store]] = ())
             at_root=True,
         ),
     )
-
-
-def _require_json(content_type: str | None) -> None:
-    media_type, _, parameters = (content_type or "").partition(";")
-    charset = parameters.strip().lower().replace('"', "")
-    if media_type.strip().lower() != JSON or charset not in ("", "charset=utf-8"):
-        raise UnsupportedMediaType(f"the body must be sent as {JSON}")
 
 
 async def _body(call: ToolCall) -> bytes:

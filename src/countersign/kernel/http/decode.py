@@ -4,7 +4,7 @@ import types
 import typing
 from collections.abc import Collection
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote_plus
 
 import msgspec
@@ -146,12 +146,32 @@ def json(body: bytes, shape: type[StructT]) -> StructT:
             stores), or a member is unknown, missing, of a wrong type or out of range; it is named by its JSON pointer.
     """
     try:
-        json_reader.read(body)
-        return msgspec.json.decode(body, type=shape)
+        return json_reader.read_as(body, shape)
     except msgspec.ValidationError as error:
         raise _refusal(error, shape) from error
     except json_reader.InvalidJson as error:
-        raise InvalidRequest(str(error), resolution=_REMEDIES[type(error)], faults=[Fault("", str(error))]) from error
+        raise _invalid_json(error) from error
+
+
+def json_object(body: bytes) -> dict[str, object]:
+    """Parse a JSON body whose members the service checks itself; an empty body is an empty object.
+
+    Raises:
+        InvalidRequest: it is not a JSON object; see `json_reader.read`.
+    """
+    if not body:
+        return {}
+    try:
+        value = json_reader.read(body)
+    except json_reader.InvalidJson as error:
+        raise _invalid_json(error) from error
+    if not isinstance(value, dict):
+        raise InvalidRequest("the body must be one JSON object in UTF-8")
+    return cast("dict[str, object]", value)
+
+
+def _invalid_json(error: json_reader.InvalidJson) -> InvalidRequest:
+    return InvalidRequest(str(error), resolution=_REMEDIES[type(error)], faults=[Fault("", str(error))])
 
 
 def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form: bool) -> StructT:
@@ -169,6 +189,18 @@ def body(raw: bytes, content_type: str | None, shape: type[StructT], *, is_form:
     if media_type != JSON:
         raise UnsupportedMediaType(f"this endpoint does not accept {media_type or 'a body without Content-Type'}")
     return json(raw, shape)
+
+
+def require_media_type(content_type: str | None, expected: str) -> None:
+    """Check the Content-Type of a body that the handler decodes itself; the charset may be given as UTF-8.
+
+    Raises:
+        UnsupportedMediaType: it is another one, or missing.
+    """
+    media_type, _, parameters = (content_type or "").partition(";")
+    charset = parameters.strip().lower().replace('"', "")
+    if media_type.strip().lower() != expected or charset not in ("", "charset=utf-8"):
+        raise UnsupportedMediaType(f"the body must be sent as {expected}")
 
 
 @lru_cache(maxsize=256)
