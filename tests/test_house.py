@@ -49,7 +49,6 @@ EXCEPTIONS: dict[Rule, dict[str, str]] = {
         "src/countersign/kernel/http/management.py": "the edge of a check: one that fails is named, its fault logged",
         "src/countersign/kernel/http/workers.py": "the edge of a process: told to its parent, logged",
         "src/countersign/kernel/concurrency.py": "the edge of the upkeep task: logged, the next round tries again",
-        "src/countersign/records/http.py": "the edge of a request: logged once, answered 500",
     },
     house.statements_without_values: {
         "src/countersign/store/catalog/filter_queries.py": "a filter is put together from constant fragments; "

@@ -2,12 +2,11 @@
 
 from countersign.cli.main import main
 from countersign.kernel.http.response import Response
-from countersign.records import http
-from countersign.records.access.view import Caller
 from countersign.records.handlers import Handlers
+from countersign.records.http import RecordsRequest
 
 
-async def spin(_: Handlers, __: http.Request[Caller]) -> Response:
+async def spin(_: Handlers, __: RecordsRequest) -> Response:
     """Use the processor and never give the loop a turn."""
     while True:
         pass

@@ -15,6 +15,8 @@ from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database, Dialect
 from countersign.kernel.database.versions import Versions
 from countersign.kernel.http import exchange, idempotency
+from countersign.kernel.http.app import App, Policy
+from countersign.kernel.http.decode import FORM
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.kernel.installation_id import InstallationPlaces, ServiceTables
 from countersign.kernel.mail.transports import open_mail
@@ -35,13 +37,13 @@ from countersign.records.commands.token_guess_limit import TokenGuessLimit
 from countersign.records.context import Records
 from countersign.records.dispatch import Dispatch
 from countersign.records.handlers import Handlers
+from countersign.records.http import route
 from countersign.records.masking.placeholder_tokens import Grammar, MaskStore
 from countersign.records.masking.vault import Vault
 from countersign.records.schema import install
 from countersign.settings import Settings
 
 SCHEMA = install.SCHEMA
-FORM = "application/x-www-form-urlencoded"
 SERVICE = ServiceTables(
     schema=SCHEMA,
     used_table="user",
@@ -182,30 +184,41 @@ READING: Mapping[str, Answering] = {
 }
 
 
-def create(service: RecordsService, *, sign_in: str = "") -> http.HttpApp[Caller]:
+def create(service: RecordsService, *, sign_in: str = "") -> App[Records]:
     """The HTTP application: the documented addresses, and the page behind a set-up link, which leads on to the page at
     `sign_in` where one is served."""
     handlers = Handlers(service.dispatch, service.callers, builtin_commands.SENTENCES)
     page = invitation_page.InvitationPage(service.engine, sign_in)
-    endpoints = (
-        http.Endpoint("POST", "/api/auth/login", handlers.login, needs_token=False),
-        http.Endpoint("POST", "/api/auth/agent-token", handlers.agent_token),
-        http.Endpoint("GET", "/api/commands", handlers.commands),
-        http.Endpoint("GET", "/api/meta", handlers.meta),
-        http.Endpoint("GET", "/api/openapi.json", handlers.openapi),
-        http.Endpoint("POST", "/api/approve/{plan_id}", handlers.approve, may_be_empty=True),
-        http.Endpoint("POST", "/api/{model}/{command}", handlers.run),
-        tools.endpoint(tools.RecordTools(service.dispatch, builtin_commands.SENTENCES), __version__),
-        http.Endpoint("GET", "/healthz", handlers.liveness, needs_token=False),
-        http.Endpoint("GET", "/setup", page.show, needs_token=False),
-        http.Endpoint("POST", "/setup", page.send, needs_token=False, media_type=FORM),
+    routes = (
+        route("POST", "/api/auth/login", handlers.login, signed_in=False),
+        route("POST", "/api/auth/agent-token", handlers.agent_token),
+        route("GET", "/api/commands", handlers.commands),
+        route("GET", "/api/meta", handlers.meta),
+        route("GET", "/api/openapi.json", handlers.openapi),
+        route("POST", "/api/approve/{plan_id}", handlers.approve, optional_body=True),
+        route("POST", "/api/{model}/{command}", handlers.run),
+        tools.mcp_route(tools.RecordTools(service.dispatch, builtin_commands.SENTENCES), __version__),
+        route("GET", "/healthz", handlers.liveness, signed_in=False),
+        route("GET", "/setup", page.show, signed_in=False),
+        route("POST", "/setup", page.send, signed_in=False, takes=FORM),
     )
-    settings = service.records.settings
-    return http.HttpApp(
-        endpoints,
-        service.callers.caller_of,
-        trusted_proxies=exchange.configured_proxies(settings),
-        log_requests=settings.log_requests,
+    records = service.records
+    policy = Policy(
+        render_error=http.render_error,
+        prefix="",
+        service="records",
+        trusted_proxies=exchange.configured_proxies(records.settings),
+        log_requests=records.settings.log_requests,
+        cache_control="no-store",
+    )
+    return App(
+        routes,
+        records,
+        database=records.database,
+        authenticator=http.BearerAuthentication(service.callers),
+        limiter=None,
+        versions=records.versions,
+        policy=policy,
     )
 
 

@@ -14,9 +14,8 @@ from countersign.kernel.http import decode, idempotency, response
 from countersign.kernel.http.response import JSON, Response, encode
 from countersign.kernel.mcp import messages
 from countersign.kernel.security import passwords
-from countersign.records import api_document, http
+from countersign.records import api_document
 from countersign.records.access import agent_tokens, sessions
-from countersign.records.access.view import Caller
 from countersign.records.api_document import Approvals, BuiltinCommands
 from countersign.records.approvals import decisions
 from countersign.records.approvals.proposals import Proposal
@@ -25,7 +24,7 @@ from countersign.records.commands import export, record_writer, unmask_input
 from countersign.records.commands.errors import BadInput, refuse_unknown_keys
 from countersign.records.commands.run import Body, Run, actor_of
 from countersign.records.dispatch import Dispatch, require_command
-from countersign.records.http import Envelope, is_whole_list, whole_list
+from countersign.records.http import Envelope, RecordsRequest, is_whole_list, whole_list
 from countersign.records.idempotency import KeyedCall
 
 LINK = ("Link", '</mcp>; rel="mcp"')
@@ -51,11 +50,11 @@ class Handlers:
     agents: decisions.Agents
     own: BuiltinCommands
 
-    async def liveness(self, _: http.Request[Caller]) -> Response:
+    async def liveness(self, _: RecordsRequest) -> Response:
         """That the service answers; it looks at nothing else."""
         return Response(200, b'{"status":"ok"}', JSON)
 
-    async def login(self, call: http.Request[Caller]) -> Response:
+    async def login(self, call: RecordsRequest) -> Response:
         """A session token for a user name and a password."""
         body = _body(call, "username", "password")
         username, password = body.get("username"), body.get("password")
@@ -69,7 +68,7 @@ class Handlers:
             passwords.SIGN_INS_FAILED.of("records").value += 1
             raise
 
-    async def agent_token(self, call: http.Request[Caller]) -> Response:
+    async def agent_token(self, call: RecordsRequest) -> Response:
         """A token by which an agent acts for the person who calls."""
         if call.caller.is_agent:
             raise NotFound("not found")
@@ -85,25 +84,25 @@ class Handlers:
         token, is_replayed = await self.dispatch.keyed.answer(self._run(call), keyed, issue)
         return Response(200, encode(token), headers=(idempotency.REPLAYED,) if is_replayed else ())
 
-    async def commands(self, call: http.Request[Caller]) -> Response:
+    async def commands(self, call: RecordsRequest) -> Response:
         """What the caller may use."""
         approvals = await self._approvals()
         return _tagged(call, Commands(api_document.command_list(call.caller, approvals, self.own)))
 
-    async def meta(self, call: http.Request[Caller]) -> Response:
+    async def meta(self, call: RecordsRequest) -> Response:
         """Modules, models, readable fields and actions visible to the caller."""
         found = api_document.meta(call.caller, self.dispatch.engine.registry, await self._approvals())
         answer = _tagged(call, found)
         answer.headers = (*answer.headers, LINK)
         return answer
 
-    async def openapi(self, call: http.Request[Caller]) -> Response:
+    async def openapi(self, call: RecordsRequest) -> Response:
         """The OpenAPI document of what the caller may use."""
         records, approvals = self.dispatch.engine.records, await self._approvals()
         on = messages.revision_names(with_2026=records.settings.mcp_2026)
         return _tagged(call, api_document.openapi_document(call.caller, records.root_url, approvals, self.own, on))
 
-    async def run(self, call: http.Request[Caller]) -> Response:
+    async def run(self, call: RecordsRequest) -> Response:
         """Run a command."""
         model, name = call.path["model"], call.path["command"]
         view = require_command(call.caller, model, name)
@@ -119,7 +118,7 @@ class Handlers:
             return Response(202, encode(done.value), headers=marks)
         return Response(200, encode(Envelope(done.denied or view.denied, done.value)), headers=marks)
 
-    async def approve(self, call: http.Request[Caller]) -> Response:
+    async def approve(self, call: RecordsRequest) -> Response:
         """Approve a plan, and run it."""
         if call.caller.is_agent:
             raise NotFound("not found")
@@ -128,14 +127,14 @@ class Handlers:
         decision = await decisions.approve(run, self.agents, call.path["plan_id"], read_input)
         return Response(200, encode(Envelope((), decision)))
 
-    def _run(self, call: http.Request[Caller]) -> Run:
+    def _run(self, call: RecordsRequest) -> Run:
         engine = self.dispatch.engine
         return Run(engine, call.caller, engine.records.database, actor_of(call.caller, call.request_id))
 
     async def _approvals(self) -> Approvals:
         return await self.dispatch.approvals()
 
-    def _exported(self, call: http.Request[Caller], model: str, body: Body) -> Response:
+    def _exported(self, call: RecordsRequest, model: str, body: Body) -> Response:
         run = self._run(call)
         asked = export.read(run, model, body)
         export.check(run, model, asked)
@@ -179,13 +178,13 @@ def _plain_note(note: str) -> str:
         raise BadInput(f"note {error}") from error
 
 
-def _body(call: http.Request[Caller], *known: str) -> Mapping[str, object]:
+def _body(call: RecordsRequest, *known: str) -> Mapping[str, object]:
     body = decode.json_object(call.body)
     refuse_unknown_keys(body, known, "the body")
     return body
 
 
-def _tagged(call: http.Request[Caller], value: object) -> Response:
+def _tagged(call: RecordsRequest, value: object) -> Response:
     """A description with its entity tag, so that a caller learns cheaply that nothing has changed."""
     body = encode(value)
     etag = response.etag_of(body)

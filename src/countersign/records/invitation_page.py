@@ -6,11 +6,10 @@ from urllib.parse import parse_qsl
 from countersign.kernel.errors import Refused, Unavailable
 from countersign.kernel.http import html
 from countersign.kernel.http.response import Response
-from countersign.records import http
 from countersign.records.access import invitations
-from countersign.records.access.view import Caller
 from countersign.records.audit import chain
 from countersign.records.commands.run import Engine
+from countersign.records.http import RecordsRequest
 
 MAX_FIELDS = 10
 
@@ -22,16 +21,16 @@ class InvitationPage:
         self._engine = engine
         self._sign_in = sign_in
 
-    async def show(self, call: http.Request[Caller]) -> Response:
+    async def show(self, call: RecordsRequest) -> Response:
         """The form; of a spent link, what to do about it."""
-        token = _members(call.query).get("token", "")
+        token = _members(call.target.partition("?")[2].encode("latin-1")).get("token", "")
         try:
             link = await invitations.find_link(self._engine.records.database, token)
         except invitations.InvitationUsed as refused:
             return await self._spent(refused)
         return _form(token, link)
 
-    async def send(self, call: http.Request[Caller]) -> Response:
+    async def send(self, call: RecordsRequest) -> Response:
         """Set the password. A refusal shows the form again with its reason; the link still holds."""
         given = _members(call.body)
         token, records = given.get("token", ""), self._engine.records

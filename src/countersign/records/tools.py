@@ -13,21 +13,23 @@ from countersign.kernel.http import decode
 from countersign.kernel.http.idempotency import REPLAYED
 from countersign.kernel.http.request import Headers
 from countersign.kernel.http.response import Response, encode
+from countersign.kernel.http.routing import Route
 from countersign.kernel.mcp import server
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import INTERNAL_ERROR, Fault
 from countersign.kernel.mcp.server import Implementation, Server
 from countersign.kernel.mcp.tools import Hints, Outcome, Tool, ToolList, UnknownTool
-from countersign.records import api_document, http
-from countersign.records.access.view import Caller, ModelView, View
+from countersign.records import api_document
+from countersign.records.access.view import ModelView, View
 from countersign.records.api_document import Approvals, BuiltinCommands
 from countersign.records.approvals.proposals import Proposal
 from countersign.records.commands import command
 from countersign.records.commands.command import describe
 from countersign.records.commands.errors import BadInput
 from countersign.records.commands.run import Body, Run, actor_of
+from countersign.records.context import Records
 from countersign.records.dispatch import CommandOutcome, Dispatch, require_command
-from countersign.records.http import is_whole_list, whole_list
+from countersign.records.http import RecordsRequest, is_whole_list, route, whole_list
 from countersign.records.idempotency import META, REPLAYED_META
 
 NAME = "countersign-records"
@@ -94,7 +96,7 @@ class RecordTools:
     _lists: dict[_Sight, ToolList] = field(default_factory=dict[_Sight, ToolList])
     _sights: dict[int, tuple[View, _Sight]] = field(default_factory=dict[int, tuple[View, _Sight]])
 
-    async def listed(self, context: http.Request[Caller]) -> ToolList:
+    async def listed(self, context: RecordsRequest) -> ToolList:
         """The tools that there are for the caller."""
         caller = context.caller
         # Only to agents it matters what a person must approve.
@@ -121,7 +123,7 @@ class RecordTools:
         return made
 
     async def call(
-        self, context: http.Request[Caller], name: str, arguments: bytes, meta: Mapping[str, object]
+        self, context: RecordsRequest, name: str, arguments: bytes, meta: Mapping[str, object]
     ) -> Outcome:
         """Run the command `model.command` for the tool `model__command`.
 
@@ -151,7 +153,7 @@ class RecordTools:
             telemetry.logger("records").error("tool failed", request_id=context.request_id, tool=name, exc_info=error)
             raise Fault(INTERNAL_ERROR, "the service failed; the fault was logged") from error
 
-    async def _whole(self, context: http.Request[Caller], model: str, body: Body) -> Outcome:
+    async def _whole(self, context: RecordsRequest, model: str, body: Body) -> Outcome:
         """Every visible record: the value that REST streams. Here it is one message, so that it has to end.
 
         Raises:
@@ -181,21 +183,21 @@ def _marked(outcome: Outcome, *, is_replayed: bool) -> Outcome:
     return msgspec.structs.replace(outcome, meta={REPLAYED_META: True}) if is_replayed else outcome
 
 
-def endpoint(tools: RecordTools, version: str) -> http.Endpoint[Caller]:
+def mcp_route(tools: RecordTools, version: str) -> Route[Records]:
     """POST /mcp over the tools."""
     settings, root_url = tools.dispatch.engine.records.settings, tools.dispatch.engine.records.root_url
     server = Server(Implementation(NAME, TITLE, version, INSTRUCTIONS), tools, with_2026=settings.mcp_2026)
 
-    async def answer(call: http.Request[Caller]) -> Response:
-        """One message, or a batch of them."""
+    async def answer(call: RecordsRequest) -> Response:
+        """Answer one message of the Model Context Protocol, or a batch of them."""
         reply = await server.answer(call, call.headers, call.body)
         return Response(reply.status, reply.body, reply.media_type)
 
-    return http.Endpoint("POST", "/mcp", answer, guard=guard_of(root_url))
+    return route("POST", "/mcp", answer, guard=guard_of(root_url))
 
 
 def guard_of(root_url: str) -> Callable[[Headers], None]:
-    """What keeps the pages of other sites out; raises `ForeignOrigin`."""
+    """A guard that refuses requests of pages of other sites with `ForeignOrigin`."""
 
     def guard(headers: Headers) -> None:
         if not server.is_origin_allowed(headers.get("origin"), root_url):

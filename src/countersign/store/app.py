@@ -10,7 +10,7 @@ from countersign.kernel import telemetry
 from countersign.kernel.concurrency import periodic
 from countersign.kernel.errors import Refused
 from countersign.kernel.http import exchange, idempotency
-from countersign.kernel.http.app import App, Policy
+from countersign.kernel.http.app import App, Policy, problem_renderer
 from countersign.kernel.http.rate_limit import DOCUMENTS, RateLimiter
 from countersign.kernel.http.routing import Route
 from countersign.kernel.webhooks import outbox, sender
@@ -114,7 +114,7 @@ def _application(
 ) -> App[Store]:
     settings = store.settings
     policy = Policy(
-        root_url=problems_url,
+        render_error=problem_renderer(problems_url),
         prefix=PREFIX,
         service=service,
         trusted_proxies=exchange.configured_proxies(settings),

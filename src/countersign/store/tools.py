@@ -179,7 +179,7 @@ def operation(name: str, route: Route[Store]) -> Operation:
         ValueError: two of its parameters and members have the same name.
     """
     path = _PARAMETER.findall(route.path)
-    query, body = of_struct(route.query), of_struct(route.body)
+    query, body = of_struct(route.query), of_struct(cast("type[msgspec.Struct] | None", route.body))
     for left_out in NOT_OFFERED:
         query["properties"].pop(left_out, None)
         body["properties"].pop(left_out, None)

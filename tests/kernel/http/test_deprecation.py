@@ -13,7 +13,7 @@ from countersign.kernel import clock
 from countersign.kernel.database.open import open_database
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import response
-from countersign.kernel.http.app import App, Policy
+from countersign.kernel.http.app import App, Policy, problem_renderer
 from countersign.kernel.http.deprecation import Deprecation, deprecated
 from countersign.kernel.http.rate_limit import RateLimiter, SharedMemoryCounters
 from countersign.kernel.http.request import Headers, Request
@@ -112,7 +112,7 @@ async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
         authenticator=OpenGate(),
         limiter=RateLimiter(counters, {"anonymous": 9}),
         versions=first,
-        policy=Policy("http://here", "", "test"),
+        policy=Policy(problem_renderer("http://here"), "", "test"),
     )
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
         yield client

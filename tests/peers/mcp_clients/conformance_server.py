@@ -10,12 +10,13 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import uvicorn
 
+from countersign.kernel.http.app import App, Policy
 from countersign.kernel.http.exchange import Scope
-from countersign.kernel.http.request import Headers, Receive, Send
+from countersign.kernel.http.request import Receive, Send
 from countersign.kernel.http.response import Response, encode
 from countersign.kernel.mcp import tools as mcp
 from countersign.kernel.mcp.messages import Fault
@@ -67,7 +68,7 @@ MISSING_CAPABILITY = -32021
 class FixtureTools:
     """The tools that the suite calls by name."""
 
-    async def listed(self, context: http.Request[str]) -> ToolList:
+    async def listed(self, context: http.RecordsRequest) -> ToolList:
         """All of them."""
         return ToolList(
             Tool(name, name, f"Answers with {name}.", OF_2020_12 if name.startswith("json") else EMPTY, Hints())
@@ -75,7 +76,7 @@ class FixtureTools:
         )
 
     async def call(
-        self, context: http.Request[str], name: str, arguments: bytes, meta: Mapping[str, object]
+        self, context: http.RecordsRequest, name: str, arguments: bytes, meta: Mapping[str, object]
     ) -> Outcome:
         """What the suite wants to see of each."""
         if name == FAILING:
@@ -88,12 +89,6 @@ class FixtureTools:
         return Outcome(encode(CONTENT[name]))
 
 
-class Anybody(NamedTuple):
-    """Whoever calls."""
-
-    principal: str = "anybody"
-
-
 async def serve(application: Any, port: int) -> None:
     """Serve on loopback until the process ends."""
     await uvicorn.Server(uvicorn.Config(application, port=port, log_level="warning")).serve()
@@ -103,15 +98,23 @@ async def serve_tools(port: int) -> None:
     """The protocol alone, behind the edge of the records service."""
     server = Server(Implementation("fixtures", "Fixtures", "1", "Call them."), FixtureTools(), with_2026=True)
 
-    async def answer(call: http.Request[Anybody]) -> Response:
+    async def answer(call: http.RecordsRequest) -> Response:
+        """Answer one message."""
         reply = await server.answer(call, call.headers, call.body)
         return Response(reply.status, reply.body, reply.media_type)
 
-    async def anybody(_: Headers) -> Anybody:
-        return Anybody()
-
-    endpoint = http.Endpoint("POST", "/mcp", answer, guard=tools.guard_of(f"http://127.0.0.1:{port}"))
-    await serve(http.HttpApp((endpoint,), anybody), port)
+    route = http.route("POST", "/mcp", answer, signed_in=False, guard=tools.guard_of(f"http://127.0.0.1:{port}"))
+    nothing = cast("Any", None)
+    application = App(
+        (route,),
+        nothing,
+        database=nothing,
+        authenticator=http.BearerAuthentication(nothing),
+        limiter=None,
+        versions=nothing,
+        policy=Policy(http.render_error, "", "records", cache_control="no-store"),
+    )
+    await serve(application, port)
 
 
 async def serve_records(port: int, data: str, token: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -70,21 +70,49 @@ class Authenticator(Protocol[AuthenticatedCallerT]):
         ...
 
 
+class ErrorRenderer(Protocol):
+    """The service's own format of errors."""
+
+    def __call__(self, refused: Refused, route: Route[Any] | None, target: str, accept: str | None = None) -> Response:
+        """The response to a refused request for `target`; `route` is None if none was found or inside a batch."""
+        ...
+
+
+def problem_renderer(root_url: str) -> ErrorRenderer:
+    """Problem details (RFC 9457) whose types are below this URL; pages for browsers; for OAuth, RFC 6749 §5.2."""
+
+    def render(refused: Refused, route: Route[Any] | None, target: str, accept: str | None = None) -> Response:
+        if route is None:
+            return problem(refused, root_url, target)
+        is_page = route.produces[0].startswith("text/html")
+        if route.oauth:
+            answer = oauth_error(refused)
+        elif is_page and "text/html" in (accept or ""):
+            answer = html.refusal_page(refused)
+        else:
+            answer = problem(refused, root_url, target)
+        return _not_cacheable(answer) if route.secret or is_page else answer
+
+    return render
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The operator's settings for every request of a service.
 
-    `service` is its name in metrics and traces, `pages_bytes` the memory for cached responses, `max_age_s` how long
-    others may cache public ones.
+    `render_error` makes responses of refusals, `service` is its name in metrics and traces, `pages_bytes` the memory
+    for cached responses, `max_age_s` how long others may cache public ones. `cache_control` is sent with every response
+    that has no such header of its own.
     """
 
-    root_url: str
+    render_error: ErrorRenderer
     prefix: str
     service: str
     trusted_proxies: Container[str] = ()
     log_requests: bool = False
     pages_bytes: int = 64 << 20
     max_age_s: int = 5
+    cache_control: str = ""
 
 
 class App(Generic[ContextT]):
@@ -97,10 +125,11 @@ class App(Generic[ContextT]):
         *,
         database: Database,
         authenticator: Authenticator[Any],
-        limiter: RateLimiter,
+        limiter: RateLimiter | None,
         versions: Callable[[], Awaitable[tuple[int, ...]]],
         policy: Policy,
     ) -> None:
+        """Without a `limiter`, requests are not counted."""
         self.routes = tuple(routes)
         self._router = Router((*self.routes, *routing.preflight_routes(self.routes)), policy.prefix)
         self._own = ScopedContext(context, database)
@@ -131,8 +160,8 @@ class App(Generic[ContextT]):
         route: Route[ContextT] | None = None
         try:
             route, path = await self._match(exchange)
-            if not await self._answered_from_memory(route, exchange):
-                await exchange.answer(await self._answer(route, path, exchange))
+            if not (route.cached and await self._answered_from_memory(exchange)):
+                await exchange.answer(self._with_caching(await self._answer(route, path, exchange)))
         except ClientGone:
             exchange.status = ClientGone.status
         except Refused as refused:
@@ -145,14 +174,13 @@ class App(Generic[ContextT]):
         if exchange.started:
             # The head was sent: only an aborted connection shows the client that the body is incomplete.
             raise ConnectionAbortedError(refused.code)
-        if route is not None and route.oauth:
-            answer = oauth_error(refused)
-        elif route is not None and _is_for_reading(route, exchange.headers.get("accept")):
-            answer = html.refusal_page(refused)
-        else:
-            answer = problem(refused, self._policy.root_url, exchange.target)
-        is_private = route is not None and (route.secret or route.produces[0].startswith("text/html"))
-        await exchange.answer(_not_cacheable(answer) if is_private else answer)
+        answer = self._policy.render_error(refused, route, exchange.target, exchange.headers.get("accept"))
+        await exchange.answer(self._with_caching(answer))
+
+    def _with_caching(self, answer: Response) -> Response:
+        if self._policy.cache_control and not any(name == "Cache-Control" for name, _ in answer.headers):
+            answer.headers = (*answer.headers, ("Cache-Control", self._policy.cache_control))
+        return answer
 
     async def _match(self, exchange: Exchange) -> tuple[Route[ContextT], dict[str, str]]:
         """The request's route and path parameters; an early refusal counts against the rate limit, too."""
@@ -166,16 +194,16 @@ class App(Generic[ContextT]):
             if route.cross_origin:
                 exchange.notices = routing.CORS_HEADERS
         except Refused:
-            exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
+            await self._count_address(exchange)
             raise
         return route, path
 
-    async def _answered_from_memory(self, route: Route[ContextT], exchange: Exchange) -> bool:
+    async def _answered_from_memory(self, exchange: Exchange) -> bool:
         """Answer an anonymous repeated request from the cache, if it has a response of the current versions."""
         headers = exchange.headers
-        if not route.cached or any(headers.get(name) is not None for name in _CREDENTIALS):
+        if any(headers.get(name) is not None for name in _CREDENTIALS):
             return False
-        exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
+        await self._count_address(exchange)
         if (headers.get("accept") or "*/*") not in ("*/*", JSON):
             return False
         target = (exchange.raw_path, exchange.query_string)
@@ -201,10 +229,16 @@ class App(Generic[ContextT]):
         await exchange.write(200, _whole(answer.body), JSON.encode(), (*page.headers, *own, tagged))
 
     async def _answer(self, route: Route[ContextT], path: dict[str, str], exchange: Exchange) -> Response:
+        body = await _raw_body(route, exchange) if route.is_raw else b""
         caller = await self._caller(route, exchange)
         exchange.principal = "" if caller.is_anonymous else caller.key
-        await self._count(route, caller, exchange)
-        return await self._answer_to(caller, route, path, exchange, self._own)
+        if self._limiter is not None:
+            await self._count(self._limiter, route, caller, exchange)
+        if not route.is_raw:
+            return await self._answer_to(caller, route, path, exchange, self._own)
+        if route.signed_in:
+            self._authenticator.admit(caller, route.scope)
+        return await route.handler(self._request(caller, path, NOTHING, body, exchange, self._own.context))
 
     async def _answer_subrequest(
         self, outer: AnyCall[ContextT], inner: Subrequest, within: ScopedContext[ContextT] | None
@@ -214,17 +248,18 @@ class App(Generic[ContextT]):
         try:
             found, path = await self._match(exchange)
             route = as_subrequest(found, inner)
-            await self._count(route, outer.caller, exchange)
+            if self._limiter is not None:
+                await self._count(self._limiter, route, outer.caller, exchange)
             if within is not None:
                 # `settle` waits until an effect is durable; the outer transaction has not committed yet.
                 route = replace(route, settle=None)
             return await self._answer_to(outer.caller, route, path, exchange, within or self._own)
         except Refused as refused:
-            return problem(refused, self._policy.root_url, exchange.target)
+            return self._policy.render_error(refused, None, exchange.target)
         except Exception as error:  # as at the process edge: the fault of one subrequest does not fail the others
             self._log.error("subrequest failed", route=exchange.route_path, exc_info=error)
             failed = InternalError("the service failed; the fault was logged")
-            return problem(failed, self._policy.root_url, exchange.target)
+            return self._policy.render_error(failed, None, exchange.target)
 
     async def _answer_to(
         self,
@@ -237,15 +272,25 @@ class App(Generic[ContextT]):
         """The response of the route to a caller whose request was counted, with the given context and database."""
         if route.scope is not None or route.signed_in:
             self._authenticator.admit(caller, route.scope)
-        _require_acceptable(route, exchange.headers.get("accept"))
-        values = decode.parameters(exchange.query_string)
-        query = decode.query(values, route.query) if values or route.query is not Nothing else NOTHING
-        exchange.deprecations += deprecation.of_parameters(route.query, values)
+        query = _query(route, exchange)
         raw = b"" if route.streams or exchange.method in ("GET", "HEAD") else await exchange.body(route.body_limit)
-        body = _body(route, raw, exchange.headers.get("content-type"))
-        exchange.deprecations += deprecation.of_members(body)
-        call: AnyCall[ContextT] = Request(
-            on.context,
+        call = self._request(caller, path, query, _body(route, raw, exchange), exchange, on.context)
+        if exchange.method in ("GET", "HEAD"):
+            return await self._read(route, call, exchange)
+        answer = await self._write(route, call, exchange, raw, on.database)
+        return _not_cacheable(answer) if route.secret else answer
+
+    def _request(
+        self,
+        caller: Caller,
+        path: dict[str, str],
+        query: msgspec.Struct,
+        body: msgspec.Struct | bytes,
+        exchange: Exchange,
+        context: ContextT,
+    ) -> AnyCall[ContextT]:
+        return Request(
+            context,
             caller,
             path,
             query,
@@ -254,14 +299,11 @@ class App(Generic[ContextT]):
             exchange.address,
             exchange.target,
             exchange.receive,
+            exchange.request_id,
             exchange.stopping,
             subrequests=self._answer_subrequest,
             root_path=exchange.root_path,
         )
-        if exchange.method in ("GET", "HEAD"):
-            return await self._read(route, call, exchange)
-        answer = await self._write(route, call, exchange, raw, on.database)
-        return _not_cacheable(answer) if route.secret else answer
 
     async def _caller(self, route: Route[ContextT], exchange: Exchange) -> Caller:
         """The caller; an invalid credential counts against the client's address."""
@@ -269,16 +311,21 @@ class App(Generic[ContextT]):
             headers = _NO_HEADERS if route.own_credentials else exchange.headers
             return await self._authenticator.caller_of(headers, exchange.address, route)
         except Refused:
-            exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
+            await self._count_address(exchange)
             raise
 
-    async def _count(self, route: Route[ContextT], caller: Caller, exchange: Exchange) -> None:
+    async def _count_address(self, exchange: Exchange) -> None:
+        if self._limiter is not None:
+            exchange.limits = await self._limiter.count(ANONYMOUS, exchange.address)
+
+    @staticmethod
+    async def _count(limiter: RateLimiter, route: Route[ContextT], caller: Caller, exchange: Exchange) -> None:
         if route.counted and not exchange.limits:
             if route.quota is not None:
-                exchange.limits = await self._limiter.count(route.quota, exchange.address)
+                exchange.limits = await limiter.count(route.quota, exchange.address)
             else:
                 key = exchange.address if caller.is_anonymous else caller.key
-                exchange.limits = await self._limiter.count(caller.quota, key)
+                exchange.limits = await limiter.count(caller.quota, key)
 
     async def _read(self, route: Route[ContextT], call: AnyCall[ContextT], exchange: Exchange) -> Response:
         if route.cached:
@@ -376,7 +423,7 @@ class App(Generic[ContextT]):
     def _recordable(self, refused: Refused, call: AnyCall[ContextT]) -> Response:
         if refused.status >= 500 or refused.status == 429:
             raise refused
-        return problem(refused, self._policy.root_url, call.target)
+        return self._policy.render_error(refused, None, call.target)
 
 
 async def _effect(route: Route[ContextT], call: AnyCall[ContextT], database: Database) -> Response:
@@ -390,8 +437,33 @@ async def _effect(route: Route[ContextT], call: AnyCall[ContextT], database: Dat
     return answer if route.settle is None else await route.settle(call, answer)
 
 
-def _body(route: Route[ContextT], raw: bytes, content_type: str | None) -> msgspec.Struct:
-    return NOTHING if route.streams else decode.body(raw, content_type, route.body or Nothing, is_form=route.form)
+async def _raw_body(route: Route[Any], exchange: Exchange) -> bytes:
+    if route.guard is not None:
+        route.guard(exchange.headers)
+    if exchange.method in ("GET", "HEAD"):
+        return b""
+    raw = await exchange.body(route.body_limit)
+    media_type = exchange.headers.get("content-type")
+    if raw or media_type is not None or not route.optional_body:
+        decode.require_media_type(media_type, route.takes)
+    return raw
+
+
+def _query(route: Route[Any], exchange: Exchange) -> msgspec.Struct:
+    _require_acceptable(route, exchange.headers.get("accept"))
+    values = decode.parameters(exchange.query_string)
+    query = decode.query(values, route.query) if values or route.query is not Nothing else NOTHING
+    exchange.deprecations += deprecation.of_parameters(route.query, values)
+    return query
+
+
+def _body(route: Route[Any], raw: bytes, exchange: Exchange) -> msgspec.Struct:
+    if route.streams:
+        return NOTHING
+    shape = cast("type[msgspec.Struct]", route.body or Nothing)
+    body = decode.body(raw, exchange.headers.get("content-type"), shape, is_form=route.form)
+    exchange.deprecations += deprecation.of_members(body)
+    return body
 
 
 async def _replay(route: Route[ContextT], call: AnyCall[ContextT], stored: idempotency.StoredResponse) -> Response:
@@ -414,11 +486,6 @@ def _require_acceptable(route: Route[ContextT], accept: str | None) -> None:
     raise NotAcceptable(
         f"this endpoint returns {', '.join(kinds)}", resolution=f"Accept {' or '.join(kinds)}, or omit Accept."
     )
-
-
-def _is_for_reading(route: Route[ContextT], accept: str | None) -> bool:
-    """Whether the client is a browser, and the response a page."""
-    return route.produces[0].startswith("text/html") and "text/html" in (accept or "")
 
 
 def _whole(body: bytes | AsyncIterator[bytes]) -> bytes:

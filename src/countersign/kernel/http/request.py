@@ -41,10 +41,6 @@ class Caller(Protocol):
         """Whether no credential was presented."""
         ...
 
-    def allows(self, scope: str) -> bool:
-        """Whether the credential has the scope in any organisation."""
-        ...
-
 
 class Headers:
     """The request's headers by lower-case name; of a repeated one, all values joined by a comma (RFC 9110 §5.3)."""
@@ -116,7 +112,7 @@ class Subrequest:
 ContextT = TypeVar("ContextT")
 CallerT = TypeVar("CallerT", bound=Caller)
 QueryT = TypeVar("QueryT", bound=msgspec.Struct)
-BodyT = TypeVar("BodyT", bound=msgspec.Struct)
+BodyT = TypeVar("BodyT", bound=msgspec.Struct | bytes)
 
 
 class SubrequestHandler(Protocol):
@@ -144,7 +140,7 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
     `path` contains the parameters of the route's template; `address` is the client's IP address (from a trusted
     proxy's header where one is configured); `target` is the path with its query as it was sent. `stopping` is set when
     the server stops: long-running responses end then. `root_path` is the path below which the whole application is
-    served.
+    served. The body of a raw route is bytes.
     """
 
     context: ContextT
@@ -156,6 +152,7 @@ class Request(Generic[ContextT, CallerT, QueryT, BodyT]):
     address: str
     target: str
     receive: Receive
+    request_id: str = ""
     stopping: asyncio.Event | None = None
     prepared: object = None
     subrequests: SubrequestHandler | None = None

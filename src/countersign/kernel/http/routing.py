@@ -10,7 +10,7 @@ import msgspec
 from countersign.kernel.errors import NotFound, Refused
 from countersign.kernel.http.deprecation import Deprecation, of_answers
 from countersign.kernel.http.problems import MethodNotAllowed, RouteNotFound
-from countersign.kernel.http.request import BodyT, Caller, CallerT, ContextT, QueryT, Request
+from countersign.kernel.http.request import BodyT, Caller, CallerT, ContextT, Headers, QueryT, Request
 from countersign.kernel.http.response import JSON, Response
 
 MEBIBYTE = 1 << 20
@@ -57,13 +57,17 @@ class Options(TypedDict, total=False):
     at_root: bool
     cross_origin: bool
     alone: bool
+    optional_body: bool
+    guard: Callable[[Headers], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Route(Generic[ContextT]):
     """One endpoint. Made by `route`, which checks the handler's types against `query` and `body`.
 
-    `answers` are the shapes of bodies by status: None for an empty body, OneOf for alternatives.
+    `answers` are the shapes of bodies by status: None for an empty body, OneOf for alternatives. A route is raw if its
+    body is `bytes`: the size and media type of the body are checked before the caller is identified; decoding path,
+    query and body, content negotiation and idempotency are left to the handler.
 
     scope       the scope that the caller's credential must have; None: anyone may call
     signed_in   a credential is required, without a scope
@@ -73,7 +77,9 @@ class Route(Generic[ContextT]):
     cached      the encoded response to anonymous callers is cached in memory until its versions change
     compressed  the response is the same for every caller, and is sent compressed
     streams     the handler reads the body itself
-    takes       the media type of a streamed body
+    takes       the media type of a streamed or raw body
+    optional_body  a raw body may be left out, with its Content-Type
+    guard       checks the headers of a raw route before everything else
     form        the body may also be application/x-www-form-urlencoded
     derive      rebuilds the body of a streamed response when its Idempotency-Key is used again
     settle      is awaited when the effect is durable; its response replaces the handler's, and is stored and replayed.
@@ -99,7 +105,7 @@ class Route(Generic[ContextT]):
     path: str
     handler: Callable[[Request[ContextT, Any, Any, Any]], Awaitable[Response]]
     query: type[msgspec.Struct]
-    body: type[msgspec.Struct] | None
+    body: type[msgspec.Struct | bytes] | None
     answers: Mapping[int, object]
     summary: str
     prepare: Callable[[Request[ContextT, Any, Any, Any]], Awaitable[object]] | None = None
@@ -131,6 +137,13 @@ class Route(Generic[ContextT]):
     cross_origin: bool = False
     announced: tuple[Deprecation, ...] = ()
     alone: bool = False
+    optional_body: bool = False
+    guard: Callable[[Headers], None] | None = None
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the handler decodes path, query and body itself."""
+        return self.body is bytes
 
 
 def shapes(answers: Mapping[int, object]) -> list[object]:
@@ -176,13 +189,14 @@ _NO_PARAMETERS: dict[str, str] = {}
 
 
 class _Node(Generic[ContextT]):
-    __slots__ = ("literals", "parameter", "parameter_name", "routes")
+    __slots__ = ("is_raw", "literals", "parameter", "parameter_name", "routes")
 
     def __init__(self) -> None:
         self.literals: dict[str, _Node[ContextT]] = {}
         self.parameter: _Node[ContextT] | None = None
         self.parameter_name = ""
         self.routes: dict[str, Route[ContextT]] = {}
+        self.is_raw = False
 
 
 class Router(Generic[ContextT]):
@@ -208,6 +222,7 @@ class Router(Generic[ContextT]):
                 if node.parameter_name != segment[1:-1]:
                     raise ValueError(f"{path}: the parameter is called {node.parameter_name} elsewhere")
                 node = node.parameter
+                node.is_raw = route.is_raw
             else:
                 node = node.literals.setdefault(segment, _Node())
         if route.method in node.routes:
@@ -235,19 +250,32 @@ class Router(Generic[ContextT]):
         return route, values
 
     def _walk(self, raw_path: str) -> tuple[_Node[ContextT], dict[str, str]]:
-        node = self._root
         values: dict[str, str] = {}
-        for segment in raw_path.split("/")[1:]:
-            step = node.literals.get(segment)
-            if step is None:
-                step = node.parameter
-                if step is None or not segment:
-                    raise RouteNotFound("no endpoint has this address")
-                values[node.parameter_name] = _decoded(segment)
-            node = step
-        if not node.routes:
+        node = _find(self._root, raw_path.split("/"), 1, values)
+        if node is None:
             raise RouteNotFound("no endpoint has this address")
         return node, values
+
+
+def _find(
+    node: _Node[ContextT], segments: list[str], position: int, values: dict[str, str]
+) -> _Node[ContextT] | None:
+    """The node of the segments from this position on. A literal segment hides a parameter in its place, unless the
+    parameter is raw and the path does not exist below the literal."""
+    if position == len(segments):
+        return node if node.routes else None
+    segment = segments[position]
+    literal, parameter = node.literals.get(segment), node.parameter
+    found = None if literal is None else _find(literal, segments, position + 1, values)
+    if found is not None or parameter is None:
+        return found
+    if parameter.is_raw:
+        values[node.parameter_name] = segment
+    elif literal is None and segment:
+        values[node.parameter_name] = _decoded(segment)
+    else:
+        return None
+    return _find(parameter, segments, position + 1, values)
 
 
 def _decoded(segment: str) -> str:

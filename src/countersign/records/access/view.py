@@ -119,9 +119,19 @@ class Caller:
     scopes: tuple[str, ...] = ()
 
     @property
-    def principal(self) -> str:
-        """Names the caller in the log: the person, and the agent's token where one acts for them."""
+    def key(self) -> str:
+        """Identifies the caller in the log: the person, and the token of an agent that acts for them."""
         return f"person:{self.user_id}" if self.agent is None else f"agent:{self.user_id}:{self.credential_id}"
+
+    @property
+    def quota(self) -> str:
+        """Requests are not counted."""
+        return ""
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether no credential was presented."""
+        return not self.user_id
 
     @property
     def is_agent(self) -> bool:
