@@ -146,7 +146,7 @@ class Handlers:
         return Response(200, pieces(), asked.content_type)
 
 
-def _approval(run: Run, call: http.Request[Caller]) -> decisions.Approval:
+def _approval(run: Run, call: RecordsRequest) -> decisions.Approval:
     body = _body(call, "digest", "note")
     digest, note = body.get("digest"), body.get("note")
     if not isinstance(digest, str | None) or not isinstance(note, str | None):

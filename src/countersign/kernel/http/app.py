@@ -178,7 +178,7 @@ class App(Generic[ContextT]):
         await exchange.answer(self._with_caching(answer))
 
     def _with_caching(self, answer: Response) -> Response:
-        if self._policy.cache_control and not any(name == "Cache-Control" for name, _ in answer.headers):
+        if self._policy.cache_control and "Cache-Control" not in dict(answer.headers):
             answer.headers = (*answer.headers, ("Cache-Control", self._policy.cache_control))
         return answer
 

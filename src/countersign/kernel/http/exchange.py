@@ -92,7 +92,7 @@ class Exchange:
         self.stopping: asyncio.Event | None = scope.get("state", {}).get(STATE_KEY)
         self.send = send
         # RFC 9112 §3.2; refuse what a proxy might parse differently.
-        hosts = sum(name == b"host" for name, _ in scope["headers"])
+        hosts = [name for name, _ in scope["headers"]].count(b"host")
         self.names_its_host = hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
         client = scope.get("client")
         self.is_proxied: bool = client is not None and client[0] in trusted_proxies
@@ -182,15 +182,15 @@ class Exchange:
         shown = b"" if self.method == "HEAD" else body
         await self.send({"type": "http.response.body", "body": shown, "more_body": False})
 
-    def _said(self) -> tuple[tuple[str, str], ...]:
-        """The headers that every response to the request gets."""
-        return (*self.limits, *self.notices, *deprecation_headers(self.deprecations))
-
     async def _start(self, status: int, pairs: list[tuple[bytes, bytes]]) -> None:
         if status == 429 and any(name == b"ratelimit-limit" for name, _ in pairs):
             # The response has the headers of the exceeded limit, which is another one.
             self.limits = ()
-        pairs += [(name.lower().encode(), value.encode()) for name, value in self._said()]
+        further = self.limits + self.notices
+        if self.deprecations:
+            further += tuple(deprecation_headers(self.deprecations))
+        if further:
+            pairs += [(name.lower().encode(), value.encode()) for name, value in further]
         pairs += ((b"x-request-id", self.request_id.encode()), _NOSNIFF)
         self.started = True
         self.status = status

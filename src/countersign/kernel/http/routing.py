@@ -14,6 +14,8 @@ from countersign.kernel.http.request import BodyT, Caller, CallerT, ContextT, He
 from countersign.kernel.http.response import JSON, Response
 
 MEBIBYTE = 1 << 20
+MAX_KNOWN_PATHS, MAX_KNOWN_LENGTH = 512, 200
+"""Paths of raw routes that are remembered: those of commands are few."""
 
 
 class OneOf(tuple[type[msgspec.Struct], ...]):
@@ -98,6 +100,7 @@ class Route(Generic[ContextT]):
     at_root     the path is relative to the root address, not to the versioned API
     cross_origin  pages of any origin may call this, without cookies (CORS); preflights are answered
     announced   derived from the rest: the deprecations of the route and of members of its responses
+    is_raw      derived from `body`
     alone       never part of a batch
     """
 
@@ -139,11 +142,7 @@ class Route(Generic[ContextT]):
     alone: bool = False
     optional_body: bool = False
     guard: Callable[[Headers], None] | None = None
-
-    @property
-    def is_raw(self) -> bool:
-        """Whether the handler decodes path, query and body itself."""
-        return self.body is bytes
+    is_raw: bool = False
 
 
 def shapes(answers: Mapping[int, object]) -> list[object]:
@@ -182,7 +181,7 @@ def route(
     summary = words.splitlines()[0]
     made = Route(method, path, handler, parameters, body, answers, summary, prepare, derive, settle, **options)
     own = () if made.deprecation is None else (made.deprecation,)
-    return replace(made, announced=(*own, *of_answers(shapes(answers))))
+    return replace(made, announced=(*own, *of_answers(shapes(answers))), is_raw=body is bytes)
 
 
 _NO_PARAMETERS: dict[str, str] = {}
@@ -210,6 +209,7 @@ class Router(Generic[ContextT]):
         """
         self._root: _Node[ContextT] = _Node()
         self._static: dict[str, _Node[ContextT]] = {}
+        self._known: dict[str, tuple[_Node[ContextT], dict[str, str]]] = {}
         for route in routes:
             self._add(route, route.path if route.at_root else prefix + route.path)
 
@@ -242,7 +242,7 @@ class Router(Generic[ContextT]):
         node = self._static.get(raw_path)
         values = _NO_PARAMETERS
         if node is None:
-            node, values = self._walk(raw_path)
+            node, values = self._known.get(raw_path) or self._walk(raw_path)
         route = node.routes.get("GET" if method == "HEAD" else method)
         if route is None:
             allowed = sorted(node.routes) + (["HEAD"] if "GET" in node.routes else [])
@@ -254,6 +254,10 @@ class Router(Generic[ContextT]):
         node = _find(self._root, raw_path.split("/"), 1, values)
         if node is None:
             raise RouteNotFound("no endpoint has this address")
+        if node.is_raw and len(raw_path) <= MAX_KNOWN_LENGTH:
+            if len(self._known) >= MAX_KNOWN_PATHS:
+                self._known.clear()
+            self._known[raw_path] = node, values
         return node, values
 
 
