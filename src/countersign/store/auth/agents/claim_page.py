@@ -210,7 +210,8 @@ async def _type_code(
 ) -> Response:
     store, text = call.context, call.body.user_code
     if not text.strip():
-        return await _page(store, attempt, "typed", registration, signed_in, "Enter the code that your agent shows you.")
+        error = "Enter the code that your agent shows you."
+        return await _page(store, attempt, "typed", registration, signed_in, error)
     await claim.count_guess(store, signed_in.person.id, call.address)
     async with store.database.transaction() as transaction:
         await registrations.lock(transaction, registration.id)
