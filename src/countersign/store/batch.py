@@ -359,8 +359,8 @@ def _result(answer: Response) -> bytes:
     headers = {name: value for name, value in answer.headers if name.lower() in RESULT_HEADERS}
     if answer.etag is not None:
         headers["ETag"] = answer.etag
-    body = b',"headers":%b' % encode(headers) if headers else b""
-    return b'{"status":%d,"body":%b%b}' % (answer.status, body, body)
+    headers_json = b',"headers":%b' % encode(headers) if headers else b""
+    return b'{"status":%d,"body":%b%b}' % (answer.status, body, headers_json)
 
 
 ROUTES = (
