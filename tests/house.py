@@ -46,6 +46,32 @@ ONLY_IN = {
 }
 CLOCKS = re.compile(r"(datetime\.)?(datetime|date)\.(now|utcnow|today)|os\.urandom")
 
+NOUNS_IN_ING = {
+    *("billing", "embedding", "encoding", "masking", "numbering", "padding", "pricing", "processing", "publishing"),
+    *("rendering", "routing", "sampling", "setting", "signing", "string", "timing", "tracing"),
+}
+NOUNS_IN_ED = {"embed", "feed", "need", "seed", "shed", "speed"}
+PARTICIPLES = {
+    *("bound", "drawn", "found", "given", "held", "hung", "kept", "known", "lost", "made", "said", "seen", "sent"),
+    *("shown", "sold", "taken", "told", "written"),
+}
+RIDDLES = {
+    *("Asked", "Fault", "Found", "Hands", "Held", "Kept", "Made", "Place", "Said", "Shown", "Sight", "Taken", "Told"),
+    *("Wanted", "Way", "Wound"),
+}
+# Words that read as translated, each with what to write instead.
+STRANGE_WORDS = {
+    r"nobody": "no one, or the role that is refused",
+    r"whoever": "anyone who, or the role",
+    r"told|tells": "reports, shows, returns or says which",
+    r"stands": "is",
+    r"is none": "does not exist, or is invalid",
+    r"lets? go": "releases",
+    r"is no \w+ of": "is not one of, or does not belong to",
+    r"holds (?:for|true|until|when|if|only)": "is valid, or applies",
+}
+_STRANGE = re.compile("|".join(rf"(?P<w{at}>\b(?:{word})\b)" for at, word in enumerate(STRANGE_WORDS)), re.IGNORECASE)
+
 _STATEMENT = re.compile(
     r"\s*(SELECT\s|INSERT\s+INTO\s|UPDATE\s+\S+\s+SET\s|DELETE\s+FROM\s|WITH\s+(RECURSIVE\s+)?\w+\s+AS\b"
     r"|(CREATE|ALTER|DROP)\s+(TABLE|INDEX|DATABASE|SCHEMA|UNIQUE)\b|PRAGMA\s)"
@@ -303,6 +329,37 @@ def names_with_a_home(source: Source) -> Iterator[Complaint]:
     for part in source.path.removesuffix(".py").split("/"):
         if part in HOMELESS:
             yield 1, f"{part!r} says nothing: name the file after what lives in it"
+
+
+def nouns_for_modules(source: Source) -> Iterator[Complaint]:
+    """A module is named by a noun of the field, never by a participle (`told`, `hanging`, `settled`)."""
+    word = source.path.removesuffix(".py").rpartition("/")[2].rpartition("_")[2]
+    is_ing = word.endswith("ing") and word not in NOUNS_IN_ING
+    is_ed = word.endswith("ed") and word not in NOUNS_IN_ED
+    if word in PARTICIPLES or (len(word) > 4 and (is_ing or is_ed)):
+        yield 1, f"{word!r} is a participle: name the module by what it contains"
+
+
+def nouns_for_classes(source: Source) -> Iterator[Complaint]:
+    """A class is named by a noun of the field, never by a riddle (`Asked`, `Kept`, `Way`)."""
+    for node in source.nodes:
+        if isinstance(node, ast.ClassDef) and node.name.removeprefix("_") in RIDDLES:
+            yield node.lineno, f"{node.name}: name the class by what its instances are"
+
+
+def public_classes(source: Source) -> set[str]:
+    """The public classes that the module declares."""
+    names = {node.name for node in source.tree.body if isinstance(node, ast.ClassDef)}
+    return {name for name in names if not name.startswith("_")}
+
+
+def plain_words(source: Source) -> Iterator[Complaint]:
+    """Texts and docstrings use plain technical English: none of STRANGE_WORDS."""
+    for node in source.nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for match in _STRANGE.finditer(node.value):
+                remedy = [*STRANGE_WORDS.values()][int((match.lastgroup or "w0")[1:])]
+                yield node.lineno, f"{match[0]!r} reads as translated: write {remedy}"
 
 
 def tables_written(source: Source) -> Iterator[tuple[str, int]]:
