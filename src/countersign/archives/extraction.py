@@ -12,6 +12,7 @@ from countersign.archives.entry import ArchiveMember
 from countersign.archives.limits import Limits
 from countersign.archives.reader import read
 from countersign.archives.refusals import ArchiveRefused
+from countersign.file_sync import sync_folder
 from countersign.kernel import ids
 from countersign.kernel.errors import Refused, disk_full, is_disk_full
 
@@ -185,12 +186,3 @@ def _sync_file_system(handle: int) -> None:
         os.sync()
     elif library.syncfs(handle):
         raise OSError(ctypes.get_errno(), "cannot make the files durable")
-
-
-def sync_folder(path: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

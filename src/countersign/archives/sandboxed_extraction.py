@@ -13,9 +13,10 @@ import msgspec
 
 from countersign.archives import confinement
 from countersign.archives.confinement import NOBODY
-from countersign.archives.extraction import ExtractionCounts, extract, require_empty_target, sync_folder
+from countersign.archives.extraction import ExtractionCounts, extract, require_empty_target
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused, ArchiveUnknown
+from countersign.file_sync import sync_folder
 from countersign.kernel import ids
 from countersign.kernel.errors import Refused, StorageFull, disk_full, is_disk_full
 

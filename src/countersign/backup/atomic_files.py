@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from countersign.file_sync import sync_folder
 from countersign.kernel import ids
 from countersign.kernel.errors import NotEmpty, Unavailable, disk_full, is_disk_full
 
@@ -206,15 +207,6 @@ def _remove_leftovers(parent: Path) -> None:
 
 def _is_own(found: os.stat_result) -> bool:
     return found.st_uid == os.geteuid() and (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
-
-
-def sync_folder(path: Path) -> None:
-    """Make the entries of a folder durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from countersign.backup.databases import file_name
 from countersign.cli import configuration, installation, lock, output, record_store, reset_owner
 from countersign.cli.administration import data_option
 from countersign.cli.output import Exit, Failure
+from countersign.file_sync import sync_folder
 from countersign.kernel import connection_urls, installation_id
 from countersign.kernel.blobs import layout
 from countersign.kernel.blobs.open import open_blobs
@@ -287,7 +288,7 @@ async def _remove(settings: Settings, folder: Path, contents: Contents) -> None:
                         link.unlink(missing_ok=True)
                 await open_blobs(None, path, reserve_bytes=0).clear()
             await asyncio.to_thread(_remove_path, path)
-    await asyncio.to_thread(atomic_files.sync_folder, folder)
+    await asyncio.to_thread(sync_folder, folder)
 
 
 async def _drop(settings: Settings, folder: Path, contents: Contents) -> None:

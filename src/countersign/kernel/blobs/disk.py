@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from countersign.file_sync import sync_folder
 from countersign.kernel import clock, ids
 from countersign.kernel.blobs.layout import PIECE_BYTES
 from countersign.kernel.errors import StorageFull, Unavailable, disk_full, is_disk_full
@@ -171,13 +172,6 @@ async def in_thread(pool: Executor, work: Callable[P, T], *args: P.args, **kwarg
             return work(*args, **kwargs)
 
     return await asyncio.wrap_future(pool.submit(refusing))
-
-
-def sync_folder(folder: Path) -> None:
-    """Make additions and removals of names in the folder durable."""
-    held = Descriptor(folder, os.O_RDONLY | os.O_DIRECTORY)
-    os.fsync(held.fd)
-    held.close()
 
 
 def make_folder(folder: Path) -> None:

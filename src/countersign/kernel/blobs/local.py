@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from pathlib import Path
 
+from countersign.file_sync import sync_folder
 from countersign.kernel import ids
 from countersign.kernel.blobs import disk, layout
 from countersign.kernel.blobs.disk import DiskQuota
@@ -210,7 +211,7 @@ def _unnamed() -> str:
 def _name(path: Path, name: Path) -> None:
     """Rename a file whose bytes are on the disk, atomically and durably."""
     path.replace(name)
-    disk.sync_folder(name.parent)
+    sync_folder(name.parent)
 
 
 def _link_part(folder: Path, part: Part, whole: Path) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from countersign.file_sync import sync_folder
 from countersign.kernel import clock, connection_urls, ids
 from countersign.kernel.errors import Refused
 
@@ -115,22 +116,14 @@ def write_marker(folder: Path, mark: MigrationMarker) -> None:
         file.flush()
         os.fsync(file.fileno())
     path.rename(folder / FILE_NAME)
-    _sync(folder)
+    sync_folder(folder)
 
 
 def remove_marker(folder: Path) -> None:
     """Remove the marker."""
     (folder / FILE_NAME).unlink(missing_ok=True)
-    _sync(folder)
+    sync_folder(folder)
 
 
 def _has_files(folder: Path) -> bool:
     return any(folder.glob(FILES))
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -12,6 +12,7 @@ from email.headerregistry import Address
 from pathlib import Path
 from typing import Protocol
 
+from countersign.file_sync import sync_folder
 from countersign.kernel import ids
 from countersign.kernel.errors import Unavailable, disk_full, is_disk_full
 from countersign.kernel.mail import message
@@ -82,7 +83,7 @@ class FileOutbox:
         except BaseException:
             unfinished.unlink(missing_ok=True)
             raise
-        _sync(self._folder)
+        sync_folder(self._folder)
         for old in messages(self._folder, suffixes=(SUFFIX, _UNFINISHED))[MAX_FILES:]:
             old.unlink(missing_ok=True)
 
@@ -92,15 +93,6 @@ def messages(folder: Path, *, suffixes: tuple[str, ...] = (SUFFIX,)) -> list[Pat
     if not folder.is_dir():
         return []
     return sorted((path for path in folder.iterdir() if path.suffix in suffixes), reverse=True)
-
-
-def _sync(folder: Path) -> None:
-    """Make a name that was added to the folder durable."""
-    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(held)
-    finally:
-        os.close(held)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from countersign.file_access import explain_permission_error
+from countersign.file_sync import sync_folder
 from countersign.kernel import ids
 from countersign.kernel.errors import Refused
 from countersign.settings import BadSetting, Settings
@@ -199,7 +200,7 @@ def _create(path: Path) -> None:
             _link_unless_there(unfinished, path)
         finally:
             unfinished.unlink()
-        _sync_directory(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise MasterKeyRefused(
             f"the master key: {explain_permission_error(path, error, 'made')}",
@@ -213,11 +214,3 @@ def _link_unless_there(unfinished: Path, path: Path) -> None:
     except FileExistsError:
         # Another process was first; both read its key next.
         return
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -10,6 +10,7 @@ from typing import BinaryIO
 from countersign.archives import extraction
 from countersign.archives.limits import Limits
 from countersign.archives.refusals import ArchiveRefused
+from countersign.file_sync import sync_file
 from countersign.kernel.errors import Refused
 from countersign.updates import chunks
 from countersign.updates.api_types import ChunkPlaces, Delta
@@ -157,7 +158,7 @@ class FileBuilder:
         for file in self._manifest.files:
             found = self._workspace.unpacked / file.path
             if not self.path(file).exists() and has_digest(found, file.sha256):
-                _sync(found)
+                sync_file(found)
                 found.replace(self.path(file))
                 self.stats.by_artifact += 1
         self._workspace.clear(self._workspace.unpacked)
@@ -265,8 +266,3 @@ def has_digest(path: Path, sha256: str) -> bool:
         return False
     with path.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest() == sha256
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as content:
-        os.fsync(content.fileno())

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from countersign.file_sync import sync_file, sync_folder
 from countersign.updates.install import state
 from countersign.updates.install.file_builder import FileBuilder, has_digest
 from countersign.updates.install.user_files import Tree, destinations, scan, user_paths
@@ -70,7 +71,7 @@ def stage(
         else:
             link_or_copy(builder.path(file), target)
             target.chmod(file.mode)
-            _sync(target)
+            sync_file(target)
             used.add(file.sha256)
         if number not in copied or has_digest(target, file.sha256):
             stamps[file.path] = _stamp(target.lstat())
@@ -123,22 +124,14 @@ def link_or_copy(source: Path, target: Path) -> None:
         if error.errno not in _UNLINKABLE:
             raise
         shutil.copy2(source, target, follow_symlinks=False)
-        _sync(target)
+        sync_file(target)
 
 
 def _copy(source: Path, target: Path, file: File) -> None:
     """A durable copy that shares nothing with its source."""
     shutil.copyfile(source, target, follow_symlinks=False)
     target.chmod(file.mode)
-    _sync(target)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_file(target)
 
 
 def _stamp(found: os.stat_result) -> tuple[int, int]:
@@ -180,19 +173,6 @@ def exchange(one: Path, other: Path) -> bool:
     if code in _MISSING:
         return False
     raise OSError(code, os.strerror(code), str(other))
-
-
-def sync_folder(path: Path) -> None:
-    """Make the folder's entries outlive a power cut.
-
-    Raises:
-        OSError: the disk refuses.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def swap_in(workspace: Workspace, number: str) -> None:
