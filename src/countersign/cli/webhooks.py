@@ -213,9 +213,9 @@ def list_deliveries(
     shown = [
         {
             **each._asdict(),
-            "at": _moment(each.at),
-            "due_at": _moment(each.due_at if each.state == "waiting" else None),
-            "ended_at": _moment(each.ended_at),
+            "at": clock.rfc3339_or_none(each.at),
+            "due_at": clock.rfc3339_or_none(each.due_at if each.state == "waiting" else None),
+            "ended_at": clock.rfc3339_or_none(each.ended_at),
         }
         for each in found
     ]
@@ -248,7 +248,7 @@ def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org:
             return Replayed(1, None)
 
     begun = _run(data, org, "cannot replay", work)
-    through = _moment(begun.through)
+    through = clock.rfc3339_or_none(begun.through)
     output.answer({"deliveries": begun.deliveries, "next_since": through}, f"{begun.deliveries} on their way again.")
     if through is not None:
         output.note(f"There are more: go on with --since {through}.")
@@ -278,10 +278,6 @@ async def _resumed(settings: Settings) -> list[str]:
         return resumed
 
 
-def _moment(instant: Instant | None) -> str | None:
-    return None if instant is None else clock.rfc3339(instant)
-
-
 def _value(receiver: Receiver) -> dict[str, object]:
     return {
         "id": receiver.id,
@@ -289,5 +285,5 @@ def _value(receiver: Receiver) -> dict[str, object]:
         "types": receiver.chosen or None,
         "created_at": clock.rfc3339(receiver.created_at),
         "failures": receiver.failures,
-        "delivered_at": _moment(receiver.delivered_at),
+        "delivered_at": clock.rfc3339_or_none(receiver.delivered_at),
     }

@@ -64,6 +64,11 @@ def rfc3339(instant: Instant) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{instant % SECOND // 1000:03d}Z"
 
 
+def rfc3339_or_none(instant: Instant | None) -> str | None:
+    """The instant as RFC 3339; None if there is none."""
+    return None if instant is None else rfc3339(instant)
+
+
 def http_date() -> str:
     """The present moment as a Date header has it (RFC 9110 §5.6.7)."""
     return format_datetime(datetime.now(UTC), usegmt=True)

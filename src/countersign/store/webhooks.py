@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import msgspec
 
 from countersign.kernel import clock
-from countersign.kernel.clock import Instant
 from countersign.kernel.errors import invalid_member
 from countersign.kernel.http import cursor, response
 from countersign.kernel.http.cursor import InvalidCursor
@@ -203,7 +202,7 @@ async def replay_since(call: StoreRequest[WebhookQuery, Replay]) -> Response:
     except ValueError as error:
         raise invalid_member("/since", str(error)) from error
     begun = await outbox.replay_since(call.transaction, org.id, receiver.id, receiver.types, since)
-    return response.json(Replayed(begun.deliveries, _moment(begun.through)), 202)
+    return response.json(Replayed(begun.deliveries, clock.rfc3339_or_none(begun.through)), 202)
 
 
 def _id(call: StoreRequest[WebhookQuery, BodyT] | StoreRequest[DeliveriesQuery, BodyT]) -> str:
@@ -217,7 +216,7 @@ def _webhook_body(receiver: Receiver, secret: str | None = None) -> Webhook:
         receiver.chosen or None,
         clock.rfc3339(receiver.created_at),
         receiver.failures,
-        _moment(receiver.delivered_at),
+        clock.rfc3339_or_none(receiver.delivered_at),
     )
     if secret is not None:
         body.secret = secret
@@ -233,14 +232,10 @@ def _delivery(org: outbox.Delivery) -> Delivery:
         state=org.state,
         attempts=org.attempts,
         due_at=clock.rfc3339(org.due_at) if org.state == "waiting" else None,
-        ended_at=_moment(org.ended_at),
+        ended_at=clock.rfc3339_or_none(org.ended_at),
         answer=org.answer,
         fault=org.fault,
     )
-
-
-def _moment(instant: Instant | None) -> str | None:
-    return None if instant is None else clock.rfc3339(instant)
 
 
 _ONE = "/org/webhooks/{webhook_id}"

@@ -93,16 +93,12 @@ class Job(NamedTuple):
             progress=self.progress,
             type=self.type,
             created_at=clock.rfc3339(self.created_at),
-            started_at=_moment(self.started_at),
-            finished_at=_moment(self.finished_at),
+            started_at=clock.rfc3339_or_none(self.started_at),
+            finished_at=clock.rfc3339_or_none(self.finished_at),
             attempts=self.attempts,
             result=_object(self.result),
             error=_object(self.error),
         )
-
-
-def _moment(instant: Instant | None) -> str | None:
-    return None if instant is None else clock.rfc3339(instant)
 
 
 def _object(text: str | None) -> dict[str, Any] | None:

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from countersign.kernel import clock
-from countersign.kernel.clock import Instant
 from countersign.kernel.database.port import Row
 from countersign.kernel.errors import NotFound
 from countersign.kernel.http import cursor, response
@@ -140,16 +139,12 @@ def _batch(row: Row) -> Batch:
         products=msgspec.json.decode(products, type=list[str]),
         count=count,
         max_uses=max_uses,
-        valid_from=_moment(valid_from),
-        expires_at=_moment(expires_at),
+        valid_from=clock.rfc3339_or_none(valid_from),
+        expires_at=clock.rfc3339_or_none(expires_at),
         status=status,
         uses=int(uses),
         created_at=clock.rfc3339(created_at),
     )
-
-
-def _moment(instant: Instant | None) -> str | None:
-    return None if instant is None else clock.rfc3339(instant)
 
 
 async def revoke_batch(call: StoreRequest[CodesQuery, Revocation]) -> Response:
