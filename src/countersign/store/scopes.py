@@ -7,6 +7,7 @@ Scope: TypeAlias = Literal[
 ]
 Role: TypeAlias = Literal["owner", "publisher", "viewer"]
 
+WRITE_PRODUCTS, WRITE_RELEASES = "write:products", "write:releases"
 ALL: tuple[str, ...] = get_args(Scope)
 # What each allows, in words for the person who is asked for it.
 MEANING: dict[str, str] = {

@@ -38,6 +38,7 @@ from countersign.store.jobs.job_types import (
     UnknownJobType,
 )
 from countersign.store.jobs.queries import Job
+from countersign.store.scopes import WRITE_RELEASES
 
 MAX_WAIT_S = 30
 DEFAULT_WAIT_S = 0.25
@@ -120,7 +121,6 @@ def _event(name: str, job: Job) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (name.encode(), response.encode(job.shown()))
 
 
-WRITE_RELEASES = "write:releases"
 READ_SCOPES = ("read:releases", WRITE_RELEASES)
 EVENTS = "text/event-stream"
 RETRY_AFTER_S = 1

@@ -29,8 +29,7 @@ from countersign.store.releases.publishing import Yanked
 from countersign.store.releases.receive_upload import Progress
 from countersign.store.releases.schemas import Announced, NewArtifact, SignedQuery
 from countersign.store.releases.uploads import TooManyParts, UploadNotFound
-
-WRITE_RELEASES = "write:releases"
+from countersign.store.scopes import WRITE_RELEASES
 
 
 async def announce_artifact(call: StoreRequest[Nothing, NewArtifact]) -> Response:

@@ -27,8 +27,7 @@ from countersign.store.releases.publishing import (
     Yanked,
 )
 from countersign.store.releases.schemas import NewRelease, OrgQuery, ProductWrite, Promotion, ReleaseUpdate, Yank
-
-WRITE_PRODUCTS, WRITE_RELEASES = "write:products", "write:releases"
+from countersign.store.scopes import WRITE_PRODUCTS, WRITE_RELEASES
 
 
 async def create_product(call: StoreRequest[OrgQuery, ProductWrite]) -> Response:

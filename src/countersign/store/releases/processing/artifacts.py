@@ -17,11 +17,10 @@ from countersign.store.jobs.job_types import AdmittedJob
 from countersign.store.releases.processing import queries
 from countersign.store.releases.processing.queries import Artifact, Build
 from countersign.store.releases.processing.schemas import ExtractPayload, ProcessPayload, VerifyPayload
+from countersign.store.scopes import WRITE_RELEASES
 from countersign.updates import dsse, manifest
 from countersign.updates.api_types import Envelope
 from countersign.updates.manifest import Chunk, Manifest
-
-WRITE_RELEASES = "write:releases"
 
 _reading = ThreadPoolExecutor(1, thread_name_prefix="manifests")
 

@@ -20,6 +20,7 @@ from countersign.store.releases.permissions import (
 from countersign.store.releases.processing import artifacts, queries
 from countersign.store.releases.processing.queries import Build
 from countersign.store.releases.publishing import AlreadyPublished, JustChanged
+from countersign.store.scopes import WRITE_RELEASES
 
 OF_RELEASE = "SELECT artifact_id FROM build WHERE release_id = $1 ORDER BY artifact_id"
 
@@ -59,9 +60,6 @@ async def remove(transaction: Transaction, release: OwnedRelease, known: Built) 
 
 async def _built(reader: Reader, release_id: str) -> list[str]:
     return [artifact_id for (artifact_id,) in await reader.fetch(OF_RELEASE, release_id)]
-
-
-WRITE_RELEASES = "write:releases"
 
 
 async def _builds(call: StoreRequest[Nothing, Nothing]) -> Built:
