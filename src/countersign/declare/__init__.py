@@ -1,4 +1,4 @@
-"""The words a module is written in: everything a module author imports, and nothing else."""
+"""The declaration language: the names that a module author imports."""
 
 from countersign.declare.errors import BadValue, DeclarationError
 from countersign.declare.fields.field import EQUALITY, RANGES, Field, Notation, Stored

@@ -1,4 +1,4 @@
-"""What a declaration, or a value given to a declared field, can have wrong."""
+"""The errors of declarations and of values."""
 
 
 class DeclarationError(Exception):

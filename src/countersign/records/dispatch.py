@@ -1,4 +1,4 @@
-"""The one door for REST, MCP and batch plans: run a command for a caller, or make a plan of it."""
+"""Dispatch for REST, MCP and batch plans: runs a command for a caller, or makes a plan of it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ class Dispatch:
             raise
 
     async def _note_guessing(self, run: Run, view: ModelView) -> None:
-        """Somebody should look at who tries tokens; what it tried is rolled back by now."""
+        """Record the attempt in the audit and the log: the transaction of the command is rolled back by now."""
         telemetry.logger("masking").warning("too many unknown tokens", user_id=run.caller.user_id)
         async with self.engine.records.database.transaction() as transaction:
             await record_writer.record_audit(run.within(transaction), "base.unknown_tokens", view.model, None, {})
@@ -134,7 +134,7 @@ def _denied(run: Run, view: ModelView) -> tuple[str, ...]:
 
 
 def _refuse_reason(caller: Caller, view: ModelView, name: str, body: Body) -> None:
-    """Tell an agent where a reason belongs that it gives along with a command.
+    """Refuse a reason (`why`) that an agent sends with a command.
 
     Raises:
         BadInput: it does, and no field that it sees is called so.

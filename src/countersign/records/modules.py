@@ -28,14 +28,14 @@ def installed() -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=GROUP)}
 
 
-def found(wanted: Sequence[str]) -> Registry:
+def found(selected: Sequence[str]) -> Registry:
     """The wanted modules with `base`, checked.
 
     Raises:
         DeclarationError: one is not installed, is no module, or is declared wrongly; the text names the remedy.
     """
     offered = _offered(tuple((folder, _changed(folder)) for folder in sys.path))
-    others = (_module(name, offered) for name in wanted if name != base_models.MODULE.name)
+    others = (_module(name, offered) for name in selected if name != base_models.MODULE.name)
     return _registry((base_models.MODULE, *others))
 
 
@@ -55,9 +55,9 @@ def _changed(folder: str) -> int:
 
 
 @lru_cache(maxsize=4)
-def _registry(wanted: tuple[Module, ...]) -> Registry:
+def _registry(selected: tuple[Module, ...]) -> Registry:
     """The modules put together; the same ones are checked once."""
-    return Registry(wanted)
+    return Registry(selected)
 
 
 def _module(name: str, offered: EntryPoints) -> Module:

@@ -219,22 +219,22 @@ class _Copies:
 async def _plan(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
     """A plan: input and diff by the viewer's own rights; digest and effects are for those who decide."""
     plan_id = str(values[0])
-    kept = steps.decode_steps(bytes(values[places["input"]]).decode()) if "input" in places else []
-    run.spoken_of.update(step.model for step in kept)
+    plan_steps = steps.decode_steps(bytes(values[places["input"]]).decode()) if "input" in places else []
+    run.spoken_of.update(step.model for step in plan_steps)
     texts = await steps.stored_texts(run, run.reader, plan_id)
-    copies = _Copies(run, texts, await _withheld(run, kept))
+    copies = _Copies(run, texts, await _withheld(run, plan_steps))
     diff: list[dict[str, Any]] = msgspec.json.decode(bytes(values[places["diff"]])) if "diff" in places else []
-    said = chain(_seen_in_diff(run, diff), _seen_in_input(run, kept))
-    await copies.find([each async for each in CooperativeIterator(said, steps.VALUES_PER_TURN)])
+    structure = chain(_seen_in_diff(run, diff), _seen_in_input(run, plan_steps))
+    await copies.find([each async for each in CooperativeIterator(structure, steps.VALUES_PER_TURN)])
     if "input" in places:
-        values[places["input"]] = await _input(run, copies, kept)
+        values[places["input"]] = await _input(run, copies, plan_steps)
     if "diff" in places:
         values[places["diff"]] = await _diff(run, copies, diff)
     if "effects" in places:
         values[places["effects"]] = await staleness.describe_effects(run, values[places["effects"]])
     await _mask_names(run, values, places)
     _withhold(run, values, places)
-    await _mark_overtaken(run, values, places, kept)
+    await _mark_overtaken(run, values, places, plan_steps)
 
 
 async def _mask_names(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
@@ -244,12 +244,12 @@ async def _mask_names(run: Run, values: list[Any], places: Mapping[str, int]) ->
 
 
 async def _mark_overtaken(
-    run: Run, values: list[Any], places: Mapping[str, int], kept: Sequence[steps.Step]
+    run: Run, values: list[Any], places: Mapping[str, int], plan_steps: Sequence[steps.Step]
 ) -> None:
     """Say of a waiting plan, to those who may decide, that it could only end as stale."""
     if run.caller.is_agent or "error" not in places or "state" not in places:
         return
-    if values[places["state"]] == "pending" and await staleness.is_stale(run, kept):
+    if values[places["state"]] == "pending" and await staleness.is_stale(run, plan_steps):
         values[places["error"]] = "stale"
 
 
@@ -260,9 +260,9 @@ def _withhold(run: Run, values: list[Any], places: Mapping[str, int]) -> None:
         _keep_from_others(values, places)
 
 
-async def _spoken(run: Run, said: object) -> object:
+async def _spoken(run: Run, structure: object) -> object:
     """What people and agents are called and wrote, with LITERAL tokens for what looks like a token."""
-    literals = await mask_output.literals(run, list(_texts(said)))
+    literals = await mask_output.literals(run, list(_texts(structure)))
 
     def shown(part: object) -> object:
         if isinstance(part, dict):
@@ -271,22 +271,23 @@ async def _spoken(run: Run, said: object) -> object:
             return [shown(each) for each in cast("list[object]", part)]
         return placeholder_tokens.replace_tokens(run.engine.grammar, part, literals) if isinstance(part, str) else part
 
-    return shown(said)
+    return shown(structure)
 
 
-def _texts(said: object) -> Iterator[str]:
-    if isinstance(said, str):
-        yield said
-    elif isinstance(said, dict | list):
-        parts = cast("dict[str, object]", said).values() if isinstance(said, dict) else cast("list[object]", said)
+def _texts(structure: object) -> Iterator[str]:
+    if isinstance(structure, str):
+        yield structure
+    elif isinstance(structure, dict | list):
+        members = cast("dict[str, object] | list[object]", structure)
+        parts = members.values() if isinstance(members, dict) else members
         for each in parts:
             yield from _texts(each)
 
 
-async def _withheld(run: Run, kept: Sequence[steps.Step]) -> frozenset[int]:
+async def _withheld(run: Run, plan_steps: Sequence[steps.Step]) -> frozenset[int]:
     """The texts, by value id, that the viewer must not be shown though it reads the fields they are for."""
     found: set[int] = set()
-    async for step in CooperativeIterator(kept):
+    async for step in CooperativeIterator(plan_steps):
         origins = {name: each.origins for name, each in step.given.items() if each.origins}
         unseen = await rights.hidden_fields(run, step.model, origins)
         found |= {each.sealed_id for name, each in step.given.items() if name in unseen and each.sealed_id is not None}
@@ -322,17 +323,17 @@ def _seen_in_diff(run: Run, diff: Sequence[Mapping[str, Any]]) -> Iterator[tuple
             yield view, each["field"], each["after"]
 
 
-def _seen_in_input(run: Run, kept: Sequence[steps.Step]) -> Iterator[tuple[ModelView, str, object]]:
-    for step in kept:
+def _seen_in_input(run: Run, plan_steps: Sequence[steps.Step]) -> Iterator[tuple[ModelView, str, object]]:
+    for step in plan_steps:
         view = run.caller.view.models.get(step.model)
         if view is not None:
             seen = ((name, value) for name, value in step.given.items() if name in view.fields)
             yield from ((view, name, steps.stored_copy(value)) for name, value in seen)
 
 
-async def _input(run: Run, copies: _Copies, kept: Sequence[steps.Step]) -> object:
+async def _input(run: Run, copies: _Copies, plan_steps: Sequence[steps.Step]) -> object:
     shown: list[dict[str, object]] = []
-    async for step in CooperativeIterator(kept):
+    async for step in CooperativeIterator(plan_steps):
         view = run.caller.view.models.get(step.model)
         members: dict[str, object] = {} if step.record_id is None else {"id": step.record_id}
         if step.cascade:

@@ -229,11 +229,11 @@ def _compact(schema: dict[str, Any], *, may_empty: bool) -> dict[str, Any]:
 
 
 def _member(schema: dict[str, Any], *, may_empty: bool) -> dict[str, Any]:
-    kept = {name: value for name, value in schema.items() if name != "title"}
-    if not isinstance(kept.get("type"), list):
-        return kept
-    words = {name: kept.pop(name) for name in ("description",) if name in kept}
-    kept["type"] = kept["type"][0]
-    if "enum" in kept:
-        kept["enum"] = [each for each in kept["enum"] if each is not None]
-    return {**words, "anyOf": [kept, {"type": "null"}]} if may_empty else {**words, **kept}
+    member = {name: value for name, value in schema.items() if name != "title"}
+    if not isinstance(member.get("type"), list):
+        return member
+    words = {name: member.pop(name) for name in ("description",) if name in member}
+    member["type"] = member["type"][0]
+    if "enum" in member:
+        member["enum"] = [each for each in member["enum"] if each is not None]
+    return {**words, "anyOf": [member, {"type": "null"}]} if may_empty else {**words, **member}

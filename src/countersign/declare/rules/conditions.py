@@ -20,42 +20,42 @@ def misfit(model: Declared, condition: Where, *, is_row_rule: bool) -> str | Non
     field = model.fields.get(condition.field)
     if field is None and not (is_row_rule and condition.field == "id"):
         return f"a condition names {condition.field!r}, and {model.name} has no such field: correct it"
-    said = f"the condition {condition.field} {condition.operator} {condition.value!r}"
+    complaint = f"the condition {condition.field} {condition.operator} {condition.value!r}"
     if field is not None and condition.operator not in field.operators:
         known = ", ".join(sorted(field.operators)) or "none"
-        return f"{said}: a {field.kind} knows only the operators {known}: use one of them"
+        return f"{complaint}: a {field.kind} knows only the operators {known}: use one of them"
     if condition.operator == "is_null":
-        return None if isinstance(condition.value, bool) else f"{said}: is_null takes True or False: correct it"
+        return None if isinstance(condition.value, bool) else f"{complaint}: is_null takes True or False: correct it"
     if condition.operator == "in":
-        return _misfits(field, condition.value, said, is_row_rule=is_row_rule)
-    return _misfit_of_value(field, condition.value, said, is_row_rule=is_row_rule)
+        return _misfits(field, condition.value, complaint, is_row_rule=is_row_rule)
+    return _misfit_of_value(field, condition.value, complaint, is_row_rule=is_row_rule)
 
 
-def _misfits(field: Field | None, values: object, said: str, *, is_row_rule: bool) -> str | None:
+def _misfits(field: Field | None, values: object, complaint: str, *, is_row_rule: bool) -> str | None:
     if not isinstance(values, list | tuple):
-        return f"{said}: in takes a list: write the values in brackets"
+        return f"{complaint}: in takes a list: write the values in brackets"
     several = cast("Sequence[object]", values)
     if not 1 <= len(several) <= MAX_VALUES:
-        return f"{said}: in takes 1 to {MAX_VALUES} values: correct it"
+        return f"{complaint}: in takes 1 to {MAX_VALUES} values: correct it"
     if TODAY in several:
-        return f"{said}: TODAY stands alone, not in a list: use eq, or two conditions with gte and lte"
-    found = (_misfit_of_value(field, each, said, is_row_rule=is_row_rule) for each in several)
+        return f"{complaint}: TODAY stands alone, not in a list: use eq, or two conditions with gte and lte"
+    found = (_misfit_of_value(field, each, complaint, is_row_rule=is_row_rule) for each in several)
     return next((text for text in found if text), None)
 
 
-def _misfit_of_value(field: Field | None, value: object, said: str, *, is_row_rule: bool) -> str | None:
+def _misfit_of_value(field: Field | None, value: object, complaint: str, *, is_row_rule: bool) -> str | None:
     if value is CALLER:
         if is_row_rule and _holds_person(field):
             return None
-        return f'{said}: CALLER is for the rows of a grant, with a Ref("user"), id or Text: take it out'
+        return f'{complaint}: CALLER is for the rows of a grant, with a Ref("user"), id or Text: take it out'
     if value is TODAY:
-        return None if isinstance(field, Date) else f"{said}: TODAY is compared with a Date: take it out"
+        return None if isinstance(field, Date) else f"{complaint}: TODAY is compared with a Date: take it out"
     if field is None:
-        return None if isinstance(value, str) else f"{said}: an id is a string: correct it"
+        return None if isinstance(value, str) else f"{complaint}: an id is a string: correct it"
     try:
         field.operand(value)
     except BadValue as error:
-        return f"{said}: the value {error}: correct it"
+        return f"{complaint}: the value {error}: correct it"
     return None
 
 

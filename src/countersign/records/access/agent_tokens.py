@@ -161,7 +161,7 @@ def _strings(body: Mapping[str, object], name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(cast("Sequence[str]", several)))
 
 
-async def issue_token(transaction: Transaction, records: Records, caller: Caller, asked: TokenRequest) -> IssuedToken:
+async def issue_token(transaction: Transaction, records: Records, caller: Caller, request: TokenRequest) -> IssuedToken:
     """A token by which an agent acts for the calling person, limited as asked for. Whoever calls writes the audit.
 
     Tokens of the same person and label share a token domain, so that an agent keeps its placeholder tokens when its
@@ -175,10 +175,10 @@ async def issue_token(transaction: Transaction, records: Records, caller: Caller
     """
     if caller.is_agent:
         raise NotFound("not found")
-    label = _checked_label(asked.label, records.registry.labels)
-    _check_scopes(asked.scopes, caller.view)
-    _check_unmask(asked.unmask, caller.view)
-    if not MIN_LIFE_S <= asked.expires_in_s <= MAX_LIFE_S:
+    label = _checked_label(request.label, records.registry.labels)
+    _check_scopes(request.scopes, caller.view)
+    _check_unmask(request.unmask, caller.view)
+    if not MIN_LIFE_S <= request.expires_in_s <= MAX_LIFE_S:
         raise TokenRefused(f"expires_in must be {MIN_LIFE_S} to {MAX_LIFE_S} seconds")
     if not await people.lock_active(transaction, caller.user_id):
         raise NotFound("not found")
@@ -189,10 +189,10 @@ async def issue_token(transaction: Transaction, records: Records, caller: Caller
     values: dict[str, str | int | None] = {
         "label": label,
         "user": caller.user_id,
-        "scopes": ",".join(asked.scopes),
-        "unmask": ",".join(asked.unmask) or None,
+        "scopes": ",".join(request.scopes),
+        "unmask": ",".join(request.unmask) or None,
         "issued_at": now,
-        "expires_at": clock.later(now, seconds=asked.expires_in_s),
+        "expires_at": clock.later(now, seconds=request.expires_in_s),
     }
     record_id = await insert(transaction, AgentToken.declared, values)
     token = secrets.new_secret(PREFIX)
@@ -220,10 +220,10 @@ def _token_like(labels: frozenset[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9_])(?:{names})_[0-9]", re.IGNORECASE)
 
 
-def _check_scopes(asked: Sequence[str], view: View) -> None:
-    if not 1 <= len(asked) <= MAX_SCOPES:
+def _check_scopes(request: Sequence[str], view: View) -> None:
+    if not 1 <= len(request) <= MAX_SCOPES:
         raise TokenRefused(f"scopes must name 1 to {MAX_SCOPES} scopes, like lead.get, lead.*, *.list or *")
-    for scope in asked:
+    for scope in request:
         if not visibility.is_scope(scope):
             remedy = "write model.command, model.*, *.get, *.list, *.search or *"
             raise TokenRefused(f"{_shown(scope)} is no scope: {remedy}")
@@ -232,12 +232,12 @@ def _check_scopes(asked: Sequence[str], view: View) -> None:
             raise TokenRefused(f"scope {scope} matches nothing you may do")
 
 
-def _check_unmask(asked: Sequence[str], view: View) -> None:
-    if asked and UNMASK not in view.rights:
+def _check_unmask(request: Sequence[str], view: View) -> None:
+    if request and UNMASK not in view.rights:
         raise TokenRefused(f"unmask needs the right {UNMASK}")
-    if len(asked) > MAX_UNMASKED:
+    if len(request) > MAX_UNMASKED:
         raise TokenRefused(f"unmask must name {MAX_UNMASKED} fields at most")
-    for each in asked:
+    for each in request:
         model, _, name = each.partition(".")
         seen = view.models.get(model)
         if seen is None or not seen.sees_in_clear(name):

@@ -90,7 +90,7 @@ class ScopeLimit:
     unmask: frozenset[str] = frozenset()
 
 
-def view_of(registry: Registry, commands: Commands, standing: Rights, cut: ScopeLimit | None = None) -> View:
+def view_of(registry: Registry, commands: Commands, person: Rights, limit: ScopeLimit | None = None) -> View:
     """What the person, or with a cut an agent of the person, may see and do (decisions, 4).
 
     Grants add up and the most visible wins; a field nobody granted is hidden, a restricted one also to those who have
@@ -98,33 +98,35 @@ def view_of(registry: Registry, commands: Commands, standing: Rights, cut: Scope
     is declassified, and a total also where some of the records it is the total of are. An agent never has more than its
     person has now.
     """
-    grants = _grants_by_model(registry, commands, standing)
-    held_of = {name: _granted_commands(commands.get(name, frozenset()), each) for name, each in grants.items()}
-    left_of = {name: _limited(held, name, cut) for name, held in held_of.items()}
-    readable = frozenset(name for name, left in left_of.items() if not left.isdisjoint(READING))
-    granted = _granted(registry, grants, standing, cut, readable)
-    sights = _visibilities(registry, granted, _fully_visible_models(grants, held_of, standing.user_id))
+    grants = _grants_by_model(registry, commands, person)
+    commands_of = {name: _granted_commands(commands.get(name, frozenset()), each) for name, each in grants.items()}
+    limited_of = {name: _limited(granted_commands, name, limit) for name, granted_commands in commands_of.items()}
+    readable = frozenset(name for name, left in limited_of.items() if not left.isdisjoint(READING))
+    granted = _granted(registry, grants, person, limit, readable)
+    visibilities = _visibilities(registry, granted, _fully_visible_models(grants, commands_of, person.user_id))
     allowed_of = {
         name: left - _blocked_commands(registry.models[name], _hidden_refs(registry.models[name], readable))
-        for name, left in left_of.items()
+        for name, left in limited_of.items()
     }
     models: dict[str, ModelView] = {}
     for name, allowed in allowed_of.items():
         if allowed:
-            rows = _rows(grants[name], held_of[name], allowed, standing.user_id)
-            models[name] = _model_view(registry.models[name], allowed, sights[name], grants[name], rows)
+            rows = _rows(grants[name], commands_of[name], allowed, person.user_id)
+            models[name] = _model_view(registry.models[name], allowed, visibilities[name], grants[name], rows)
     models = {name: replace(view, partly=_partly_visible_refs(view, models)) for name, view in models.items()}
     is_masked = any("masked" in view.fields.values() for view in models.values())
-    return View(models, _rights_of(standing, cut), is_masked, _own_user_refs(registry, readable, standing.user_id))
+    return View(models, _rights_of(person, limit), is_masked, _own_user_refs(registry, readable, person.user_id))
 
 
-def _limited(held: frozenset[str], model: str, cut: ScopeLimit | None) -> frozenset[str]:
-    return held if cut is None else frozenset(each for each in held if _is_in_scope(cut, model, each))
+def _limited(granted_commands: frozenset[str], model: str, limit: ScopeLimit | None) -> frozenset[str]:
+    if limit is None:
+        return granted_commands
+    return frozenset(each for each in granted_commands if _is_in_scope(limit, model, each))
 
 
-def _rights_of(standing: Rights, cut: ScopeLimit | None) -> frozenset[str]:
+def _rights_of(person: Rights, limit: ScopeLimit | None) -> frozenset[str]:
     """Agents have none of the rights beyond models."""
-    return frozenset[str]() if cut is not None else _rights(standing)
+    return frozenset[str]() if limit is not None else _rights(person)
 
 
 def _partly_visible_refs(view: ModelView, models: Mapping[str, ModelView]) -> frozenset[str]:
@@ -174,24 +176,24 @@ def _own_user_refs(registry: Registry, readable: frozenset[str], user_id: str) -
     return {} if "user" in readable else dict.fromkeys(users, user_id)
 
 
-def _is_administrator(standing: Rights) -> bool:
-    return ADMINISTRATOR in standing.roles
+def _is_administrator(person: Rights) -> bool:
+    return ADMINISTRATOR in person.roles
 
 
-def _rights(standing: Rights) -> frozenset[str]:
-    return RIGHTS if _is_administrator(standing) else standing.rights
+def _rights(person: Rights) -> frozenset[str]:
+    return RIGHTS if _is_administrator(person) else person.rights
 
 
-def _is_in_scope(cut: ScopeLimit, model: str, command: str) -> bool:
-    return (model, command) in FREE or any(covers(scope, model, command) for scope in cut.scopes)
+def _is_in_scope(limit: ScopeLimit, model: str, command: str) -> bool:
+    return (model, command) in FREE or any(covers(scope, model, command) for scope in limit.scopes)
 
 
-def _grants_by_model(registry: Registry, commands: Commands, standing: Rights) -> dict[str, list[Grant]]:
+def _grants_by_model(registry: Registry, commands: Commands, person: Rights) -> dict[str, list[Grant]]:
     """The grants on each model, `import` added where `create` is granted: it makes the same records."""
     found: dict[str, list[Grant]] = {name: [] for name in registry.models}
-    if _is_administrator(standing):
+    if _is_administrator(person):
         return {name: [Grant(model=name, commands="*", clear="*", write="*")] for name in found}
-    for grant in (*EVERYBODY, *standing.grants):
+    for grant in (*EVERYBODY, *person.grants):
         if grant.model in found:
             is_making = grant.commands != "*" and "create" in grant.commands
             found[grant.model].append(replace(grant, commands=(*grant.commands, "import")) if is_making else grant)
@@ -220,18 +222,18 @@ def _includes(names: Names, name: str) -> bool:
 def _granted(
     registry: Registry,
     grants: Mapping[str, Sequence[Grant]],
-    standing: Rights,
-    cut: ScopeLimit | None,
+    person: Rights,
+    limit: ScopeLimit | None,
     readable: frozenset[str],
 ) -> dict[str, dict[str, Visibility]]:
     """By model, the fields that are granted and how, without refs to models that are not `readable`."""
-    unmasked = frozenset[str]() if cut is None or UNMASK not in _rights(standing) else cut.unmask
+    unmasked = frozenset[str]() if limit is None or UNMASK not in _rights(person) else limit.unmask
     granted: dict[str, dict[str, Visibility]] = {}
     for name, model in registry.models.items():
         withheld = _hidden_refs(model, readable)
-        sights = _granted_visibilities(model, grants[name], standing)
-        seen: dict[str, Visibility] = {each: sight for each, sight in sights.items() if each not in withheld}
-        granted[name] = seen if cut is None else _for_agent(model, seen, unmasked)
+        visibilities = _granted_visibilities(model, grants[name], person)
+        seen: dict[str, Visibility] = {each: sight for each, sight in visibilities.items() if each not in withheld}
+        granted[name] = seen if limit is None else _for_agent(model, seen, unmasked)
     return granted
 
 
@@ -252,11 +254,11 @@ def _visibilities(
     return found
 
 
-def _granted_visibilities(model: Declared, grants: Sequence[Grant], standing: Rights) -> dict[str, Visibility]:
+def _granted_visibilities(model: Declared, grants: Sequence[Grant], person: Rights) -> dict[str, Visibility]:
     found: dict[str, Visibility] = {}
     clear, masked = _union(grant.clear for grant in grants), _union(grant.masked for grant in grants)
     for name, field in model.fields.items():
-        if field.restricted and _is_restricted_for(field, standing):
+        if field.restricted and _is_restricted_for(field, person):
             continue
         is_masked = _is_in(masked, name)
         if _is_in(clear, name) or (is_masked and not field.personal):
@@ -270,9 +272,9 @@ def _is_in(names: frozenset[str] | None, name: str) -> bool:
     return names is None or name in names
 
 
-def _is_restricted_for(field: Field, standing: Rights) -> bool:
+def _is_restricted_for(field: Field, person: Rights) -> bool:
     """Whether the field is restricted to roles of which the person has none."""
-    return bool(field.restricted) and not _is_administrator(standing) and standing.roles.isdisjoint(field.restricted)
+    return bool(field.restricted) and not _is_administrator(person) and person.roles.isdisjoint(field.restricted)
 
 
 def _for_agent(model: Declared, seen: Mapping[str, Visibility], unmasked: frozenset[str]) -> dict[str, Visibility]:
@@ -330,23 +332,26 @@ def _sources(model: str, field: Field) -> tuple[tuple[str, str], ...]:
     return (*((model, each) for each in own), *of_child)
 
 
-def _rows(grants: Sequence[Grant], held: frozenset[str], allowed: frozenset[str], user_id: str) -> dict[str, Rows]:
+def _rows(
+    grants: Sequence[Grant], granted_commands: frozenset[str], allowed: frozenset[str], user_id: str
+) -> dict[str, Rows]:
     """The records each command reaches. Those of `get` are told even to an agent that lacks it: they are the records
     that exist for its person. Who may list and not get sees what it may list."""
     found = {command: _reachable_rows(grants, (command,), user_id) for command in allowed}
-    return {**found, "get": _visible_rows(grants, held, user_id)}
+    return {**found, "get": _visible_rows(grants, granted_commands, user_id)}
 
 
 def _fully_visible_models(
-    grants: Mapping[str, Sequence[Grant]], held: Mapping[str, frozenset[str]], user_id: str
+    grants: Mapping[str, Sequence[Grant]], granted_commands: Mapping[str, frozenset[str]], user_id: str
 ) -> frozenset[str]:
     """The models of which every record exists for the person."""
-    return frozenset(name for name, each in grants.items() if _visible_rows(each, held[name], user_id) is None)
+    visible = {name: _visible_rows(each, granted_commands[name], user_id) for name, each in grants.items()}
+    return frozenset(name for name, rows in visible.items() if rows is None)
 
 
-def _visible_rows(grants: Sequence[Grant], held: frozenset[str], user_id: str) -> Rows:
+def _visible_rows(grants: Sequence[Grant], granted_commands: frozenset[str], user_id: str) -> Rows:
     """The records that exist for the person."""
-    return _reachable_rows(grants, ("get",) if "get" in held else ("list", "search"), user_id)
+    return _reachable_rows(grants, ("get",) if "get" in granted_commands else ("list", "search"), user_id)
 
 
 def _reachable_rows(grants: Sequence[Grant], commands: tuple[str, ...], user_id: str) -> Rows:

@@ -24,7 +24,7 @@ def outbox_of(records: Records) -> Outbox:
 
 
 async def emit(transaction: Transaction, plan_id: str, state: str) -> None:
-    """Have it told that a plan waits, or that it came to this end."""
+    """Queue the webhook event of a plan that is pending, or that reached this final state."""
     kind = "plan.waiting" if state == "pending" else f"plan.{state}"
     await outbox.emit(transaction, OWNER, kind, f"plan/{plan_id}")
 
@@ -53,7 +53,7 @@ LIMIT {MAX_ROWS}
 
 
 async def record_change(transaction: Transaction, plan_id: str) -> None:
-    """Tell that the plan changed. Call it last in the transaction: until that ends nobody else changes a plan."""
+    """Record that the plan changed. Call it last in the transaction: until that ends no other plan can change."""
     await transaction.run(_RECORD, plan_id, await versions.bump(transaction, VERSION))
 
 

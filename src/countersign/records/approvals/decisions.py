@@ -110,20 +110,20 @@ async def _decide(run: Run, agents: Agents, plan: StoredRecord, approval: Approv
         return Decision(plan.id, state, msgspec.Raw(str(plan.values["result"]).encode()))
     if state != "pending":
         raise NotPending(plan.id, state)
-    kept = steps.decode_steps(str(plan.values["input"]))
-    if not await _sees_values(run, kept):
+    plan_steps = steps.decode_steps(str(plan.values["input"]))
+    if not await _sees_values(run, plan_steps):
         raise NotFound("not found")
     try:
         _require_time(plan)
-        proposer = await _require_proposer(run, agents, plan, kept)
-        await _require_unchanged(run, kept)
+        proposer = await _require_proposer(run, agents, plan, plan_steps)
+        await _require_unchanged(run, plan_steps)
         if approval.digest is not None and approval.digest != plan.values["digest"]:
             raise BadInput("digest does not match; read the plan again before you approve it")
-        approvals, are_enough = await _count(run, agents, plan, kept, approval.note)
+        approvals, are_enough = await _count(run, agents, plan, plan_steps, approval.note)
         if not are_enough:
             await set_fields(run, plan, {"approvals": _json(approvals)}, "plan.approve")
             return Decision(plan.id, "pending", None, approvals)
-        result = await _execute(replace(run, writer_domain=proposer.domain), plan, kept)
+        result = await _execute(replace(run, writer_domain=proposer.domain), plan, plan_steps)
     except PlanEnded as ended:
         await end_plan(run, plan, ended.state, error=ended.error)
         return ended
@@ -162,29 +162,29 @@ async def _require_right(run: Run, plan: StoredRecord, *, decides: bool) -> None
             raise NotFound("not found")
 
 
-async def _sees_values(run: Run, kept: Sequence[Step]) -> bool:
-    """Whether the caller sees what the plan would write: nobody approves blind."""
-    async for step in CooperativeIterator(kept):
+async def _sees_values(run: Run, plan_steps: Sequence[Step]) -> bool:
+    """Whether the caller sees every value that the plan would write."""
+    async for step in CooperativeIterator(plan_steps):
         if await rights.hidden_fields(run, step.model, {name: value.origins for name, value in step.given.items()}):
             return False
     return True
 
 
-async def _may_do_all(run: Run, caller: Caller, kept: Sequence[Step]) -> bool:
-    async for step in CooperativeIterator(kept):
+async def _may_do_all(run: Run, caller: Caller, plan_steps: Sequence[Step]) -> bool:
+    async for step in CooperativeIterator(plan_steps):
         if await rights.missing_right(run, caller, step) is not None:
             return False
     return True
 
 
-async def may_approve(run: Run, kept: Sequence[Step], proposer: str | None) -> bool:
+async def may_approve(run: Run, plan_steps: Sequence[Step], proposer: str | None) -> bool:
     """Whether the caller could approve a pending plan of these steps now; `proposer` is the agent's person."""
-    if not await _may_do_all(run, run.caller, kept):
+    if not await _may_do_all(run, run.caller, plan_steps):
         return False
-    asked = await policy.policy_of(run, kept)
-    if not asked.groups <= run.caller.roles or (asked.not_owner and proposer == run.caller.user_id):
+    required = await policy.policy_of(run, plan_steps)
+    if not required.groups <= run.caller.roles or (required.not_owner and proposer == run.caller.user_id):
         return False
-    return await _sees_values(run, kept)
+    return await _sees_values(run, plan_steps)
 
 
 def _require_time(plan: StoredRecord) -> None:
@@ -192,7 +192,7 @@ def _require_time(plan: StoredRecord) -> None:
         raise PlanEnded("expired", "")
 
 
-async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, kept: Sequence[Step]) -> Caller:
+async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, plan_steps: Sequence[Step]) -> Caller:
     """The proposer, an agent or a person, as it would be let in now.
 
     Raises:
@@ -204,22 +204,22 @@ async def _require_proposer(run: Run, agents: Agents, plan: StoredRecord, kept: 
         who, proposer = "person", await agents.person(run.reader, str(plan.values["person"] or ""))
     if proposer is None:
         raise PlanEnded("failed", f"the proposing {who} can no longer sign in" if who == "person" else _TOKEN_ENDED)
-    async for step in CooperativeIterator(kept):
+    async for step in CooperativeIterator(plan_steps):
         lacking = await rights.missing_right(run, proposer, step, decides=False)
         if lacking is not None:
             raise PlanEnded("failed", f"the proposing {who} may no longer use {lacking}")
     return proposer
 
 
-async def _require_unchanged(run: Run, kept: Sequence[Step]) -> None:
+async def _require_unchanged(run: Run, plan_steps: Sequence[Step]) -> None:
     """That the records are what the plan was shown with, and stay so until it is carried out.
 
     Raises:
         Ended: a record of a step, one that the step reads, or one that it depends on indirectly has changed, was added
             or was deleted.
     """
-    around = Dependencies(run, kept, locks=True)
-    async for step in CooperativeIterator(kept):
+    around = Dependencies(run, plan_steps, locks=True)
+    async for step in CooperativeIterator(plan_steps):
         if step.record_id is not None:
             statement = select.lock_existing(
                 run.engine.registry.models[step.model], None, step.record_id, run.engine.dialect
@@ -252,33 +252,33 @@ async def _visible_change(run: Run, before: Sequence[ReadRow], now: Sequence[Rea
 
 
 async def _count(
-    run: Run, agents: Agents, plan: StoredRecord, kept: Sequence[Step], note: str | None
+    run: Run, agents: Agents, plan: StoredRecord, plan_steps: Sequence[Step], note: str | None
 ) -> tuple[list[dict[str, object]], bool]:
     """The approvals with this one, and whether they are enough: of so many people as are asked for now, or were when
     it was proposed, each of whom may still approve it."""
-    asked = await policy.policy_of(run, kept)
-    if not asked.groups <= run.caller.roles:
+    required = await policy.policy_of(run, plan_steps)
+    if not required.groups <= run.caller.roles:
         raise NotFound("not found")
-    if asked.not_owner and plan.values["person"] == run.caller.user_id:
+    if required.not_owner and plan.values["person"] == run.caller.user_id:
         raise BadInput("this plan must be approved by a person other than the agent's own person")
     await run.transaction.run(_APPROVE, plan.id, run.caller.user_id, clock.now(), note)
     counted: list[dict[str, object]] = []
-    for user_id, name, at, said in await run.transaction.fetch(_APPROVALS, plan.id):
-        if user_id == run.caller.user_id or await _still_may(run, agents, asked, kept, user_id):
-            counted.append({"by": name, "at": clock.rfc3339(at), "note": said})
-    return counted, len(counted) >= max(asked.needs, int(plan.values["needs"] or 1))
+    for user_id, name, at, note_text in await run.transaction.fetch(_APPROVALS, plan.id):
+        if user_id == run.caller.user_id or await _still_may(run, agents, required, plan_steps, user_id):
+            counted.append({"by": name, "at": clock.rfc3339(at), "note": note_text})
+    return counted, len(counted) >= max(required.needs, int(plan.values["needs"] or 1))
 
 
-async def _still_may(run: Run, agents: Agents, asked: Policy, kept: Sequence[Step], user_id: str) -> bool:
+async def _still_may(run: Run, agents: Agents, required: Policy, plan_steps: Sequence[Step], user_id: str) -> bool:
     person = await agents.person(run.reader, user_id)
-    if person is None or not asked.groups <= person.roles:
+    if person is None or not required.groups <= person.roles:
         return False
-    if not await _may_do_all(run, person, kept):
+    if not await _may_do_all(run, person, plan_steps):
         return False
-    return await _sees_values(replace(run, caller=person), kept)
+    return await _sees_values(replace(run, caller=person), plan_steps)
 
 
-async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object:
+async def _execute(run: Run, plan: StoredRecord, plan_steps: Sequence[Step]) -> object:
     """Run the commands for the agent; all of them or none.
 
     Raises:
@@ -294,7 +294,7 @@ async def _execute(run: Run, plan: StoredRecord, kept: Sequence[Step]) -> object
     acting = replace(run, actor=actor)
     try:
         async with run.transaction.savepoint():
-            prepared = await steps.prepared_of(run, plan.id, kept)
+            prepared = await steps.prepared_of(run, plan.id, plan_steps)
             results: list[dict[str, str]] = []
             async for each in CooperativeIterator(prepared):
                 kept_promise = _with_made(run, each, results)

@@ -148,8 +148,8 @@ async def _write(engine: Engine, agents: Agents, mail: Mail, held: EmailLease) -
             reader = await transaction.fetch_one(_READER, held.user_id)
             waiting = 0 if caller is None else await _waiting(engine, caller, transaction, held.since)
         if waiting and reader is not None:
-            said = email_text(reader[1])
-            await mail.send(str(reader[0]), _subject(said, waiting), _text(said, waiting, engine.records.root_url))
+            text = email_text(reader[1])
+            await mail.send(str(reader[0]), _subject(text, waiting), _text(text, waiting, engine.records.root_url))
     except BadAddress:
         log.warning("a person's address is none", user_id=held.user_id)
     except Refused as refused:
@@ -184,9 +184,9 @@ async def _waiting(engine: Engine, caller: Caller, transaction: Transaction, sin
     return len(moments) if moments and max(moments) >= since else 0
 
 
-def _subject(said: EmailText, waiting: int) -> str:
-    return said.one if waiting == 1 else said.several.format(count=waiting)
+def _subject(text: EmailText, waiting: int) -> str:
+    return text.one if waiting == 1 else text.several.format(count=waiting)
 
 
-def _text(said: EmailText, waiting: int, root_url: str) -> str:
-    return f"{_subject(said, waiting)}.\n\n{said.look}\n{root_url}/approvals\n\n{said.why}\n"
+def _text(text: EmailText, waiting: int, root_url: str) -> str:
+    return f"{_subject(text, waiting)}.\n\n{text.look}\n{root_url}/approvals\n\n{text.why}\n"

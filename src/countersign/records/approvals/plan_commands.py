@@ -213,8 +213,8 @@ async def _changed(run: Run, since: int, after: int, up_to: int) -> tuple[WatchR
     changed = await changes.changes_between(run.reader, after, up_to)
     if not changed:
         return WatchResult([], since), up_to
-    asked: Body = {"filter": [{"field": "id", "op": "in", "value": list(changed)}], "limit": changes.MAX_ROWS}
-    found = sorted(await list_search.records(run, "plan", asked), key=lambda each: changed[_id(each)])
+    query: Body = {"filter": [{"field": "id", "op": "in", "value": list(changed)}], "limit": changes.MAX_ROWS}
+    found = sorted(await list_search.records(run, "plan", query), key=lambda each: changed[_id(each)])
     looked_up_to = up_to if len(changed) < changes.MAX_ROWS else max(changed.values())
     return WatchResult(found, changed[_id(found[-1])] if found else since), looked_up_to
 

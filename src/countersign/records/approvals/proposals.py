@@ -69,19 +69,19 @@ async def propose(run: Run, prepared: Sequence[PreparedCommand], *, why: str | N
 async def _store(
     run: Run, plan_id: str, prepared: Sequence[PreparedCommand], why: str | None, now: int, expires_at: int
 ) -> None:
-    kept = await steps.store_steps(run, plan_id, prepared)
-    diff = [change async for step in CooperativeIterator(kept) for change in await _diff(run, step)]
+    plan_steps = await steps.store_steps(run, plan_id, prepared)
+    diff = [change async for step in CooperativeIterator(plan_steps) for change in await _diff(run, step)]
     effects = [effect async for each in CooperativeIterator(prepared) for effect in await _effects(run, each)]
-    asked = await policy.policy_of(run, prepared)
+    required = await policy.policy_of(run, prepared)
     only = prepared[0] if len(prepared) == 1 else None
     values: dict[str, Stored] = {
         "state": "pending",
         "command": "plan.propose" if only is None else only.id,
         "target": _json(None if only is None else {"model": only.model, "id": only.record_id}),
-        "input": _json(kept),
+        "input": _json(plan_steps),
         "diff": _json(diff),
         "effects": _json(effects),
-        "digest": steps.digest(run.engine.vault, plan_id, kept, diff, effects),
+        "digest": steps.digest(run.engine.vault, plan_id, plan_steps, diff, effects),
         "why": why,
         "person": run.caller.user_id,
         "agent": run.caller.agent,
@@ -89,7 +89,7 @@ async def _store(
         "proposed_by": _json({"agent": run.caller.agent, "person": run.caller.username}),
         "proposed_at": now,
         "expires_at": expires_at,
-        "needs": asked.needs,
+        "needs": required.needs,
         "approvals": "[]",
     }
     await run.transaction.run(insert_statement(PLAN), *insert_values(PLAN, plan_id, values, {}))

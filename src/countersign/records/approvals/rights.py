@@ -296,7 +296,7 @@ async def _stays_within(run: Run, view: ModelView, field: str, record_ids: Seque
 
 
 async def _may_set(run: Run, view: ModelView, step: Step, name: str, value: FieldInput) -> bool:
-    """As `incoming.values` lets it be given, and `update` what an action does not ask for."""
+    """Whether the caller may set the field: as an input of the action, or as `update` may."""
     if name not in view.fields:
         return False
     is_input = name in _inputs(view.model, step.command)

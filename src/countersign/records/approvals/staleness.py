@@ -12,25 +12,25 @@ from countersign.records.commands.dependents import Key
 from countersign.records.commands.run import Run
 
 
-async def is_stale(run: Run, kept: Sequence[Step]) -> bool:
+async def is_stale(run: Run, plan_steps: Sequence[Step]) -> bool:
     """That a record of the plan is gone to the viewer, or has changed in what it sees.
 
     Nobody is told more than reading the records tells: to whom fields are hidden, changes are not counted, and of the
     records that the plan reads those count that the viewer sees. What hangs on the records is looked at when the plan
     is approved.
     """
-    for view, several in _by_model(run, kept):
+    for view, several in _by_model(run, plan_steps):
         found = await unmask_input.revisions(run, view, [step.record_id or "" for step in several])
         for step in several:
             revision = found.get(step.record_id or "")
             if revision is None or (revision != step.revision and not view.denied):
                 return True
-    return await _has_changed_reads(run, kept)
+    return await _has_changed_reads(run, plan_steps)
 
 
-async def _has_changed_reads(run: Run, kept: Sequence[Step]) -> bool:
+async def _has_changed_reads(run: Run, plan_steps: Sequence[Step]) -> bool:
     read: dict[str, dict[str, int]] = {}
-    for model, record_id, revision in (each for step in kept for each in step.read_revisions):
+    for model, record_id, revision in (each for step in plan_steps for each in step.read_revisions):
         read.setdefault(model, {})[record_id] = revision
     for name, revisions in read.items():
         view = run.caller.view.models.get(name)
@@ -42,8 +42,8 @@ async def _has_changed_reads(run: Run, kept: Sequence[Step]) -> bool:
     return False
 
 
-def _by_model(run: Run, kept: Sequence[Step]) -> Iterator[tuple[ModelView, list[Step]]]:
-    about = [step for step in kept if step.record_id is not None]
+def _by_model(run: Run, plan_steps: Sequence[Step]) -> Iterator[tuple[ModelView, list[Step]]]:
+    about = [step for step in plan_steps if step.record_id is not None]
     for name in dict.fromkeys(step.model for step in about):
         view = run.caller.view.models.get(name)
         if view is not None:

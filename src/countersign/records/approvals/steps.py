@@ -218,13 +218,13 @@ async def _sealed(run: Run, plan_id: str, model: str, name: str, given: FieldInp
     if field.personal is None or given.stored is None:
         return FieldInput(given.stored, is_default=given.is_default)
     vault, domain = run.engine.vault, run.caller.domain
-    held = None if given.value_id is None else await vault.hold_again(run.transaction, given.value_id)
-    if held is None:
-        held = await vault.hold_apart(run.transaction, field.personal, "" if domain is None else domain.id)
-    sealed = vault.seal(held.key, str(given.stored))
-    if not await run.transaction.run(_STORE, plan_id, held.id, sealed):
-        await vault.release(run.transaction, [held.id])
-    return FieldInput(None, given.value_id, given.is_plain_text, given.origins, sealed_id=held.id)
+    value_key = None if given.value_id is None else await vault.hold_again(run.transaction, given.value_id)
+    if value_key is None:
+        value_key = await vault.hold_apart(run.transaction, field.personal, "" if domain is None else domain.id)
+    sealed = vault.seal(value_key.key, str(given.stored))
+    if not await run.transaction.run(_STORE, plan_id, value_key.id, sealed):
+        await vault.release(run.transaction, [value_key.id])
+    return FieldInput(None, given.value_id, given.is_plain_text, given.origins, sealed_id=value_key.id)
 
 
 def stored_copy(value: FieldInput) -> object:

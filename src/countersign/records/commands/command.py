@@ -57,8 +57,10 @@ def describe(
 
 
 def _with_condition(view: ModelView, name: str) -> str:
-    asked = view.model.fields[name].needs_approval
-    return f"{name} where {clause(asked)}" if isinstance(asked, Where) and asked.field in view.fields else name
+    condition = view.model.fields[name].needs_approval
+    if isinstance(condition, Where) and condition.field in view.fields:
+        return f"{name} where {clause(condition)}"
+    return name
 
 
 def _of_move(view: ModelView, move: Move) -> str:

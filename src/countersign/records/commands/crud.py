@@ -113,8 +113,8 @@ def _copied(view: ModelView, ref: Ref, name: str, value: object) -> Stored:
     try:
         return view.model.fields[name].read(value)
     except BadValue as error:
-        said = f"the value copied from {ref.name} does not fit ({error}); set {name} explicitly"
-        raise BadInput(f"{view.model.name}.{name}: {said}") from error
+        reason = f"the value copied from {ref.name} does not fit ({error}); set {name} explicitly"
+        raise BadInput(f"{view.model.name}.{name}: {reason}") from error
 
 
 def _require_within(view: ModelView | None, given: Mapping[str, FieldInput]) -> None:

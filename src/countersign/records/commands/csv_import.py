@@ -337,8 +337,8 @@ def _require_rights(run: Run, view: ModelView, *, is_trial: bool, is_restoring: 
     if run.caller.is_agent and not is_trial and "create" not in view.commands:
         raise BadInput(f"{model}.import needs the scope {model}.create too: that is what each row is in the plan")
     if is_restoring and not run.caller.is_administrator:
-        kept = "ids, states and read-only values, as of posted invoices"
-        raise BadInput(f"restore keeps {kept}: only an administrator may ask for it")
+        restored = "ids, states and read-only values, as of posted invoices"
+        raise BadInput(f"restore keeps {restored}: only an administrator may ask for it")
 
 
 def _taken(columns: Sequence[Column], *, is_restoring: bool) -> list[Column]:

@@ -6,7 +6,7 @@ from countersign.kernel.errors import Refused
 
 
 class BadInput(Refused):
-    """The input is refused; the detail says why, in words that hold nothing the caller may not know."""
+    """The input is refused; the detail gives the reason and contains nothing that the caller may not know."""
 
     status = 400
     code = "bad_input"
@@ -25,11 +25,11 @@ def refuse_unknown_keys(given: Iterable[str], known: Collection[str], where: str
 
 
 class TryAgain(BadInput):
-    """The input is refused as things are at this moment: the same input may be accepted in the next."""
+    """The input is refused because of a temporary state: the same input may be accepted later."""
 
 
 class TooManyUnknownTokens(Refused):
-    """The caller has sent too many placeholder tokens that mean nothing; `is_first`: nobody was told yet."""
+    """The caller has sent too many unknown placeholder tokens; `is_first` at the first refusal in the window."""
 
     status = 429
     code = "too_many_unknown_tokens"

@@ -92,13 +92,13 @@ def _columns(run: Run, model: str, fields: object, *, is_shown: bool) -> tuple[C
     return tuple(headers.shown(cast(str, each.name)) for each in columns) if is_shown else tuple(columns)
 
 
-def check(run: Run, model: str, asked: ExportRequest) -> None:
+def check(run: Run, model: str, request: ExportRequest) -> None:
     """Look at the query before the first piece is sent.
 
     Raises:
         BadInput: a condition or a key is refused.
     """
-    _statement(run, model, asked)
+    _statement(run, model, request)
 
 
 async def export(run: Run, model: str, body: Body) -> ExportResult:
@@ -107,69 +107,69 @@ async def export(run: Run, model: str, body: Body) -> ExportResult:
     Raises:
         BadInput: the query is refused, or there is more than fits: ask for a stream by Accept.
     """
-    asked = read(run, model, body)
+    request = read(run, model, body)
     pieces: list[str] = []
     rows = size = 0
-    async with aclosing(pieces_of(run, model, asked)) as found:
+    async with aclosing(pieces_of(run, model, request)) as found:
         async for piece, count in found:
             rows += count
             if rows > MAX_IN_ENVELOPE:
                 raise BadInput(
-                    f"more than {MAX_IN_ENVELOPE} records match: give a limit, or send Accept: {asked.content_type} "
+                    f"more than {MAX_IN_ENVELOPE} records match: give a limit, or send Accept: {request.content_type} "
                     "for a stream"
                 )
             size += len(piece)
             if size > list_search.MAX_PAGE_BYTES:
                 raise BadInput(
                     f"the export is longer than {list_search.MAX_PAGE_BYTES >> 20} MiB: give a limit, or send "
-                    f"Accept: {asked.content_type} for a stream"
+                    f"Accept: {request.content_type} for a stream"
                 )
             pieces.append(piece)
-    return ExportResult(asked.content_type, "".join(pieces))
+    return ExportResult(request.content_type, "".join(pieces))
 
 
-async def pieces_of(run: Run, model: str, asked: ExportRequest) -> AsyncGenerator[tuple[str, int]]:
+async def pieces_of(run: Run, model: str, request: ExportRequest) -> AsyncGenerator[tuple[str, int]]:
     """The text in pieces with the number of records in each; the first piece of CSV is its head."""
     reading = run.engine.reading(run.caller, run.view_of(model))
-    is_csv = asked.content_type == "text/csv"
+    is_csv = request.content_type == "text/csv"
     if is_csv:
-        yield written([[guarded(each.header) for each in asked.columns]], asked.notation.separator or ","), 0
-    async with aclosing(_records(run, model, reading, asked)) as found:
+        yield written([[guarded(each.header) for each in request.columns]], request.notation.separator or ","), 0
+    async with aclosing(_records(run, model, reading, request)) as found:
         async for records in found:
-            yield (_csv(asked, records) if is_csv else _lines(asked, records)), len(records)
+            yield (_csv(request, records) if is_csv else _lines(request, records)), len(records)
 
 
 _Records: TypeAlias = list[tuple[Sequence[Any], Mapping[str, str]]]
 """The values of each record as the caller sees them, and by the name of a reference what its record is called."""
 
 
-def _csv(asked: ExportRequest, records: _Records) -> str:
-    return written([_cells(asked, *each) for each in records], asked.notation.separator or ",")
+def _csv(request: ExportRequest, records: _Records) -> str:
+    return written([_cells(request, *each) for each in records], request.notation.separator or ",")
 
 
-def _lines(asked: ExportRequest, records: _Records) -> str:
-    names = [each.name for each in asked.columns]
+def _lines(request: ExportRequest, records: _Records) -> str:
+    names = [each.name for each in request.columns]
     return "".join(_encoder.encode(dict(zip(names, each, strict=True))).decode() + "\n" for each, _ in records)
 
 
-async def _records(run: Run, model: str, reading: RecordReader, asked: ExportRequest) -> AsyncGenerator[_Records]:
-    made, count = _statement(run, model, asked), len(reading.names)
-    places = [reading.names.index(cast(str, each.name)) for each in asked.columns]
+async def _records(run: Run, model: str, reading: RecordReader, request: ExportRequest) -> AsyncGenerator[_Records]:
+    made, count = _statement(run, model, request), len(reading.names)
+    places = [reading.names.index(cast(str, each.name)) for each in request.columns]
     async with aclosing(run.engine.records.database.stream(made.text, *made.values)) as found:
         async for rows in found:
             records: list[Record] = await mask_output.masked_records(run, reading, [row[:count] for row in rows])
-            names = await _names(run, asked.named, [row[count:] for row in rows])
+            names = await _names(run, request.named, [row[count:] for row in rows])
             values = [msgspec.structs.astuple(each) for each in records]
             yield [([each[at] for at in places], called) for each, called in zip(values, names, strict=True)]
 
 
-def _statement(run: Run, model: str, asked: ExportRequest) -> select.SelectStatement:
+def _statement(run: Run, model: str, request: ExportRequest) -> select.SelectStatement:
     view = run.view_of(model)
 
     def named(scope: queries.Scope) -> list[str]:
-        return [csv_format.name_column(run, scope, each) for each in asked.named]
+        return [csv_format.name_column(run, scope, each) for each in request.named]
 
-    return select.page(run.engine.reading(run.caller, view), view.reach("export"), asked.query, named)
+    return select.page(run.engine.reading(run.caller, view), view.reach("export"), request.query, named)
 
 
 async def _names(run: Run, refs: Sequence[Ref], rows: Sequence[Sequence[Any]]) -> list[dict[str, str]]:
@@ -183,15 +183,15 @@ async def _names(run: Run, refs: Sequence[Ref], rows: Sequence[Sequence[Any]]) -
     ]
 
 
-def _cells(asked: ExportRequest, values: Sequence[object], names: Mapping[str, str]) -> list[str]:
-    return [_cell(asked, *each, names) for each in zip(asked.columns, values, strict=True)]
+def _cells(request: ExportRequest, values: Sequence[object], names: Mapping[str, str]) -> list[str]:
+    return [_cell(request, *each, names) for each in zip(request.columns, values, strict=True)]
 
 
-def _cell(asked: ExportRequest, column: Column, value: object, names: Mapping[str, str]) -> str:
+def _cell(request: ExportRequest, column: Column, value: object, names: Mapping[str, str]) -> str:
     """A value in a cell; no text in it is run as a formula."""
     if value is None:
         return ""
-    text = shown_cell(column, value, asked.notation) if asked.is_shown else None
+    text = shown_cell(column, value, request.notation) if request.is_shown else None
     if text is None and isinstance(value, str):
         # A value of kind ref is a string; where its record has no name that the caller reads, the id is shown.
         return guarded(names.get(column.name or "", value))

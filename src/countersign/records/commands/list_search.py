@@ -28,13 +28,13 @@ MAX_LISTS = 32
 _AUDIT = "audit_entry"
 
 
-def is_deep(run: Run, model: str, asked: Query) -> bool:
+def is_deep(run: Run, model: str, query: Query) -> bool:
     """Whether the query is of a page so far down that it is worth remembering the way.
 
     Not of the engine's own models, some of whose columns change without an entry, but of the audit itself.
     """
     is_own = run.engine.registry.module_of[model].name == BASE and model != _AUDIT
-    return asked.offset >= MIN_OFFSET and not is_own
+    return query.offset >= MIN_OFFSET and not is_own
 
 
 class DataChanged(Exception):
@@ -134,10 +134,10 @@ def read_query(run: Run, model: str, command: str, body: Body) -> Query:
     Raises:
         BadInput: it is malformed, or a placeholder token stands in it.
     """
-    asked = queries.read(body, f"{model}.{command}")
-    for condition in asked.filter:
+    query = queries.read(body, f"{model}.{command}")
+    for condition in query.filter:
         refuse_tokens(run, model, condition.field, condition.operator, condition.value)
-    return asked
+    return query
 
 
 def refuse_tokens(run: Run, model: str, field: str, operator: Operator, value: object) -> None:
@@ -152,14 +152,14 @@ def refuse_tokens(run: Run, model: str, field: str, operator: Operator, value: o
             unmask_input.refuse_tokens(run, each, f"a filter on {model}.{field}")
 
 
-def statement(run: Run, model: str, asked: Query, command: str = "list") -> select.SelectStatement:
+def statement(run: Run, model: str, query: Query, command: str = "list") -> select.SelectStatement:
     """The statement of a query.
 
     Raises:
         BadInput: a condition or a key is refused.
     """
     view = run.view_of(model)
-    return select.page(run.engine.reading(run.caller, view), view.reach(command), asked)
+    return select.page(run.engine.reading(run.caller, view), view.reach(command), query)
 
 
 async def records(run: Run, model: str, body: Body, command: str = "list") -> list[Record]:
@@ -169,18 +169,18 @@ async def records(run: Run, model: str, body: Body, command: str = "list") -> li
         BadInput: the query is refused.
     """
     view = run.view_of(model)
-    asked = await sqlite_index_hints.with_index_hints(run, view, read_query(run, model, command, body))
+    query = await sqlite_index_hints.with_index_hints(run, view, read_query(run, model, command, body))
     reading = run.engine.reading(run.caller, view)
     rows = None
-    if asked.limit is not None and is_deep(run, model, asked):
-        listed = ListQuery(reading, view.reach(command), asked)
-        rows = await seek_page(run, listed, asked.offset, asked.limit)
+    if query.limit is not None and is_deep(run, model, query):
+        listed = ListQuery(reading, view.reach(command), query)
+        rows = await seek_page(run, listed, query.offset, query.limit)
     if rows is None:
-        rows = await _rows(run, reading, asked, statement(run, model, asked, command))
+        rows = await _rows(run, reading, query, statement(run, model, query, command))
     return await mask_output.masked_records(run, reading, rows)
 
 
-async def _rows(run: Run, reading: RecordReader, asked: Query, made: select.SelectStatement) -> list[Row]:
+async def _rows(run: Run, reading: RecordReader, query: Query, made: select.SelectStatement) -> list[Row]:
     """The rows of a page, which are all in memory at once.
 
     Raises:
@@ -189,7 +189,7 @@ async def _rows(run: Run, reading: RecordReader, asked: Query, made: select.Sele
     database = run.engine.records.database
     if not reading.has_long_texts:
         return await database.scan(made.text, *made.values)
-    if asked.limit is not None and asked.limit <= SHORT_PAGE:
+    if query.limit is not None and query.limit <= SHORT_PAGE:
         rows = await database.scan(made.text, *made.values)
         _require_short(sum(map(port.length, rows)))
         return rows
@@ -208,9 +208,9 @@ def _require_short(size: int) -> None:
         raise BadInput(f"the records are longer than {MAX_PAGE_BYTES >> 20} MiB together: give a smaller limit")
 
 
-async def stream(run: Run, model: str, asked: Query, command: str = "list") -> AsyncGenerator[list[Record]]:
+async def stream(run: Run, model: str, query: Query, command: str = "list") -> AsyncGenerator[list[Record]]:
     """All records of a query in batches, in constant memory; to be left early only inside `contextlib.aclosing`."""
-    made = statement(run, model, asked, command)
+    made = statement(run, model, query, command)
     reading = run.engine.reading(run.caller, run.view_of(model))
     async with aclosing(run.engine.records.database.stream(made.text, *made.values)) as found:
         async for rows in found:
@@ -224,10 +224,10 @@ async def search(run: Run, model: str, body: Body) -> SearchResult:
         BadInput: the query is refused.
     """
     view = run.view_of(model)
-    asked = await sqlite_index_hints.with_index_hints(run, view, read_query(run, model, "search", body))
+    query = await sqlite_index_hints.with_index_hints(run, view, read_query(run, model, "search", body))
     reading = run.engine.reading(run.caller, view)
-    made = select.page_with_total(reading, view.reach("search"), asked)
-    rows = await _rows(run, reading, asked, made)
+    made = select.page_with_total(reading, view.reach("search"), query)
+    rows = await _rows(run, reading, query, made)
     total = int(rows[0][0])
     found = [row[1:] for row in rows if row[1] is not None]
     return SearchResult(await mask_output.masked_records(run, reading, found), total)
@@ -259,21 +259,21 @@ async def count_by(run: Run, model: str, body: Body) -> list[Group]:
     if not field.is_countable:
         known = ", ".join(name for name, kind in run.engine.registry.kinds.items() if kind.is_countable)
         raise BadInput(f"{model}.{name} cannot be counted by: its kind must be one of {known}")
-    asked = read_query(run, model, "count_by", rest)
+    query = read_query(run, model, "count_by", rest)
     reading = run.engine.reading(run.caller, view)
-    statement = _statement(reading, view.reach("count_by"), name, asked)
+    statement = _statement(reading, view.reach("count_by"), name, query)
     rows = await run.engine.records.database.scan(statement.text, *statement.values)
     if len(rows) > MAX_GROUPS:
         raise BadInput(f"{model}.{name} has more than {MAX_GROUPS} different values")
     return [Group(None if value is None else field.show(value), count) for value, count in rows]
 
 
-def _statement(reading: RecordReader, rows: Rows, name: str, asked: queries.Query) -> select.SelectStatement:
+def _statement(reading: RecordReader, rows: Rows, name: str, query: queries.Query) -> select.SelectStatement:
     parameters = Parameters()
     scope = reading.scope(parameters)
     field = reading.view.model.fields[name]
     value = scope.value_of(field)
-    found = [*queries.filter_clauses(scope, reading.view, asked.filter)]
+    found = [*queries.filter_clauses(scope, reading.view, query.filter)]
     found.append(queries.any_of(scope, reading.view.model, rows))
     text = (
         f'SELECT g.value, g.count FROM (SELECT {value} AS value, count(*) AS count FROM "{reading.view.model.name}" '

@@ -1,4 +1,4 @@
-"""Rows on their way out: every answer's records are made here, whichever command or protocol asks."""
+"""Rows of answers as the caller sees them: the records of every command and protocol are made here."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

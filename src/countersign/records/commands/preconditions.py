@@ -72,8 +72,8 @@ def require_guards(
         for each in conditions:
             is_seen = view is not None and view.knows(each.field)
             if is_seen is readable and not is_met(model, values, each):
-                said = queries.refusal(each) if readable else ""
-                raise BadInput(f"{command} is not allowed in this state{said}")
+                reason = queries.refusal(each) if readable else ""
+                raise BadInput(f"{command} is not allowed in this state{reason}")
 
 
 def is_locked(model: Declared, values: Mapping[str, Stored]) -> bool:
@@ -300,8 +300,8 @@ async def _require(
                 parents[ref] = await _parent(run, model, ref, values.get(ref))
         if not _is_met(model, values, rule, parents):
             is_seen = view is not None and is_rule_readable(run, view, rule, known)
-            said = queries.refusal(rule) if is_seen else ""
-            raise BadInput(f"{command} is refused{said}")
+            reason = queries.refusal(rule) if is_seen else ""
+            raise BadInput(f"{command} is refused{reason}")
 
 
 async def _parent(

@@ -1,4 +1,4 @@
-"""What an agent is refused at once: a plan that can only fail, for a reason that the agent sees, is never proposed."""
+"""Checks before a proposal: a plan that is certain to fail, for a reason that the agent may see, is refused."""
 
 from collections.abc import Collection, Mapping
 
@@ -14,7 +14,7 @@ from countersign.records.commands.select import StoredRecord
 
 
 async def require_creatable(run: Run, view: ModelView, given: Mapping[str, FieldInput], command: str) -> None:
-    """Insist on what an agent sees by itself of the locks, the rules and the unique values of a new record.
+    """Check the locks, the rules and the unique values of a new record, as far as the agent sees them.
 
     Raises:
         BadInput: the record cannot be made.

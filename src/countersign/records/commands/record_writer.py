@@ -84,15 +84,15 @@ async def insert(
     if not is_restored:
         await preconditions.require_rules(run, model, values, list(model.fields), given, command)
     await _require_unique(run, model, values, values, None, is_restored=is_restored)
-    held = await _take_value_ids(run, model, values, {})
-    bound = insert_values(model, record_id, values, {name: each.id for name, each in held.items()})
+    value_keys = await _take_value_ids(run, model, values, {})
+    bound = insert_values(model, record_id, values, {name: each.id for name, each in value_keys.items()})
     await run.transaction.run(insert_statement(model), *bound)
     await value_aliases.link(run, model, record_id, await value_aliases.take(run, model, given))
     await value_aliases.link_computed(run, model, record_id, given, values, {})
-    shown = await value_aliases.of_record(run, model, record_id, held if run.domain else ())
+    shown = await value_aliases.of_record(run, model, record_id, value_keys if run.domain else ())
     await _after_write(run, model, record_id, values, {})
     changes = {
-        name: [None, audit_copy(run, value, held.get(name), shown.get(name))]
+        name: [None, audit_copy(run, value, value_keys.get(name), shown.get(name))]
         for name, value in values.items()
         if value is not None
     }
@@ -119,19 +119,20 @@ async def update(
     await _require_unique(run, model, values, after, record.id)
     await _require_unshared(run, model, record.id, values, command)
     before = await _value_ids_before(run, record, values)
-    held = await _take_value_ids(run, model, values, before)
+    value_keys = await _take_value_ids(run, model, values, before)
     personal = [name for name in personal_fields(model) if name in values]
-    await _write(run, model, record, values, {name: held[name].id if name in held else None for name in personal})
+    value_ids = {name: value_keys[name].id if name in value_keys else None for name in personal}
+    await _write(run, model, record, values, value_ids)
     shown_before = await value_aliases.of_record(run, model, record.id, before)
     taken = await value_aliases.take(run, model, changed)
     await value_aliases.unlink(run, model, record.id, before)
     await value_aliases.link(run, model, record.id, taken)
     await value_aliases.link_computed(run, model, record.id, changed, values, shown_before)
-    shown_now = await value_aliases.of_record(run, model, record.id, held)
+    shown_now = await value_aliases.of_record(run, model, record.id, value_keys)
     changes = {
         name: [
             audit_copy(run, record.values[name], before.get(name), shown_before.get(name)),
-            audit_copy(run, value, held.get(name), shown_now.get(name)),
+            audit_copy(run, value, value_keys.get(name), shown_now.get(name)),
         ]
         for name, value in values.items()
     }
@@ -199,28 +200,28 @@ async def record_audit(
     await run.engine.chain.append(run.transaction, entry)
 
 
-def audit_copy(run: Run, value: Stored, held: ValueKey | None, by_domain: Mapping[str, int] | None = None) -> object:
+def audit_copy(run: Run, value: Stored, key: ValueKey | None, by_domain: Mapping[str, int] | None = None) -> object:
     """A value as audit and plans keep it: a personal one sealed under its vault key, so that it can be erased.
 
     `by_domain` are the value ids that single domains have for it: whoever wrote it in clear is shown its own token.
     """
-    if value is None or held is None:
+    if value is None or key is None:
         return value
-    sealed = run.engine.vault.seal(held.key, str(value)) if held.key else ""
-    kept: dict[str, object] = {"value": held.id, "sealed": sealed}
-    return {**kept, "aliases": by_domain} if by_domain else kept
+    sealed = run.engine.vault.seal(key.key, str(value)) if key.key else ""
+    copied: dict[str, object] = {"value": key.id, "sealed": sealed}
+    return {**copied, "aliases": by_domain} if by_domain else copied
 
 
 async def audit_copies(run: Run, model: str, record: StoredRecord, names: Collection[str]) -> dict[str, Any]:
-    """Fields of a record as audit, plans and stored answers keep them: see `copy`."""
-    held_by = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
-    keys = await run.engine.vault.keys(run.transaction, list(held_by.values()))
+    """Fields of a record as audit, plans and stored answers keep them: see `audit_copy`."""
+    value_ids = {name: value_id for name in names if (value_id := record.value_ids.get(name)) is not None}
+    keys = await run.engine.vault.keys(run.transaction, list(value_ids.values()))
     by_domain = await run.engine.vault.aliases(run.transaction, model, record.id)
     found: dict[str, Any] = {}
     for name in names:
-        value_id = held_by.get(name)
-        held = ValueKey(value_id, keys[value_id]) if value_id is not None and value_id in keys else None
-        found[name] = audit_copy(run, record.values[name], held, by_domain.get(name))
+        value_id = value_ids.get(name)
+        key = ValueKey(value_id, keys[value_id]) if value_id is not None and value_id in keys else None
+        found[name] = audit_copy(run, record.values[name], key, by_domain.get(name))
     return found
 
 
@@ -257,14 +258,14 @@ async def _take_value_ids(
 ) -> dict[str, ValueKey]:
     """Value ids for the personal ones among the values, in place of those before."""
     names = [name for name in personal_fields(model) if values.get(name) is not None]
-    wanted = [
+    personal_values = [
         PersonalValue(model.fields[name].personal or "", str(values[name]), model.fields[name].linked) for name in names
     ]
     await _store_literals(
         run, [value for name, value in values.items() if isinstance(value, str) and name not in names]
     )
     releasing = [each.id for each in before.values()]
-    return dict(zip(names, await run.engine.vault.hold(run.transaction, wanted, releasing), strict=True))
+    return dict(zip(names, await run.engine.vault.hold(run.transaction, personal_values, releasing), strict=True))
 
 
 async def _store_literals(run: Run, texts: Sequence[str]) -> None:
@@ -370,8 +371,8 @@ async def _require_shared(
         f'OR (p."{field.shared_by}" IS NULL) <> (own."{field.shared_by}" IS NULL)) LIMIT 1'
     )
     if await run.transaction.fetch_one(text, parent_id, known, own_id or "") is not None:
-        said = f"is already used by a {model.name} of another {field.shared_by}"
-        raise BadInput(f"{model.name}.{field.name} {said}; correct it, or make it unique")
+        reason = f"is already used by a {model.name} of another {field.shared_by}"
+        raise BadInput(f"{model.name}.{field.name} {reason}; correct it, or make it unique")
 
 
 async def _require_unshared(
@@ -386,9 +387,9 @@ async def _require_unshared(
                 continue
             text = f'SELECT 1 FROM "{child.name}" WHERE "{ref.name}" = $1 AND "{name}" IS NOT NULL LIMIT 1'
             if await run.transaction.fetch_one(text, record_id) is not None:
-                said = f"{field.shared_by} must stay while a {child.name} with a {name} refers to the record"
+                reason = f"{field.shared_by} must stay while a {child.name} with a {name} refers to the record"
                 is_seen = _sees_referring(run, child, ref.name, name)
-                raise BadInput(f"{command} is refused" + (f": {said}; empty {name} there first" if is_seen else ""))
+                raise BadInput(f"{command} is refused" + (f": {reason}; empty {name} there first" if is_seen else ""))
 
 
 def _sees_referring(run: Run, child: Declared, *names: str) -> bool:

@@ -1,4 +1,4 @@
-"""One command under way: who runs it, in which transaction, and what the engine does beside it."""
+"""A running command: its caller, its transaction, and the engine that commands share."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -30,7 +30,7 @@ class Rendering(Protocol):
 
 
 Check = Callable[[Mapping[str, Stored]], None]
-"""What one of the engine's own models asks of a record's values beyond its fields; raises `Refused`."""
+"""What a built-in model requires of a record's values beyond its fields; raises `Refused`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ MAX_READERS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Whoever a change is written down for: a person, an agent for a person, or an approver for an agent."""
+    """The author of a change in the audit: a person, an agent for a person, or an approver for an agent."""
 
     user_id: str
     agent_token: str | None = None
@@ -101,7 +101,7 @@ class Run:
     """A command being run by a caller. `reader` reads as the command should: inside its transaction, if it has one.
 
     `made` says which model a record has that an earlier step of the same plan is going to make, by its promised id.
-    `writer_domain` is the token domain of whoever wrote the values, where that is not the caller: an approved plan's
+    `writer_domain` is the token domain of the author of the values, where that is not the caller: an approved plan's
     values are the agent's. `earlier` are the steps of the same plan before this one. `stopping` is set when the server
     stops: a command that waits ends then. `spoken_of` grows by the models whose fields the answer's structures tell of.
     """
@@ -119,7 +119,7 @@ class Run:
 
     @property
     def domain(self) -> Domain | None:
-        """The token domain of whoever wrote the values."""
+        """The token domain of the author of the values."""
         return self.writer_domain or self.caller.domain
 
     @property

@@ -21,22 +21,22 @@ MAX_KNOWN = 10_000
 _BY_INDEX = frozenset({"eq", "in", "gt", "gte", "lt", "lte"})
 
 
-async def with_index_hints(run: Run, view: ModelView, asked: Query) -> Query:
+async def with_index_hints(run: Run, view: ModelView, query: Query) -> Query:
     """The query, told which filters not to answer by their index."""
-    if run.engine.dialect != "sqlite" or not _is_ordered_page(view, asked):
-        return asked
-    candidates = [each for each in asked.filter if each.field != asked.order[0].field and _is_by_index(view, each)]
+    if run.engine.dialect != "sqlite" or not _is_ordered_page(view, query):
+        return query
+    candidates = [each for each in query.filter if each.field != query.order[0].field and _is_by_index(view, each)]
     for each in candidates:
         if not await _matches_many(run, view, each):
-            return asked
-    return replace(asked, scattered=frozenset(each.field for each in candidates))
+            return query
+    return replace(query, scattered=frozenset(each.field for each in candidates))
 
 
-def _is_ordered_page(view: ModelView, asked: Query) -> bool:
+def _is_ordered_page(view: ModelView, query: Query) -> bool:
     """Whether an index other than that of the id gives the page its order."""
-    if asked.limit is None or not asked.order:
+    if query.limit is None or not query.order:
         return False
-    first = view.model.fields.get(asked.order[0].field)
+    first = view.model.fields.get(query.order[0].field)
     return first is not None and first.index
 
 

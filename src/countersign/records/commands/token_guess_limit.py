@@ -1,4 +1,4 @@
-"""Counts placeholder tokens that mean nothing, so that nobody finds one that does by trying."""
+"""Limits the unknown placeholder tokens that a caller may send, so that valid ones cannot be guessed."""
 
 from countersign.kernel.http.rate_limit import SharedMemoryCounters
 from countersign.records.access.view import Caller

@@ -46,9 +46,9 @@ async def take(run: Run, model: Declared, given: Mapping[str, FieldInput]) -> di
     if run.domain is None:
         return found
     for name, each in given.items():
-        held = await _alias_of(run, model.fields[name], each, run.domain.id)
-        if held is not None:
-            found[name] = held
+        value_keys = await _alias_of(run, model.fields[name], each, run.domain.id)
+        if value_keys is not None:
+            found[name] = value_keys
     return found
 
 
@@ -68,8 +68,8 @@ async def _alias_of(run: Run, field: Field, given: FieldInput, domain_id: str) -
 async def link(run: Run, model: Declared, record_id: str, taken: Mapping[str, ValueKey]) -> None:
     """Have the writer's tokens of these fields made from those value ids."""
     if run.domain is not None:
-        for name, held in taken.items():
-            await _add(run, model, record_id, name, run.domain.id, held)
+        for name, value_keys in taken.items():
+            await _add(run, model, record_id, name, run.domain.id, value_keys)
 
 
 async def link_computed(
@@ -96,8 +96,8 @@ async def link_computed(
     now = await of_record(run, model, record_id, model.fields)
     for name, _, label in computed:
         for domain_id in sorted(_domains_of(run, model, name, given, before, now)):
-            held = await run.engine.vault.hold_apart(run.transaction, label, domain_id)
-            await _add(run, model, record_id, name, domain_id, held)
+            value_keys = await run.engine.vault.hold_apart(run.transaction, label, domain_id)
+            await _add(run, model, record_id, name, domain_id, value_keys)
 
 
 def _domains_of(
@@ -111,8 +111,8 @@ def _domains_of(
     return found | {run.domain.id} if run.domain is not None and is_written else found
 
 
-async def _add(run: Run, model: Declared, record_id: str, name: str, domain_id: str, held: ValueKey) -> None:
-    await run.engine.vault.add_alias(run.transaction, model.name, record_id, name, domain_id, held.id)
+async def _add(run: Run, model: Declared, record_id: str, name: str, domain_id: str, value_keys: ValueKey) -> None:
+    await run.engine.vault.add_alias(run.transaction, model.name, record_id, name, domain_id, value_keys.id)
     await run.transaction.run(f'UPDATE "{model.name}" SET changed = changed | $2 WHERE id = $1', record_id, ALIASED)
 
 

@@ -52,9 +52,9 @@ async def linked_value_ids(
     run: Run, model: Declared, record: StoredRecord, inputs: Mapping[str, FieldInput]
 ) -> dict[str, int]:
     """By field of a record with an action's inputs, the value ids whose tokens whoever acts knows the values by."""
-    kept = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
+    unchanged = {name: value_id for name, value_id in record.value_ids.items() if name not in inputs}
     given = {name: each.value_id for name, each in inputs.items() if each.value_id is not None}
-    return await value_aliases.displayed(run, model, record.id, kept) | given
+    return await value_aliases.displayed(run, model, record.id, unchanged) | given
 
 
 class EffectContext:
@@ -437,11 +437,11 @@ async def check_update(run: Run, view: ModelView, body: Body) -> PreparedCommand
     given = unmask_input.changed_fields(view, seen, await unmask_input.read_fields(run, view, fields))
     workflow = view.model.workflow
     if workflow is not None and workflow.field in given:
-        now, wanted = record.values[workflow.field], given.pop(workflow.field).stored
-        if now != wanted:
-            move = workflow.between(str(now), str(wanted))
+        now, target = record.values[workflow.field], given.pop(workflow.field).stored
+        if now != target:
+            move = workflow.between(str(now), str(target))
             if move is None or move.name not in view.commands:
-                raise BadInput(f"no action leads {view.model.name}.{workflow.field} from {now} to {wanted}")
+                raise BadInput(f"no action leads {view.model.name}.{workflow.field} from {now} to {target}")
             return await _moved(run, view, record, move, body)
     preconditions.require_within_rows(view, "update", _left(record, given), record.id)
     await proposal_checks.require_changeable(run, view, record, given, f"{view.model.name}.update")

@@ -95,19 +95,19 @@ class Vault:
             place: [_id_of(hashed), each.label, hashed, ids.random_bytes(_KEY_BYTES), counts[place], None]
             for place, hashed, each in zip(places, hashes, wanted, strict=True)
         }
-        held = {place: _held(row) for place, row in rows.items()}
-        held |= await self._insert_all(transaction, await self._untouched(transaction, releasing) | rows)
-        return [held[place] for place in places]
+        value_keys = {place: _held(row) for place, row in rows.items()}
+        value_keys |= await self._insert_all(transaction, await self._untouched(transaction, releasing) | rows)
+        return [value_keys[place] for place in places]
 
     async def _insert_all(self, transaction: Transaction, rows: Mapping[bytes, list[Value]]) -> dict[bytes, ValueKey]:
         """Take a reference to each row in the order of the hashes; those that have a hash, as they are in the vault."""
-        held: dict[bytes, ValueKey] = {}
+        value_keys: dict[bytes, ValueKey] = {}
         insert = _insert_alone if self._dialect == "sqlite" else _insert
         for some in _parts([rows[place] for place in sorted(rows)]):
             inserted = await insert(transaction, some)
             linked = ((number, hashed, key) for number, hashed, key in inserted if hashed is not None)
-            held |= {bytes(hashed): ValueKey(number, bytes(key)) for number, hashed, key in linked}
-        return held
+            value_keys |= {bytes(hashed): ValueKey(number, bytes(key)) for number, hashed, key in linked}
+        return value_keys
 
     async def _untouched(self, transaction: Transaction, value_ids: Collection[int]) -> dict[bytes, list[Value]]:
         """Rows that are there and keep their references: writing them takes them."""
@@ -212,10 +212,10 @@ async def _insert(transaction: Transaction, rows: Sequence[list[Value]]) -> list
     )
     text = _HOLD.format(rows=", ".join(f"({group})" for group in groups))
     values = [value for row in rows for value in (*row, _second_id(row))]
-    held = [(row[0], row[1], row[2]) for row in await transaction.fetch(text, *values)]
-    if len(held) != len(rows):
+    entries = [(row[0], row[1], row[2]) for row in await transaction.fetch(text, *values)]
+    if len(entries) != len(rows):
         raise Unavailable("Two values were given one id at the same moment; try again.")
-    return held
+    return entries
 
 
 async def _insert_alone(transaction: Transaction, rows: Sequence[list[Value]]) -> list[_Entry]:

@@ -60,16 +60,16 @@ def next_to_fill(now: Snapshot, after: Snapshot) -> tuple[str, Column, str, RowT
     return None
 
 
-def _is_unfilled(now: Snapshot, table: str, asked: Column) -> bool:
+def _is_unfilled(now: Snapshot, table: str, declared: Column) -> bool:
     installed = now.tables[table]
-    present = installed.column(asked.name)
+    present = installed.column(declared.name)
     if present is None:
         return False
-    if asked.name in installed.unfilled:
+    if declared.name in installed.unfilled:
         return True
-    if asked.made_from:
-        return asked.made_from != present.made_from
-    return asked.is_required and not present.is_required
+    if declared.made_from:
+        return declared.made_from != present.made_from
+    return declared.is_required and not present.is_required
 
 
 def _sources(table: str, column: Column) -> Iterator[tuple[str, str]]:
@@ -227,7 +227,7 @@ class _Planner:
         after = msgspec.structs.replace(now, indexes=left)
         self._step(f"drop the index of {name} by {index.terms}", f'DROP INDEX "{index.name}"', after)
 
-    def _drop_column(self, name: str, column: Column, asked: Column | None) -> None:
+    def _drop_column(self, name: str, column: Column, declared: Column | None) -> None:
         now = self.now.tables[name]
         after = msgspec.structs.replace(
             now,
@@ -242,17 +242,17 @@ class _Planner:
             sentence = f"forget the {column.label} values of {name}.{field} in the vault and their copies in the audit"
             self._destroy(sentence, [text], after, RowTask("release", name, field))
         else:
-            becomes = "" if asked is None else f", since {_words(column)} cannot become {_words(asked)}"
+            becomes = "" if declared is None else f", since {_words(column)} cannot become {_words(declared)}"
             self._destroy(f"drop {name}.{column.name} with its values{becomes}", [text], after, None)
 
-    def _take_options(self, name: str, column: Column, asked: Column | None) -> None:
-        if asked is None or asked.kind != "select":
+    def _take_options(self, name: str, column: Column, declared: Column | None) -> None:
+        if declared is None or declared.kind != "select":
             return
-        gone = tuple(option for option in column.options if option not in asked.options)
+        gone = tuple(option for option in column.options if option not in declared.options)
         if not gone:
             return
         now = self.now.tables[name]
-        left = msgspec.structs.replace(column, options=asked.options)
+        left = msgspec.structs.replace(column, options=declared.options)
         after = msgspec.structs.replace(now, columns=_replaced(now, left))
         work = RowTask("options", name, column.name, gone)
         sentence = f"take {', '.join(gone)} out of {name}.{column.name}"
@@ -279,15 +279,15 @@ class _Planner:
             found = next_to_fill(self.now, self._after)
             if found is None:
                 return
-            name, asked, sentence, work = found
+            name, declared, sentence, work = found
             now = self.now.tables[name]
             after = msgspec.structs.replace(
                 now,
-                columns=_replaced(now, asked),
-                unfilled=tuple(each for each in now.unfilled if each != asked.name),
+                columns=_replaced(now, declared),
+                unfilled=tuple(each for each in now.unfilled if each != declared.name),
             )
-            work = replace(work, is_there=self._is_there(name, asked.name))
-            self._step(sentence, "", with_unfilled(_with(self.now, after), name, asked.name), work)
+            work = replace(work, is_there=self._is_there(name, declared.name))
+            self._step(sentence, "", with_unfilled(_with(self.now, after), name, declared.name), work)
 
     def _is_there(self, name: str, column: str) -> bool:
         """Whether the column can be asked now, before any step is taken."""
@@ -338,16 +338,16 @@ def _is_over(index: Index, columns: Iterable[Column]) -> bool:
     return any(f'"{column.name}"' in index.terms for column in columns)
 
 
-def _stays(column: Column, asked: Column | None, kinds: Kinds) -> bool:
+def _stays(column: Column, declared: Column | None, kinds: Kinds) -> bool:
     """Whether the column can be kept for what is asked, with the values it has."""
-    if asked is None or (column.type, column.references) != (asked.type, asked.references):
+    if declared is None or (column.type, column.references) != (declared.type, declared.references):
         return False
-    if (column.label, column.is_linked) != (asked.label, asked.is_linked):
+    if (column.label, column.is_linked) != (declared.label, declared.is_linked):
         return False
-    if column.kind != asked.kind and not _is_wider(column.kind, asked.kind, kinds):
+    if column.kind != declared.kind and not _is_wider(column.kind, declared.kind, kinds):
         return False
     # What was entered by people is never computed over.
-    return bool(column.made_from) or not asked.made_from
+    return bool(column.made_from) or not declared.made_from
 
 
 def _is_wider(kind: str, other: str, kinds: Kinds) -> bool:
@@ -381,8 +381,8 @@ def _renamed(table: Table, column: Column, new: str) -> Table:
     )
 
 
-def _replaced(now: Table, asked: Column) -> list[Column]:
-    return [asked if column.name == asked.name else column for column in now.columns]
+def _replaced(now: Table, declared: Column) -> list[Column]:
+    return [declared if column.name == declared.name else column for column in now.columns]
 
 
 def _listed(versions: Mapping[str, str]) -> str:

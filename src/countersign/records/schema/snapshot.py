@@ -103,19 +103,19 @@ def table(model: Declared, module: str, totals: Iterable[Total], before: Table |
     """
     bits = dict(before.bits) if before is not None else {}
     used = before.used_bits if before is not None else 0
-    kept = {
+    bit_of = {
         name: bits[known]
         for name, field in model.fields.items()
         if (known := name if name in bits else field.former_name) in bits
     }
     for name in model.fields:
-        if name not in kept:
-            kept[name] = used
+        if name not in bit_of:
+            bit_of[name] = used
             used += 1
     if used > MAX_BITS:
         text = f"{model.source}: {model.name} has had more than {MAX_BITS} fields: make a second model"
         raise DeclarationError(text)
-    return Table(model.name, module, list(_columns(model, tuple(totals))), list(_indexes(model, dialect)), kept, used)
+    return Table(model.name, module, list(_columns(model, tuple(totals))), list(_indexes(model, dialect)), bit_of, used)
 
 
 @lru_cache(maxsize=256)
