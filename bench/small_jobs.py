@@ -16,7 +16,7 @@ import httpx
 import seed
 from harness import Bench
 
-from countersign.cli import worker
+from countersign.cli.server import worker
 from countersign.settings import Settings
 from countersign.store import app
 from countersign.store.jobs import worker_process

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from countersign.archives.refusals import RULES
-from countersign.cli import distribution, operating, records
+from countersign.cli.server import records_service, service_runner, store_service
 from countersign.kernel import metrics
 from countersign.kernel.http.routing import Nothing, OneOf, Route
 from countersign.kernel.http.routing import shapes as shapes_of
@@ -25,7 +25,7 @@ from countersign.store.context import PREFIX, Store
 
 FOLDER = Path(__file__).parents[1] / "docs/reference"
 NOTE = "<!-- Written by `make docs`; change the declarations instead. -->\n"
-WATCHED = (distribution.SERVICE, records.SERVICE, operating.program)
+WATCHED = (store_service.SERVICE, records_service.SERVICE, service_runner.operator_program)
 """What tells metrics, so that all of them are declared."""
 EVERY_ROUTE = (*ROUTES, *documents.routes(ROUTES))
 UNNAMED: dict[type, str] = {str: "a page", bytes: "the bytes", dict: "a JSON object"}

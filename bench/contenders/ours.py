@@ -7,7 +7,7 @@ from pathlib import Path
 import seed
 
 from contenders.wanted import Wanted
-from countersign.cli import distribution
+from countersign.cli.server import store_service
 from countersign.kernel.http.server import ASGIApp
 from countersign.store import app
 
@@ -18,6 +18,6 @@ async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
     settings = seed.settings_of(seed.Seeded(wanted.database_url, Path(wanted.data)))
     async with (
         app.opened(settings, seed.ROOT_URL, is_loopback=True) as store,
-        distribution.serving(store, tends=False) as application,
+        store_service.serving(store, tends=False) as application,
     ):
         yield application

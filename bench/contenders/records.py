@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from contenders.wanted import Wanted
-from countersign.cli import records
+from countersign.cli.server import records_service
 from countersign.kernel import ids
 from countersign.kernel.database.open import open_database
 from countersign.kernel.database.port import Database
@@ -62,7 +62,7 @@ async def opened(wanted: Wanted) -> AsyncGenerator[ASGIApp]:
         Chain.append = _nothing  # type: ignore[method-assign]
     async with (
         app.opened(settings(wanted.data, wanted.database_url), "http://bench", is_loopback=True) as service,
-        records.serving(service, tends=False) as application,
+        records_service.serving(service, tends=False) as application,
     ):
         yield application
 

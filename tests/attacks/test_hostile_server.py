@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from countersign.cli import connection, transport, wire
+from countersign.cli.client import api_models, connection, transport
+from countersign.cli.client.transport import Request, Unreachable
 from countersign.cli.output import Failure
-from countersign.cli.transport import Request, Unreachable
 from tests.cli.conftest import Run, Scripted, home, run, scripted
 
 __all__ = ["home", "run", "scripted"]
@@ -110,7 +110,7 @@ def test_a_pause_that_nobody_can_make_is_not_understood(interval: int) -> None:
     reply = connection.Reply(200, {}, msgspec.json.encode({"claim_token": "c", "claim": claim}))
 
     with pytest.raises(Failure, match="cannot sign in"):
-        connection.decoded(reply, wire.Registered, "cannot sign in")
+        connection.decoded(reply, api_models.Registered, "cannot sign in")
 
 
 def test_a_server_that_asks_for_no_pause_is_not_asked_for_ever(run: Run, scripted: Callable[[], Scripted]) -> None:

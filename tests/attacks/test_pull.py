@@ -17,8 +17,8 @@ import msgspec
 import pytest
 
 from countersign.archives.confinement import NOBODY
-from countersign.cli import pins
-from countersign.cli.pins import Pin
+from countersign.cli.client import release_trust
+from countersign.cli.client.release_trust import Pin
 from countersign.updates import chunks, dsse, trust, varint
 from countersign.updates import manifest as manifests
 from countersign.updates.api_types import ChannelState, ChannelStatement, ChunkPlaces, Delta, Pack
@@ -211,7 +211,7 @@ def test_two_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.Monke
 
     def pin(org: str) -> None:
         begin.wait()
-        pins.pin("http://store", org, Pin(key, {"p/stable": 1}))
+        release_trust.store_pin("http://store", org, Pin(key, {"p/stable": 1}))
 
     threads = [threading.Thread(target=pin, args=(f"org-{number}",)) for number in range(8)]
     for thread in threads:
@@ -219,7 +219,7 @@ def test_two_pulls_at_once_lose_no_pin(tmp_path: Path, monkeypatch: pytest.Monke
     for thread in threads:
         thread.join()
 
-    assert [pins.pinned("http://store", f"org-{number}") is None for number in range(8)] == [False] * 8
+    assert [release_trust.load_pin("http://store", f"org-{number}") is None for number in range(8)] == [False] * 8
 
 
 def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
@@ -228,11 +228,11 @@ def test_a_slow_pull_takes_back_no_counter_that_a_quick_one_has_seen(
     """The newest statement seen of a channel is the least that is believed, whoever saw it."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     key = dsse.new_signing_key().public
-    pins.pin("http://store", "north", Pin(key, {"p/stable": 9, "q/stable": 3}))
+    release_trust.store_pin("http://store", "north", Pin(key, {"p/stable": 9, "q/stable": 3}))
 
-    pins.pin("http://store", "north", Pin(key, {"p/stable": 8}))
+    release_trust.store_pin("http://store", "north", Pin(key, {"p/stable": 8}))
 
-    found = pins.pinned("http://store", "north")
+    found = release_trust.load_pin("http://store", "north")
     assert found is not None
     assert found.counters == {"p/stable": 9, "q/stable": 3}
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from countersign.cli import distribution
+from countersign.cli.server import store_service
 from countersign.kernel.security import passwords
 from countersign.settings import BadSetting
 from countersign.store import demo
@@ -15,7 +15,7 @@ from tests.store.world import World
 
 async def test_a_seeded_store_is_not_served_to_other_machines_later(demo_world: World) -> None:
     with pytest.raises(BadSetting, match="well-known"):
-        await distribution.prepare(replace(demo_world.store, is_loopback=False), is_demo=False)
+        await store_service.prepare(replace(demo_world.store, is_loopback=False), is_demo=False)
 
 
 async def test_it_is_served_once_nothing_of_them_is_left(demo_world: World) -> None:
@@ -30,8 +30,8 @@ async def test_it_is_served_once_nothing_of_them_is_left(demo_world: World) -> N
             hashed = await passwords.hash_password("a password of my own")
             await people.set_password(transaction, person.id, hashed)
 
-    assert "Sign in" in await distribution.prepare(replace(store, is_loopback=False), is_demo=False)
+    assert "Sign in" in await store_service.prepare(replace(store, is_loopback=False), is_demo=False)
 
 
 async def test_a_seeded_store_is_served_to_this_machine(demo_world: World) -> None:
-    assert "Sign in" in await distribution.prepare(demo_world.store, is_demo=False)
+    assert "Sign in" in await store_service.prepare(demo_world.store, is_demo=False)

@@ -10,7 +10,7 @@ import pytest
 
 from countersign.backup import schema_validation
 from countersign.backup.schema_validation import UnknownSchemaObjects
-from countersign.cli.databases import SERVICES
+from countersign.cli.admin.databases import SERVICES
 from countersign.kernel.database import migrate
 from countersign.kernel.database.sqlite import open_sqlite
 from countersign.kernel.security.masterkey import master_key

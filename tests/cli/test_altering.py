@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.databases import SERVICES
+from countersign.cli.admin.databases import SERVICES
 from countersign.cli.output import Exit
 from countersign.kernel.database import migrate
 from countersign.kernel.database.sqlite import open_sqlite

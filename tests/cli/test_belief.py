@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from countersign.cli import belief, wire
-from countersign.cli.belief import Wanted
-from countersign.cli.connection import Server
-from countersign.cli.names import Product
+from countersign.cli.client import api_models, release_trust
+from countersign.cli.client.connection import Server
+from countersign.cli.client.release_trust import PullRequest
+from countersign.cli.options import ProductName
 from countersign.cli.output import Exit, Failure
 from countersign.kernel import clock
 from countersign.updates import trust
@@ -119,8 +119,8 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
         listed("1.0", "linux"),
     ]
     not_built = {"code": "not_processed", "status": 404, "detail": "not processed"}
-    wanted = Wanted(Product("toolsmith", "bench"), "stable", None, "linux", tmp_path / "app")
-    found = wire.Product("0199", "bench", "Bench", "tool", ["linux"], "toolsmith")
+    wanted = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "linux", tmp_path / "app")
+    found = api_models.Product("0199", "bench", "Bench", "tool", ["linux"], "toolsmith")
 
     store.say(200, shown)
     store.say(200, releases)
@@ -128,7 +128,7 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     envelope = msgspec.to_builtins(linux.release().envelope)
     store.say(200, envelope)
     store.say(200, envelope)
-    release = belief.believed(Server(store.url), found, wanted)
+    release = release_trust.believed(Server(store.url), found, wanted)
 
     assert release.manifest.version == "2.0"
     assert "4.0 has no build for linux; 2.0 is the newest that has one." in capsys.readouterr().err
@@ -136,7 +136,7 @@ def test_a_pull_falls_back_to_the_newest_release_that_has_the_platform(
     store.say(200, shown)
     store.say(200, releases[:1])
     with pytest.raises(Failure) as failure:
-        belief.believed(Server(store.url), found, wanted)
+        release_trust.believed(Server(store.url), found, wanted)
     assert (failure.value.exit_code, failure.value.why) == (Exit.NOT_FOUND, "4.0 has no build for linux")
 
 
@@ -148,12 +148,13 @@ def test_a_platform_of_a_product_without_builds_for_platforms_is_to_be_left_out(
     store, now = scripted(), clock.now()
     times = clock.rfc3339(now), clock.rfc3339(clock.later(now, seconds=3600))
     statement = ChannelStatement("toolsmith", "0199", "bench", "stable", "2.0", {"": NAMED.sha256}, 5, *times)
-    wanted = Wanted(Product("toolsmith", "bench"), "stable", None, "windows", tmp_path / "app")
+    wanted = PullRequest(ProductName("toolsmith", "bench"), "stable", None, "windows", tmp_path / "app")
     store.say(200, msgspec.to_builtins(ChannelState(trust.sign_statement(statement, KEY), KEY.public, [])))
     store.say(200, [])
 
+    found = api_models.Product("0199", "bench", "B", "tool", ["linux"], "toolsmith")
     with pytest.raises(Failure) as failure:
-        belief.believed(Server(store.url), wire.Product("0199", "bench", "B", "tool", ["linux"], "toolsmith"), wanted)
+        release_trust.believed(Server(store.url), found, wanted)
 
     assert failure.value.why == "2.0 has no build for windows"
     assert failure.value.remedy == "Leave out --platform: 2.0 has one build, for any platform."

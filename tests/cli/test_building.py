@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from countersign.cli import building
-from countersign.cli.connection import Server
+from countersign.cli.client import upload
+from countersign.cli.client.connection import Server
 from countersign.cli.output import Exit, Failure
 from tests.cli.conftest import Scripted
 
@@ -19,7 +19,7 @@ def job(status: str, **members: Any) -> dict[str, Any]:
 def server(scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch) -> tuple[Scripted, Server]:
     """A store that says what it is told, and somebody who may ask it."""
     monkeypatch.setenv("COUNTERSIGN_TOKEN", "any")
-    monkeypatch.setattr(building, "LOOK_AGAIN_S", 0.01)
+    monkeypatch.setattr(upload, "LOOK_AGAIN_S", 0.01)
     store = scripted()
     return store, Server(store.url)
 
@@ -30,7 +30,7 @@ def test_a_build_that_is_made_is_told(server: tuple[Scripted, Server]) -> None:
     server[0].say(200, job("running"))
     server[0].say(200, job("completed", result=made))
 
-    built = building.build(server[1], "artifact", 10, "cannot push")
+    built = upload.build(server[1], "artifact", 10, "cannot push")
 
     assert (built.files, built.stored) == (2, 5)
 
@@ -40,7 +40,7 @@ def test_what_is_refused_is_told_with_its_rule_and_the_remedy(server: tuple[Scri
     server[0].say(200, job("failed", error={**problem, "rule": "escape", "entry": "../a"}))
 
     with pytest.raises(Failure) as failure:
-        building.build(server[1], "artifact", 10, "cannot push")
+        upload.build(server[1], "artifact", 10, "cannot push")
 
     assert (failure.value.problem, failure.value.why) == ("archive_refused", "../a: leaves (rule escape)")
     assert failure.value.remedy == "Pack it anew."
@@ -50,14 +50,14 @@ def test_what_is_refused_is_told_with_its_rule_and_the_remedy(server: tuple[Scri
 def test_a_push_waits_as_long_as_it_takes_and_says_for_what(
     server: tuple[Scripted, Server], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(building, "SAY_EVERY_S", 0)
+    monkeypatch.setattr(upload, "SAY_EVERY_S", 0)
     made = {"manifest_sha256": "a", "files": 2, "size": 10, "chunks": 2, "new_chunks": 1, "stored": 5}
     for _ in range(100):
         server[0].say(202, job("queued"))
     server[0].say(200, job("running", progress=0.4))
     server[0].say(200, job("completed", result=made))
 
-    assert building.build(server[1], "artifact", 10, "cannot push").files == 2
+    assert upload.build(server[1], "artifact", 10, "cannot push").files == 2
 
     said = capsys.readouterr().err
     assert said.count("processing: waiting for a worker of the store") == 100
@@ -69,6 +69,6 @@ def test_a_result_of_another_form_is_a_failure_of_the_command(server: tuple[Scri
     server[0].say(200, job("completed", result=result))
 
     with pytest.raises(Failure, match="cannot push") as failure:
-        building.build(server[1], "artifact", 10, "cannot push")
+        upload.build(server[1], "artifact", 10, "cannot push")
 
     assert "the job's result is not understood" in failure.value.why

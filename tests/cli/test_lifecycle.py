@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from countersign import __version__
-from countersign.cli import lifecycle
 from countersign.cli.output import Exit
+from countersign.cli.server import lifecycle
 from countersign.settings import Settings
 from tests.cli.conftest import Run
 from tests.servers.countersign import COMMAND, environment, served

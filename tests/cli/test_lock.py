@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli import lock
+from countersign.cli.admin import lock
 from countersign.cli.output import Failure
 
 HOLD = """

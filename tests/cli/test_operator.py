@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from countersign.cli import operating
+from countersign.cli.server.listen_address import local_url
 from tests.cli.conftest import Run
 from tests.cli.test_serve import wait_until
 from tests.servers.countersign import Running, served
@@ -441,4 +441,4 @@ def _stop(systemd: Systemd, process: int, *, is_heard: bool) -> None:
     ],
 )
 def test_the_address_is_told_as_this_machine_reaches_it(host: str, url: str) -> None:
-    assert operating.url(host, 1) == url
+    assert local_url(host, 1) == url

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from countersign.cli.client.archive import Format, pack
 from countersign.cli.output import Failure
-from countersign.cli.packing import Format, pack
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from countersign.cli import choice, codes, push, releases, wire
-from countersign.cli.connection import Server
-from countersign.cli.names import Product
+from countersign.cli.client import api_models, codes, download, push
+from countersign.cli.client.connection import Server
+from countersign.cli.client.push import Target
+from countersign.cli.client.upload import Content
+from countersign.cli.options import ProductName
 from countersign.cli.output import Exit, Failure
-from countersign.cli.push import Target
-from countersign.cli.upload import Content
 from countersign.store.catalog.versions import is_lower
 from tests.cli.conftest import Scripted
 
@@ -33,12 +33,12 @@ def store(scripted: Callable[[], Scripted], monkeypatch: pytest.MonkeyPatch) -> 
 def publish(store: Scripted, *options: str) -> None:
     """Publish the draft 1.9.0, as the command does."""
     arguments = ["toolsmith/thing", "1.9.0", "--server", store.url, *options]
-    releases.publish.main(arguments, standalone_mode=False)
+    push.publish.main(arguments, standalone_mode=False)
 
 
 def deliver(store: Scripted, version: str, platform: str | None = None, *, refuses_older: bool = False) -> object:
     """Push the file `a` of three bytes, as the command does."""
-    to = Target(Server(store.url), Product("toolsmith", "thing"), version, "stable", platform, None)
+    to = Target(Server(store.url), ProductName("toolsmith", "thing"), version, "stable", platform, None)
     to.refuses_older = refuses_older
     return push._deliver(to, Content(io.BytesIO(b"one"), "a", 3, "ab"))  # pyright: ignore[reportPrivateUsage]
 
@@ -105,7 +105,7 @@ def test_the_library_names_the_organisation_that_a_pull_needs(
     for options in ((), ("--json",)):
         store.say(200, [owned])
         store.say(200, {"results": [{"status": 200, "body": PRODUCT}]})
-        releases.library.main(["--server", store.url, *options], standalone_mode=False)
+        codes.library.main(["--server", store.url, *options], standalone_mode=False)
 
     words, value = capsys.readouterr().out.splitlines()
     assert words == "toolsmith/thing\tThing\ttool\tlinux"
@@ -148,10 +148,10 @@ def test_a_file_that_is_there_for_another_platform_is_a_conflict(
 
 
 def test_a_download_for_a_platform_of_files_for_any_says_to_leave_it_out() -> None:
-    wanted = choice.Wanted(Product("toolsmith", "thing"), None, None, "windows", None)
+    wanted = download.ArtifactRequest(ProductName("toolsmith", "thing"), None, None, "windows", None)
 
     with pytest.raises(Failure) as failure:
-        choice.choose_artifact([wire.Artifact("1", "a.zip", 3, "ab")], wanted)
+        download.choose_artifact([api_models.Artifact("1", "a.zip", 3, "ab")], wanted)
 
     assert failure.value.remedy == "Leave out --platform; there is: a.zip (any platform)."
 

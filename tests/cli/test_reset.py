@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from countersign.cli import reset
+from countersign.cli.admin import reset
 from countersign.cli.output import Exit
 from countersign.kernel.blobs.open import open_blobs
 from countersign.kernel.blobs.port import BlobStore

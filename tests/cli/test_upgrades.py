@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from countersign.backup import schema_validation, sqlite_snapshot
-from countersign.cli import record_store, store
-from countersign.cli.databases import SERVICES
+from countersign.cli.admin import record_store, store
+from countersign.cli.admin.databases import SERVICES
 from countersign.kernel.database import migrate
 from countersign.kernel.database.migrate import in_dialect
 from countersign.kernel.database.sqlite import open_sqlite

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from countersign.cli import connection, push, upload
-from countersign.cli.connection import Server
-from countersign.cli.names import Product
+from countersign.cli.client import connection, push, upload
+from countersign.cli.client.connection import Server
+from countersign.cli.client.push import Target
+from countersign.cli.client.transport import Request, Unreachable
+from countersign.cli.client.upload import Content, Sending
+from countersign.cli.options import ProductName
 from countersign.cli.output import Exit, Failure
-from countersign.cli.push import Target
-from countersign.cli.transport import Request, Unreachable
-from countersign.cli.upload import Content, Sending
 from countersign.kernel import clock
 
 PART, SIZE = 1_000, 10_000
@@ -116,7 +116,7 @@ def test_a_packed_directory_has_no_name_that_a_killed_push_would_leave(
     folder.mkdir()
     (folder / "a.txt").write_text("a")
     monkeypatch.setattr("tempfile.tempdir", str(packed))
-    to = Target(Server("http://store.example"), Product("north", "game"), "1.0", "stable", "linux", None)
+    to = Target(Server("http://store.example"), ProductName("north", "game"), "1.0", "stable", "linux", None)
 
     with push._file(folder, to, None) as (file, name):  # pyright: ignore[reportPrivateUsage]
         assert upload.content_of(file, name).size > 100

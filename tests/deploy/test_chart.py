@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from countersign import __version__
-from countersign.cli import passphrase
+from countersign.cli.options import BACKUP_VARIABLE
 
 CHART = Path(__file__).parents[2] / "deploy/helm/countersign"
 SEVERAL = {
@@ -162,7 +162,7 @@ def test_of_several_pods_the_backup_has_their_settings_and_the_claim_that_is_nam
     named = {each["name"] for each in backup["containers"][0]["env"]}
     others = {each["name"] for each in store["containers"][0]["env"] if "OPERATOR" not in each["name"]}
     assert others - named == {"COUNTERSIGN_JOB_WORKERS"}
-    assert named - others == {passphrase.VARIABLE}
+    assert named - others == {BACKUP_VARIABLE}
 
 
 @needs_helm

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from countersign.cli import passphrase
-from countersign.cli.serve import PORTS
+from countersign.cli.options import BACKUP_VARIABLE, MIN_PASSPHRASE_LENGTH
+from countersign.cli.server.listen_address import PORTS
 from countersign.kernel.http.workers import STOPPING_S
 from countersign.kernel.security.masterkey import parse_master_key
 from countersign.settings import PREFIX, Settings, file_variables, load
@@ -21,7 +21,7 @@ from tests.servers.process import answers, free_port, installed, serving
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = DEPLOY / "compose"
-NOT_SETTINGS = {"COUNTERSIGN_IMAGE", passphrase.VARIABLE}
+NOT_SETTINGS = {"COUNTERSIGN_IMAGE", BACKUP_VARIABLE}
 PLACES = sorted(path for path in DEPLOY.rglob("*") if path.is_file() and "secrets" not in path.parent.parts)
 
 
@@ -138,8 +138,8 @@ def test_the_secrets_that_are_made_open_the_store_and_are_for_their_owner_alone(
 
     assert len(parse_master_key(settings.master_key, "it").keys) == 1
     assert settings.database_url == f"postgresql://countersign:{password}@database/countersign"
-    assert len(secrets.environment("backup")[passphrase.VARIABLE]) >= passphrase.SHORTEST
-    assert passphrase.VARIABLE not in secrets.environment("store-1")
+    assert len(secrets.environment("backup")[BACKUP_VARIABLE]) >= MIN_PASSPHRASE_LENGTH
+    assert BACKUP_VARIABLE not in secrets.environment("store-1")
     assert {path.stat().st_mode & 0o077 for path in (secrets.folder / "secrets").iterdir()} == {0}
 
 

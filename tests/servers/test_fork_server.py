@@ -17,18 +17,18 @@ from tests.servers.fork_server import Process, started_anew
 
 SAYS = """
 import os, sys
-print(os.getcwd(), sys.argv[1:], os.environ["SAID"], sys.stdin.read(), "countersign.cli.serve" in sys.modules)
+print(os.getcwd(), sys.argv[1:], os.environ["SAID"], sys.stdin.read(), "countersign.cli.server.serve" in sys.modules)
 print("failed", file=sys.stderr)
 sys.exit(int(os.environ["CODE"]))
 """
-IS_FORKED = "import sys\nprint('countersign.cli.serve' in sys.modules)\n"
+IS_FORKED = "import sys\nprint('countersign.cli.server.serve' in sys.modules)\n"
 HANDED = """
 import os, sys
 end = int(sys.argv[1])
 opened = sorted(int(number) for number in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{number}"))
 with open("/proc/self/cmdline") as file:
     command = file.read().rstrip("\\0").split("\\0")
-os.write(end, f"{os.getppid()} {'countersign.cli.serve' in sys.modules} {opened} {command}".encode())
+os.write(end, f"{os.getppid()} {'countersign.cli.server.serve' in sys.modules} {opened} {command}".encode())
 os.close(end)
 sys.stdin.read()
 """

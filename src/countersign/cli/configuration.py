@@ -6,7 +6,8 @@ from typing import NamedTuple
 import click
 
 from countersign import settings
-from countersign.cli import output, target
+from countersign.cli import output
+from countersign.cli.options import DEFAULT_SERVER, SERVER_VARIABLE
 
 HIDDEN = "(set, not shown)"
 
@@ -21,7 +22,7 @@ class ClientVariable(NamedTuple):
 
 
 CLIENT_VARIABLES = (
-    ClientVariable(target.VARIABLE, target.DEFAULT_SERVER, "Address of the store that client commands talk to."),
+    ClientVariable(SERVER_VARIABLE, DEFAULT_SERVER, "Address of the store that client commands talk to."),
     ClientVariable("COUNTERSIGN_TOKEN", "", "Bearer token of client commands; goes before every other.", True),
     ClientVariable("COUNTERSIGN_CLIENT_ID", "", "OAuth client of client commands, exchanged for a token."),
     ClientVariable("COUNTERSIGN_CLIENT_SECRET", "", "Secret of that client.", True),

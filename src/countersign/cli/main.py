@@ -10,8 +10,8 @@ import click
 
 from countersign import __version__
 from countersign.cli import output
+from countersign.cli.options import server_option
 from countersign.cli.output import Exit, Failure
-from countersign.cli.target import server_option
 from countersign.kernel.errors import is_disk_full
 
 
@@ -24,42 +24,52 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
-    "serve": Entry("serve:serve", "Run a server", "Start the services of a data directory."),
-    "worker": Entry("worker:worker", "Run a server", "Work on jobs beside a server, on any machine."),
+    "serve": Entry("server.serve:serve", "Run a server", "Start the services of a data directory."),
+    "worker": Entry("server.worker:worker", "Run a server", "Work on jobs beside a server, on any machine."),
     "config": Entry("configuration:config", "Run a server", "Explain every setting, its value and its source."),
-    "doctor": Entry("doctor.command:doctor", "Run a server", "Check what a server needs; failures name a remedy."),
-    "db": Entry("databases:db", "Run a server", "The databases: upgrade, migrate to PostgreSQL."),
+    "doctor": Entry("server.doctor:doctor", "Run a server", "Check what a server needs; failures name a remedy."),
+    "db": Entry("admin.databases:db", "Run a server", "The databases: upgrade, migrate to PostgreSQL."),
     "installation": Entry(
-        "installation_id:installation", "Run a server", "What belongs together: show, adopt; remove unused files."
+        "admin.installation:installation", "Run a server", "What belongs together: show, adopt; remove unused files."
     ),
-    "org": Entry("administration:org", "Run a server", "Organisations: create."),
-    "person": Entry("administration:person", "Run a server", "People: create."),
-    "client": Entry("administration:client", "Run a server", "OAuth clients: create."),
-    "token": Entry("administration:token", "Run a server", "Bearer tokens of people: issue."),
-    "issuers": Entry("issuers:issuers", "Run a server", "Identity providers whose word counts: add, list, remove."),
-    "keys": Entry("keys:keys", "Run a server", "Signing keys: rotate. Master keys: re-encrypt, and which are needed."),
-    "mail": Entry("mail:mail", "Run a server", "Show the letters that wait in the outbox folder."),
+    "org": Entry("admin.accounts:org", "Run a server", "Organisations: create."),
+    "person": Entry("admin.accounts:person", "Run a server", "People: create."),
+    "client": Entry("admin.accounts:client", "Run a server", "OAuth clients: create."),
+    "token": Entry("admin.accounts:token", "Run a server", "Bearer tokens of people: issue."),
+    "issuers": Entry(
+        "admin.accounts:issuers", "Run a server", "Identity providers whose word counts: add, list, remove."
+    ),
+    "keys": Entry(
+        "admin.keys:keys", "Run a server", "Signing keys: rotate. Master keys: re-encrypt, and which are needed."
+    ),
+    "mail": Entry("server.mail:mail", "Run a server", "Show the letters that wait in the outbox folder."),
     "webhooks": Entry(
-        "webhooks:webhooks", "Run a server", "Addresses that are told of what happens: add, list, replay."
+        "admin.webhooks:webhooks", "Run a server", "Addresses that are told of what happens: add, list, replay."
     ),
-    "modules": Entry("modules:modules", "Run a server", "Modules of the records service: list, plan, apply."),
-    "user": Entry("users:user", "Run a server", "People of the records service: create."),
-    "audit": Entry("audit:audit", "Run a server", "The audit of the records service: verify."),
-    "backup": Entry("backup:backup", "Run a server", "Databases, files and keys in one sealed archive, while serving."),
-    "restore": Entry("restore:restore", "Run a server", "Make a data directory, or a database, from a backup."),
-    "reset": Entry("reset:reset", "Run a server", "Remove all that an installation has stored, once confirmed."),
-    "verify": Entry("verify:verify", "Run a server", "Look for damage: in a backup, or in a data directory."),
-    "unpack": Entry("unpack:unpack", "Work with files", "Unpack an archive; what is unsafe is refused whole."),
-    "login": Entry("login:login", "Use a server", "Sign in to a server by confirming in a browser."),
-    "whoami": Entry("login:whoami", "Use a server", "Show whom the token stands for, and what it may do."),
-    "push": Entry("push:push", "Use a server", "Upload a file or directory to a release; continues after a cut."),
-    "publish": Entry("releases:publish", "Use a server", "Make a release public."),
-    "codes": Entry("codes:codes", "Use a server", "Redeem codes: issue."),
-    "redeem": Entry("releases:redeem", "Use a server", "Redeem a code into your library."),
-    "library": Entry("releases:library", "Use a server", "List what you own."),
-    "pull": Entry("pull:pull", "Use a server", "Install or update a folder; fetches only what differs, and heals."),
-    "download": Entry("download:download", "Use a server", "Fetch a release's file; continues after a cut."),
-    "api": Entry("api:api", "Use a server", "Make any call of an API, and print its answer."),
+    "modules": Entry("admin.records:modules", "Run a server", "Modules of the records service: list, plan, apply."),
+    "user": Entry("admin.records:user", "Run a server", "People of the records service: create."),
+    "audit": Entry("admin.records:audit", "Run a server", "The audit of the records service: verify."),
+    "backup": Entry(
+        "admin.backup:backup", "Run a server", "Databases, files and keys in one sealed archive, while serving."
+    ),
+    "restore": Entry("admin.restore:restore", "Run a server", "Make a data directory, or a database, from a backup."),
+    "reset": Entry("admin.reset:reset", "Run a server", "Remove all that an installation has stored, once confirmed."),
+    "verify": Entry("admin.verify:verify", "Run a server", "Look for damage: in a backup, or in a data directory."),
+    "unpack": Entry("client.archive:unpack", "Work with files", "Unpack an archive; what is unsafe is refused whole."),
+    "login": Entry("client.login:login", "Use a server", "Sign in to a server by confirming in a browser."),
+    "whoami": Entry("client.login:whoami", "Use a server", "Show whom the token stands for, and what it may do."),
+    "push": Entry(
+        "client.push:push", "Use a server", "Upload a file or directory to a release; continues after a cut."
+    ),
+    "publish": Entry("client.push:publish", "Use a server", "Make a release public."),
+    "codes": Entry("client.codes:codes", "Use a server", "Redeem codes: issue."),
+    "redeem": Entry("client.codes:redeem", "Use a server", "Redeem a code into your library."),
+    "library": Entry("client.codes:library", "Use a server", "List what you own."),
+    "pull": Entry(
+        "client.pull:pull", "Use a server", "Install or update a folder; fetches only what differs, and heals."
+    ),
+    "download": Entry("client.download:download", "Use a server", "Fetch a release's file; continues after a cut."),
+    "api": Entry("client.api:api", "Use a server", "Make any call of an API, and print its answer."),
     "completion": Entry("about:completion", "About this program", "Complete commands in bash, zsh or fish."),
     "version": Entry("about:version", "About this program", "Versions of it, its databases and what it stands on."),
 }

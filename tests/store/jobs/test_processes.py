@@ -127,7 +127,7 @@ def is_worker(pid: int, data: Path) -> bool:
         opened = [os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir()]
     except OSError:
         return False
-    return b"countersign.cli.worker" in arguments and any(name.startswith(str(data)) for name in opened)
+    return b"countersign.cli.server.worker" in arguments and any(name.startswith(str(data)) for name in opened)
 
 
 def test_the_command_works_beside_a_server_and_stops_when_asked(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli import worker
+from countersign.cli.server import worker
 from countersign.store.jobs import worker_process
 from countersign.store.releases.processing import sandboxed_process
 from countersign.store.releases.processing.sandboxed_process import PROGRAM, Reading

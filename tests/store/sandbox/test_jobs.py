@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from countersign.cli import worker
+from countersign.cli.server import worker
 from countersign.store import app as distribution
 from countersign.store.context import Store
 from countersign.store.demo import archive

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli import worker
+from countersign.cli.server import worker
 from countersign.settings import Settings
 from countersign.store import app as distribution
 from countersign.store.context import Store

@@ -1,0 +1,1 @@
+"""Commands that administer the data directory of an installation."""

@@ -1,0 +1,265 @@
+"""`countersign org`, `person`, `client`, `token` and `issuers`: accounts of a data directory's own store."""
+
+import sys
+from typing import get_args
+
+import click
+
+from countersign.cli import output
+from countersign.cli.admin import store
+from countersign.cli.options import data_option
+from countersign.cli.output import Exit, Failure
+from countersign.kernel.database.port import Reader
+from countersign.kernel.security import external_jwt
+from countersign.store import scopes
+from countersign.store.auth import organisations, people, queries, sessions, tokens, trusted_issuers
+from countersign.store.auth.agents import registrations
+from countersign.store.auth.oauth import clients
+from countersign.store.auth.trusted_issuers import Issuer
+from countersign.store.context import Store
+
+MAX_PASSWORD_LENGTH = 4096
+
+
+@click.group()
+def org() -> None:
+    """Organisations, the tenants of the store."""
+
+
+@org.command("create")
+@click.argument("slug")
+@click.option("--name", required=True, help="The name that people see.")
+@data_option
+@output.json_option
+def create_org(slug: str, name: str, data: str | None) -> None:
+    """Create the organisation SLUG (a-z, 0-9 and -)."""
+
+    async def work(opened: Store) -> queries.Organisation:
+        async with opened.database.transaction() as transaction:
+            return await organisations.create_organisation(transaction, slug, name)
+
+    doing = f"cannot create the organisation {slug}"
+    made = store.run(data, doing, work, new=lambda: organisations.require_valid(slug, name))
+    output.answer({"id": made.id, "slug": made.slug, "name": made.name}, f"Created the organisation {made.slug}.")
+
+
+@click.group()
+def person() -> None:
+    """People, who sign in or act by a token."""
+
+
+@person.command("create")
+@click.argument("email")
+@click.option("--password-stdin", is_flag=True, help="Read the password from stdin (asked for on a terminal).")
+@click.option("--org", "slug", metavar="SLUG", help="An organisation to give the person a role in.")
+@click.option("--role", type=click.Choice(get_args(scopes.Role)), help="The role there. Default: viewer.")
+@data_option
+@output.json_option
+def create_person(
+    email: str, *, password_stdin: bool, slug: str | None, role: scopes.Role | None, data: str | None
+) -> None:
+    """Create a person; without a password only tokens let them act (`countersign token issue`)."""
+    if role is not None and slug is None:
+        raise click.UsageError("--role needs --org: a role is held in an organisation")
+    doing = f"cannot create the person {email}"
+    password = _password() if password_stdin else None
+
+    async def work(opened: Store) -> queries.Person:
+        async with opened.database.transaction() as transaction:
+            made = await people.create_person(transaction, email, password)
+            if slug is not None:
+                found = await _require_organisation(transaction, slug, doing)
+                await people.set_role(transaction, found.id, made.email, role or "viewer")
+            return made
+
+    made = store.run(data, doing, work)
+    held = f" with the role {role or 'viewer'} in {slug}" if slug else ""
+    value = {"id": made.id, "email": made.email, "org": slug, "role": (role or "viewer") if slug else None}
+    output.answer(value, f"Created {made.email}{held}.")
+
+
+def _password() -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    return sys.stdin.read(MAX_PASSWORD_LENGTH).rstrip("\r\n")
+
+
+async def _require_organisation(reader: Reader, slug: str, doing: str) -> queries.Organisation:
+    found = await queries.organisation_with_slug(reader, slug)
+    if found is None:
+        remedy = f'Create it with: countersign org create {slug} --name "…"'
+        raise Failure(doing, why=f"there is no organisation {slug}", remedy=remedy, exit_code=Exit.NOT_FOUND)
+    return found
+
+
+@click.group()
+def client() -> None:
+    """OAuth clients, which act for an organisation."""
+
+
+@client.command("create")
+@click.argument("slug", metavar="ORG")
+@click.option("--name", required=True, help="What the client is, for people.")
+@click.option("--scope", required=True, help=f"Scopes separated by spaces, among: {' '.join(scopes.ALL)}")
+@click.option(
+    "--redirect-uri",
+    "redirect_uris",
+    multiple=True,
+    metavar="URI",
+    help="Address people are sent back to when they let the client act for them; may be given again.",
+)
+@data_option
+@output.json_option
+def create_client(slug: str, name: str, scope: str, redirect_uris: tuple[str, ...], data: str | None) -> None:
+    """Create a client of ORG; its id and secret are printed, the secret this once."""
+    doing = f"cannot create a client of {slug}"
+    if not scope.split():
+        raise click.UsageError("--scope names no scope")
+
+    async def work(opened: Store) -> tuple[queries.Client, str]:
+        async with opened.database.transaction() as transaction:
+            found = await _require_organisation(transaction, slug, doing)
+            wanted = scope.split()
+            return await clients.create_client(transaction, found.id, name, wanted, returns_to=redirect_uris)
+
+    made, secret = store.run(data, doing, work)
+    granted = scopes.words(made.scopes)
+    value = {
+        "client_id": made.id,
+        "client_secret": secret,
+        "org": slug,
+        "name": name,
+        "scope": granted,
+        "redirect_uris": list(made.redirect_uris),
+    }
+    output.answer(value, f"client_id: {made.id}\nclient_secret: {secret}")
+    output.note("Keep the secret now: it is stored as a hash and shown this once.")
+
+
+@click.group()
+def token() -> None:
+    """Bearer tokens of people."""
+
+
+@token.command("issue")
+@click.argument("email")
+@click.option("--scope", help='Scopes separated by spaces, like "read:library read:products". Default: all held.')
+@data_option
+@output.json_option
+def issue_token(email: str, scope: str | None, data: str | None) -> None:
+    """Print a bearer token of the person EMAIL, and nothing else on stdout."""
+    doing = f"cannot issue a token of {email}"
+
+    async def work(opened: Store) -> tuple[str, str, int, str]:
+        found = await queries.person_with_email(opened.database, sessions.normal_email(email))
+        if found is None:
+            remedy = f"Create the person with: countersign person create {email}"
+            raise Failure(doing, why="there is no such person", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        granted = tokens.granted_scopes(scope, await tokens.scopes_of_person(opened.database, found.id))
+        issued = tokens.issue(opened, found.id, tokens.FIRST_PARTY, granted)
+        return issued, scopes.words(granted), opened.settings.token_ttl_s, opened.root_url
+
+    issued, granted, lasts_s, issuer = store.run(data, doing, work)
+    value = {"access_token": issued, "token_type": "Bearer", "expires_in": lasts_s, "scope": granted}
+    output.answer({**value, "issuer": issuer}, issued)
+    output.note(f"For {issuer}, valid for {lasts_s // 3600} hours, with: {granted}")
+
+
+@click.group()
+def issuers() -> None:
+    """Identity providers whose assertions about people are believed."""
+
+
+@issuers.command("add")
+@click.argument("issuer")
+@click.option("--jwks-uri", required=True, metavar="URL", help="Where the issuer's public keys are.")
+@click.option("--name", required=True, help="What people see of it on the claim page.")
+@click.option(
+    "--algorithm",
+    "algorithms",
+    multiple=True,
+    type=click.Choice(external_jwt.ALGORITHMS),
+    help="An algorithm it signs with; may be said several times. Default: ES256 and RS256.",
+)
+@click.option(
+    *("--client-id", "client_ids"),
+    multiple=True,
+    metavar="ID",
+    help="A client it may speak to; may be said several times. Default: any.",
+)
+@click.option(
+    *("--domain", "domains"),
+    multiple=True,
+    metavar="DOMAIN",
+    help="A domain of e-mail addresses it may speak for; may be said several times. Default: any.",
+)
+@data_option
+@output.json_option
+def add_issuer(
+    issuer: str,
+    *,
+    jwks_uri: str,
+    name: str,
+    algorithms: tuple[str, ...],
+    client_ids: tuple[str, ...],
+    domains: tuple[str, ...],
+    data: str | None,
+) -> None:
+    """Believe ISSUER (its identifier, exactly as its tokens name it) from now on."""
+
+    async def work(opened: Store) -> Issuer:
+        async with opened.database.transaction() as transaction:
+            return await trusted_issuers.add(
+                transaction,
+                opened,
+                issuer,
+                name=name,
+                jwks_uri=jwks_uri,
+                algorithms=algorithms,
+                client_ids=client_ids,
+                domains=domains,
+            )
+
+    made = store.run(data, f"cannot trust {issuer}", work)
+    output.answer(_issuer_value(made), f"{made.issuer} is trusted as {made.name}.")
+
+
+@issuers.command("list")
+@data_option
+@output.json_option
+def list_issuers(data: str | None) -> None:
+    """List the issuers that are trusted."""
+
+    async def work(opened: Store) -> list[Issuer]:
+        return await trusted_issuers.issuers(opened.database)
+
+    found = store.run(data, "cannot list the issuers", work)
+    lines = [f"{each.issuer}  {each.name}  {each.jwks_uri}  {','.join(sorted(each.algorithms))}" for each in found]
+    output.answer({"issuers": [_issuer_value(each) for each in found]}, "\n".join(lines) or "No issuer is trusted.")
+
+
+@issuers.command("remove")
+@click.argument("issuer")
+@data_option
+@output.json_option
+def remove_issuer(issuer: str, data: str | None) -> None:
+    """Believe nothing of ISSUER any more, and end every agent that came through it."""
+
+    async def work(opened: Store) -> int:
+        async with opened.database.transaction() as transaction:
+            await trusted_issuers.remove(transaction, issuer)
+            return await registrations.revoke_issuer(transaction, issuer)
+
+    ended = store.run(data, f"cannot remove {issuer}", work)
+    output.answer({"issuer": issuer, "agents_ended": ended}, f"{issuer} is no longer trusted; agents ended: {ended}.")
+
+
+def _issuer_value(issuer: Issuer) -> dict[str, object]:
+    return {
+        "issuer": issuer.issuer,
+        "name": issuer.name,
+        "jwks_uri": issuer.jwks_uri,
+        "algorithms": sorted(issuer.algorithms),
+        "client_ids": sorted(issuer.client_ids),
+        "domains": sorted(issuer.domains),
+    }

@@ -1,0 +1,319 @@
+"""`countersign backup`: the whole installation in one sealed archive, while it is served."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import click
+
+from countersign.backup import atomic_files, backup_folder
+from countersign.backup.archive import KEY, SETTINGS, ArchiveWriter, Manifest
+from countersign.backup.creation import MAX_ATTEMPTS, Backup
+from countersign.backup.databases import Databases, SnapshotT, SqliteDatabases
+from countersign.backup.schema_validation import UnknownSchemaObjects
+from countersign.cli import configuration, output, progress
+from countersign.cli.admin import installation, store
+from countersign.cli.admin.databases import SERVICES
+from countersign.cli.options import data_option, passphrase_option, read_passphrase
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import clock
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.postgres_privileges import PrivilegeMissing
+from countersign.kernel.errors import Refused, Unavailable, disk_full, is_disk_full
+from countersign.kernel.security import masterkey
+from countersign.kernel.security.age import AgeEncryptor
+from countersign.settings import Settings
+from countersign.store import lifespan
+
+DOING = "cannot make the backup"
+STDOUT = "-"
+STDOUT_FILENO = 1
+
+
+class Sink(Protocol):
+    """Where the archive goes."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has so far."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Append the bytes."""
+        ...
+
+    def flush(self) -> None:
+        """Have them on the disk."""
+        ...
+
+
+Finish = Callable[[Manifest], str]
+"""Gives the archive its name, which it answers."""
+Place = Callable[[], AbstractContextManager[tuple[Sink, Finish]]]
+
+
+@click.command()
+@click.argument("file", metavar="FILE", required=False)
+@click.option("--into", "folder", metavar="FOLDER", help="Make one of a series, called by its moment, in the folder.")
+@click.option("--keep", type=click.IntRange(1), help="With --into: remove all but the newest so many afterwards.")
+@click.option("--every", "every_s", type=click.IntRange(1), metavar="SECONDS", help="With --into: again and again.")
+@click.option("--hold-writes", is_flag=True, help="Let writes wait while the databases are copied, until it is done.")
+@passphrase_option
+@data_option
+@output.json_option
+def backup(
+    *,
+    file: str | None,
+    folder: str | None,
+    keep: int | None,
+    every_s: int | None,
+    hold_writes: bool,
+    passphrase_file: str | None,
+    data: str | None,
+) -> None:
+    """Write databases, files and keys into FILE (`-`: stdout), sealed under a passphrase; servers go on meanwhile.
+
+    Whatever was acknowledged before the moment that is printed is in it.
+
+    Exit code 1 when files are missing in it, or a restore will refuse it; with --every that is told, and the next is
+    made all the same.
+    """
+    if (file is None) == (folder is None) or (folder is None and (keep or every_s)):
+        raise click.UsageError("name either FILE, or --into FOLDER, which --keep and --every go with")
+    settings = configuration.load(data=data)
+    secret = read_passphrase(passphrase_file, DOING, is_new=True)
+    if folder is None:
+        is_whole = _once(settings, secret, hold_writes, lambda: _named(Path(file or STDOUT)))
+    else:
+        while True:
+            is_whole = _once(settings, secret, hold_writes, lambda: _in_series(Path(folder)), keep)
+            if every_s is None:
+                break
+            clock.sleep(every_s)
+    if not is_whole:
+        sys.exit(Exit.FAILED)
+
+
+def _once(settings: Settings, secret: str, block_writes: bool, place: Place, keep: int | None = None) -> bool:
+    """Make one, and tell of it; whether nothing is missing in it and it can be restored. Else no older one, of which
+    that may be said, is removed for it."""
+    made = store.settled(_made(settings, secret, block_writes, place), DOING)
+    (manifest, name, ended, size), outlook = made
+    value = {
+        "file": name,
+        "moment": manifest.at,
+        "ended": clock.rfc3339(ended),
+        "bytes": size,
+        "blobs": manifest.blobs,
+        "blobs_bytes": manifest.blobs_bytes,
+        "unreadable": list(manifest.unreadable),
+        "restorable": outlook.is_restorable,
+    }
+    held = f"{progress.size(manifest.blobs_bytes)} in {manifest.blobs} files"
+    words = f"{name}: {progress.size(size)}, with {held}. All that was acknowledged before {manifest.at}."
+    if name == STDOUT:
+        output.note(words)
+    else:
+        output.answer(value, words)
+    if manifest.unreadable:
+        output.note("These files are missing in the store, or changed there; everything else is in the backup:")
+        for sha256 in manifest.unreadable:
+            output.note(f"  {sha256}")
+    outlook.tell()
+    if manifest.unreadable or outlook.refusals:
+        return False
+    if keep is not None:
+        _shorten(Path(name), keep)
+    return True
+
+
+class Outlook(NamedTuple):
+    """Why a restore will refuse databases that were changed from outside, and why that could not be told of some."""
+
+    refusals: list[Refused]
+    untold: list[str]
+
+    @property
+    def is_restorable(self) -> bool | None:
+        """Whether a restore will take all of them; None: that could not be told."""
+        if self.refusals:
+            return False
+        return None if self.untold else True
+
+    def tell(self) -> None:
+        """Say what is in the way."""
+        for refused in self.refusals:
+            output.note(f"A restore will refuse it: {refused.detail}. {refused.remedy}")
+        for why in self.untold:
+            output.note(f"Whether a restore will take it could not be told: {why}")
+
+
+async def _outlook(settings: Settings) -> Outlook:
+    found = Outlook([], [])
+    for each in SERVICES.values():
+        try:
+            if await each.tables.are_kept(settings):
+                await each.tables.require_restorable(settings)
+        except UnknownSchemaObjects as refused:
+            found.refusals.append(refused)
+        except PrivilegeMissing as missing:
+            found.untold.append(f"{missing.detail}. {missing.remedy}")
+        except SchemaMismatch as mismatch:
+            found.untold.append(str(mismatch))
+    return found
+
+
+def _shorten(made: Path, keep: int) -> None:
+    """Remove the old ones of the series that the one just made belongs to."""
+    removed, passed_over = store.settled(_expired(made, keep), f"cannot remove old backups of {made.parent}")
+    for path in removed:
+        output.note(f"Removed {path.name}, which {keep} newer ones follow.")
+    for path in passed_over:
+        output.note(f"Passed over {path.name}: its name is of no moment that has been.")
+
+
+class Made(NamedTuple):
+    """What an archive ends with, its name, when it had that, and its bytes."""
+
+    manifest: Manifest
+    name: str
+    ended: Instant
+    size: int
+
+
+async def _made(settings: Settings, secret: str, block_writes: bool, place: Place) -> tuple[Made, Outlook]:
+    """The archive, and whether a restore will take it."""
+    databases = installation.databases(settings)
+    if databases is None:
+        remedy = "Say --data with the directory that is served."
+        raise store.missing(settings, DOING, remedy)
+    await installation.require(settings)
+    files = await asyncio.to_thread(_files, settings)
+    outlook = await _outlook(settings)
+    with place() as (sink, finish):
+        sealing = await asyncio.to_thread(AgeEncryptor, sink.write, secret)
+        archive = ArchiveWriter(sealing)
+        way = Way(settings, sink, finish, block_writes)
+        if isinstance(databases, SqliteDatabases):
+            return await _written(databases, archive, files, way), outlook
+        return await _written(databases, archive, files, way), outlook
+
+
+class Way(NamedTuple):
+    """How one archive is made."""
+
+    settings: Settings
+    sink: Sink
+    finish: Finish
+    block_writes: bool
+
+
+async def _written(databases: Databases[SnapshotT], archive: ArchiveWriter, files: dict[str, bytes], way: Way) -> Made:
+    has_blobs = lifespan.SCHEMA in databases.schemas
+    blobs = installation.referred(way.settings) if has_blobs else None
+    under_way = Backup(archive, databases, blobs, installation.teller())
+    await under_way.begin(files)
+    # Now, so that little is left to be flushed after the moment.
+    await asyncio.to_thread(way.sink.flush)
+    for left in reversed(range(MAX_ATTEMPTS)):
+        async with databases.snapshot(block_writes=way.block_writes) as snapshot:
+            manifest = await under_way.end(snapshot, is_last_try=not left)
+            if manifest is not None:
+                return Made(manifest, way.finish(manifest), clock.now(), way.sink.size)
+    raise AssertionError("the last try makes it")
+
+
+def _files(settings: Settings) -> dict[str, bytes]:
+    """The master key, wherever it comes from, and the file with settings, where there is one."""
+    data = Path(settings.data)
+    own = data / masterkey.FILE_NAME
+    if not (settings.master_key or settings.master_key_file or own.exists()):
+        remedy = "Put your copy of it back: without it the backup would hold secrets that nothing opens."
+        raise Failure(DOING, why=f"{own}, which sealed the database, is missing", remedy=remedy)
+    files = {KEY: masterkey.encode_master_key(masterkey.master_key(settings)).encode() + b"\n"}
+    written = Path(settings.config) if settings.config else data / SETTINGS
+    if written.exists():
+        with atomic_files.disk_errors(written.parent):
+            files[SETTINGS] = written.read_bytes()
+    return files
+
+
+async def _expired(made: Path, keep: int) -> tuple[list[Path], list[Path]]:
+    found = backup_folder.read_folder(made.parent)
+    return backup_folder.remove_old(found, keep, made), found.skipped
+
+
+@contextmanager
+def _named(path: Path) -> Generator[tuple[Sink, Finish]]:
+    """A file of that name, which nothing may have; or stdout."""
+    if str(path) == STDOUT:
+        yield _Stdout(), lambda _: STDOUT
+        return
+    if path.exists():
+        remedy = "Name another file, or remove it first: backups are never written over."
+        raise Failure(DOING, why=f"{path} is there already", remedy=remedy, exit_code=Exit.CONFLICT)
+    with atomic_files.new_file(path.parent) as sink:
+
+        def finish(_: Manifest) -> str:
+            sink.finish(path)
+            return str(path)
+
+        yield sink, finish
+
+
+@contextmanager
+def _in_series(folder: Path) -> Generator[tuple[Sink, Finish]]:
+    with atomic_files.disk_errors(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with atomic_files.new_file(folder) as sink:
+
+        def finish(manifest: Manifest) -> str:
+            path = folder / backup_folder.backup_name(manifest.moment)
+            sink.finish(path)
+            return str(path)
+
+        yield sink, finish
+
+
+class _Stdout:
+    """Stdout without a buffer of its own, so that each failure is of the bytes that caused it."""
+
+    size = 0
+
+    def write(self, data: bytes) -> None:
+        """Append the bytes.
+
+        Raises:
+            StorageFull: stdout is a file, and its disk is full.
+            Unavailable: the reader of stdout ended, or it cannot be written for another reason.
+        """
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[os.write(STDOUT_FILENO, left) :]
+        except BrokenPipeError as error:
+            remedy = f"Send it to a file, or to a program that reads it to its end. {_partial()}"
+            raise Unavailable("The program that reads stdout ended too early.", resolution=remedy) from error
+        except OSError as error:
+            if is_disk_full(error):
+                raise disk_full("stdout", error, resolution=f"Free space there. {_partial()}") from error
+            text = f"Stdout cannot be written: {(error.strerror or type(error).__name__).lower()}."
+            raise Unavailable(text, resolution=f"Correct where it leads. {_partial()}") from error
+        self.size += len(data)
+
+    def flush(self) -> None:
+        """Nothing waits in this process."""
+
+
+def _partial() -> str:
+    """What is left of a backup that went to stdout."""
+    name = ""
+    with suppress(OSError):
+        found = Path(os.readlink(f"/proc/self/fd/{STDOUT_FILENO}"))
+        name = str(found) if found.is_file() else ""
+    return f"The partial backup {name} is left: remove it." if name else "What was written of it is no backup."

@@ -1,0 +1,444 @@
+"""`countersign db`: upgrade the databases of both services, or move them to PostgreSQL."""
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import click
+import msgspec
+
+from countersign.backup import atomic_files, postgres_bulk_load, sqlite_to_postgres
+from countersign.backup.databases import SqliteDatabases
+from countersign.backup.sqlite_to_postgres import BlobMigration, ServiceTables
+from countersign.backup.table_checksum import TableChecksum
+from countersign.cli import configuration, output, progress
+from countersign.cli.admin import installation, lock, record_store, store
+from countersign.cli.admin.store import Tables
+from countersign.cli.options import data_option
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import clock, connection_urls, ids, installation_id
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.database import migrate as migrations
+from countersign.kernel.database import migration_marker
+from countersign.kernel.database.migration_marker import MigrationMarker
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.database.postgres_admin import privileges_at
+from countersign.kernel.errors import NotEmpty
+from countersign.kernel.security import masterkey
+from countersign.records import app, key, modules
+from countersign.records.schema import install
+from countersign.records.schema import postgres_move as tables
+from countersign.settings import Settings, explain
+from countersign.store import lifespan
+from countersign.store.releases import blobs, uploads
+
+AWS_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+MIGRATING = "cannot move the installation"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What is moved: from the data directory of the settings to these addresses (`blobs_to` empty: files stay)."""
+
+    settings: Settings
+    to: str
+    blobs_to: str
+    databases: SqliteDatabases
+
+    @property
+    def folder(self) -> Path:
+        """The data directory."""
+        return Path(self.settings.data).absolute()
+
+    @property
+    def target(self) -> str:
+        """The database in words, with its user, without its password."""
+        return connection_urls.describe_postgres(self.to)
+
+    @property
+    def place(self) -> str:
+        """The database, whoever comes to it."""
+        return connection_urls.postgres_location(self.to)
+
+
+class Moved(msgspec.Struct):
+    """What came of it: the tables, by schema and name, and how many files were copied, with their bytes."""
+
+    tables: dict[str, TableChecksum]
+    blobs: int = 0
+    blobs_bytes: int = 0
+    was_there: bool = False
+
+
+@click.command("migrate")
+@click.option("--to", "to", metavar="URL", required=True, help="postgresql://… : a database that nobody uses.")
+@click.option("--blobs-to", metavar="URL", default="", help="s3://… : an empty place for files. Default: they stay.")
+@click.option("--dry-run", is_flag=True, help="Read everything, tell what would be moved, and change nothing.")
+@data_option
+@output.json_option
+def migrate(*, to: str, blobs_to: str, dry_run: bool, data: str | None) -> None:
+    """Move this installation from SQLite to PostgreSQL, with every row compared on both sides.
+
+    Files are copied first, while it is served; for the databases it must be stopped. Interrupted, run it again.
+    """
+    move = _asked(configuration.load(data=data), to, blobs_to)
+    if dry_run:
+        _tell_plan(move, record_store.settled(_planned(move), MIGRATING))
+        return
+    done = record_store.settled(_moved(move), MIGRATING)
+    rows = sum(each.rows for each in done.tables.values())
+    value: dict[str, object] = {
+        "to": move.target,
+        "blobs": done.blobs,
+        "blobs_bytes": done.blobs_bytes,
+        "tables": {name: {"rows": each.rows, "sha256": each.sha256} for name, each in done.tables.items()},
+        "settings": list(settings_there(move)),
+    }
+    words = f"Moved {rows} rows of {len(done.tables)} tables to {move.target}; each table is equal on both sides."
+    if done.was_there:
+        words = f"Everything was in {move.target} already, from a run that was cut off at its very end."
+    if move.blobs_to:
+        words += f" {done.blobs} files ({progress.size(done.blobs_bytes)}) are in the other store."
+    output.answer(value, words)
+    output.note("Serve it from now on with these settings, on every node (… is the value that it has here):")
+    for line in settings_there(move):
+        output.note(f"  {line}")
+    output.note("On another machine copy the master key there: another key opens nothing of what is stored.")
+    output.note(
+        f"The databases in {move.folder} stay as they are, and are not served; {migration_marker.FILE_NAME} says so."
+    )
+
+
+def _asked(settings: Settings, to: str, blobs_to: str) -> Move:
+    if not to.startswith(connection_urls.POSTGRES_SCHEMES):
+        raise click.UsageError("--to takes postgresql://user:password@host/database")
+    try:
+        connection_urls.require_postgres(to, "--to")
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if settings.database_url:
+        raise click.UsageError("COUNTERSIGN_DATABASE_URL is set: this installation is on PostgreSQL already")
+    if blobs_to and settings.blobs_url:
+        raise click.UsageError("--blobs-to moves files of a data directory, and COUNTERSIGN_BLOBS_URL is set")
+    if blobs_to and not blobs_to.startswith("s3://"):
+        raise click.UsageError("--blobs-to takes s3://bucket/prefix?region=…")
+    databases = installation.databases(settings)
+    if not isinstance(databases, SqliteDatabases):
+        remedy = "Say --data with the directory that is served."
+        raise store.missing(settings, MIGRATING, remedy)
+    return Move(settings, to, blobs_to, databases)
+
+
+def settings_there(move: Move) -> tuple[str, ...]:
+    """Every setting to serve with: those of the new place first, then all others that have a value here. Secrets are
+    not repeated: `…` is the value that they have here."""
+    settings = move.settings
+    user, at, place = move.target.rpartition("@")
+    found = {
+        "COUNTERSIGN_DATABASE_URL": f"postgresql://{quote(user)}{':…' if at else '…'}@{place}",
+        **_key_setting(move),
+    }
+    if move.blobs_to:
+        found["COUNTERSIGN_BLOBS_URL"] = move.blobs_to
+        found |= {name: "…" for name in AWS_VARIABLES if os.environ.get(name)}
+    found["COUNTERSIGN_DATA"] = str(move.folder)
+    for each in explain(os.environ, data=settings.data):
+        if each.source != "default" and each.variable not in {*found, "COUNTERSIGN_MASTER_KEY"}:
+            found[each.variable] = "…" if each.is_secret else each.shown
+    return tuple(f"{name}={value}" for name, value in found.items())
+
+
+def _key_setting(move: Move) -> dict[str, str]:
+    """The setting that names the master key: without it nothing that is stored opens."""
+    settings = move.settings
+    if settings.master_key:
+        return {"COUNTERSIGN_MASTER_KEY": "…"}
+    file = Path(settings.master_key_file) if settings.master_key_file else move.folder / masterkey.FILE_NAME
+    return {"COUNTERSIGN_MASTER_KEY_FILE": str(file.absolute())}
+
+
+async def _planned(move: Move) -> Moved:
+    migration_marker.require_not_moved(move.folder)
+    await installation.require(move.settings)
+    await _installed(move)
+    await _require_empty(move)
+    await _tried(move)
+    told = installation.teller()
+    found: dict[str, TableChecksum] = {}
+    async with move.databases.snapshot() as snapshot:
+        for schema in snapshot.schemas:
+            found |= {
+                f"{schema}.{each.table}": each for each in await sqlite_to_postgres.dry_run(snapshot.of(schema), told)
+            }
+        if not move.blobs_to or lifespan.SCHEMA not in snapshot.schemas:
+            return Moved(found)
+        referred = installation.referred(move.settings)
+        return Moved(found, *await sqlite_to_postgres.blob_totals(snapshot, referred))
+
+
+async def _tried(move: Move) -> None:
+    """Make the tables there, and undo it; write, read and remove a few bytes in the place for files.
+
+    Raises:
+        Refused: it would not do.
+    """
+    services = await _services(move)
+    async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS, keeps=False) as filling:
+        for schema, service in services.of.items():
+            await service.create(await filling.make(schema))
+            await filling.stamp(schema, "")
+    blobs_there = _moving_blobs(move)
+    if blobs_there:
+        await blobs_there.require_own(blobs.KNOWN)
+        await _require_unclaimed(move)
+
+
+def _tell_plan(move: Move, plan: Moved) -> None:
+    is_served = lock.is_held(move.folder)
+    rows = {name: each.rows for name, each in plan.tables.items()}
+    lines = [f"{name}\t{count}" for name, count in rows.items() if count]
+    lines.append(f"{sum(rows.values())} rows of {len(rows)} tables would go to {move.target}.")
+    if move.blobs_to:
+        lines.append(f"{plan.blobs} files ({progress.size(plan.blobs_bytes)}) would be copied before, while serving.")
+    if is_served:
+        lines.append("The installation is served now: it must be stopped for the rows.")
+    value: dict[str, object] = {"to": move.target, "rows": rows, "blobs": plan.blobs, "blobs_bytes": plan.blobs_bytes}
+    output.answer({**value, "served": is_served}, "\n".join(lines))
+
+
+async def _moved(move: Move) -> Moved:
+    if migration_marker.read_marker(move.folder) is not None:
+        with lock.held(move.folder, MIGRATING):
+            if await _was_there(move):
+                return Moved({}, was_there=True)
+    await installation.require(move.settings)
+    await _installed(move)
+    await _require_empty(move)
+    under_way = await _blobs_begun(move)
+    if lock.is_held(move.folder):
+        copied = f" {under_way.count} files are copied already." if under_way else ""
+        remedy = f"Stop it, and run the same command again.{copied}"
+        raise Failure(MIGRATING, why=f"{move.folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
+    with lock.held(move.folder, MIGRATING):
+        services = await _services(move)
+        # Other commands write, too.
+        async with move.databases.snapshot(block_writes=True) as snapshot:
+            if under_way:
+                await under_way.end(snapshot)
+            if app.SCHEMA in snapshot.schemas:
+                await tables.require_same(snapshot.of(app.SCHEMA), services.installed)
+            mark = MigrationMarker(ids.new_uuid(), move.place, clock.rfc3339(clock.now()), is_complete=False)
+            async with postgres_bulk_load.bulk_load(move.to, installation.SCHEMAS) as filling:
+                digests = await sqlite_to_postgres.migrate_tables(snapshot, filling, services.of, installation.teller())
+                for schema in services.of:
+                    await filling.stamp(schema, mark.id)
+                # Before the rows can be seen there. Whether a COMMIT without an answer counts, the next run finds out.
+                with atomic_files.disk_errors(move.folder):
+                    migration_marker.write_marker(move.folder, mark)
+            with atomic_files.disk_errors(move.folder):
+                migration_marker.write_marker(move.folder, msgspec.structs.replace(mark, is_complete=True))
+    return Moved(digests, under_way.count if under_way else 0, under_way.bytes if under_way else 0)
+
+
+async def _was_there(move: Move) -> bool:
+    """Whether a move that was cut off had ended in the target; if not, its mark is removed.
+
+    Raises:
+        Moved: the mark is of another move, or of one that is known to have ended.
+    """
+    mark = migration_marker.read_marker(move.folder)
+    if mark is None:
+        return False
+    if mark.is_complete or mark.to != move.place:
+        migration_marker.require_not_moved(move.folder)
+    if await postgres_bulk_load.stamp(move.to, move.databases.schemas[0]) == mark.id:
+        migration_marker.write_marker(move.folder, msgspec.structs.replace(mark, is_complete=True))
+        return True
+    migration_marker.remove_marker(move.folder)
+    return False
+
+
+async def _require_empty(move: Move) -> None:
+    """Insist that the schemas there are not, or are empty and the role's own.
+
+    Raises:
+        NotEmpty, PrivilegeMissing: they are not, or cannot be made.
+    """
+    for each in await privileges_at(move.to, installation.SCHEMAS):
+        each.require_new()
+
+
+def _moving_blobs(move: Move) -> BlobMigration | None:
+    if not move.blobs_to or lifespan.SCHEMA not in move.databases.schemas:
+        return None
+    referred = installation.referred(move.settings)
+    return BlobMigration(move.databases, referred, _blobs_target(move), installation.teller())
+
+
+def _blobs_target(move: Move) -> BlobStore:
+    return open_blobs(move.blobs_to, move.folder, reserve_bytes=0)
+
+
+async def _require_unclaimed(move: Move) -> str | None:
+    """Insist that the place for files is not another installation's; the id of this one, where it has one yet.
+
+    Raises:
+        NotEmpty: it is.
+    """
+    own = installation_id.directory_id(move.folder)
+    marker = await installation_id.blobs_marker(_blobs_target(move), move.blobs_to)
+    if marker is not None and (own is None or marker.id != own.id):
+        text = f"{move.blobs_to} belongs to the installation {marker.id}"
+        raise NotEmpty(text, resolution="Name another prefix.")
+    return own.id if own and own.is_settled else None
+
+
+async def _blobs_begun(move: Move) -> BlobMigration | None:
+    under_way = _moving_blobs(move)
+    if under_way:
+        await under_way.require_own(blobs.KNOWN)
+        own = await _require_unclaimed(move)
+        if own is not None:
+            await installation_id.claim(_blobs_target(move), own, move.blobs_to)
+        await under_way.begin()
+    return under_way
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """How each service's tables are moved, by schema; `installed` is what the records service has, as it is here."""
+
+    of: dict[str, ServiceTables]
+    installed: install.Snapshot
+
+
+async def _installed(move: Move) -> install.Snapshot:
+    """What is installed of the modules.
+
+    Raises:
+        Failure: an upgrade is to come first.
+    """
+    settings = move.settings
+    waiting: list[str] = []
+    if lifespan.SCHEMA in move.databases.schemas:
+        waiting += await store.pending(settings)
+    found = install.EMPTY
+    async with record_store.TABLES.kept(settings) as database:
+        if database is not None:
+            waiting += await migrations.pending(database, install.MIGRATIONS)
+            registry = modules.found(modules.names(settings.modules))
+            if not waiting:
+                waiting += [step.sentence for step in (await install.plan(database, registry)).steps]
+                found = await install.installed(database)
+    if waiting:
+        remedy = "Start `countersign serve` once with this version, or run `countersign db upgrade`, and stop it again."
+        why = f"the databases are to be upgraded first: {'; '.join(waiting)}"
+        raise Failure(MIGRATING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    return found
+
+
+async def _services(move: Move) -> Services:
+    found: dict[str, ServiceTables] = {}
+    installed = await _installed(move)
+    if lifespan.SCHEMA in move.databases.schemas:
+
+        async def make_store(transaction: Transaction) -> None:
+            await migrations.create_within(transaction, lifespan.MIGRATIONS, "postgres")
+
+        async def settle_store(transaction: Transaction) -> None:
+            if move.blobs_to:
+                await uploads.forget_every_part(transaction)
+
+        found[lifespan.SCHEMA] = ServiceTables(make_store, settle_store)
+    async with record_store.TABLES.kept(move.settings) as database:
+        if database is not None:
+            secret = await key.secret(database, masterkey.master_key(move.settings))
+            registry = modules.found(modules.names(move.settings.modules))
+            there = tables.target(registry, installed)
+            found[app.SCHEMA] = ServiceTables(
+                partial(tables.make, installed=there), partial(tables.settle, installed=there, secret=secret)
+            )
+    return Services(found, installed)
+
+
+class Kept(NamedTuple):
+    """A service's tables, what is to come for them, and how it is applied."""
+
+    tables: Tables
+    pending: Callable[[Settings], Awaitable[list[str]]]
+    upgrade: Callable[[Settings], Awaitable[list[str]]]
+
+
+SERVICES = {
+    lifespan.SCHEMA: Kept(store.TABLES, store.pending, store.upgrade),
+    app.SCHEMA: Kept(record_store.TABLES, record_store.pending, record_store.upgrade),
+}
+
+UPGRADING = "cannot upgrade the databases"
+
+
+@click.group()
+def db() -> None:
+    """The databases of both services."""
+
+
+@db.command("upgrade")
+@click.argument("service", type=click.Choice(tuple(SERVICES)), required=False)
+@click.option("--dry-run", is_flag=True, help="Tell what would be applied, and change nothing.")
+@data_option
+@output.json_option
+def upgrade_db(service: str | None, dry_run: bool, data: str | None) -> None:
+    """Apply the migrations that are to come to the database of the service, or without a name of both; `serve` does so
+    too.
+
+    A service that is named, and both where neither was ever served, get their tables here. What would lose data is
+    refused: see `modules plan`; and so is all that is to come while the data directory is served.
+    """
+    settings = configuration.load(data=data)
+    wanted, names = record_store.settled(_pending_upgrades(settings, service), UPGRADING)
+    value, words = {"pending": names}, f"Up to date: {', '.join(wanted)}."
+    if not dry_run:
+        if names:
+            # A server has its tables as they were when it started.
+            with lock.held(Path(settings.data), UPGRADING):
+                names = record_store.settled(_upgraded(settings, wanted), UPGRADING)
+        value, words = {"applied": names}, f"Were up to date: {', '.join(wanted)}."
+    output.answer({**value, "services": wanted}, "\n".join(names) or words)
+    for each in SERVICES:
+        if service is None and each not in wanted:
+            output.note(f"There are no tables of {each} here; to make them: countersign db upgrade {each}")
+
+
+async def _wanted(settings: Settings, service: str | None) -> list[str]:
+    """The service that was named, else those that are there, else both."""
+    if service is not None:
+        return [service]
+    return [name for name, each in SERVICES.items() if await each.tables.are_kept(settings)] or list(SERVICES)
+
+
+async def _pending_upgrades(settings: Settings, service: str | None) -> tuple[list[str], list[str]]:
+    """The services that are meant, and what is to come for them.
+
+    Raises:
+        PrivilegeMissing: PostgreSQL's role may not apply it.
+    """
+    wanted, names = await _wanted(settings, service), list[str]()
+    for each in wanted:
+        found = await SERVICES[each].pending(settings)
+        if found and settings.database_url:
+            (there,) = await privileges_at(settings.database_url, (each,))
+            there.require_upgrade()
+        names += found
+    return wanted, names
+
+
+async def _upgraded(settings: Settings, wanted: Sequence[str]) -> list[str]:
+    return [name for each in wanted for name in await SERVICES[each].upgrade(settings)]
+
+
+db.add_command(migrate)

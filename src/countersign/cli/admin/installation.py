@@ -1,0 +1,301 @@
+"""`countersign installation`: which database, data directory and blob store belong together."""
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from countersign.backup.creation import BlobSource
+from countersign.backup.databases import PostgresDatabases, SqliteDatabases, file_name
+from countersign.cli import configuration, output, progress
+from countersign.cli.admin import lock, record_store, store
+from countersign.cli.options import data_option
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import clock, ids, installation_id
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.database import migrate
+from countersign.kernel.database.port import Database
+from countersign.kernel.errors import Refused
+from countersign.kernel.installation_id import DatabaseOutdated, InstallationMismatch, InstallationPlaces
+from countersign.records import app
+from countersign.settings import Settings
+from countersign.store import lifespan
+from countersign.store.context import Store
+from countersign.store.releases import blob_gc, blobs
+from countersign.store.releases.blob_gc import Collected, Report
+
+SCHEMAS = (lifespan.SCHEMA, app.SCHEMA)
+TOLD_EVERY_S = 5.0
+
+SHOWING, ADOPTING, COLLECTING = "cannot show the installation", "cannot adopt the places", "cannot collect"
+
+
+def databases(settings: Settings) -> SqliteDatabases | PostgresDatabases | None:
+    """The databases of the services; None where there is none, and it is not PostgreSQL."""
+    if settings.database_url:
+        return PostgresDatabases(settings.database_url, SCHEMAS)
+    paths = files(settings)
+    return SqliteDatabases(paths, Path(settings.data), settings.reserve_mib << 20) if paths else None
+
+
+def files(settings: Settings) -> dict[str, Path]:
+    """The SQLite files that are there, by schema."""
+    data = Path(settings.data).absolute()
+    return {schema: data / file_name(schema) for schema in SCHEMAS if (data / file_name(schema)).exists()}
+
+
+def blob_store(settings: Settings) -> BlobStore:
+    """The blobs."""
+    return open_blobs(
+        settings.blobs_url, Path(settings.data) / lifespan.BLOBS_FOLDER, beneath=settings.blobs_beneath, reserve_bytes=0
+    )
+
+
+def referred(settings: Settings) -> BlobSource:
+    """The blobs, and which of them the store refers to."""
+    return BlobSource(blob_store(settings), lifespan.SCHEMA, blobs.LIVE)
+
+
+def teller() -> Callable[[str, int], None]:
+    """Tells now and then on stderr what is being done and how far it is, in bytes."""
+    told_s = clock.monotonic_s()
+
+    def tell(what: str, done: int) -> None:
+        nonlocal told_s
+        now_s = clock.monotonic_s()
+        if now_s - told_s >= TOLD_EVERY_S:
+            told_s = now_s
+            output.note(f"{what}: {progress.size(done)}")
+
+    return tell
+
+
+class InstallationPlace(NamedTuple):
+    """A place that has the id of an installation, or None where it has none yet; `problem` says why it was not read."""
+
+    name: str
+    id: str | None
+    problem: str = ""
+
+    @property
+    def words(self) -> str:
+        """A line for people."""
+        return f"{self.id or self.problem or 'no id yet'}\t{self.name}"
+
+
+class Shown(NamedTuple):
+    """Every place with its id, why they may not be used together (empty: they may), what is to be done then, what the
+    collector found when it last ran, and what an operator should look at besides."""
+
+    places: list[InstallationPlace]
+    conflict: str
+    remedy: str
+    report: Report | None
+    notes: list[str]
+
+
+@click.group("installation")
+def installation() -> None:
+    """The installation: which database, data directory and blob store belong together."""
+
+
+@installation.command("show")
+@data_option
+@output.json_option
+def show(data: str | None) -> None:
+    """Show the id in each database, in the data directory and in the blob store; changes nothing.
+
+    Exit code 5 when they do not belong together. The second part is what the collector found when it last ran.
+    """
+    settings = configuration.load(data=data)
+    found = record_store.settled(shown(settings), SHOWING)
+    _show_installation(found)
+    if found.conflict:
+        sys.exit(Exit.CONFLICT)
+
+
+@installation.command("adopt")
+@click.option("--new-id", is_flag=True, help="Make a new id, for a copy that shares nothing with its original.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@data_option
+@output.json_option
+def adopt(*, new_id: bool, yes: bool, data: str | None) -> None:
+    """Make the configured database, data directory and blob store one installation, whatever they belonged to before.
+
+    The places get the id of the database. No file is removed: what the database never knew is kept. Whatever else uses
+    one of these places is refused from then on.
+    """
+    settings = configuration.load(data=data)
+    _tell_places(record_store.settled(shown(settings), ADOPTING))
+    _confirm(yes, "Make these places one installation?", ADOPTING)
+    with lock.held(Path(settings.data), ADOPTING):
+        own = record_store.settled(_adopted(settings, is_new=new_id), ADOPTING)
+    output.answer({"id": own}, f"The places belong to the installation {own}.")
+
+
+@installation.command("collect")
+@click.option("--yes", is_flag=True, help="Remove what is due, even if it is more than a tenth of the files.")
+@click.option("--unknown", is_flag=True, help="Have files that the database never knew removed after a day.")
+@data_option
+@output.json_option
+def collect(*, yes: bool, unknown: bool, data: str | None) -> None:
+    """Remove the stored files that nothing has referred to for a day, as `serve` does every five minutes.
+
+    Exit code 5 when the collector is stopped: files are removed only where database and blob store belong together.
+    """
+
+    async def work(opened: Store) -> tuple[Collected, Report | None]:
+        done = await blob_gc.collect(opened, is_confirmed=yes, takes_unknown=unknown)
+        return done, await blob_gc.report(opened.database)
+
+    done, report = store.run(data, COLLECTING, work)
+    value: dict[str, object] = {"removed": done.blobs, "uploads": done.uploads + done.staged, "stopped": done.stopped}
+    words = f"Removed {done.blobs} files, and the leftovers of {done.uploads + done.staged} uploads."
+    output.answer(value | {"report": report and report._asdict()}, words)
+    for note in report.notes if report else ():
+        output.note(note)
+    if done.stopped:
+        sys.exit(Exit.CONFLICT)
+
+
+async def require(settings: Settings) -> None:
+    """Insist that the databases, the data directory and the blob store belong to one installation; changes nothing.
+
+    Raises:
+        InstallationMismatch: they do not.
+        Moved, Unavailable, ValueError: a place cannot be read.
+    """
+    async with _places(settings) as found:
+        for each in found:
+            await installation_id.examine(each)
+
+
+@asynccontextmanager
+async def _places(settings: Settings) -> AsyncGenerator[list[InstallationPlaces]]:
+    """The places of both services; a service whose tables were not begun here has no database."""
+    async with AsyncExitStack() as stack:
+        own = await stack.enter_async_context(store.TABLES.kept(settings))
+        other = await stack.enter_async_context(record_store.TABLES.kept(settings))
+        yield [
+            replace(lifespan.places_of(settings, own, lifespan.files_of(settings)), sibling=await _id(other)),
+            replace(app.places_of(settings, other), sibling=await _id(own)),
+        ]
+
+
+async def _id(database: Database | None) -> str | None:
+    return await installation_id.database_id(database) if database else None
+
+
+async def shown(settings: Settings) -> Shown:
+    """Every place with its id; changes nothing.
+
+    Raises:
+        InstallationMismatch: the directory's file with the id cannot be read.
+        Moved, Unavailable, ValueError, SchemaMismatch: a database cannot be read.
+    """
+    folder = Path(settings.data)
+    own = await asyncio.to_thread(installation_id.directory_id, folder)
+    async with _places(settings) as found:
+        listed = [InstallationPlace(each.database_name, await _id(each.database)) for each in found if each.database]
+        listed.append(InstallationPlace(f"the data directory {folder}", own.id if own and own.is_settled else None))
+        listed.append(await _blobs(settings))
+        report, notes = await _report(found[0])
+        for each in found:
+            try:
+                await installation_id.examine(each)
+            except InstallationMismatch as refused:
+                return Shown(listed, refused.detail, refused.remedy, report, notes)
+        return Shown(listed, "", "", report, notes)
+
+
+async def _report(places: InstallationPlaces) -> tuple[Report | None, list[str]]:
+    database, blobs = places.database, places.blobs
+    if database is None or blobs is None or await migrate.pending(database, lifespan.MIGRATIONS):
+        return None, []
+    report = await blob_gc.report(database)
+    notes = report.notes if report else []
+    try:
+        await installation_id.require_latest(database, blobs, places.blobs_name)
+    except DatabaseOutdated as refused:
+        if not report or refused.detail not in report.stopped:
+            notes = [*notes, f"the collector will remove nothing: {refused.detail}. {refused.remedy}"]
+    except Refused as refused:
+        notes = [*notes, f"the marker of the blob store was not read: {refused.detail}"]
+    return report, notes
+
+
+async def _blobs(settings: Settings) -> InstallationPlace:
+    name = lifespan.files_name(settings)
+    try:
+        marker = await installation_id.blobs_marker(lifespan.files_of(settings), name)
+    except Refused as refused:
+        return InstallationPlace(name, None, refused.detail)
+    return InstallationPlace(name, marker and marker.id)
+
+
+def _show_installation(found: Shown) -> None:
+    value: dict[str, object] = {
+        "places": [each._asdict() for each in found.places],
+        "conflict": found.conflict,
+        "remedy": found.remedy,
+        "report": found.report and found.report._asdict(),
+        "notes": found.notes,
+    }
+    lines = [each.words for each in found.places]
+    if found.report is not None:
+        lines.append(f"The collector last ran at {clock.rfc3339(found.report.ran_at)}: {found.report.files} files.")
+    lines += found.notes
+    output.answer(value, "\n".join(lines))
+    if found.conflict:
+        output.note(f"Conflict: {found.conflict}.")
+        output.note(found.remedy)
+
+
+def _tell_places(found: Shown) -> None:
+    for each in found.places:
+        output.note(each.words)
+    if found.conflict:
+        output.note(f"Conflict: {found.conflict}.")
+
+
+def _confirm(yes: bool, question: str, doing: str) -> None:
+    """Ask, unless the answer was given.
+
+    Raises:
+        Failure: the answer is no, or there is no one to answer.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        remedy = "Run it again with --yes, once the places above are the ones that you mean."
+        raise Failure(doing, why="it was not confirmed", remedy=remedy, exit_code=Exit.USAGE)
+    if not click.confirm(question, err=True):
+        raise Failure(doing, why="it was not confirmed", exit_code=Exit.USAGE)
+
+
+async def _adopted(settings: Settings, *, is_new: bool) -> str:
+    async with _places(settings) as places:
+        found = [each for each in places if each.database is not None]
+        if not found:
+            raise store.missing(settings, ADOPTING, "Make one first: countersign db upgrade")
+        for each in found:
+            await _require_upgraded(each)
+        known = [own for each in found if (own := await _id(each.database))]
+        own = known[0] if known and not is_new else ids.new_uuid()
+        at = clock.now()
+        for each in found:
+            await installation_id.adopt(each, own, at)
+        return own
+
+
+async def _require_upgraded(places: InstallationPlaces) -> None:
+    tables = store.TABLES if places.service.schema == lifespan.SCHEMA else record_store.TABLES
+    if places.database is not None and await migrate.pending(places.database, tables.migrations):
+        why = f"migrations of {places.service.schema} are pending"
+        raise Failure(ADOPTING, why=why, remedy="Run: countersign db upgrade", exit_code=Exit.CONFLICT)

@@ -1,0 +1,229 @@
+"""`countersign keys`: rotate the key that signs tokens, re-encrypt stored secrets, list the master keys in use."""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import click
+
+from countersign.cli import configuration, output
+from countersign.cli.admin import lock, record_store, store
+from countersign.cli.admin.store import Tables
+from countersign.cli.options import data_option
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import clock, reencryption
+from countersign.kernel.database import migrate
+from countersign.kernel.database.port import Database
+from countersign.kernel.reencryption import KeyUsage
+from countersign.kernel.security.jose import KeyRing
+from countersign.kernel.security.masterkey import MasterKey, master_key
+from countersign.settings import Settings
+from countersign.store import lifespan
+from countersign.store.auth import tokens
+
+ROTATING = "cannot rotate the signing key"
+REENCRYPTING = "cannot re-encrypt the stored secrets"
+LOOKING = "cannot tell which keys are needed"
+
+
+class Part(NamedTuple):
+    """A service's tables, and the database that they are in."""
+
+    tables: Tables
+    database: Database
+
+    async def lots(self, master: MasterKey) -> list[KeyUsage]:
+        """All that is sealed, by table and key; tables are called as in `verify --tables`."""
+        found = [
+            lot for column in self.tables.columns for lot in await reencryption.key_usage(self.database, column, master)
+        ]
+        return [lot._replace(table=f"{self.tables.schema}.{lot.table}") for lot in found]
+
+
+class Standing(NamedTuple):
+    """What becomes of a master key: how many values lie under it, and what that means."""
+
+    key_id: str
+    values: int
+    state: Literal["seals", "needed", "unneeded", "missing"]
+
+    @property
+    def words(self) -> str:
+        """A sentence for the operator."""
+        lie = f"{self.values} value{'' if self.values == 1 else 's'} under it"
+        return {
+            "seals": f"Key {self.key_id} seals: {lie}.",
+            "needed": f"Key {self.key_id} is needed: {lie}. `countersign keys reencrypt` encrypts them anew.",
+            "unneeded": f"Key {self.key_id} is not needed: nothing lies under it.",
+            "missing": f"Key {self.key_id} is missing: {lie}. Put it back into the list, after the first one.",
+        }[self.state]
+
+
+class Reencrypted(NamedTuple):
+    """How many values were re-encrypted, by table, and what is stored under which key afterwards."""
+
+    counts: dict[str, int]
+    master: MasterKey
+    lots: list[KeyUsage]
+
+
+@click.group()
+def keys() -> None:
+    """The master keys, which seal, and the keys that sign the store's tokens."""
+
+
+@keys.command("rotate")
+@click.option("--drop-previous", is_flag=True, help="Also end every token of the earlier keys: one may be known.")
+@data_option
+@output.json_option
+def rotate_keys(drop_previous: bool, data: str | None) -> None:
+    """Sign the store's tokens with a fresh key; running servers take it with their next request.
+
+    An earlier key stays published, and its tokens valid, until the last token that it signed has expired. Stored
+    secrets stay as they are: `keys reencrypt` puts them under another master key.
+    """
+    settings = configuration.load(data=data)
+    ring = record_store.settled(_rotated(settings, drop_previous=drop_previous), ROTATING)
+    ends = {kid: clock.rfc3339(each.ends_at or clock.now()) for kid, each in ring.previous.items()}
+    lines = [f"Signing with {ring.kid}."]
+    for kid, moment in ends.items():
+        lines.append(f"Key {kid} stays published until {moment}, when its last token has expired.")
+    if drop_previous:
+        lines.append("Every earlier token has ended.")
+    output.answer({"kid": ring.kid, "previous": list(ends), "published_until": ends}, "\n".join(lines))
+
+
+@keys.command("reencrypt")
+@data_option
+@output.json_option
+def reencrypt(data: str | None) -> None:
+    """Encrypt every stored secret anew under the first master key, beside the running services.
+
+    Tokens and the keys that sign them stay as they are. Interrupted, it continues when run again.
+    """
+    settings = configuration.load(data=data)
+    done = record_store.settled(_reencrypted(settings), REENCRYPTING)
+    lines = [f"{table}: {count} re-encrypted" for table, count in done.counts.items()]
+    _tell({"reencrypted": done.counts}, lines, done.master, done.lots)
+
+
+@keys.command("status")
+@data_option
+@output.json_option
+def status(data: str | None) -> None:
+    """Tell which master keys are still needed, and by how many values of which tables; changes nothing.
+
+    Exit code 1 when one is missing, or something does not open.
+    """
+    settings = configuration.load(data=data)
+    master, lots = record_store.settled(_looked(settings), LOOKING)
+    lines = [f"{lot.table}: {lot.values} under {lot.key_id or '?'}" for lot in lots]
+    _tell({}, lines, master, lots)
+
+
+def _tell(value: dict[str, object], lines: list[str], master: MasterKey, lots: list[KeyUsage]) -> None:
+    """Answer with what was done and with every key's standing; ends the process when something does not open."""
+    standings = list(standings_of(master, lots))
+    value |= {"keys": [each._asdict() for each in standings], "sealed": [lot._asdict() for lot in lots]}
+    output.answer(value, "\n".join([*lines, *(each.words for each in standings)]))
+    closed = _closed(master, lots)
+    for lot in closed:
+        output.note(f"{lot.table}: {lot.unopened} of key {lot.key_id or '?'} do not open, though it is here.")
+    if closed:
+        output.note("Another key has that id now, or they are damaged: `countersign verify` looks at everything.")
+    if closed or standings[-1].state == "missing":
+        sys.exit(Exit.FAILED)
+
+
+def _closed(master: MasterKey, lots: list[KeyUsage]) -> list[KeyUsage]:
+    """Where values do not open although their key is given, or name none."""
+    return [lot for lot in lots if lot.unopened and (not lot.key_id or master.named(lot.key_id))]
+
+
+def standings_of(master: MasterKey, lots: Sequence[KeyUsage]) -> Iterator[Standing]:
+    """Every key that is given, in their order, then those that are missing."""
+    counted: Counter[str] = Counter()
+    for lot in lots:
+        if lot.key_id:
+            counted[lot.key_id] += lot.values
+    yield Standing(master.current.id, counted[master.current.id], "seals")
+    for key in master.keys[1:]:
+        yield Standing(key.id, counted[key.id], "needed" if counted[key.id] else "unneeded")
+    for key_id in sorted(counted.keys() - {key.id for key in master.keys}):
+        yield Standing(key_id, counted[key_id], "missing")
+
+
+async def _rotated(settings: Settings, *, drop_previous: bool) -> KeyRing:
+    async with opened(settings) as parts:
+        await require_ready(settings, parts, ROTATING)
+        found = next((part for part in parts if part.tables.schema == lifespan.SCHEMA), None)
+        if found is None:
+            why = f"{settings.data} has no store, whose tokens are signed"
+            remedy = "Say --data with the directory of a store; `keys reencrypt` is for the records service too."
+            raise Failure(ROTATING, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+        master = await asyncio.to_thread(master_key, settings)
+        _require_served_with(settings, master, ROTATING)
+        return await tokens.rotate_keys(found.database, master, drop_previous=drop_previous)
+
+
+async def _reencrypted(settings: Settings) -> Reencrypted:
+    counts: dict[str, int] = {}
+    async with opened(settings) as parts:
+        await require_ready(settings, parts, REENCRYPTING)
+        master = await asyncio.to_thread(master_key, settings)
+        _require_served_with(settings, master, REENCRYPTING)
+        for part in parts:
+            for column in part.tables.columns:
+                changed = await reencryption.reencrypt(part.database, column, master)
+                counts[f"{part.tables.schema}.{column.table}"] = changed
+        return Reencrypted(counts, master, [lot for part in parts for lot in await part.lots(master)])
+
+
+async def _looked(settings: Settings) -> tuple[MasterKey, list[KeyUsage]]:
+    async with opened(settings) as parts:
+        await require_ready(settings, parts, LOOKING)
+        master = await asyncio.to_thread(master_key, settings)
+        return master, [lot for part in parts for lot in await part.lots(master)]
+
+
+async def require_ready(settings: Settings, parts: Sequence[Part], doing: str) -> None:
+    """Insist that there are databases, and that no migration of theirs is to come.
+
+    Raises:
+        Failure: there are none.
+        SchemaMismatch: one is not up to date.
+    """
+    if not parts:
+        remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
+        raise store.missing(settings, doing, remedy, " of either service")
+    for part in parts:
+        await migrate.require_applied(part.database, part.tables.migrations, part.tables.schema)
+
+
+def _require_served_with(settings: Settings, master: MasterKey, doing: str) -> None:
+    """Of several nodes, each knows of its own data directory alone."""
+    served = lock.served_keys(Path(settings.data))
+    if served is not None and master.current.id not in served:
+        why = f"the services run without the master key {master.current.id}, and could open nothing of what it seals"
+        raise Failure(doing, why=why, remedy="Restart them, then run it again.", exit_code=Exit.CONFLICT)
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncGenerator[list[Part]]:
+    """The databases of the services that are there, not upgraded, until the block is left.
+
+    Raises:
+        Unavailable: one cannot be opened or reached.
+        ValueError: the setting is no database address.
+    """
+    parts: list[Part] = []
+    async with AsyncExitStack() as stack:
+        for tables in (store.TABLES, record_store.TABLES):
+            database = await stack.enter_async_context(tables.kept(settings))
+            if database is not None:
+                parts.append(Part(tables, database))
+        yield parts

@@ -1,0 +1,147 @@
+"""The records of a data directory, opened for one piece of administration."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from countersign.cli import configuration
+from countersign.cli.admin import lock, store
+from countersign.cli.admin.store import Tables, made_ready
+from countersign.cli.output import Exit, Failure
+from countersign.declare import DeclarationError
+from countersign.declare.registry import Registry
+from countersign.kernel.database import migrate
+from countersign.kernel.database.port import Database, Dialect
+from countersign.kernel.security.masterkey import master_key
+from countersign.records import app, encrypted_columns, key, modules
+from countersign.records.schema import install
+from countersign.settings import Settings
+
+ResultT = TypeVar("ResultT")
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+
+async def _unmade(database: Database) -> list[str]:
+    names = await migrate.pending(database, install.MIGRATIONS)
+    # None are noted before a first installation has all tables of modules.
+    return names or ([] if (await install.installed(database)).versions else ["modules"])
+
+
+TABLES = Tables(app.SCHEMA, install.MIGRATIONS, install.tables, encrypted_columns.COLUMNS, key.require, _unmade)
+
+
+def run(
+    data: str | None,
+    doing: str,
+    work: Callable[[app.RecordsService], Awaitable[ResultT]],
+    *,
+    new: Callable[[Registry], None] | None = None,
+) -> ResultT:
+    """What the work makes of the service in the data directory (None: the configured one), beside a running server.
+
+    Where there is none, one is made if `new` is given and refuses nothing of what the work will be refused. The tables
+    of one that is there are never altered.
+
+    Raises:
+        Failure: there are no records, their tables are not what is declared, a setting or module cannot be used, the
+            records cannot be opened, or the work was refused.
+    """
+    settings = configuration.load(data=data)
+
+    async def open_and_work() -> ResultT:
+        is_there = await TABLES.are_kept(settings)
+        if not is_there:
+            if new is None:
+                remedy = "Say --data with the directory that is served; `user create` and `serve` make a new one."
+                raise store.missing(settings, doing, remedy, " of the records service")
+            new(_registry(settings))
+        elif new is not None:
+            await TABLES.others_done(settings)
+        async with app.opened(settings, root_url(settings), is_loopback=True, upgrades=not is_there) as service:
+            return await work(service)
+
+    return settled(open_and_work(), doing)
+
+
+def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
+    """The result of the work; refusals become the failure of a command.
+
+    Raises:
+        Failure: the work was refused, or a setting or module cannot be used.
+    """
+    try:
+        return store.settled(work, doing)
+    except DeclarationError as error:
+        remedy = "Correct it, or leave its module out of COUNTERSIGN_MODULES."
+        raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
+
+
+async def pending(settings: Settings) -> list[str]:
+    """Migrations and steps of modules that are to come, in words; neither a SQLite file nor a schema is made for that.
+
+    Raises:
+        Moved, Unavailable, ValueError: see Tables.
+        WouldDestroy, DataInTheWay, SchemaMismatch: see `install.upgrade`.
+    """
+    async with TABLES.kept(settings) as database:
+        if database is None:
+            names = [migration.name for migration in migrate.migrations(install.MIGRATIONS)]
+            return _called(names, install.from_empty(_registry(settings), dialect_of(settings)))
+        return await _pending(settings, database)
+
+
+async def upgrade(settings: Settings) -> list[str]:
+    """Apply them; what was applied. Killed at any moment, the next call goes on from there.
+
+    Raises:
+        Moved, Unavailable, ValueError, WouldDestroy, DataInTheWay, SchemaMismatch: as `pending`.
+        PrivilegeMissing: PostgreSQL's role may not make or alter tables.
+        BadSetting, MasterKeyRefused: no master key was given, or it cannot be read or made.
+        DecryptionFailed: the master key is not the one of the database.
+    """
+    await made_ready(settings)
+    async with TABLES.opened(settings) as database:
+        names = await _pending(settings, database)
+        if names:
+            await install.upgrade(database, _registry(settings), await asyncio.to_thread(master_key, settings))
+        return names
+
+
+def dialect_of(settings: Settings) -> Dialect:
+    """The dialect of the database that the settings mean."""
+    return "postgres" if settings.database_url else "sqlite"
+
+
+async def _pending(settings: Settings, database: Database) -> list[str]:
+    names = await migrate.pending(database, install.MIGRATIONS)
+    planned = await install.plan(database, _registry(settings))
+    planned.require(destroy=False)
+    return _called(names, planned)
+
+
+def _called(names: Iterable[str], planned: install.UpgradePlan) -> list[str]:
+    return [f"{app.SCHEMA}: {name}" for name in (*names, *(step.sentence for step in planned.steps))]
+
+
+def _registry(settings: Settings) -> Registry:
+    return modules.found(modules.names(settings.modules))
+
+
+def root_url(settings: Settings) -> str:
+    """The service's public address: the configured one, else where it was last served, else the default."""
+    return known_url(settings) or DEFAULT_URL
+
+
+def known_url(settings: Settings) -> str | None:
+    """The same without the default."""
+    if settings.records_url:
+        return settings.records_url.rstrip("/")
+    try:
+        served: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())["records"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return served if isinstance(served, str) and urlsplit(served).hostname else None

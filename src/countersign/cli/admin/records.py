@@ -1,0 +1,219 @@
+"""`countersign user`, `modules` and `audit`: administration of the records service."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+
+from countersign.cli import configuration, output
+from countersign.cli.admin import lock, record_store
+from countersign.cli.admin.store import made_ready
+from countersign.cli.options import data_option
+from countersign.cli.output import Exit, Failure
+from countersign.declare.registry import Registry
+from countersign.kernel.security.masterkey import master_key
+from countersign.records import app, key
+from countersign.records import modules as declared
+from countersign.records import user_creation as people
+from countersign.records.access import invitations as setup
+from countersign.records.access.view import Caller, View
+from countersign.records.audit import verify
+from countersign.records.audit.verify import ChainDefect, ChainReport, What
+from countersign.records.commands.run import Actor, Run
+from countersign.records.schema import install
+from countersign.records.schema.install import UpgradePlan
+from countersign.settings import Settings
+
+APPLYING = "cannot upgrade the modules"
+
+VERIFYING = "cannot verify the audit"
+
+AUDIT_MEANINGS: dict[What, str] = {
+    "changed": "this entry, or what stood before it, was changed",
+    "missing": "this entry is missing",
+    "added": "this entry was not written by the service",
+    "cut": "this entry and all after it are missing",
+    "head": "the head of the lane is missing, or was not written by the service",
+}
+
+
+@click.group()
+def user() -> None:
+    """People of the records service, who sign in with a user name and a password."""
+
+
+@user.command("create")
+@click.argument("username")
+@click.option("--name", help="What others read.")
+@click.option("--email", help="The person's e-mail address.")
+@click.option("--role", "roles", multiple=True, metavar="ROLE", help="A role to give; may be said several times.")
+@data_option
+@output.json_option
+def create_user(
+    username: str, *, name: str | None, email: str | None, roles: tuple[str, ...], data: str | None
+) -> None:
+    """Create the person USERNAME; the link that is printed lets them set a password, once, within a day."""
+
+    def new(registry: Registry) -> None:
+        people.require(registry, username, name, email, roles)
+
+    async def work(service: app.RecordsService) -> tuple[str, str, str]:
+        async with service.records.database.transaction() as transaction:
+            nobody = Caller("person", "", "", "", View({}))
+            run = Run(service.engine, nobody, transaction, Actor("", request_id="command line"), transaction)
+            user_id = await people.add(run, username, name, email, roles, None)
+            secret = await setup.invite(transaction, user_id)
+        is_guessed = record_store.known_url(service.records.settings) is None
+        return user_id, setup.address(service.records, secret), service.records.root_url if is_guessed else ""
+
+    user_id, link, guessed = record_store.run(data, f"cannot create the person {username}", work, new=new)
+    output.answer({"id": user_id, "username": username, "roles": list(roles), "setup_url": link}, link)
+    if guessed:
+        output.note(f"It was never served here: serve it at {guessed}, or set COUNTERSIGN_RECORDS_URL beforehand.")
+    output.note(f"Give this link to {username} alone: it sets the password, works once, and ends after a day.")
+
+
+@click.group()
+def modules() -> None:
+    """Modules of the records service, and the tables of their models."""
+
+
+@modules.command("list")
+@data_option
+@output.json_option
+def list_modules(data: str | None) -> None:
+    """List the modules that are installed here: in the database, declared, switched on or off."""
+    settings = configuration.load(data=data)
+    rows = record_store.settled(_listed(settings), "cannot list the modules")
+    if output.wants_json():
+        names = ("name", "label", "installed", "declared", "is_on")
+        output.answer({"modules": [dict(zip(names, row, strict=True)) for row in rows]})
+        return
+    words = [(name, had or "-", has or "-", "on" if on else "off", label) for name, label, had, has, on in rows]
+    output.table(("module", "in the database", "declared", "switched", "label"), words)
+
+
+Row = tuple[str, str, str | None, str | None, bool]
+
+
+async def _listed(settings: Settings) -> list[Row]:
+    registry = declared.found(declared.names(settings.modules))
+    async with record_store.TABLES.kept(settings) as database:
+        is_there = database is not None and await install.is_installed(database)
+        versions = (await install.installed(database)).versions if database is not None and is_there else {}
+    switched_on = {module.name: module for module in registry.modules}
+    names = dict.fromkeys([*switched_on, *sorted(declared.installed()), *versions])
+    return [_row(name, versions.get(name), switched_on.get(name)) for name in names]
+
+
+def _row(name: str, had: str | None, module: declared.Module | None) -> Row:
+    if module is None:
+        return name, "", had, None, False
+    return name, module.label, had, module.version, True
+
+
+@modules.command("plan")
+@data_option
+@output.json_option
+def show_plan(data: str | None) -> None:
+    """Tell what an upgrade of the tables would do, and what is in its way; nothing is changed."""
+    settings = configuration.load(data=data)
+    _show_plan(record_store.settled(_planned(settings), "cannot plan the upgrade"))
+
+
+@modules.command("apply")
+@click.option("--destroy", is_flag=True, help="Take the steps, too, that lose data.")
+@click.option("--dry-run", is_flag=True, help="Tell what would be done or refused, and change nothing.")
+@data_option
+@output.json_option
+def apply(*, destroy: bool, dry_run: bool, data: str | None) -> None:
+    """Show the plan and carry it out; interrupted, it goes on when run again.
+
+    Nothing may serve the data directory meanwhile. `serve` applies by itself what loses nothing.
+    """
+    settings = configuration.load(data=data)
+    if dry_run:
+        plan = record_store.settled(_planned(settings), APPLYING)
+        _show_plan(plan)
+        record_store.settled(_required(plan, destroy), APPLYING)
+        return
+    with lock.held(Path(settings.data), APPLYING):
+        plan = record_store.settled(_planned(settings), APPLYING)
+        if not output.wants_json():
+            _show_plan(plan)
+        taken = record_store.settled(_applied(settings, destroy), APPLYING)
+    if output.wants_json():
+        output.answer({"applied": taken})
+    elif taken:
+        output.say(f"Done: {len(taken)} steps.")
+
+
+async def _required(plan: UpgradePlan, destroy: bool) -> None:
+    plan.require(destroy=destroy)
+
+
+async def _planned(settings: Settings) -> UpgradePlan:
+    registry = declared.found(declared.names(settings.modules))
+    async with record_store.TABLES.kept(settings) as database:
+        if database is None:
+            return install.from_empty(registry, record_store.dialect_of(settings))
+        return await install.plan(database, registry)
+
+
+async def _applied(settings: Settings, destroy: bool) -> list[str]:
+    registry = declared.found(declared.names(settings.modules))
+    await made_ready(settings)
+    master = await asyncio.to_thread(master_key, settings)
+    async with record_store.TABLES.opened(settings) as database:
+        return [step.sentence for step in await install.upgrade(database, registry, master, destroy=destroy)]
+
+
+def _show_plan(plan: UpgradePlan) -> None:
+    steps = [{"what": step.sentence, "loses_data": step.is_destructive} for step in plan.steps]
+    output.answer(
+        {"steps": steps, "in_the_way": list(plan.obstacles)},
+        "\n".join(f"{'!' if step.is_destructive else ' '} {step.sentence}" for step in plan.steps)
+        or "Everything is up to date.",
+    )
+    if plan.losses:
+        output.note(f"Steps with ! lose data ({len(plan.losses)}): they need --destroy. Make a backup first.")
+    for each in plan.obstacles:
+        output.note(f"In the way: {each}")
+
+
+@click.group()
+def audit() -> None:
+    """The audit of the records service: what was done, by whom, in chains."""
+
+
+@audit.command("verify")
+@data_option
+@output.json_option
+def verify_audit(data: str | None) -> None:
+    """Read the audit from its first entry to its last; exit code 1 when one was changed, added or removed."""
+    settings = configuration.load(data=data)
+    report = record_store.settled(_verify_audit(settings), VERIFYING)
+    faults = [{"lane": each.lane, "number": each.number, "id": each.id, "what": each.what} for each in report.faults]
+    lines = "\n".join(_fault_line(each) for each in report.faults)
+    output.answer(
+        {"ok": report.is_intact, "entries": report.entries, "faults": faults},
+        lines or f"The audit is intact: {report.entries} entries.",
+    )
+    if not report.is_intact:
+        output.note("Somebody wrote to the database past the service. Keep the database as it is, and a backup of it.")
+        sys.exit(Exit.FAILED)
+
+
+async def _verify_audit(settings: Settings) -> ChainReport:
+    async with record_store.TABLES.kept(settings) as database:
+        if database is None or not await install.is_installed(database):
+            remedy = "Name the data directory of a records service with --data."
+            raise Failure(VERIFYING, why="there are no records yet", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        master = await asyncio.to_thread(master_key, settings)
+        return await verify.verify(database, await key.secret(database, master))
+
+
+def _fault_line(fault: ChainDefect) -> str:
+    found = f" (id {fault.id})" if fault.id else ""
+    return f"lane {fault.lane}, number {fault.number}{found}: {AUDIT_MEANINGS[fault.what]}"

@@ -1,0 +1,495 @@
+"""`countersign reset`: list all that an installation has stored and, once confirmed, remove it.
+
+A copy of a data directory has the id of its original, and an empty place has none. So a bucket is cleared only where
+its marker, the database and the data directory have one id, and no later state of the database has collected it.
+"""
+
+import asyncio
+import shlex
+import shutil
+import sqlite3
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import msgspec
+
+from countersign.backup import atomic_files
+from countersign.backup.databases import file_name
+from countersign.cli import configuration, output
+from countersign.cli.admin import installation, lock, record_store
+from countersign.cli.options import data_option
+from countersign.cli.output import Exit, Failure
+from countersign.file_sync import sync_folder
+from countersign.kernel import connection_urls, installation_id
+from countersign.kernel.blobs import disk, layout
+from countersign.kernel.blobs.open import open_blobs, read_address
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.database import migration_marker, postgres_admin
+from countersign.kernel.database.postgres_admin import Schemas
+from countersign.kernel.errors import Refused
+from countersign.kernel.http import rate_limit
+from countersign.kernel.installation_id import Marker
+from countersign.kernel.mail import transports
+from countersign.kernel.security import masterkey
+from countersign.settings import Settings
+from countersign.store import lifespan
+from countersign.store.jobs import runner
+from countersign.store.sandbox import folders
+
+DOING = "cannot reset the installation"
+PROGRESS = "reset.json"
+"""The id and state of a database that a reset drops, until the bucket is cleared: an interrupted reset goes on."""
+_REMEDY = (
+    "Correct COUNTERSIGN_DATABASE_URL, COUNTERSIGN_BLOBS_URL or --data: each installation is removed with its own "
+    "settings."
+)
+_BUCKET_REMEDY = (
+    "Configure the database and the data directory of the installation that owns the bucket, or remove its objects "
+    "with the tools of the S3 service."
+)
+
+KEPT = "countersign.toml"
+_SQLITE_ENDINGS = ("", "-wal", "-shm", "-journal")
+# In this order: the databases first, so that no database is left that refers to files that are gone; the key last.
+_OWN = (
+    *(file_name(schema) + ending for schema in installation.SCHEMAS for ending in _SQLITE_ENDINGS),
+    lifespan.BLOBS_FOLDER,
+    runner.FOLDER,
+    folders.FOLDER,
+    transports.OUTBOX_FOLDER,
+    rate_limit.COUNTERS_FILE,
+    "counters.lock",
+    layout.MARKER,
+    installation_id.LOCK_NAME,
+    PROGRESS,
+    migration_marker.FILE_NAME,
+    masterkey.FILE_NAME,
+    lock.FILE_NAME,
+)
+
+
+class Owner(NamedTuple):
+    """The id of each place, None or empty where it has none, and when the database last collected the files."""
+
+    directory: str | None
+    databases: set[str]
+    collected_at: int
+    marker: Marker | None
+
+    def ids(self, folder: Path) -> Mapping[str, set[str]]:
+        """The ids by place."""
+        own = {self.directory} if self.directory else set[str]()
+        blobs = {self.marker.id} if self.marker else set[str]()
+        return {str(folder): own, "the database": self.databases, "the blob store": blobs}
+
+
+async def read(folder: Path, schemas: Schemas | None, store: BlobStore | None) -> Owner:
+    """The ids of the data directory, its databases (`schemas` where they are in PostgreSQL), and the blob store.
+
+    Raises:
+        Unavailable: the blob store cannot be reached.
+    """
+    directory = await asyncio.to_thread(_directory, folder)
+    if schemas is None:
+        found = await asyncio.to_thread(_sqlite_ids, folder)
+    else:
+        found = schemas.ids
+    marker = _decoded(await store.marker()) if store else None
+    if not found and (dropped := await asyncio.to_thread(_dropped, folder)):
+        found = {dropped.id: dropped.collected_at}
+    return Owner(directory, set(found), max(found.values(), default=0), marker)
+
+
+def require_one(owner: Owner, folder: Path) -> None:
+    """Insist that no two places have different ids, and that the blob store is of no later state of the database.
+
+    Raises:
+        Failure: they have, or it is.
+    """
+    named = [(place, own) for place, ids in owner.ids(folder).items() for own in sorted(ids)]
+    for place, own in named[1:]:
+        if own != named[0][1]:
+            why = f"{named[0][0]} is of the installation {named[0][1]}, and {place} of {own}"
+            raise Failure(DOING, why=why, remedy=_REMEDY, exit_code=Exit.CONFLICT)
+
+
+def require_latest(owner: Owner) -> None:
+    """Insist that no later state of the database, or copy of it, has collected the blob store.
+
+    Raises:
+        Failure: one has.
+    """
+    if owner.marker and owner.databases and owner.marker.collected_at > owner.collected_at:
+        why = "the blob store was last collected by a later state of this database, or by another copy of it"
+        remedy = f"Reset that one. If this is the one to go on with, run: {installation_id.ADOPT}"
+        raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+
+
+def require_bucket(owner: Owner, *, has_files: bool) -> None:
+    """Insist that the bucket is the installation's of the database and the data directory.
+
+    Raises:
+        Failure: it is not, or that is not certain.
+    """
+    if owner.marker is None:
+        if has_files:
+            why = "the bucket has files, and no id of an installation that can be read"
+            raise Failure(DOING, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
+        return
+    own = owner.marker.id
+    for place, ids in (("database", owner.databases), ("data directory", {owner.directory})):
+        if own not in ids:
+            why = f"the bucket is of the installation {own}, and the {place} does not have this id"
+            raise Failure(DOING, why=why, remedy=_BUCKET_REMEDY, exit_code=Exit.CONFLICT)
+    require_latest(owner)
+
+
+def bucket_name(blobs_url: str) -> str:
+    """The bucket with its prefix, as `--blobs` names it.
+
+    Raises:
+        ValueError: the URL cannot be used.
+    """
+    address = read_address(blobs_url)
+    return f"{address.bucket}/{address.prefix}".rstrip("/")
+
+
+def require_name(named: str | None, blobs_url: str | None) -> None:
+    """Insist that `--blobs`, where it is given, names the configured bucket.
+
+    Raises:
+        Failure: it names another one, or none is configured.
+    """
+    if named is None:
+        return
+    remedy = "Leave --blobs out, or correct COUNTERSIGN_BLOBS_URL."
+    if not blobs_url:
+        raise Failure(DOING, why="--blobs is given, and no bucket is configured", remedy=remedy, exit_code=Exit.USAGE)
+    if named.removeprefix("s3://").rstrip("/") != bucket_name(blobs_url):
+        why = f"--blobs names {named}, and the configured bucket is {bucket_name(blobs_url)}"
+        raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.USAGE)
+
+
+def note_drop(folder: Path, owner: Owner) -> None:
+    """Note durably which database is about to be dropped.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    for own in owner.databases:
+        disk.write_atomically(folder / PROGRESS, msgspec.json.encode(Marker(own, owner.collected_at)), is_new=False)
+
+
+def _directory(folder: Path) -> str | None:
+    try:
+        found = installation_id.directory_id(folder)
+    except Refused:
+        return None
+    return found.id if found and found.is_settled else None
+
+
+def _dropped(folder: Path) -> Marker | None:
+    try:
+        return _decoded((folder / PROGRESS).read_bytes())
+    except OSError:
+        return None
+
+
+def _decoded(content: bytes | None) -> Marker | None:
+    try:
+        return None if content is None else msgspec.json.decode(content[: layout.MAX_MARKER_BYTES], type=Marker)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _sqlite_ids(folder: Path) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for schema in installation.SCHEMAS:
+        path = folder / file_name(schema)
+        if not path.is_file():
+            continue
+        try:
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as connection:
+                rows: list[tuple[str, int]] = connection.execute(installation_id.STORED).fetchall()
+        except sqlite3.Error:
+            # A damaged database, or one of a version without ids, identifies no installation.
+            continue
+        for own, at in rows:
+            found[own] = max(at, found.get(own, 0))
+    return found
+
+
+class Contents(NamedTuple):
+    """What would be removed, and what is left in the data directory: the settings, and what is not the product's."""
+
+    database: str
+    schemas: dict[str, int]
+    bucket: str
+    blobs: int
+    uploads: int
+    files: list[Path]
+    left: list[Path]
+    takes_bucket: bool
+    links: Mapping[Path, Path]
+    owner: Owner
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to remove; a lock file alone is nothing."""
+        files = [path for path in self.files if path.name != lock.FILE_NAME]
+        return not (self.schemas or files or (self.takes_bucket and (self.blobs or self.uploads or self.owner.marker)))
+
+    @property
+    def lines(self) -> list[str]:
+        """The contents in words."""
+        found = [f"{self.database}: the schema {name} with {count} tables" for name, count in self.schemas.items()]
+        if self.takes_bucket:
+            found.append(f"{self.bucket}: {self.blobs} files, {self.uploads} uploads in progress")
+        return found + [self._file_line(path) for path in self.files]
+
+    def _file_line(self, path: Path) -> str:
+        if path in self.links:
+            return f"{path} (the link only)"
+        return str(path) + ("/" if path.is_dir() else "")
+
+    @property
+    def notes(self) -> list[str]:
+        """What is left in place, in words."""
+        found = [f"Left in place: {path}" for path in self.left]
+        for link, target in self.links.items():
+            if target.exists():
+                remedy = f"To remove it on purpose: rm -r -- {shlex.quote(str(target))}"
+                found.append(f"Left in place: {target}, to which the link {link} leads. {remedy}")
+        if not self.takes_bucket and (self.blobs or self.uploads):
+            found.append(
+                f"Left in place: {self.blobs} files and {self.uploads} uploads in progress in {self.bucket}. "
+                f"`reset --blobs {bucket_name(self.bucket)}` removes them as well; once the database "
+                "and the data directory are gone, only the tools of the S3 service do."
+            )
+        return found
+
+    @property
+    def members(self) -> dict[str, object]:
+        """The contents as JSON."""
+        return {
+            "database": self.database,
+            "schemas": self.schemas,
+            "bucket": self.bucket,
+            "blobs": self.blobs,
+            "uploads": self.uploads,
+            "files": [str(path) for path in self.files],
+            "left": [str(path) for path in self.left],
+            "links": {str(link): str(target) for link, target in self.links.items()},
+            "takes_bucket": self.takes_bucket,
+        }
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Remove it without asking.")
+@click.option("--dry-run", is_flag=True, help="List what would be removed, and change nothing.")
+@click.option(
+    "--blobs",
+    metavar="BUCKET/PREFIX",
+    help="Remove the uploaded files in this bucket as well, the configured one. Without it, a bucket stays as it is.",
+)
+@data_option
+@output.json_option
+def reset(*, yes: bool, dry_run: bool, blobs: str | None, data: str | None) -> None:
+    """Remove all that the installation has stored: databases, files, letters, counters and the master key.
+
+    It is listed first and has to be confirmed. Refused while the installation is served. The settings
+    (countersign.toml), backups and other files in the data directory stay, and so do the targets of symbolic links. A
+    start afterwards makes a new one.
+    """
+    settings = configuration.load(data=data)
+    folder = Path(settings.data).absolute()
+    require_name(blobs, settings.blobs_url)
+    contents = record_store.settled(_contents(settings, folder, takes_bucket=blobs is not None), DOING)
+    if contents.is_empty:
+        _note_left(contents)
+        output.answer({"removed": False, **contents.members}, f"There is nothing to remove in {_places(settings)}.")
+        return
+    if dry_run:
+        _note_left(contents)
+        output.answer({"removed": False, **contents.members}, "\n".join(["Would be removed:", *_indented(contents)]))
+        return
+    if lock.is_held(folder):
+        remedy = "Stop `countersign serve` and run it again."
+        raise Failure(DOING, why=f"{folder} is served", remedy=remedy, exit_code=Exit.CONFLICT)
+    _confirm(contents, is_confirmed=yes)
+    with lock.held(folder, DOING):
+        # It may have waited for the confirmation: the places may be used by others meanwhile.
+        contents = record_store.settled(_contents(settings, folder, takes_bucket=contents.takes_bucket), DOING)
+        record_store.settled(_remove(settings, folder, contents), DOING)
+    output.answer({"removed": True, **contents.members}, f"Removed all of the installation in {_places(settings)}.")
+    _note_left(contents)
+
+
+def _note_left(contents: Contents) -> None:
+    for line in contents.notes:
+        output.note(line)
+
+
+def _confirm(contents: Contents, *, is_confirmed: bool) -> None:
+    """List what is removed, and ask on a terminal.
+
+    Raises:
+        Failure: it was not confirmed.
+    """
+    output.note("This removes for good:")
+    for line in _indented(contents):
+        output.note(line)
+    if not is_confirmed:
+        _note_left(contents)
+    if any(path.name == masterkey.FILE_NAME for path in contents.files):
+        output.note("Copies of the databases that `countersign backup` did not make open with this master.key alone.")
+    if is_confirmed:
+        return
+    if not sys.stdin.isatty():
+        remedy = "Run it again with --yes."
+        raise Failure(DOING, why="the removal is not confirmed", remedy=remedy, exit_code=Exit.USAGE)
+    if not click.confirm("Remove all of it?", err=True):
+        raise Failure(DOING, why="the removal was not confirmed; nothing is removed", exit_code=Exit.USAGE)
+
+
+def _indented(contents: Contents) -> list[str]:
+    return [f"  {line}" for line in contents.lines]
+
+
+def _places(settings: Settings) -> str:
+    places = [settings.data]
+    if settings.database_url:
+        places.append(connection_urls.describe_postgres(settings.database_url))
+    if settings.blobs_url:
+        places.append(settings.blobs_url)
+    return ", ".join(places)
+
+
+async def _contents(settings: Settings, folder: Path, *, takes_bucket: bool) -> Contents:
+    """What is there.
+
+    Raises:
+        Failure: the places belong to different installations, or the bucket is not certain to be this one's.
+        Moved: the databases are in PostgreSQL, and the setting for it is missing.
+        Unavailable: a place cannot be read.
+    """
+    migration_marker.require_in_use(folder, settings.database_url)
+    _require_own_database(settings, folder)
+    url, schemas = settings.database_url, None
+    if url:
+        schemas = await postgres_admin.examine_schemas(url, installation.SCHEMAS)
+    own, left = await asyncio.to_thread(_own_files, folder)
+    links = await asyncio.to_thread(_links, folder, own)
+    blobs = uploads = 0
+    store = _files_store(settings, folder, links)
+    owner = await read(folder, schemas, store)
+    require_one(owner, folder)
+    if settings.blobs_url and store:
+        blobs = len([None async for _ in store.sealed()])
+        uploads = len([None async for _ in store.staged()])
+        if takes_bucket:
+            require_bucket(owner, has_files=bool(blobs or uploads))
+    else:
+        require_latest(owner)
+    database = connection_urls.describe_postgres(url) if url else ""
+    tables = schemas.tables if schemas else {}
+    return Contents(database, tables, settings.blobs_url, blobs, uploads, own, left, takes_bucket, links, owner)
+
+
+def _files_store(settings: Settings, folder: Path, links: Mapping[Path, Path]) -> BlobStore | None:
+    """The bucket, or the folder of files in the data directory; None: there is none, or it is another place."""
+    if settings.blobs_url:
+        return open_blobs(settings.blobs_url, folder, reserve_bytes=0)
+    path = folder / lifespan.BLOBS_FOLDER
+    return open_blobs(None, path, reserve_bytes=0) if path.is_dir() and path not in links else None
+
+
+def _require_own_database(settings: Settings, folder: Path) -> None:
+    """Insist that the directory's databases were not moved to another database than the configured one.
+
+    Raises:
+        Failure: they were.
+    """
+    mark = migration_marker.read_marker(folder) if settings.database_url else None
+    if mark is not None and mark.to != connection_urls.postgres_location(settings.database_url):
+        why = f"{folder} belongs to the database {mark.to}, and COUNTERSIGN_DATABASE_URL names another"
+        remedy = "Correct COUNTERSIGN_DATABASE_URL or --data: each installation is removed with its own settings."
+        raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+
+
+def _links(folder: Path, own: list[Path]) -> dict[Path, Path]:
+    """The symbolic links that are removed, with their targets, which are left; a folder of files that is a link to
+    another place in the data directory is emptied instead."""
+    blobs = folder / lifespan.BLOBS_FOLDER
+    found = {path: path.resolve() for path in own if path.is_symlink()}
+    if found.get(blobs, Path("/")).is_relative_to(folder.resolve()):
+        del found[blobs]
+    if blobs not in found:
+        found |= {path: path.resolve() for name in layout.FOLDERS if (path := blobs / name).is_symlink()}
+    return found
+
+
+def _own_files(folder: Path) -> tuple[list[Path], list[Path]]:
+    """The product's own files and folders in the data directory, in the order of their removal; and all others."""
+    own = [folder / name for name in _OWN if (folder / name).exists() or (folder / name).is_symlink()]
+    own = [*folder.glob(f"{atomic_files.PREFIX}*{atomic_files.ENDING}"), *own]
+    left = [path for path in sorted(folder.iterdir()) if path not in own] if folder.is_dir() else []
+    return own, left
+
+
+async def _remove(settings: Settings, folder: Path, contents: Contents) -> None:
+    """Remove it: PostgreSQL's schemas, the bucket's files, then the data directory's own. Interrupted at any moment,
+    the same command removes what is left.
+
+    Raises:
+        DatabaseInUse: another node serves the database.
+        Unavailable: a place cannot be written.
+    """
+    if contents.schemas:
+        await _drop(settings, folder, contents)
+    if contents.takes_bucket:
+        await open_blobs(settings.blobs_url, folder, reserve_bytes=0).clear()
+    for path in contents.files:
+        with atomic_files.disk_errors(path):
+            if path.name == lifespan.BLOBS_FOLDER and path not in contents.links:
+                for link in (path / name for name in layout.FOLDERS):
+                    if link in contents.links:
+                        link.unlink(missing_ok=True)
+                await open_blobs(None, path, reserve_bytes=0).clear()
+            await asyncio.to_thread(_remove_path, path)
+    await asyncio.to_thread(sync_folder, folder)
+
+
+async def _drop(settings: Settings, folder: Path, contents: Contents) -> None:
+    """Drop PostgreSQL's schemas; where the bucket is to be cleared, note before whose it is.
+
+    Raises:
+        DatabaseInUse: another node serves the database.
+        Unavailable: a place cannot be written.
+    """
+    progress = folder / PROGRESS
+    if contents.takes_bucket:
+        with atomic_files.disk_errors(progress):
+            await asyncio.to_thread(note_drop, folder, contents.owner)
+    try:
+        await postgres_admin.drop_schemas(settings.database_url, list(contents.schemas))
+    except postgres_admin.DatabaseInUse:
+        progress.unlink(missing_ok=True)
+        raise
+    if contents.takes_bucket and progress not in contents.files:
+        contents.files.append(progress)
+
+
+def _remove_path(path: Path) -> None:
+    """Remove the file or folder; of a link the link alone, and a folder of files that has more than these stays."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    elif path.name == lifespan.BLOBS_FOLDER:
+        if not any(path.iterdir()):
+            path.rmdir()
+    else:
+        shutil.rmtree(path)

@@ -1,0 +1,263 @@
+"""`countersign restore`: a data directory, a blob store and a database made from a backup."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from countersign.backup import atomic_files, backup_folder, postgres_bulk_load
+from countersign.backup.archive import KEY, ArchiveReader, Manifest
+from countersign.backup.restore import (
+    PostgresTarget,
+    Restore,
+    RestoreTarget,
+    SchemaCompletion,
+    SqliteTarget,
+    require_empty,
+    require_engine,
+)
+from countersign.cli import configuration, output
+from countersign.cli.admin import installation, record_store, store
+from countersign.cli.options import passphrase_option, read_passphrase
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import ids, installation_id
+from countersign.kernel.blobs.port import BlobStore
+from countersign.kernel.clock import Instant
+from countersign.kernel.database.port import Transaction
+from countersign.kernel.database.postgres_admin import privileges_at
+from countersign.kernel.errors import NotEmpty, Refused
+from countersign.kernel.security import masterkey
+from countersign.kernel.security.age import AgeDecryptor, Damaged, WrongPassphrase
+from countersign.kernel.security.masterkey import MasterKey
+from countersign.kernel.webhooks import outbox
+from countersign.records.access import sessions as revoke
+from countersign.settings import Settings
+from countersign.store import after_restore, lifespan
+
+DOING = "cannot restore the backup"
+STDIN = "-"
+
+RETURNED = (
+    "What happened after that moment is undone. So it may be that redeemed codes can be redeemed again, and that "
+    "revoked code batches, removed members and clients, removed trusted issuers and webhooks, old passwords and plans "
+    "that wait for approval are back: look through them before you serve."
+)
+
+
+class Into(NamedTuple):
+    """The folder that is to be made, and what the settings name beside it."""
+
+    folder: Path
+    settings: Settings
+    keeps_sessions: bool
+    keeps_sending: bool
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--to", "to", metavar="DIR", required=True, help="The data directory to make; empty, or not there yet.")
+@click.option("--at", "at", metavar="TIME", help="FILE is a folder: its newest backup that is not after this.")
+@click.option("--keep-sessions", is_flag=True, help="Let sessions, tokens, agents and consents of that moment live on.")
+@click.option("--keep-sending", is_flag=True, help="Let webhooks and letters about plans go out at the first start.")
+@passphrase_option
+@output.json_option
+def restore(
+    *, file: str, to: str, at: str | None, keep_sessions: bool, keep_sending: bool, passphrase_file: str | None
+) -> None:
+    """Make the data directory --to from the backup FILE, which may be a folder of them or `-` for stdin.
+
+    With COUNTERSIGN_DATABASE_URL or COUNTERSIGN_BLOBS_URL set, database or files go there, if there is nothing yet.
+    """
+    settings = configuration.load(data=to)
+    path = record_store.settled(_chosen(file, _moment(at)), DOING)
+    secret = read_passphrase(passphrase_file, DOING)
+    into = Into(Path(to).absolute(), settings, keep_sessions, keep_sending)
+    manifest = record_store.settled(_restored(path, secret, into), DOING)
+    value = {
+        "data": to,
+        "file": str(path),
+        "moment": manifest.at,
+        "blobs": manifest.blobs,
+        "blobs_bytes": manifest.blobs_bytes,
+        "unreadable": list(manifest.unreadable),
+        "sessions_ended": not keep_sessions,
+        "deliveries_held": not keep_sending,
+    }
+    output.answer(value, f"{to} is as it was at {manifest.at}, with {manifest.blobs} files.")
+    if not keep_sessions:
+        output.note("Every session, token, agent and consent has ended: people sign in, and agents register again.")
+    output.note(RETURNED)
+    if not keep_sending:
+        output.note(
+            f"Webhooks and letters about plans are held: look through them, then run `{outbox.RESUME_COMMAND}`."
+        )
+    for sha256 in manifest.unreadable:
+        output.note(f"Missing, as it was when the backup was made: {sha256}")
+
+
+def _moment(text: str | None) -> Instant | None:
+    try:
+        return None if text is None else backup_folder.parse_moment(text)
+    except ValueError as error:
+        raise click.UsageError(f"--at {text}: say it like 2026-11-20T22:13:00Z") from error
+
+
+async def _chosen(file: str, at: Instant | None) -> Path:
+    """The archive: the file itself, or the one of a folder.
+
+    Raises:
+        NoBackup: the folder has none of that time.
+        Failure: there is no such file.
+    """
+    path = Path(file)
+    if await asyncio.to_thread(path.is_dir):
+        found = backup_folder.read_folder(path)
+        for each in found.skipped:
+            output.note(f"Passed over {each.name}: its name is of no moment that has been.")
+        return backup_folder.newest(found, at).path
+    if at is not None:
+        raise click.UsageError("--at chooses among the backups of a folder, and FILE is none")
+    if file != STDIN and not await asyncio.to_thread(path.exists):
+        raise Failure(DOING, why=f"there is no file {file}", remedy="Correct its name.", exit_code=Exit.NOT_FOUND)
+    return path
+
+
+async def _restored(path: Path, secret: str, into: Into) -> Manifest:
+    try:
+        if str(path) == STDIN:
+            return await _from(sys.stdin.buffer.read, secret, into)
+        with atomic_files.disk_errors(path), path.open("rb") as file:
+            return await _from(file.read, secret, into)
+    except Damaged as error:
+        remedy = f"{error.remedy} `countersign verify` lists every damaged place."
+        raise Failure(DOING, why=error.detail, remedy=remedy, exit_code=Exit.CHECKSUM) from error
+    except WrongPassphrase as error:
+        raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
+
+
+async def _from(read: Callable[[int], bytes], secret: str, into: Into) -> Manifest:
+    with atomic_files.new_folder(into.folder) as folder:
+        reading = ArchiveReader(await asyncio.to_thread(AgeDecryptor, read, secret), installation.SCHEMAS)
+        require_engine(reading, is_postgres=bool(into.settings.database_url))
+        is_placed = False
+        # A restored copy must not be taken for the installation that the backup is of, which may be served still.
+        own = ids.new_uuid()
+        try:
+            async with _blobs(into.settings) as kept, _target(into.settings, folder.path, reading) as target:
+                under_way = Restore(folder.path, target, kept.store, kept.sealed, progress=installation.teller())
+                manifest = await under_way.read(reading)
+                master = _master_key(folder.path, into.settings)
+                await target.finish(manifest, _endings(master, into, own))
+                if kept.store is not None:
+                    await installation_id.claim(kept.store, own, lifespan.files_name(into.settings))
+                installation_id.write_directory(folder.path, own, reading.about.schemas)
+                if into.settings.master_key or into.settings.master_key_file:
+                    (folder.path / KEY).unlink()
+                # One flush of everything costs less than one of each file.
+                await asyncio.to_thread(os.sync)
+                # Before PostgreSQL has its rows for good: without the key, nothing would open what they hold.
+                folder.finish(last=KEY)
+                is_placed = True
+                # From here nobody can tell whether they have become durable, so that all they refer to stays.
+                kept.sealed.clear()
+        except Refused as error:
+            if is_placed:
+                raise _undecided(into, error) from error
+            raise
+    return manifest
+
+
+def _undecided(into: Into, error: Refused) -> Failure:
+    why = f"PostgreSQL did not say that it has all of it: {error.detail} {into.folder} has the files and the key"
+    remedy = (
+        f"Run `countersign verify {into.folder}`: if it is whole, it is restored. Else empty it, and the blob store "
+        "that COUNTERSIGN_BLOBS_URL names, and restore again."
+    )
+    return Failure(DOING, why=why, remedy=remedy)
+
+
+def _master_key(folder: Path, settings: Settings) -> MasterKey:
+    """The keys that the backup's secrets are sealed with.
+
+    Raises:
+        Failure: the settings name keys, and not all of those are among them.
+    """
+    own = masterkey.load_master_key(None, folder / KEY, None)
+    if settings.master_key or settings.master_key_file:
+        given = masterkey.master_key(settings)
+        missing = [key.id for key in own.keys if given.named(key.id) != key]
+        if missing:
+            why = f"the configured master keys lack some of the backup's: {', '.join(missing)}"
+            remedy = "Unset COUNTERSIGN_MASTER_KEY and _FILE: the backup brings its keys along."
+            raise Failure(DOING, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    return own
+
+
+def _endings(master: MasterKey, into: Into, own: str) -> dict[str, SchemaCompletion]:
+    async def end_store(transaction: Transaction) -> None:
+        await installation_id.replace(transaction, own)
+        await after_restore.settle(transaction)
+        await hold(transaction)
+        if not into.keeps_sessions:
+            await after_restore.end_access(transaction, master)
+
+    async def end_records(transaction: Transaction) -> None:
+        await installation_id.replace(transaction, own)
+        await hold(transaction)
+        if not into.keeps_sessions:
+            await revoke.end_every(transaction)
+
+    async def hold(transaction: Transaction) -> None:
+        if not into.keeps_sending:
+            await outbox.pause(transaction)
+
+    return {
+        tables.schema: SchemaCompletion(tables.migrations, tables.own, end)
+        for tables, end in ((store.TABLES, end_store), (record_store.TABLES, end_records))
+    }
+
+
+@asynccontextmanager
+async def _target(settings: Settings, folder: Path, reading: ArchiveReader) -> AsyncGenerator[RestoreTarget]:
+    """Where the databases go; PostgreSQL's appear when the block has been left."""
+    if not settings.database_url:
+        yield SqliteTarget(folder, reading.about.schemas)
+        return
+    for each in await privileges_at(settings.database_url, installation.SCHEMAS):
+        each.require_making()
+    async with postgres_bulk_load.bulk_load(settings.database_url, installation.SCHEMAS) as filling:
+        yield PostgresTarget(filling, reading.about.schemas)
+
+
+class Kept(NamedTuple):
+    """The blob store to fill, None for the folder's own; and the blobs that were sealed in it."""
+
+    store: BlobStore | None
+    sealed: list[str]
+
+
+@asynccontextmanager
+async def _blobs(settings: Settings) -> AsyncGenerator[Kept]:
+    """Where blobs go; what was put there is removed again when the block is left by an exception."""
+    if not settings.blobs_url:
+        yield Kept(None, [])
+        return
+    store = installation.blob_store(settings)
+    await require_empty(store)
+    name = lifespan.files_name(settings)
+    marker = await installation_id.blobs_marker(store, name)
+    if marker is not None:
+        remedy = "Set COUNTERSIGN_BLOBS_URL to another prefix, or remove the object installation.json there."
+        raise NotEmpty(f"{name} belongs to the installation {marker.id}", resolution=remedy)
+    sealed: list[str] = []
+    try:
+        yield Kept(store, sealed)
+    except BaseException:
+        for sha256 in sealed:
+            await store.delete(sha256)
+        raise

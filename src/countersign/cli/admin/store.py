@@ -1,0 +1,313 @@
+"""The tables of a service, and the store of a data directory, opened for an administrative command."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from countersign.backup import schema_validation
+from countersign.backup.databases import file_name
+from countersign.backup.postgres_bulk_load import bulk_load
+from countersign.backup.schema_validation import OwnTables
+from countersign.cli import configuration, output
+from countersign.cli.admin import lock
+from countersign.cli.options import DEFAULT_SERVER
+from countersign.cli.output import Exit, Failure
+from countersign.file_access import explain_permission_error
+from countersign.kernel import reencryption
+from countersign.kernel.clock import Instant
+from countersign.kernel.database import migrate, migration_marker, versions
+from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.open import open_database
+from countersign.kernel.database.port import Database, Reader
+from countersign.kernel.database.postgres_admin import privileges_at
+from countersign.kernel.errors import Refused, StorageFull, is_disk_full
+from countersign.kernel.reencryption import EncryptedColumn
+from countersign.kernel.security.masterkey import MasterKey, master_key
+from countersign.kernel.webhooks import outbox
+from countersign.settings import BadSetting, Settings
+from countersign.store import encrypted_columns, lifespan
+from countersign.store.auth import tokens
+from countersign.store.context import Store
+
+MAX_UNCHANGED, LOOKED_S = 100, 0.1
+"""How often in a row tables that are being made may be found as they were, and the pause between two looks."""
+
+ResultT = TypeVar("ResultT")
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a service keeps: its schema's name, the package of its migrations, the tables that it has besides, its
+    sealed columns, what opens its own keys if there are any, and what a first installation still has to make.
+
+    Whatever reads or opens them raises Moved when they are in PostgreSQL and the setting for it is missing, Unavailable
+    when they cannot be reached, and ValueError when the setting is no database address.
+    """
+
+    schema: str
+    migrations: str
+    own: OwnTables
+    columns: Sequence[EncryptedColumn]
+    open_keys: Callable[[Database, MasterKey], Awaitable[object]]
+    unmade: Callable[[Database], Awaitable[Sequence[str]]]
+
+    def file(self, settings: Settings) -> Path:
+        """Where the database is, unless it is PostgreSQL's."""
+        return Path(settings.data).absolute() / file_name(self.schema)
+
+    def may_be_there(self, settings: Settings) -> bool:
+        """Whether there may be tables: always with PostgreSQL; with SQLite once the file was made."""
+        return bool(settings.database_url) or self.file(settings).exists()
+
+    async def are_kept(self, settings: Settings) -> bool:
+        """Whether the tables were ever begun here."""
+        require_in_use(settings)
+        if not settings.database_url:
+            return self.file(settings).exists()
+        (there,) = await privileges_at(settings.database_url, (self.schema,))
+        return there.has_tables
+
+    @asynccontextmanager
+    async def opened(self, settings: Settings) -> AsyncGenerator[Database]:
+        """The database, not upgraded, until the block is left; file and schema are made when missing."""
+        require_in_use(settings)
+        database = await open_database(
+            settings.database_url or f"sqlite:///{self.file(settings)}",
+            schema=self.schema,
+            pool=settings.database_pool,
+            read_deadline_s=settings.read_deadline_s,
+            reserve_bytes=settings.reserve_mib << 20,
+        )
+        try:
+            yield database
+        finally:
+            await database.close()
+
+    @asynccontextmanager
+    async def kept(self, settings: Settings) -> AsyncGenerator[Database | None]:
+        """The same where the tables were begun, else None; nothing is made."""
+        if not await self.are_kept(settings):
+            yield None
+            return
+        async with self.opened(settings) as database:
+            yield database
+
+    async def others_done(self, settings: Settings) -> None:
+        """Wait for another process that makes the tables at this moment, as long as it gets on."""
+        async with self.opened(settings) as database:
+            left, unchanged = await self.unmade(database), 0
+            while left and unchanged < MAX_UNCHANGED:
+                await asyncio.sleep(LOOKED_S)
+                before, left = left, await self.unmade(database)
+                unchanged = unchanged + 1 if left == before else 0
+
+    async def held_since(self, settings: Settings) -> Instant | None:
+        """Since when restored tables send no webhooks and letters; None: they do, or are not there, or to be upgraded.
+
+        Raises:
+            SchemaMismatch: they belong to another version.
+        """
+        async with self.kept(settings) as database:
+            if database is None or await migrate.pending(database, self.migrations):
+                return None
+            return await outbox.paused_since(database)
+
+    async def require_keys(self, settings: Settings, master: MasterKey) -> None:
+        """Insist that every master key which sealed anything here is present, and opens the service's own keys.
+
+        Raises:
+            DecryptionFailed: keys are missing; it names each. Or the service's own keys do not open.
+        """
+        async with self.opened(settings) as database:
+            await reencryption.require_keys(database, self.columns, master)
+            await self.open_keys(database, master)
+
+    async def require_restorable(self, settings: Settings) -> None:
+        """Insist that the tables consist of what is made here, so that a backup of them can be restored.
+
+        PostgreSQL tells that by making the same once more, in a transaction that is undone.
+
+        Raises:
+            UnknownSchemaObjects: they do not.
+            PrivilegeMissing: the role may not make a schema.
+            SchemaMismatch: they belong to another version.
+        """
+        if not settings.database_url:
+            async with self.opened(settings) as database:
+                await schema_validation.require_own(
+                    database, self.migrations, self.own, scratch_folder=Path(settings.data)
+                )
+            return
+        (there,) = await privileges_at(settings.database_url, (self.schema,))
+        there.require_making()
+        async with bulk_load(settings.database_url, (), keeps=False) as trial:
+            await schema_validation.require_own_within(trial, self.schema, self.migrations, self.own, is_served=True)
+
+    async def require_writable(self, settings: Settings) -> None:
+        """Write without changing anything.
+
+        Raises:
+            Unavailable, StorageFull: it cannot be written.
+        """
+        async with self.opened(settings) as database, database.transaction() as transaction:
+            await versions.check_writable(transaction)
+
+
+def require_in_use(settings: Settings) -> None:
+    """Insist that the settings name the databases that are in use.
+
+    Raises:
+        Moved: they are in PostgreSQL, and the setting for it is missing.
+    """
+    migration_marker.require_in_use(Path(settings.data), settings.database_url)
+
+
+async def made_ready(settings: Settings) -> None:
+    """Make the data directory that tables are to be made for; with SQLite its master key, too, since beside a database
+    without one no key is ever made.
+
+    Raises:
+        Moved: as `require_in_use`.
+        MasterKeyRefused: there are databases without the key that sealed them, or it cannot be made.
+    """
+    require_in_use(settings)
+    await asyncio.to_thread(Path(settings.data).mkdir, mode=0o700, parents=True, exist_ok=True)
+    if not settings.database_url:
+        await asyncio.to_thread(master_key, settings)
+
+
+async def _no_tables(_: Reader) -> frozenset[str]:
+    """The store has those of its migrations alone."""
+    return frozenset()
+
+
+async def _unmade(database: Database) -> list[str]:
+    return await migrate.pending(database, lifespan.MIGRATIONS)
+
+
+TABLES = Tables(
+    lifespan.SCHEMA, lifespan.MIGRATIONS, _no_tables, encrypted_columns.COLUMNS, tokens.stored_keys, _unmade
+)
+
+
+def run(
+    data: str | None,
+    doing: str,
+    work: Callable[[Store], Awaitable[ResultT]],
+    *,
+    new: Callable[[], None] | None = None,
+    upgrades: bool = False,
+) -> ResultT:
+    """What the work makes of the store in the data directory (None: the configured one), beside a running server.
+
+    Where there is none, one is made if `new` is given and refuses nothing of what the work will be refused. The tables
+    of one that is there are altered only if it `upgrades`.
+
+    Raises:
+        Failure: there is no store, it is not up to date, a setting cannot be used, the store cannot be opened, or the
+            work was refused.
+    """
+    settings = configuration.load(data=data)
+
+    async def open_and_work() -> ResultT:
+        # PostgreSQL may have no tables yet where several nodes start at once, of which this is one.
+        is_there = TABLES.may_be_there(settings) if upgrades else await TABLES.are_kept(settings)
+        if not is_there:
+            if new is None:
+                remedy = "Say --data with the directory that is served; `org create` and `serve` make a new one."
+                raise missing(settings, doing, remedy)
+            new()
+        elif new is not None:
+            await TABLES.others_done(settings)
+        alters = upgrades or not is_there
+        async with lifespan.opened(settings, root_url(settings), is_loopback=True, upgrades=alters) as store:
+            return await work(store)
+
+    return settled(open_and_work(), doing)
+
+
+def missing(settings: Settings, doing: str, remedy: str, of: str = "") -> Failure:
+    """Why there is no database in the data directory (`of` a service, where one is meant): it is in PostgreSQL, or was
+    never made, which has the remedy."""
+    if settings.database_url:
+        why = f"the database of COUNTERSIGN_DATABASE_URL holds no tables{of or ' of the store'}"
+        return Failure(doing, why=why, remedy=f"Correct the setting. {remedy}", exit_code=Exit.NOT_FOUND)
+    try:
+        require_in_use(settings)
+    except migration_marker.DatabaseMoved as refused:
+        return Failure(doing, why=refused.detail, remedy=refused.remedy, exit_code=Exit.CONFLICT)
+    return Failure(doing, why=f"{settings.data} holds no database{of}", remedy=remedy, exit_code=Exit.NOT_FOUND)
+
+
+def settled(work: Coroutine[Any, Any, ResultT], doing: str) -> ResultT:
+    """The result of the work; refusals become the failure of a command.
+
+    Raises:
+        Failure: the work was refused, or a setting, file or folder cannot be used.
+    """
+    try:
+        return asyncio.run(work)
+    except Refused as refused:
+        raise output.refusal(doing, refused) from refused
+    except SchemaMismatch as error:
+        raise Failure(doing, why=str(error), remedy=error.remedy, exit_code=Exit.CONFLICT) from error
+    except (BadSetting, ValueError) as error:
+        remedy = "Correct it; `countersign config` explains every setting."
+        raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
+    except OSError as error:
+        raise _unusable(error, doing) from error
+
+
+def _unusable(error: OSError, doing: str) -> Failure:
+    """What a file or folder that cannot be used means to whoever runs the command."""
+    reason = error.strerror or type(error).__name__
+    why = explain_permission_error(Path(error.filename), error, "used") if isinstance(error.filename, str) else reason
+    if is_disk_full(error):
+        return Failure(doing, why=why, remedy=StorageFull.resolution, exit_code=Exit.STORAGE_FULL)
+    return Failure(doing, why=why, remedy="Let that user read and write there, or choose another with --data.")
+
+
+def root_url(settings: Settings) -> str:
+    """The store's public address: the configured one, else where it was last served, else the default."""
+    if settings.distribution_url:
+        return settings.distribution_url.rstrip("/")
+    try:
+        served: object = json.loads((Path(settings.data) / lock.FILE_NAME).read_text())["distribution"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return DEFAULT_SERVER
+    return served if isinstance(served, str) and urlsplit(served).hostname else DEFAULT_SERVER
+
+
+async def pending(settings: Settings) -> list[str]:
+    """The migrations that are to come; neither a SQLite file nor a schema is made for that.
+
+    Raises:
+        Moved, Unavailable, ValueError: see Tables.
+        SchemaMismatch: the database belongs to another version.
+    """
+    async with TABLES.kept(settings) as database:
+        if database is None:
+            return _called(migration.name for migration in migrate.migrations(lifespan.MIGRATIONS))
+        return _called(await migrate.pending(database, lifespan.MIGRATIONS))
+
+
+async def upgrade(settings: Settings) -> list[str]:
+    """Apply the migrations that are to come; their names.
+
+    Raises:
+        Moved, Unavailable, ValueError, SchemaMismatch: as `pending`.
+        PrivilegeMissing: PostgreSQL's role may not make or alter tables.
+        MasterKeyRefused: see `made_ready`.
+    """
+    await made_ready(settings)
+    async with TABLES.opened(settings) as database:
+        return _called(await migrate.upgrade(database, lifespan.MIGRATIONS))
+
+
+def _called(names: Iterable[str]) -> list[str]:
+    return [f"{lifespan.SCHEMA}: {name}" for name in names]

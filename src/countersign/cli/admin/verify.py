@@ -1,0 +1,262 @@
+"""`countersign verify`: whether a backup, or a data directory, is as it was written."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TypeAlias
+
+import click
+
+from countersign.backup import atomic_files, postgres_snapshot, sqlite_snapshot, table_checksum
+from countersign.backup.archive import ArchiveReader
+from countersign.backup.table_checksum import TableChecksum
+from countersign.cli import configuration, output
+from countersign.cli.admin import installation, keys, record_store, records, store
+from countersign.cli.options import data_option, passphrase_option, read_passphrase
+from countersign.cli.output import Exit, Failure
+from countersign.kernel.database import migrate, migration_marker
+from countersign.kernel.errors import Refused
+from countersign.kernel.reencryption import KeyUsage
+from countersign.kernel.security.age import AgeDecryptor, Damaged, WrongPassphrase, find_damage
+from countersign.kernel.security.encryption import DecryptionFailed, missing_keys
+from countersign.kernel.security.masterkey import master_key
+from countersign.records import app, key
+from countersign.records.audit import verify as chains
+from countersign.records.schema import install
+from countersign.settings import Settings
+from countersign.store import lifespan
+from countersign.store.releases import blobs
+
+DOING = "cannot verify"
+STDIN = "-"
+RESTORE = "Keep it as it is, and restore the newest backup that `countersign verify` finds whole."
+
+OPEN_NOT = (
+    "Give the master key that sealed them, if another one has its id now. If it is the right one, they are damaged: "
+    "restore the newest backup that `countersign verify` finds whole."
+)
+
+Place: TypeAlias = tuple[int, int, str]
+"""Where an archive is damaged: the first byte, the one after the last, and in words."""
+
+MEANINGS: dict[blobs.What, str] = {
+    "missing": "the database refers to it, and the blob store does not have it",
+    "changed": "its bytes are not the ones that were stored",
+    "surplus": "the database does not know it; the collector keeps it",
+}
+
+
+class Finding(NamedTuple):
+    """Something that is not as it should be: where, what, whether anything of value is hurt, and what to do then
+    (empty: what another finding says)."""
+
+    place: str
+    detail: str
+    is_harm: bool = True
+    remedy: str = RESTORE
+
+    @property
+    def members(self) -> dict[str, object]:
+        """The finding as JSON has it."""
+        remedy = self.remedy if self.is_harm else ""
+        return {"place": self.place, "detail": self.detail, "harm": self.is_harm, "remedy": remedy}
+
+
+@click.command()
+@click.argument("file", metavar="[FILE|DIR]", required=False)
+@click.option("--tables", is_flag=True, help="Of a data directory, print rows and SHA-256 of each table as well.")
+@passphrase_option
+@data_option
+@output.json_option
+def verify(*, file: str | None, tables: bool, passphrase_file: str | None, data: str | None) -> None:
+    """Read all of the backup FILE (`-`: stdin), or of the data directory DIR (default: --data); name what is damaged.
+
+    Exit code 7 when anything is. A data directory may be served meanwhile.
+    """
+    if file is not None and (file == STDIN or Path(file).is_file()):
+        _archive(file, read_passphrase(passphrase_file, DOING))
+        return
+    if file is not None and not Path(file).is_dir():
+        raise Failure(DOING, why=f"there is no {file}", remedy="Correct the name.", exit_code=Exit.NOT_FOUND)
+    settings = configuration.load(data=file or data)
+    if installation.databases(settings) is None:
+        remedy = "Name a backup, or the directory that is served."
+        raise store.missing(settings, DOING, remedy)
+    _directory(settings, record_store.settled(_digests(settings), DOING) if tables else {})
+
+
+def _archive(file: str, secret: str) -> None:
+    reading, places = record_store.settled(_archive_read(file, secret), DOING)
+    shown = [{"start": start, "stop": stop, "detail": detail} for start, stop, detail in places]
+    manifest = None if reading is None else reading.manifest
+    value: dict[str, object] = {"ok": not places, "file": file, "damage": shown}
+    name = "stdin" if file == STDIN else file
+    words = "\n".join(f"{name}: {detail}" for _, _, detail in places)
+    if manifest is not None:
+        value |= {"moment": manifest.at, "blobs": manifest.blobs, "unreadable": list(manifest.unreadable)}
+        words = f"{name} is whole: {manifest.blobs} files, and all that was acknowledged before {manifest.at}."
+    output.answer(value, words)
+    if places and file == STDIN:
+        output.note("What came after it was not read: keep the backup in a file to have every damaged place named.")
+    if places:
+        sys.exit(Exit.CHECKSUM)
+
+
+async def _archive_read(file: str, secret: str) -> tuple[ArchiveReader | None, list[Place]]:
+    """The archive read to its end; or the places where it is damaged, of what comes by stdin the first alone."""
+
+    def read() -> tuple[ArchiveReader | None, list[Place]]:
+        if file == STDIN:
+            reading, first = _read_once(sys.stdin.buffer, secret)
+            return reading, first
+        with atomic_files.disk_errors(Path(file)), Path(file).open("rb") as archive:
+            reading, first = _read_once(archive, secret)
+            if not first:
+                return reading, first
+            archive.seek(0)
+            try:
+                found = list(find_damage(archive.read, secret))
+            except Damaged as error:
+                return None, [_place(error)]
+            # In the words of `restore`.
+            return None, [_place(Damaged(each.fault, each.start, each.stop)) for each in found] or first
+
+    try:
+        return await asyncio.to_thread(read)
+    except WrongPassphrase as error:
+        raise Failure(DOING, why=error.detail, remedy=error.remedy, exit_code=Exit.REFUSED) from error
+
+
+def _read_once(archive: BinaryIO, secret: str) -> tuple[ArchiveReader | None, list[Place]]:
+    """The archive read to its end, or the first place where it is damaged."""
+    try:
+        reading = ArchiveReader(AgeDecryptor(archive.read, secret), installation.SCHEMAS)
+        for _ in reading.members():
+            continue
+    except Damaged as error:
+        return None, [_place(error)]
+    return reading, []
+
+
+def _place(error: Damaged) -> Place:
+    return error.start, error.stop, error.detail
+
+
+def _directory(settings: Settings, tables: dict[str, TableChecksum]) -> None:
+    findings = record_store.settled(_looked_through(settings), DOING)
+    is_whole = not any(each.is_harm for each in findings)
+    lines = [f"{name}\t{each.rows}\t{each.sha256}" for name, each in tables.items()]
+    lines += [f"{each.place}: {each.detail}" for each in findings]
+    if is_whole:
+        lines.append(f"{settings.data} is whole: databases, files, keys and audit.")
+    value: dict[str, object] = {"ok": is_whole, "data": settings.data, "findings": [each.members for each in findings]}
+    if tables:
+        value["tables"] = {name: {"rows": each.rows, "sha256": each.sha256} for name, each in tables.items()}
+    output.answer(value, "\n".join(lines))
+    if not is_whole:
+        _advise(findings)
+        sys.exit(Exit.CHECKSUM)
+
+
+def _advise(findings: list[Finding]) -> None:
+    """Each remedy once."""
+    for remedy in dict.fromkeys(each.remedy for each in findings if each.is_harm and each.remedy):
+        output.note(remedy)
+
+
+async def _digests(settings: Settings) -> dict[str, TableChecksum]:
+    """Each table of both services."""
+    found: dict[str, TableChecksum] = {}
+    async with store.TABLES.kept(settings) as database:
+        if database is not None:
+            found |= {
+                f"{lifespan.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)
+            }
+    async with record_store.TABLES.kept(settings) as database:
+        if database is not None:
+            found |= {f"{app.SCHEMA}.{each.table}": each async for each in table_checksum.table_checksums(database)}
+    return found
+
+
+async def _looked_through(settings: Settings) -> list[Finding]:
+    findings = [each async for each in _databases(settings)]
+    # What is read from a damaged file would only be told twice.
+    if findings:
+        return findings
+    for part in (_keys, _blobs, _audit):
+        try:
+            findings += [each async for each in part(settings)]
+        except DecryptionFailed as refused:
+            # The look at the keys has said what is to be done.
+            remedy = "" if findings else refused.remedy
+            findings.append(Finding(part.__name__.strip("_"), refused.detail, remedy=remedy))
+        except Refused as refused:
+            detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
+            findings.append(Finding(part.__name__.strip("_"), detail, remedy=refused.remedy or RESTORE))
+    return findings
+
+
+async def _databases(settings: Settings) -> AsyncIterator[Finding]:
+    if settings.database_url:
+        async with postgres_snapshot.open_snapshot(settings.database_url, installation.SCHEMAS) as snapshot:
+            for schema in snapshot.schemas:
+                for table in await snapshot.tables(schema):
+                    await snapshot.rows(schema, table, _forget)
+        return
+    migration_marker.require_not_moved(Path(settings.data))
+    for schema, path in installation.files(settings).items():
+        try:
+            found = await asyncio.to_thread(sqlite_snapshot.check_integrity, path)
+        except Refused as refused:
+            found = [refused.detail]
+        for fault in found:
+            yield Finding(schema, f"{path.name}: {fault}")
+
+
+async def _forget(_: bytes) -> None:
+    """PostgreSQL has read it, which is all that was wanted."""
+
+
+async def _keys(settings: Settings) -> AsyncIterator[Finding]:
+    """Whether all that is sealed opens. What is sealed with a key that is not there is as whole as before."""
+    async with keys.opened(settings) as parts:
+        master = await asyncio.to_thread(master_key, settings)
+        lots: list[KeyUsage] = []
+        for part in parts:
+            if await migrate.pending(part.database, part.tables.migrations):
+                detail = "migrations are pending (countersign db upgrade): encrypted values were not checked"
+                yield Finding(part.tables.schema, detail, is_harm=False)
+            else:
+                lots += await part.lots(master)
+    missing = sorted({lot.key_id for lot in lots if lot.key_id and master.named(lot.key_id) is None})
+    for lot in lots:
+        if lot.key_id in missing:
+            detail = f"{lot.values} sealed with the master key {lot.key_id}, which is not given"
+            yield Finding(lot.table, detail, remedy=missing_keys(missing, master).remedy)
+        elif lot.unopened:
+            detail = f"{lot.unopened} of {lot.values} that name the master key {lot.key_id or '?'} do not open"
+            yield Finding(lot.table, detail, remedy=OPEN_NOT)
+
+
+async def _blobs(settings: Settings) -> AsyncIterator[Finding]:
+    if not await store.TABLES.are_kept(settings):
+        return
+    told = installation.teller()
+    done = 0
+    async with store.TABLES.opened(settings) as database:
+        async for blob in blobs.looked_at(database, installation.blob_store(settings)):
+            done += blob.size
+            told("reading files", done)
+            if blob.what is not None:
+                yield Finding(f"file {blob.sha256}", MEANINGS[blob.what], blob.what != "surplus")
+
+
+async def _audit(settings: Settings) -> AsyncIterator[Finding]:
+    async with record_store.TABLES.kept(settings) as database:
+        if database is None or not await install.is_installed(database):
+            return
+        master = await asyncio.to_thread(master_key, settings)
+        report = await chains.verify(database, await key.secret(database, master))
+    for fault in report.faults:
+        yield Finding(f"audit lane {fault.lane}, number {fault.number}", records.AUDIT_MEANINGS[fault.what])

@@ -1,0 +1,290 @@
+"""`countersign webhooks`: who is told of plans, or with --org of what happens to an organisation's things."""
+
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from typing import NamedTuple, TypeVar, get_args
+from urllib.parse import urlsplit
+
+import click
+
+from countersign.cli import configuration, output
+from countersign.cli.admin import keys, record_store, store
+from countersign.cli.options import data_option, parse_past_time
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import clock, safe_http_client
+from countersign.kernel.clock import Instant
+from countersign.kernel.webhooks import outbox, receivers
+from countersign.kernel.webhooks.outbox import Delivery, Outbox, Replayed
+from countersign.kernel.webhooks.receivers import Receiver, WebhookNotFound
+from countersign.records import app
+from countersign.records.approvals import changes as record_events
+from countersign.settings import Settings
+from countersign.store import events as store_events
+from countersign.store.auth import queries
+from countersign.store.context import Store
+
+ResultT = TypeVar("ResultT")
+
+ADDING = "cannot add the webhook"
+RESUMING = "cannot let webhooks and letters go out"
+SINCE = "Every event since, like 2026-11-20T22:13:00Z, 2026-11-20, or 3d for three days ago."
+
+org_option = click.option("--org", metavar="SLUG", help="Of this organisation of the store. Default: of the records.")
+
+
+class Mine(NamedTuple):
+    """The outbox that is meant, whose receivers in it, and which types of events there are."""
+
+    outbox: Outbox
+    owner: str
+    types: tuple[str, ...]
+
+
+Work = Callable[[Mine], Awaitable[ResultT]]
+
+
+def _run(data: str | None, org: str | None, doing: str, work: Work[ResultT]) -> ResultT:
+    """What the work makes of the webhooks of an organisation, or of the records service; `doing` begins a failure.
+
+    Raises:
+        Failure: there is no such organisation, or the work was refused.
+    """
+
+    async def of_org(opened: Store) -> ResultT:
+        found = await queries.organisation_with_slug(opened.database, org or "")
+        if found is None:
+            remedy = "Say --org with the slug of an organisation."
+            raise Failure(doing, why=f"there is no organisation {org}", remedy=remedy, exit_code=Exit.NOT_FOUND)
+        return await work(Mine(store_events.outbox_of(opened), found.id, get_args(store_events.EventType)))
+
+    async def of_records(service: app.RecordsService) -> ResultT:
+        box = record_events.outbox_of(service.records)
+        try:
+            return await work(Mine(box, record_events.OWNER, record_events.TYPES))
+        except WebhookNotFound as missing:
+            why = "the records service has no webhook with this id"
+            remedy = "Say --org SLUG where it is of an organisation of the store, or use an id of `webhooks list`."
+            problem = missing.code
+            raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND, problem=problem) from missing
+
+    return record_store.run(data, doing, of_records) if org is None else store.run(data, doing, of_org)
+
+
+@click.group()
+def webhooks() -> None:
+    """Webhooks: addresses that are told of what happens, of the records service or of an organisation."""
+
+
+@webhooks.command("add")
+@click.argument("url")
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="An event to tell of; default: all.")
+@org_option
+@data_option
+@output.json_option
+def add_webhook(url: str, types: tuple[str, ...], org: str | None, data: str | None) -> None:
+    """Send events to URL; prints the secret that signs them, this once."""
+
+    async def work(mine: Mine) -> tuple[Receiver, str]:
+        unknown = sorted({*types} - {*mine.types})
+        if unknown:
+            remedy = f"Name some of: {', '.join(mine.types)}"
+            raise Failure(ADDING, why=f"no event is called {unknown[0]}", remedy=remedy, exit_code=Exit.USAGE)
+        if not mine.outbox.is_private:
+            _require_public(url)
+        async with mine.outbox.database.transaction() as transaction:
+            return await receivers.add(transaction, mine.outbox, mine.owner, url, types)
+
+    made, secret = _run(data, org, ADDING, work)
+    output.answer({**_value(made), "secret": secret}, f"{made.id}\n{secret}")
+    output.note("Give the secret to the receiver: it is not shown again.")
+
+
+def _require_public(url: str) -> None:
+    """Insist that the address is not of one's own network, as far as it tells without its name being looked up.
+
+    Raises:
+        Failure: it is, or begins with http://, which only those may.
+    """
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").lower()
+    except ValueError:
+        return
+    if parts.scheme == "http":
+        why = f"{url} would be sent to without TLS"
+    elif host == "localhost" or host.endswith(".localhost") or _is_private(host):
+        why = f"{host} is not of the public internet, and nothing is sent there"
+    else:
+        return
+    remedy = (
+        "Name a public address by https://. For networks of your own set COUNTERSIGN_PRIVATE_WEBHOOKS=true, here and "
+        "for the server: then everyone who may add webhooks can have requests sent in them."
+    )
+    raise Failure(ADDING, why=why, remedy=remedy, exit_code=Exit.USAGE)
+
+
+def _is_private(host: str) -> bool:
+    try:
+        return not safe_http_client.is_public(ip_address(host))
+    except ValueError:
+        return False
+
+
+@webhooks.command("list")
+@org_option
+@data_option
+@output.json_option
+def list_webhooks(org: str | None, data: str | None) -> None:
+    """List the webhooks."""
+
+    async def work(mine: Mine) -> list[Receiver]:
+        return await receivers.listed(mine.outbox.database, mine.owner)
+
+    found = _run(data, org, "cannot list the webhooks", work)
+    lines = [f"{each.id}  {each.url}  {','.join(each.chosen) or 'all'}  failures: {each.failures}" for each in found]
+    output.answer({"webhooks": [_value(each) for each in found]}, "\n".join(lines) or "There is no webhook.")
+
+
+@webhooks.command("rotate")
+@click.argument("webhook_id", metavar="ID")
+@org_option
+@data_option
+@output.json_option
+def rotate_secret(webhook_id: str, org: str | None, data: str | None) -> None:
+    """Sign with a fresh secret, which is printed; the one before signs beside it for a day."""
+
+    async def work(mine: Mine) -> str:
+        async with mine.outbox.database.transaction() as transaction:
+            return await receivers.rotate(transaction, mine.outbox, mine.owner, webhook_id)
+
+    secret = _run(data, org, "cannot make a new secret", work)
+    output.answer({"id": webhook_id, "secret": secret}, secret)
+
+
+@webhooks.command("remove")
+@click.argument("webhook_id", metavar="ID")
+@org_option
+@data_option
+@output.json_option
+def remove_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
+    """Send nothing to the webhook any more, also of what waits."""
+
+    async def work(mine: Mine) -> None:
+        async with mine.outbox.database.transaction() as transaction:
+            await receivers.remove(transaction, mine.owner, webhook_id)
+
+    _run(data, org, "cannot remove the webhook", work)
+    output.answer({"id": webhook_id}, f"{webhook_id} is removed.")
+
+
+@webhooks.command("ping")
+@click.argument("webhook_id", metavar="ID")
+@org_option
+@data_option
+@output.json_option
+def ping_webhook(webhook_id: str, org: str | None, data: str | None) -> None:
+    """Have a running server send an event of the type webhook.ping; prints its id."""
+
+    async def work(mine: Mine) -> str:
+        async with mine.outbox.database.transaction() as transaction:
+            receiver = await receivers.one(transaction, mine.owner, webhook_id)
+            return (await outbox.ping(transaction, mine.owner, receiver.id)).id
+
+    event_id = _run(data, org, "cannot ping the webhook", work)
+    output.answer({"event_id": event_id}, event_id)
+
+
+@webhooks.command("deliveries")
+@click.argument("webhook_id", metavar="ID")
+@click.option("--state", type=click.Choice(get_args(outbox.State)), help="Only those in this state.")
+@click.option("--last", type=click.IntRange(1, 1_000), default=20, show_default=True, help="How many, newest first.")
+@org_option
+@data_option
+@output.json_option
+def list_deliveries(
+    webhook_id: str, *, state: outbox.State | None, last: int, org: str | None, data: str | None
+) -> None:
+    """List what became of telling the webhook."""
+
+    async def work(mine: Mine) -> list[Delivery]:
+        receiver = await receivers.one(mine.outbox.database, mine.owner, webhook_id)
+        return await outbox.list_deliveries(mine.outbox.database, receiver.id, outbox.AFTER_EVERY_ID, state, last)
+
+    found = _run(data, org, "cannot list the deliveries", work)
+    shown = [
+        {
+            **each._asdict(),
+            "at": clock.rfc3339_or_none(each.at),
+            "due_at": clock.rfc3339_or_none(each.due_at if each.state == "waiting" else None),
+            "ended_at": clock.rfc3339_or_none(each.ended_at),
+        }
+        for each in found
+    ]
+    lines = [
+        f"{each.event_id}  {clock.rfc3339(each.at)}  {each.type}  {each.subject}  {each.state}"
+        f"  attempts: {each.attempts}  last: {each.answer or each.fault or '-'}"
+        for each in found
+    ]
+    output.answer({"deliveries": shown}, "\n".join(lines) or "There is no delivery.")
+
+
+@webhooks.command("replay")
+@click.argument("webhook_id", metavar="ID")
+@click.option("--event", "event_id", metavar="ID", help="This event alone.")
+@click.option("--since", metavar="MOMENT", callback=parse_past_time, help=SINCE)
+@org_option
+@data_option
+@output.json_option
+def replay(webhook_id: str, *, event_id: str | None, since: Instant | None, org: str | None, data: str | None) -> None:
+    """Have a running server deliver again: one event, or all since a moment, 10,000 at most."""
+    if (event_id is None) == (since is None):
+        raise click.UsageError("say either --event or --since")
+
+    async def work(mine: Mine) -> Replayed:
+        async with mine.outbox.database.transaction() as transaction:
+            receiver = await receivers.one(transaction, mine.owner, webhook_id)
+            if since is not None:
+                return await outbox.replay_since(transaction, mine.owner, receiver.id, receiver.types, since)
+            await outbox.replay(transaction, receiver.id, event_id or "")
+            return Replayed(1, None)
+
+    begun = _run(data, org, "cannot replay", work)
+    through = clock.rfc3339_or_none(begun.through)
+    output.answer({"deliveries": begun.deliveries, "next_since": through}, f"{begun.deliveries} on their way again.")
+    if through is not None:
+        output.note(f"There are more: go on with --since {through}.")
+
+
+@webhooks.command("resume")
+@data_option
+@output.json_option
+def resume(data: str | None) -> None:
+    """Let webhooks and letters about plans go out, of both services: `restore` holds them."""
+
+    settings = configuration.load(data=data)
+    resumed = record_store.settled(_resumed(settings), RESUMING)
+    said = f"What waits goes out: {', '.join(resumed)}." if resumed else "Nothing was held."
+    output.answer({"resumed": resumed}, said)
+
+
+async def _resumed(settings: Settings) -> list[str]:
+    """The services of which something was held; what modules they have is all the same."""
+    async with keys.opened(settings) as parts:
+        await keys.require_ready(settings, parts, RESUMING)
+        resumed: list[str] = []
+        for part in parts:
+            async with part.database.transaction() as transaction:
+                if await outbox.resume(transaction):
+                    resumed.append(part.tables.schema)
+        return resumed
+
+
+def _value(receiver: Receiver) -> dict[str, object]:
+    return {
+        "id": receiver.id,
+        "url": receiver.url,
+        "types": receiver.chosen or None,
+        "created_at": clock.rfc3339(receiver.created_at),
+        "failures": receiver.failures,
+        "delivered_at": clock.rfc3339_or_none(receiver.delivered_at),
+    }

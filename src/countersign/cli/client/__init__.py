@@ -1,0 +1,1 @@
+"""Commands that call a running server."""

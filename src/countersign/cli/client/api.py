@@ -1,0 +1,218 @@
+"""`countersign api`: one call of either service's API, as it is documented, with the token of the command line."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import IO, NamedTuple
+from urllib.parse import urlencode
+
+import click
+import msgspec
+
+from countersign.cli import output
+from countersign.cli.client import connection
+from countersign.cli.client.connection import Reply, Server
+from countersign.cli.client.transport import Request, Unreachable, send
+from countersign.cli.options import server_option
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import ids
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+WITHOUT_BODY = ("GET", "HEAD", "DELETE")
+
+
+class Call(NamedTuple):
+    """A call as it was asked for; without a body (None) its fields go into the query."""
+
+    method: str
+    path: str
+    query: Sequence[tuple[str, str]]
+    body: bytes | None
+    headers: dict[str, str]
+
+
+class Page(msgspec.Struct):
+    """A page of a list that goes on by a cursor."""
+
+    items: list[object]
+    next_cursor: str | None = None
+
+
+class Proposal(msgspec.Struct):
+    """What waits for a person."""
+
+    plan_id: str = ""
+
+
+@click.command()
+@click.argument("method", type=click.Choice(METHODS, case_sensitive=False))
+@click.argument("path")
+@click.option("-f", "--field", "fields", multiple=True, metavar="NAME=TEXT", help="A member of the body, or the query.")
+@click.option("-j", "--json-field", "values", multiple=True, metavar="NAME=JSON", help="One that is no text.")
+@click.option("-q", "--query", "queries", multiple=True, metavar="NAME=TEXT", help="A parameter of the query.")
+@click.option("--input", "file", type=click.File("rb"), help="The whole body from a file; - is stdin.")
+@click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE", help="A header of the request.")
+@click.option("--pages", is_flag=True, help="All pages of a list: one line of JSON an item.")
+@server_option
+@output.json_option
+def api(
+    *,
+    method: str,
+    path: str,
+    fields: tuple[str, ...],
+    values: tuple[str, ...],
+    queries: tuple[str, ...],
+    file: IO[bytes] | None,
+    headers: tuple[str, ...],
+    pages: bool,
+) -> None:
+    """Call METHOD PATH of a server's API and print what it answers.
+
+    PATH is of the store's API (`products`), or begins at the server's root (`/api/meta`). A refusal ends with the exit
+    code of its kind; an answer that waits for a person's approval with 10.
+
+        countersign api GET products -f q=chess --pages
+
+        countersign api POST /api/lead/list -j limit=5 --server http://127.0.0.1:8080
+    """
+    method = method.upper()
+    _require_sense(method, path, has_fields=bool(fields or values), has_file=file is not None, pages=pages)
+    named = dict(_pair(each, ":", "-H takes NAME:VALUE") for each in headers)
+    body = None if method in WITHOUT_BODY else b"{}" if file is None else file.read()
+    call = _with_fields(Call(method, path, _parameters(queries), body, named), fields, values)
+    server = connection.chosen()
+    if pages:
+        for item in _items(server, call):
+            click.echo(json.dumps(item, ensure_ascii=True))
+        return
+    reply = _answered(server, call, _address(server, call))
+    _show(reply)
+    plan = _plan(reply)
+    if plan:
+        if not output.is_terminal() and not reply.body.endswith(b"\n"):
+            # Where both streams end in one file, what follows is a line of its own.
+            sys.stdout.flush()
+            click.echo(err=True)
+        output.note(f"Nothing has changed yet: a person must approve it, at {server.root}/approvals (plan {plan}).")
+        sys.exit(Exit.APPROVAL)
+
+
+def _require_sense(method: str, path: str, *, has_fields: bool, has_file: bool, pages: bool) -> None:
+    """Insist that what was said goes together.
+
+    Raises:
+        UsageError: it does not.
+    """
+    if any(sign in path for sign in ("://", "?", "#")):
+        raise click.UsageError("PATH is a path alone; --server names the server, -q NAME=TEXT a part of the query")
+    if has_file and has_fields:
+        raise click.UsageError("say the body's fields or --input, not both")
+    if has_file and method in WITHOUT_BODY:
+        raise click.UsageError(f"{method} has no body")
+    if pages and method != "GET":
+        raise click.UsageError("--pages goes with GET")
+
+
+def _with_fields(call: Call, fields: Sequence[str], values: Sequence[str]) -> Call:
+    texts = [_pair(each, "=", "-f takes NAME=TEXT") for each in fields]
+    others = [_pair(each, "=", "-j takes NAME=JSON") for each in values]
+    if call.body is None:
+        return call._replace(query=(*call.query, *texts, *others))
+    if not texts and not others:
+        return call
+    members = {**dict(texts), **{name: _value(name, text) for name, text in others}}
+    return call._replace(body=json.dumps(members).encode())
+
+
+def _parameters(queries: Sequence[str]) -> list[tuple[str, str]]:
+    return [_pair(each, "=", "-q takes NAME=TEXT") for each in queries]
+
+
+def _pair(text: str, sign: str, remedy: str) -> tuple[str, str]:
+    name, found, value = text.partition(sign)
+    if not found or not name.strip():
+        raise click.UsageError(remedy)
+    return name.strip(), value.strip() if sign == ":" else value
+
+
+def _value(name: str, text: str) -> object:
+    try:
+        value: object = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"the value of {name} is no JSON: say a text with -f") from error
+    return value
+
+
+def _address(server: Server, call: Call) -> str:
+    path = f"{server.root}{call.path}" if call.path.startswith("/") else f"{server.base}/{call.path}"
+    return f"{path}?{urlencode(call.query)}" if call.query else path
+
+
+def _answered(server: Server, call: Call, url: str) -> Reply:
+    """The answer to the call at this address. Repeated while the server is away or busy, where that does it once.
+
+    Raises:
+        Failure: refused or unreachable.
+    """
+    doing = f"{call.method} {call.path} failed"
+    own = {**server.headers(url), "Accept": "application/json"}
+    if call.body is not None:
+        own |= {"Content-Type": "application/json", "Idempotency-Key": ids.new_uuid()}
+    # Names of headers are the same in any spelling: what the caller says replaces ours.
+    said = {name.lower() for name in call.headers}
+    headers = {name: value for name, value in own.items() if name.lower() not in said} | call.headers
+    request = Request(call.method, url, headers, call.body or b"")
+    # A records service of an earlier version ignores the key, so that a call of records is sent once.
+    if call.method in ("GET", "HEAD") or url.startswith(f"{server.base}/"):
+        return server.settle(request, doing)
+    try:
+        reply = connection.whole(send(request))
+    except Unreachable as error:
+        raise server.unreachable(doing, str(error)) from error
+    if not reply.is_success:
+        raise server.refusal(reply, doing)
+    return reply
+
+
+def _items(server: Server, call: Call) -> Iterator[object]:
+    """The items of all pages: of a list, whose Link header names the next, or of one with `items` and `next_cursor`.
+
+    Raises:
+        Failure: refused, unreachable, or the answer is no list.
+    """
+    url: str | None = _address(server, call)
+    while url is not None:
+        reply = _answered(server, call, url)
+        try:
+            page = msgspec.json.decode(reply.body, type=list[object] | Page)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            remedy = "Leave --pages out."
+            raise Failure(f"{call.path} has no pages", why="the answer is no list", remedy=remedy) from error
+        if isinstance(page, list):
+            yield from page
+            url = server.next_page(reply)
+        else:
+            yield from page.items
+            query = [pair for pair in call.query if pair[0] != "cursor"]
+            after = call._replace(query=(*query, ("cursor", page.next_cursor or "")))
+            url = _address(server, after) if page.next_cursor else None
+
+
+def _plan(reply: Reply) -> str:
+    """The plan that waits for a person; empty where none does."""
+    try:
+        return msgspec.json.decode(reply.body, type=Proposal).plan_id if reply.status == 202 else ""
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+
+
+def _show(reply: Reply) -> None:
+    """Bytes as they came; on a terminal JSON is set in lines, and nothing moves the cursor."""
+    if not output.is_terminal():
+        sys.stdout.buffer.write(reply.body)
+        return
+    words = reply.body.decode("utf-8", "replace")
+    with suppress(ValueError):
+        words = json.dumps(json.loads(words), indent=2, ensure_ascii=False)
+    click.echo(output.clean(words))

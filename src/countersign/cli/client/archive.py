@@ -1,0 +1,150 @@
+"""Archives: a directory packed to the same bytes every time, and `countersign unpack`."""
+
+import gzip
+import stat
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import IO, Literal, TypeAlias
+
+import click
+
+from countersign.archives.entry import ArchiveEntry, ArchiveMember
+from countersign.archives.limits import Limits
+from countersign.archives.reader import read_folder
+from countersign.archives.refusals import ArchiveRefused
+from countersign.archives.sandboxed_extraction import extract_in_sandbox
+from countersign.cli import output, progress
+from countersign.cli.output import Exit, Failure
+from countersign.kernel.errors import Refused
+
+Format: TypeAlias = Literal["tar.gz", "zip"]
+
+EPOCH_S = 315_532_800
+"""1980-01-01T00:00:00Z, the earliest moment that a zip file can hold."""
+_ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
+_COMPRESSION = 6
+# Modes that a directory has on this machine alone are not packed, so they are no reason to refuse it.
+_LIMITS = Limits(profile="compatible")
+
+UNPACKING = "cannot unpack the archive"
+_CONFLICT, _FULL = 409, 507
+
+
+def pack(directory: Path, output: IO[bytes], form: Format) -> None:
+    """Write everything below the directory as an archive, by the names in each folder: executables are 0755, other
+    files 0644, symbolic links stay links. It is read by the rules that the store reads archives by.
+
+    Raises:
+        Failure: it holds nothing, or breaks one of these rules, as a link that leaves it does.
+        OSError: a file cannot be read, or the archive not written.
+    """
+    try:
+        members = read_folder(directory, _LIMITS)
+        first = next(members, None)
+        if first is None:
+            remedy = "Name the directory that holds what you built."
+            raise Failure("there is nothing to push", why=f"{directory} is empty", remedy=remedy, exit_code=Exit.USAGE)
+        write = _write_zip if form == "zip" else _write_tar
+        write(chain((first,), members), output)
+    except ArchiveRefused as refused:
+        why = f"{refused.detail} (rule {refused.rule})"
+        remedy = "Correct or remove it in the directory, or pack the archive yourself and push it with --no-build."
+        raise Failure("the directory cannot be packed", why=why, remedy=remedy) from refused
+
+
+def _write_tar(members: Iterator[ArchiveMember], output: IO[bytes]) -> None:
+    with (
+        gzip.GzipFile("", "wb", _COMPRESSION, output, mtime=EPOCH_S) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for entry, pieces in members:
+            info = tarfile.TarInfo(entry.path)
+            info.mtime, info.mode = EPOCH_S, _mode(entry) & 0o777
+            if entry.kind == "link":
+                info.type, info.linkname = tarfile.SYMTYPE, entry.target
+                archive.addfile(info)
+            elif entry.kind == "folder":
+                info.type = tarfile.DIRTYPE
+                archive.addfile(info)
+            else:
+                info.size = entry.size
+                archive.addfile(info, _Stream(pieces))
+
+
+def _write_zip(members: Iterator[ArchiveMember], output: IO[bytes]) -> None:
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as archive:
+        for entry, pieces in members:
+            is_folder = entry.kind == "folder"
+            info = zipfile.ZipInfo(entry.path + ("/" if is_folder else ""), _ZIP_EPOCH)
+            info.create_system = 3
+            info.compress_type = zipfile.ZIP_STORED if is_folder else zipfile.ZIP_DEFLATED
+            info.external_attr = _mode(entry) << 16 | (0x10 if is_folder else 0)
+            if entry.kind == "file":
+                info.file_size = entry.size
+                with archive.open(info, "w") as packed:
+                    for piece in pieces:
+                        packed.write(piece)
+            else:
+                archive.writestr(info, entry.target)
+
+
+def _mode(entry: ArchiveEntry) -> int:
+    """Kind and rights as Unix writes them."""
+    if entry.kind == "link":
+        return stat.S_IFLNK | 0o777
+    return (stat.S_IFDIR | 0o755) if entry.kind == "folder" else (stat.S_IFREG | entry.mode)
+
+
+class _Stream:
+    """The pieces as a file to read from."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = b""
+
+    def read(self, count: int = -1, /) -> bytes:
+        """As many bytes as are asked for; fewer only at the end."""
+        while len(self._rest) < count and (piece := next(self._pieces, b"")):
+            self._rest += piece
+        found, self._rest = self._rest[:count], self._rest[count:]
+        return found
+
+
+@click.command()
+@click.argument("archive", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
+@click.option("--compatible", is_flag=True, help="Also take what is unusual and harmless.")
+@output.json_option
+def unpack(*, archive: Path, folder: Path, compatible: bool) -> None:
+    """Unpack ARCHIVE (zip, or tar: plain, gzip, xz, zstd) as the folder DIR, which is new or empty.
+
+    All or nothing: an archive that breaks a rule of docs/reference/archive-rules.md is refused with the entry and
+    the rule, and nothing is written.
+    """
+    limits = replace(Limits(), profile="compatible") if compatible else Limits()
+    try:
+        with archive.open("rb") as source:
+            done = extract_in_sandbox(source, folder, limits, name=archive.name)
+    except Refused as refused:
+        raise _unpack_failure(refused) from refused
+    except OSError as error:
+        why = f"{error.filename or folder}: {error.strerror or error}"
+        raise Failure(UNPACKING, why=why, remedy="Choose a folder that you may write to.") from error
+    output.answer(
+        {"path": str(folder), "files": done.files, "folders": done.folders, "links": done.links, "size": done.size},
+        f"{folder} has {done.files} files ({progress.size(done.size)}), {done.folders} folders, {done.links} links.",
+    )
+
+
+def _unpack_failure(refused: Refused) -> Failure:
+    exits = {_CONFLICT: Exit.CONFLICT, _FULL: Exit.STORAGE_FULL}
+    exit_code = exits.get(refused.status, Exit.FAILED)
+    why, remedy = refused.detail, refused.remedy
+    if isinstance(refused, ArchiveRefused):
+        why = f"{refused.detail} (rule {refused.rule})"
+        remedy = "Do not trust the archive, or let its maker correct it; nothing was written."
+    return Failure(UNPACKING, why=why, remedy=remedy, exit_code=exit_code, problem=refused.code)

@@ -1,0 +1,166 @@
+"""`countersign codes`, `redeem` and `library`: issue redeem codes, redeem one, list what you own."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from countersign.cli import output
+from countersign.cli.client import api_models, connection, credentials
+from countersign.cli.client.connection import Reply, Server, segment
+from countersign.cli.client.transport import Request
+from countersign.cli.options import ProductName, parse_products, parse_time, server_option
+from countersign.cli.output import Exit, Failure
+from countersign.kernel.errors import NotFound, is_disk_full
+
+DOING = "cannot issue codes"
+ON_A_SCREEN = 1_000
+
+A_BATCH = 50
+"""Calls of one batch."""
+LISTING = "cannot list your library"
+
+
+@click.group()
+def codes() -> None:
+    """Redeem codes."""
+
+
+@codes.command()
+@click.argument("products", nargs=-1, required=True, callback=parse_products, metavar="PRODUCT...")
+@click.option("--kind", type=click.Choice(("license", "promo")), required=True, help="license: one use each.")
+@click.option("--count", type=click.IntRange(1, 1_000_000), default=1, show_default=True, help="How many codes.")
+@click.option("--max-uses", type=click.IntRange(1, 1_000_000_000), help="Uses of each promo code.")
+@click.option("--valid-from", callback=parse_time, help="2026-12-31, 2026-12-31T18:00:00Z, or 30d from now.")
+@click.option("--expires", callback=parse_time, help="When the codes end; written as --valid-from.")
+@click.option("--org", help="Your organisation, when you act in several. Default: the one in ORG/PRODUCT.")
+@click.option("--output", "target", type=click.Path(dir_okay=False, path_type=Path), help="CSV file to write.")
+@server_option
+@output.json_option
+def issue(
+    *,
+    products: Sequence[ProductName],
+    kind: str,
+    count: int,
+    max_uses: int | None,
+    valid_from: str | None,
+    expires: str | None,
+    org: str | None,
+    target: Path | None,
+) -> None:
+    """Issue codes that redeem every PRODUCT named (ORG/PRODUCT, slug or id).
+
+    The codes are shown this once and kept by the server as hashes only: use --output for a file that nobody else
+    can read.
+    """
+    body: dict[str, object] = {"kind": kind, "products": [product.slug for product in products], "count": count}
+    optional = {"max_uses": max_uses, "valid_from": valid_from, "expires_at": expires}
+    body |= {name: value for name, value in optional.items() if value is not None}
+    org = org or next((product.org for product in products if product.org), None)
+    path = "/codes" + (f"?org={connection.segment(org)}" if org else "")
+    if target is None:
+        _show(path, body, count)
+    else:
+        _write(path, body, count, target)
+
+
+def _show(path: str, body: dict[str, object], count: int) -> None:
+    if count > ON_A_SCREEN and not output.wants_json():
+        raise click.UsageError(f"more than {ON_A_SCREEN} codes need --output FILE.csv or --json")
+    batch = connection.decoded(_issued(path, body, "application/json"), api_models.Batch, DOING)
+    output.answer({"batch_id": batch.batch_id, "codes": batch.codes}, "\n".join(batch.codes))
+    if not output.wants_json():
+        output.note(f"Batch {batch.batch_id}. To revoke it: countersign api POST codes/{batch.batch_id}/revoke")
+
+
+def _issued(path: str, body: dict[str, object], accept: str) -> Reply:
+    """The answer that holds the codes.
+
+    Raises:
+        Failure: refused or unreachable.
+    """
+    server = connection.chosen()
+    try:
+        return server.post(path, body, DOING, accept=accept)
+    except Failure as failure:
+        if failure.problem == "insufficient_scope":
+            failure.remedy = f"Owners issue codes at {server.root}/publisher?tab=codes. Here: {failure.remedy}"
+        raise
+
+
+def _write(path: str, body: dict[str, object], count: int, target: Path) -> None:
+    if target.exists():
+        raise Failure(DOING, why=f"{target} exists", remedy="Name another file.", exit_code=Exit.CONFLICT)
+    reply = _issued(path, body, "text/csv, */*;q=0.1")
+    batch_id = reply.headers.get("batch-id", "")
+    try:
+        credentials.write_private(target, reply.body)
+    except OSError as error:
+        why = f"{target}: {error.strerror}; the codes of the batch {batch_id} are lost"
+        remedy = "Revoke that batch, choose another file, and issue again."
+        exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
+        raise Failure("the codes were issued, not kept", why=why, remedy=remedy, exit_code=exit_code) from error
+    written = {"batch_id": batch_id, "count": count, "path": str(target)}
+    output.answer(written, f"{count} codes of the batch {batch_id} are in {target}.")
+
+
+@click.command()
+@click.argument("code")
+@server_option
+@output.json_option
+def redeem(code: str) -> None:
+    """Redeem CODE into your library. Repeating it is safe: a code is used up once for each person."""
+    server = connection.chosen()
+    doing = "cannot redeem the code"
+    reply = server.post("/redeem", {"code": code}, doing)
+    result = connection.decoded(reply, api_models.Redeemed, doing)
+    is_repeated = reply.headers.get("already-redeemed") == "true"
+    output.answer({**msgspec.to_builtins(result), "redeemed_before": is_repeated})
+    if output.wants_json():
+        return
+    said = "You own it already" if result.already_owned else "Redeemed"
+    said = "You redeemed this code before" if is_repeated else said
+    for product_id in result.products or [result.product_id]:
+        found = server.get(
+            f"/products/{segment(product_id)}", api_models.Product, "redeemed, but cannot show the product"
+        )
+        output.say(f"{said}: {found.title} ({found.org}/{found.slug})")
+
+
+@click.command()
+@server_option
+@output.json_option
+def library() -> None:
+    """List what you own, newest first, as ORG/PRODUCT."""
+    server = connection.chosen()
+    products = list(_owned_products(server))
+    owned = list(zip(products, _organizations(server, products), strict=True))
+    if output.wants_json():
+        output.answer([{**msgspec.to_builtins(each), "organization": org} for each, org in owned])
+        return
+    rows = [(str(ProductName(org, each.slug)), each.title, each.kind, " ".join(each.platforms)) for each, org in owned]
+    output.table(("product", "title", "kind", "platforms"), rows)
+    if not rows:
+        output.note("Your library is empty; `countersign redeem CODE` adds to it.")
+
+
+def _organizations(server: Server, owned: Sequence[api_models.Owned]) -> Iterator[str]:
+    """The slugs of the organisations that publish the products, which the list of the library lacks; empty where a
+    product cannot be shown any more."""
+    for start in range(0, len(owned), A_BATCH):
+        some = owned[start : start + A_BATCH]
+        operations = [{"method": "GET", "path": f"/products/{segment(each.id)}"} for each in some]
+        reply = server.post("/batch", {"operations": operations}, LISTING)
+        for result in connection.decoded(reply, api_models.BatchResponse, LISTING).results:
+            if result.status not in (200, NotFound.status):
+                raise Failure(LISTING, why=str(result.body.get("detail", f"the server answers {result.status}")))
+            yield str(result.body.get("org", ""))
+
+
+def _owned_products(server: Server) -> Iterator[api_models.Owned]:
+    url: str | None = f"{server.base}/library?limit=100"
+    while url is not None:
+        reply = server.settle(Request("GET", url, server.headers(url)), LISTING)
+        yield from connection.decoded(reply, list[api_models.Owned], LISTING)
+        url = server.next_page(reply)

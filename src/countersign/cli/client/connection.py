@@ -1,0 +1,407 @@
+"""The way to a server: address, token, requests that are repeated safely, and refusals as exit codes."""
+
+import base64
+import os
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TypeVar
+from urllib.parse import quote, quote_plus, urljoin, urlsplit
+
+import msgspec
+
+from countersign.cli.client import api_models, credentials
+from countersign.cli.client.transport import Request, Response, Unreachable, read, send
+from countersign.cli.options import ProductName, chosen_server
+from countersign.cli.output import Exit, Failure, exit_of, reasoned, timed, waited
+from countersign.kernel import clock, ids
+
+AnswerT = TypeVar("AnswerT")
+
+ATTEMPTS = 4
+MAX_WAIT_S = 60
+MAX_RESPONSE_BYTES = 256 << 20
+PIECE_BYTES = 64 << 10
+REDIRECTS = 5
+
+AT_RECORDS = "Set COUNTERSIGN_TOKEN to a token of the records service, of a sign-in or of an agent."
+READING = "read:products read:releases read:library"
+"""The scopes that `countersign login` asks for: every account holds them."""
+PUBLISHING = f"{READING} write:products write:releases"
+"""The scopes that `countersign login --publish` asks for."""
+
+_NEEDED = re.compile(r'error="insufficient_scope", scope="([a-z:]+)"')
+_NOTHING_HERE = (404, 405)
+_SENDABLE = re.compile(r"[!-~]+")
+_NEXT = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
+_AGAIN = {429, 502, 503, 504}
+_REDIRECTED = {301, 302, 303, 307, 308}
+
+
+@dataclass(slots=True)
+class Reply:
+    """A whole answer; header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the server did what was asked."""
+        return self.status < 300
+
+
+class Server:
+    """A store that commands talk to, and whom they act as there."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.base = root + "/api/v1"
+        self.patience_s = 0.0
+        """How long a request is repeated while the server is away, at least; ATTEMPTS are made in any case."""
+        self._token: str | None = None
+        self._token_known = False
+
+    @property
+    def token(self) -> str | None:
+        """The bearer token: COUNTERSIGN_TOKEN, else one for the client in COUNTERSIGN_CLIENT_ID and _SECRET,
+        else the one that `login` kept for this server, else None.
+
+        Raises:
+            Failure: the client is refused, or the kept tokens cannot be read.
+        """
+        if not self._token_known:
+            self._token = self._find_token()
+            self._token_known = True
+        return self._token
+
+    def use_token(self, token: str) -> None:
+        """Act with this token and no other."""
+        self._token, self._token_known = token, True
+
+    def use_no_token(self) -> None:
+        """Act as nobody."""
+        self._token, self._token_known = None, True
+
+    def _find_token(self) -> str | None:
+        if token := os.environ.get(credentials.Variable.BEARER, "").strip():
+            return token
+        client_id = os.environ.get(credentials.Variable.CLIENT, "")
+        secret = os.environ.get(credentials.Variable.PROOF, "")
+        if client_id and secret:
+            return self._exchange(client_id, secret)
+        return credentials.kept(self.root)
+
+    def _exchange(self, client_id: str, secret: str) -> str:
+        """A token by the client-credentials grant (RFC 6749 §4.4)."""
+        basic = base64.b64encode(f"{quote_plus(client_id)}:{quote_plus(secret)}".encode()).decode()
+        headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/x-www-form-urlencoded"}
+        request = Request("POST", f"{self.base}/auth/token", headers, b"grant_type=client_credentials")
+        doing = "cannot sign in as the OAuth client"
+        return decoded(self.settle(request, doing), api_models.Token, doing).access_token
+
+    def headers(self, url: str) -> dict[str, str]:
+        """The headers of a request to this address: the token goes to this server and nowhere else."""
+        if _origin(url) != _origin(self.root) or self.token is None:
+            return {}
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def reached(self, url: str) -> str:
+        """An address of the API as it is reached from here: a server that is reached by another address than the one
+        it gives out (a tunnel, another port) writes its own into its answers.
+
+        Raises:
+            Failure: it is malformed, or of another protocol than HTTP.
+        """
+        before, found, after = url.partition("/api/v1/")
+        reached = f"{self.base}/{after}" if found and "?" not in before else url
+        if not _is_address(reached):
+            why = "its answer names an address that is not http or https"
+            raise Failure(f"cannot go on with {self.root}", why=why, remedy="Report this to its operator.")
+        return reached
+
+    def next_page(self, reply: Reply) -> str | None:
+        """The address of the page after this one (Link with rel=next, RFC 8288), or None."""
+        found = _NEXT.search(reply.headers.get("link", ""))
+        return self.reached(found[1]) if found else None
+
+    def get(self, path: str, kind: type[AnswerT], doing: str, headers: Mapping[str, str] | None = None) -> AnswerT:
+        """The decoded answer of a GET; `doing` begins the failure's text.
+
+        Raises:
+            Failure: refused or unreachable.
+        """
+        request = self._request("GET", path)
+        asked = replace(request, headers={**request.headers, **(headers or {})})
+        return decoded(self.settle(asked, doing), kind, doing)
+
+    def post(self, path: str, body: object, doing: str, *, accept: str = "application/json") -> Reply:
+        """The answer of a POST, sent with an Idempotency-Key so that repeating it does it once.
+
+        Raises:
+            Failure: refused or unreachable.
+        """
+        request = self._request("POST", path)
+        more = {"Content-Type": "application/json", "Accept": accept, "Idempotency-Key": ids.new_uuid()}
+        encoded = b"" if body is None else msgspec.json.encode(body)
+        return self.settle(replace(request, headers={**request.headers, **more}, body=encoded), doing)
+
+    def _request(self, method: str, path: str) -> Request:
+        url = path if "://" in path else self.base + path
+        return Request(method, url, self.headers(url))
+
+    def settle(self, request: Request, doing: str) -> Reply:
+        """The answer of a request that may be sent more than once; it is, while the server is away or busy.
+
+        Raises:
+            Failure: refused, or still unreachable after ATTEMPTS.
+        """
+        began_s = clock.monotonic_s()
+        for attempt in count(1):
+            is_last = attempt >= ATTEMPTS and clock.monotonic_s() - began_s >= self.patience_s
+            try:
+                reply = whole(send(request))
+            except Unreachable as error:
+                if is_last:
+                    raise self.unreachable(doing, str(error)) from error
+                wait(pause_s(attempt))
+                continue
+            if reply.is_success:
+                return reply
+            if is_last or not _worth_repeating(reply) or _asked_s(reply.headers) > MAX_WAIT_S:
+                raise self.refusal(reply, doing)
+            wait(asked_pause_s(reply.headers, attempt))
+        raise AssertionError("counting never ends")
+
+    def ask(self, request: Request, doing: str) -> Reply:
+        """The answer of a request whose refusals the caller reads; repeated while nobody answers at all.
+
+        Raises:
+            Failure: still unreachable after ATTEMPTS.
+        """
+        for attempt in count(1):
+            try:
+                return whole(send(request))
+            except Unreachable as error:
+                if attempt == ATTEMPTS:
+                    raise self.unreachable(doing, str(error)) from error
+                wait(pause_s(attempt))
+        raise AssertionError("counting never ends")
+
+    def unreachable(self, doing: str, why: str) -> Failure:
+        """The failure of a request that no server answered."""
+        remedy = "Check that the server runs and that --server (or COUNTERSIGN_SERVER) names it."
+        return Failure(doing, why=f"{self.root}: {why}", remedy=remedy, exit_code=Exit.UNREACHABLE)
+
+    def refusal(self, reply: Reply, doing: str) -> Failure:
+        """The server's refusal as the failure of a command."""
+        try:
+            problem = msgspec.json.decode(reply.body, type=api_models.Problem)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            problem = api_models.Problem()
+        if problem.error and not problem.code and not problem.error_description:
+            return _of_records(self.root, reply, problem.error, doing)
+        code = problem.code or problem.error
+        exit_code = exit_of(reply.status, code)
+        why = _reason(problem) or f"{self.root} answered {reply.status} without a reason"
+        remedy = _remedy(reply, self.root, code) or timed(problem.resolution, _asked_s(reply.headers))
+        return Failure(doing, why=f"{why} ({reply.status} {code})", remedy=remedy, exit_code=exit_code, problem=code)
+
+    def stream(self, url: str, headers: Mapping[str, str], doing: str) -> Response:
+        """The answer's head of a GET, redirects followed; the caller reads the body. Not repeated.
+
+        Raises:
+            Unreachable: no connection, or the server is busy (and the wait it asked for is over).
+            Failure: refused; 416 (RFC 9110 §15.5.17) is left to the caller.
+        """
+        for redirects in count():
+            known = {name: value for name, value in headers.items() if name != "If-Range" or self._is_ours(url)}
+            response = send(Request("GET", url, {**self.headers(url), **known}))
+            location = response.getheader("Location")
+            if response.status not in _REDIRECTED or location is None or redirects == REDIRECTS:
+                return self._readable(response, doing)
+            response.close()
+            url = _redirected(url, location, doing)
+        raise AssertionError("counting never ends")
+
+    def _readable(self, response: Response, doing: str) -> Response:
+        if response.status in (200, 206, 416):
+            return response
+        if response.status in _AGAIN:
+            response.close()
+            wait(asked_pause_s({"retry-after": response.getheader("Retry-After") or ""}, 1))
+            raise Unreachable(f"the server answered {response.status}")
+        raise self.refusal(whole(response), doing)
+
+    def _is_ours(self, url: str) -> bool:
+        """Whether the address is this server's own: another store's entity tags are not ours to compare."""
+        return _origin(url) == _origin(self.root)
+
+
+def chosen() -> Server:
+    """The server that the command line or the environment names."""
+    return Server(chosen_server())
+
+
+def owned_by(server: Server, product: ProductName, doing: str) -> api_models.Product:
+    """The product, when it belongs to the organisation that was named.
+
+    Raises:
+        Failure: there is no such product, or it belongs to another.
+    """
+    found = server.get(f"/products/{segment(product.slug)}", api_models.Product, doing)
+    if found.org == product.org:
+        return found
+    why = f"{found.slug} belongs to {found.org}, not to {product.org}"
+    remedy = f"If that is the one you mean: {found.org}/{found.slug}"
+    raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+
+
+def whole(response: Response) -> Reply:
+    """The answer with its body in memory.
+
+    Raises:
+        Unreachable: the connection ended before it was whole.
+    """
+    with response:
+        body = bytearray()
+        while piece := read(response, min(PIECE_BYTES, MAX_RESPONSE_BYTES - len(body))):
+            body += piece
+        if response.length:
+            raise Unreachable("the answer was cut off")
+        return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, bytes(body))
+
+
+def decoded(reply: Reply, kind: type[AnswerT], doing: str) -> AnswerT:
+    """The answer's body as the struct.
+
+    Raises:
+        Failure: it is something else.
+    """
+    try:
+        return msgspec.json.decode(reply.body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        remedy = "Check that --server is the address of a Countersign store of this version."
+        raise Failure(doing, why=f"the server's answer is not understood: {error}", remedy=remedy) from error
+
+
+def segment(text: str) -> str:
+    """The text as one segment of a path; `..` cannot climb out of it."""
+    return quote(text, safe="").replace(".", "%2E") if text in (".", "..") else quote(text, safe="")
+
+
+def wait(seconds: float) -> None:
+    """Wait, unless the person interrupts."""
+    threading.Event().wait(seconds)
+
+
+def pause_s(attempt: int) -> float:
+    """How long to wait after the given failed attempt: 0.25 s doubled each time, 10 s at most, with chance in it."""
+    return min(10.0, 0.25 * 2 ** (attempt - 1)) * (0.75 + ids.random_bytes(1)[0] / 512)
+
+
+def asked_pause_s(headers: Mapping[str, str], attempt: int) -> float:
+    """How long the server asks to wait (Retry-After in seconds), a minute at most; else `pause_s`."""
+    asked = _asked_s(headers)
+    return min(float(asked), MAX_WAIT_S) if asked else pause_s(attempt)
+
+
+def _reason(problem: api_models.Problem) -> str:
+    faults = [(each.parameter or each.pointer, each.detail) for each in problem.errors]
+    return reasoned(problem.detail or problem.error_description, faults)
+
+
+def _of_records(root: str, reply: Reply, reason: str, doing: str) -> Failure:
+    """The refusal of a records service, which says its reason in words alone (records API, Answers)."""
+    is_missing = reply.status == 404 or reason == "no such record"
+    exit_code = Exit.NOT_FOUND if is_missing else exit_of(reply.status, "")
+    why = f"{reason} ({reply.status})"
+    if reply.status in _NOTHING_HERE:
+        why = f"{root} is a records service, and answered {reply.status} {reason}"
+    return Failure(doing, why=why, remedy=_records_remedy(reply, is_missing=is_missing), exit_code=exit_code)
+
+
+def _records_remedy(reply: Reply, *, is_missing: bool) -> str:
+    if reply.status == 401:
+        return f"{AT_RECORDS} `countersign login` is for stores alone."
+    if reply.status in _NOTHING_HERE:
+        call = "`countersign api GET /api/meta` tells what you may call there."
+        return f"{AT_RECORDS} {call} For a store say --server with its address."
+    if is_missing:
+        return "Take the id from what the `list` command of the model answers."
+    if asked := _asked_s(reply.headers):
+        return f"Try again in {waited(asked)}."
+    return "Correct the request; `countersign api GET /api/meta` tells what each command takes."
+
+
+def _remedy(reply: Reply, root: str, code: str) -> str:
+    """What to do about a refusal from here, where that is not what the server says to everybody; else nothing."""
+    if reply.status == 401 and not code.startswith("invalid_client"):
+        if os.environ.get(credentials.Variable.BEARER, "").strip():
+            return "COUNTERSIGN_TOKEN is set and goes before everything else: unset it, or set another token."
+        return "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
+    if reply.status == 403 and (needed := _NEEDED.search(reply.headers.get("www-authenticate", ""))):
+        return _wider(root, needed[1])
+    if reply.status == 404 and not code:
+        return "Check that --server is the address of a Countersign store."
+    wait_s = _asked_s(reply.headers) if reply.status == 429 else 0
+    if not wait_s:
+        return ""
+    return f"Try again in {waited(wait_s)}."
+
+
+def _wider(root: str, scope: str) -> str:
+    """How to act with a scope that the token lacks."""
+    lacks = f"`countersign login` gives no token with the scope {scope}; "
+    if scope in PUBLISHING.split():
+        lacks = "" if scope in READING.split() else "Sign in with `countersign login --publish` as a publisher; or "
+    client = "act as an OAuth client that has it (COUNTERSIGN_CLIENT_ID and COUNTERSIGN_CLIENT_SECRET)"
+    issued = f"`countersign token issue EMAIL --scope {scope}` where the store runs"
+    return f"{lacks}{client}, or set COUNTERSIGN_TOKEN to what {issued} prints. The pages of {root} need no scope."
+
+
+def _asked_s(headers: Mapping[str, str]) -> int:
+    """The seconds in Retry-After; 0 without any."""
+    asked = headers.get("retry-after", "")
+    # More digits are more than anybody waits, and too many of them are no number here.
+    return int(asked[:9]) if asked.isascii() and asked.isdigit() else 0
+
+
+def _worth_repeating(reply: Reply) -> bool:
+    return reply.status in _AGAIN or (reply.status == 409 and b"idempotency_in_progress" in reply.body)
+
+
+def _redirected(url: str, location: str, doing: str) -> str:
+    """The address that a redirect leads to.
+
+    Raises:
+        Failure: it is malformed, or of another protocol than HTTP.
+    """
+    why = "the server redirects to an address that is not http or https"
+    try:
+        target = urljoin(url, location)
+    except ValueError as error:
+        raise Failure(doing, why=why) from error
+    if not _is_address(target):
+        raise Failure(doing, why=why)
+    return target
+
+
+def _is_address(url: str) -> bool:
+    """Whether a request can be sent there: an address of HTTP with a host whose name can be one, and a path that can
+    stand in a request line."""
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna")
+        is_http = parts.scheme in ("http", "https") and bool(host) and parts.port != 0
+    except ValueError:
+        return False
+    return is_http and _SENDABLE.fullmatch(f"{parts.path}?{parts.query}") is not None
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)

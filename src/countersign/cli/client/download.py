@@ -1,0 +1,266 @@
+"""`countersign download`: select a release's file, fetch it, continue after a cut, check its SHA-256."""
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import click
+
+from countersign.cli import output, progress
+from countersign.cli.client import api_models, connection
+from countersign.cli.client.connection import Server, owned_by, segment
+from countersign.cli.client.transport import Response, Unreachable, read
+from countersign.cli.options import CHANNELS, PLATFORMS, ProductName, parse_product, server_option
+from countersign.cli.output import Exit, Failure
+from countersign.cli.progress import Meter
+from countersign.kernel.errors import is_disk_full
+
+PIECE_BYTES = 256 << 10
+ATTEMPTS = 8
+
+
+@dataclass(slots=True)
+class ArtifactRequest:
+    """What the person asked for; None leaves it to the newest, the stable channel, this machine's platform."""
+
+    product: ProductName
+    version: str | None
+    channel: str | None
+    platform: str | None
+    file: str | None
+
+    @property
+    def doing(self) -> str:
+        """How a failure begins."""
+        return f"cannot download {self.product}" + (f" {self.version}" if self.version else "")
+
+
+def choose(server: Server, wanted: ArtifactRequest) -> tuple[api_models.Release, api_models.Artifact]:
+    """The release and its file.
+
+    Raises:
+        Failure: there is none, several fit, or the server refused.
+    """
+    found = owned_by(server, wanted.product, wanted.doing)
+    releases = server.get(f"/products/{segment(found.slug)}/releases", list[api_models.Release], wanted.doing)
+    release = choose_release(releases, wanted)
+    if release.status is not None:
+        output.note(f"{wanted.product} {release.version} is {release.status}.")
+    return release, choose_artifact(release.artifacts, wanted)
+
+
+def choose_release(releases: Sequence[api_models.Release], wanted: ArtifactRequest) -> api_models.Release:
+    """The named release, or the newest published one of the channel; `releases` are newest first.
+
+    Raises:
+        Failure: there is none.
+    """
+    channel = wanted.channel if wanted.version else wanted.channel or "stable"
+    meant = [each for each in releases if _is_meant(each, wanted.version, channel)]
+    if meant:
+        return meant[0]
+    on_channel = f" on the channel {channel}" if channel else ""
+    why = f"it has no release {wanted.version}" if wanted.version else "nothing is published"
+    known = ", ".join(f"{each.version} ({each.channel})" for each in releases[:10])
+    remedy = f"There is: {known}. Say --version or --channel." if known else "It has no release yet."
+    raise Failure(wanted.doing, why=why + on_channel, remedy=remedy, exit_code=Exit.NOT_FOUND)
+
+
+def _is_meant(release: api_models.Release, version: str | None, channel: str | None) -> bool:
+    if channel not in (None, release.channel):
+        return False
+    return release.status is None if version is None else release.version == version
+
+
+def choose_artifact(artifacts: Sequence[api_models.Artifact], wanted: ArtifactRequest) -> api_models.Artifact:
+    """The one file that was asked for: by name and platform, else the only one, else this machine's only one.
+
+    Raises:
+        Failure: none, or several.
+    """
+    ready = [each for each in artifacts if each.status == "ready" and each.sha256]
+    fitting = _fitting(ready, wanted)
+    if len(fitting) == 1:
+        return fitting[0]
+    known = ", ".join(f"{each.filename} ({each.platform or 'any platform'})" for each in ready)
+    why = "several files fit" if fitting else "no file of the release fits"
+    remedy = f"{_options(ready, wanted)}; there is: {known}." if known else "The release has no files."
+    exit_code = Exit.USAGE if fitting else Exit.NOT_FOUND
+    raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code)
+
+
+def _options(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> str:
+    """What to say to name one of the files."""
+    has_platforms = any(each.platform for each in ready)
+    return "Leave out --platform" if wanted.platform and not has_platforms else "Say --platform or --file"
+
+
+def _fitting(ready: list[api_models.Artifact], wanted: ArtifactRequest) -> list[api_models.Artifact]:
+    named = [each for each in ready if wanted.file in (None, each.filename)]
+    if wanted.platform is not None:
+        return [each for each in named if each.platform == wanted.platform]
+    here = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+    return named if len(named) == 1 else [each for each in named if each.platform == here] or named
+
+
+@click.command()
+@click.argument("product", callback=parse_product, metavar="ORG/PRODUCT")
+@click.option("--version", help="The release's version. Default: the newest of the channel.")
+@click.option("--channel", type=click.Choice(CHANNELS), help="Default: stable, unless --version is given.")
+@click.option("--platform", type=click.Choice(PLATFORMS), help="Default: this machine's, where there are several.")
+@click.option("--file", metavar="NAME", help="The file's name in the release, where there are several.")
+@click.option("-o", "--output", "target", type=click.Path(path_type=Path), help="File or directory to write to.")
+@click.option("--force", is_flag=True, help="Replace an existing file that has other bytes.")
+@server_option
+@output.json_option
+def download(
+    *,
+    product: ProductName,
+    version: str | None,
+    channel: str | None,
+    platform: str | None,
+    file: str | None,
+    target: Path | None,
+    force: bool,
+) -> None:
+    """Fetch a file of a release of ORG/PRODUCT.
+
+    The bytes go to FILE.part, are checked against the release's SHA-256, and get their name only then. After a cut
+    or ctrl-C run the same command again: it fetches only what is missing.
+    """
+    wanted = ArtifactRequest(product, version, channel, platform, file)
+    server = connection.chosen()
+    release, artifact = choose(server, wanted)
+    path = _target_path(target, artifact, wanted)
+    try:
+        if not _is_there(path, artifact, wanted, force=force):
+            Fetching(server, artifact, path, wanted.doing).run()
+    except OSError as error:
+        exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
+        why = f"{error.filename or path}: {error.strerror or error}"
+        remedy = "Free space or choose another place with -o, then run the same command again."
+        raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code) from error
+    except KeyboardInterrupt as error:
+        remedy = "Run the same command again: it continues where this one ended."
+        raise Failure("the download was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
+    value = {"product": product.slug, "version": release.version, "channel": release.channel}
+    value |= {"path": str(path), "filename": artifact.filename, "platform": artifact.platform or ""}
+    output.answer(
+        {**value, "size": artifact.size, "sha256": artifact.sha256},
+        f"{path} is {product} {release.version}; sha256 {artifact.sha256}",
+    )
+
+
+def _target_path(target: Path | None, artifact: api_models.Artifact, wanted: ArtifactRequest) -> Path:
+    """Where the file goes. A name that came from the server never chooses a directory."""
+    if target is not None and not target.is_dir():
+        return target
+    name = artifact.filename
+    if name in ("", ".", "..") or any(sign in name for sign in "/\\\0") or not name.isprintable():
+        why = f"the release calls its file {name!r}, which is no file name here"
+        raise Failure(wanted.doing, why=why, remedy="Name the file to write with -o FILE.")
+    return (target or Path()) / name
+
+
+def _is_there(path: Path, artifact: api_models.Artifact, wanted: ArtifactRequest, *, force: bool) -> bool:
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        same = hashlib.file_digest(file, "sha256").hexdigest() == artifact.sha256
+    if same or force:
+        return same
+    remedy = "Say --force to replace it, or choose another place with -o."
+    raise Failure(wanted.doing, why=f"{path} exists with other bytes", remedy=remedy, exit_code=Exit.CONFLICT)
+
+
+class Fetching:
+    """One download under way."""
+
+    def __init__(self, server: Server, artifact: api_models.Artifact, path: Path, doing: str) -> None:
+        self._server = server
+        self._artifact = artifact
+        self._path = path
+        self._part = path.with_name(path.name + ".part")
+        self._doing = doing
+        self._url = f"{server.base}/artifacts/{segment(artifact.id)}"
+
+    def run(self) -> None:
+        """Fetch what is missing, check the whole, give it its name.
+
+        Raises:
+            Failure: refused, the server stays away, or the bytes are not those that were announced.
+            OSError: the file cannot be written.
+        """
+        size = self._artifact.size
+        continued = self._part.stat().st_size if self._part.exists() else 0
+        if continued > size:
+            self._part.unlink()
+            continued = 0
+        with progress.meter(self._artifact.filename, size, continued) as meter:
+            digest = self._fetch(meter)
+            if digest != self._artifact.sha256 and continued:
+                # What was there from an earlier time was of another file: once more, from the start.
+                self._part.unlink()
+                digest = self._fetch(meter)
+        if digest != self._artifact.sha256:
+            self._part.unlink()
+            why = f"the bytes have sha256 {digest}, the release says {self._artifact.sha256}; nothing was kept"
+            raise Failure(self._doing, why=why, remedy="Download again.", exit_code=Exit.CHECKSUM)
+        os.replace(self._part, self._path)
+
+    def _fetch(self, meter: Meter) -> str:
+        """Fill FILE.part; the SHA-256 of all of it. Ends after ATTEMPTS in a row without a byte."""
+        failures = 0
+        with open(self._part, "a+b", opener=_without_links) as file:
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256")
+            while (position := file.seek(0, os.SEEK_END)) < self._artifact.size:
+                try:
+                    with self._ask(position) as response:
+                        if response.status != 206 and position:
+                            file.truncate(0)
+                            digest = hashlib.sha256()
+                        self._copy(response, file, digest.update, meter)
+                except Unreachable as error:
+                    failures = failures + 1 if file.tell() <= position else 1
+                    if failures == ATTEMPTS:
+                        raise self._server.unreachable(self._doing, str(error)) from error
+                    connection.wait(connection.pause_s(failures + 1))
+            file.flush()
+            os.fsync(file.fileno())
+        return digest.hexdigest()
+
+    def _ask(self, position: int) -> Response:
+        """The answer that brings the bytes from `position` on, or all of them when the file changed (If-Range)."""
+        headers: dict[str, str] = {}
+        if position:
+            headers = {"Range": f"bytes={position}-", "If-Range": f'"{self._artifact.sha256}"'}
+        response = self._server.stream(self._url, headers, self._doing)
+        begins = (response.getheader("Content-Range") or "").startswith(f"bytes {position}-")
+        if response.status == 416 or (response.status == 206 and not begins):
+            response.close()
+            why = f"the server has other bytes than the {self._artifact.size} that were announced"
+            raise Failure(self._doing, why=why, remedy=f"Remove {self._part}, try again.", exit_code=Exit.CHECKSUM)
+        return response
+
+    def _copy(self, response: Response, file: IO[bytes], update: Callable[[bytes], None], meter: Meter) -> None:
+        done = file.tell()
+        while piece := read(response, PIECE_BYTES):
+            done += len(piece)
+            if done > self._artifact.size:
+                why = f"the server sends more than the {self._artifact.size} bytes that were announced"
+                raise Failure(self._doing, why=why, remedy="Try again.", exit_code=Exit.CHECKSUM)
+            file.write(piece)
+            update(piece)
+            meter.at(done)
+        if done < self._artifact.size:
+            raise Unreachable("the connection ended in the middle of the file")
+
+
+def _without_links(path: str, flags: int) -> int:
+    # In a folder that others write to, a link in the file's place would lead the bytes into a file of ours.
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)

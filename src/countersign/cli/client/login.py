@@ -1,0 +1,159 @@
+"""`countersign login` and `whoami`: get a token by the claim flow, store it, show whom it stands for."""
+
+import os
+import sys
+
+import click
+import msgspec
+
+from countersign.cli import output
+from countersign.cli.client import api_models, connection, credentials
+from countersign.cli.client.connection import Reply, Server
+from countersign.cli.client.transport import Request
+from countersign.cli.options import server_option
+from countersign.cli.output import Exit, Failure
+
+JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+SLOWEST_S = 60
+
+
+MAX_TOKEN_LENGTH = 16_384
+
+
+def token_for(server: Server, email: str, scopes: str) -> str:
+    """A bearer token of the person with this address, once they have confirmed in a browser.
+
+    Raises:
+        Failure: refused, declined, or not confirmed in time.
+    """
+    server.use_no_token()
+    doing = "cannot sign in"
+    asked = {"method": "service_auth", "email": email, "scope": scopes}
+    registered = connection.decoded(server.post("/auth/register", asked, doing), api_models.Registered, doing)
+    claim = registered.claim
+    output.note(f"Open {claim.verification_uri}")
+    output.note(f"sign in there as {email}, and type the code {claim.user_code}")
+    output.note(f"Waiting for {-(-claim.expires_in // 60)} minutes; Ctrl-C ends it.")
+    assertion = _assertion(server, registered.claim_token, claim.interval, claim.expires_in)
+    body = {"grant_type": JWT_BEARER, "assertion": assertion}
+    return connection.decoded(server.post("/auth/token", body, doing), api_models.Token, doing).access_token
+
+
+def _assertion(server: Server, claim_token: str, interval_s: int, patience_s: int) -> str:
+    """Poll until the person has confirmed; the assertion to exchange."""
+    waited_s = 0
+    while waited_s <= patience_s + interval_s:
+        connection.wait(interval_s)
+        # A server that asks for no pause is not asked for ever.
+        waited_s += max(interval_s, 1)
+        reply = _poll(server, claim_token)
+        if reply.status == 429:
+            interval_s = min(SLOWEST_S, int(connection.asked_pause_s(reply.headers, 1)) + 1)
+            continue
+        if not reply.is_success:
+            raise _claim_refusal(server, reply)
+        standing = connection.decoded(reply, api_models.Standing, "cannot sign in")
+        if standing.status == "claimed":
+            return standing.identity_assertion
+    remedy = "Run the command again, and confirm in the browser while it waits."
+    raise Failure("cannot sign in", why="the confirmation did not come in time", remedy=remedy, exit_code=Exit.REFUSED)
+
+
+def _claim_refusal(server: Server, reply: Reply) -> Failure:
+    """Why nothing comes of the claim, for the person: what the server says of it is meant for agents."""
+    failure = server.refusal(reply, "cannot sign in")
+    failure.remedy = "Run `countersign login` again, and confirm with the code it shows."
+    if failure.problem == "invalid_scope":
+        failure.exit_code = Exit.REFUSED
+        failure.why = "this account may not publish"
+        failure.remedy = (
+            "Run `countersign login` without --publish to find, own and download. To publish, have an owner of the "
+            "organisation make this account a publisher."
+        )
+    return failure
+
+
+def _poll(server: Server, claim_token: str) -> Reply:
+    request = Request("GET", f"{server.base}/auth/me", {"Authorization": f"Bearer {claim_token}"})
+    return server.ask(request, "cannot sign in")
+
+
+@click.command()
+@click.option("--email", help="Your account's address; asked for on a terminal.")
+@click.option("--publish", is_flag=True, help="Ask for what a publisher needs, too: products, releases, uploads.")
+@click.option("--with-token", is_flag=True, help="Read a token from stdin instead (asked for on a terminal).")
+@server_option
+@output.json_option
+def login(email: str | None, publish: bool, with_token: bool) -> None:
+    """Sign in to a server: confirm in a browser, and a token is kept here.
+
+    It shows an address and a code. Open the address, sign in with the account, type the code. What is kept may read and
+    redeem; with --publish it may publish as well, which an account that is no publisher cannot allow. It ends after a
+    day, or when you disconnect it on the page of your agents.
+
+    A token that you have already is read from stdin and never from the command line, where others could see it:
+
+        countersign token issue me@example.com --data DIR | countersign login --with-token
+    """
+    if with_token and (email or publish):
+        raise click.UsageError("say --with-token without --email and --publish: the token has its scopes already")
+    server = connection.chosen()
+    if with_token:
+        token = _token_from_stdin()
+    else:
+        scopes = connection.PUBLISHING if publish else connection.READING
+        token = token_for(server, email or _asked_for(), scopes)
+    server.use_token(token)
+    me = server.get("/auth/me", api_models.Me, "the token was not kept")
+    path = credentials.keep(server.root, token)
+    name = me.email or me.sub
+    output.answer({"server": server.root, "as": name}, f"Signed in to {server.root} as {name}.")
+    output.note(f"The token is kept in {path}.")
+    if os.environ.get(credentials.Variable.BEARER, "").strip():
+        output.note("COUNTERSIGN_TOKEN is set and goes before it: unset it to act with the token that is kept.")
+
+
+def _asked_for() -> str:
+    """The account's address, from whoever sits at the terminal."""
+    if not sys.stdin.isatty():
+        raise click.UsageError("say --email ADDRESS, or --with-token and give the token on stdin")
+    return str(click.prompt("E-mail", err=True)).strip()
+
+
+def _token_from_stdin() -> str:
+    """The token on stdin.
+
+    Raises:
+        Failure: there is none.
+    """
+    if sys.stdin.isatty():
+        token = str(click.prompt("Token", hide_input=True, err=True)).strip()
+    else:
+        token = sys.stdin.read(MAX_TOKEN_LENGTH).strip()
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        why, remedy = "stdin holds no token", "Give it on stdin, alone."
+        raise Failure("no token was kept", why=why, remedy=remedy, exit_code=Exit.USAGE)
+    return token
+
+
+@click.command()
+@server_option
+@output.json_option
+def whoami() -> None:
+    """Show whom the token stands for, what it may do and when it ends."""
+    server = connection.chosen()
+    doing = "cannot tell who you are"
+    if server.token is None:
+        remedy = "Sign in with `countersign login`, or set COUNTERSIGN_TOKEN."
+        why = f"there is no token for {server.root}"
+        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.REFUSED, problem="invalid_token")
+    me = server.get("/auth/me", api_models.Me, doing)
+    rows = [
+        ("server", server.root),
+        ("account", me.email or f"OAuth client {me.sub}"),
+        ("organisations", " ".join(me.orgs) or "none"),
+        ("scopes", me.scope or "a signed-in session: all that the person may do"),
+        ("valid until", me.expires_at),
+    ]
+    value = {"server": server.root, **msgspec.to_builtins(me)}
+    output.answer(value, "\n".join(f"{name}: {text}" for name, text in rows))

@@ -1,0 +1,269 @@
+"""`countersign pull`: bring a folder to the version a channel is at, with as few bytes as possible."""
+
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import urlencode
+
+import click
+import msgspec
+
+from countersign.cli import output, progress
+from countersign.cli.client import connection, release_trust
+from countersign.cli.client.connection import Server, owned_by, segment
+from countersign.cli.client.release_trust import PullRequest
+from countersign.cli.client.transport import Response, Unreachable, read
+from countersign.cli.options import CHANNELS, PLATFORMS, ProductName, parse_product, server_option
+from countersign.cli.output import Exit, Failure, exit_of
+from countersign.cli.progress import Meter
+from countersign.kernel.errors import Refused, is_disk_full
+from countersign.updates.api_types import BEGINS_HEADER, ChunkPlaces, DeltaOffer
+from countersign.updates.install import installer
+from countersign.updates.install.installer import PullOptions, PullReport, VerifiedRelease
+from countersign.updates.planner import UpdatePlan
+from countersign.updates.trust import KeyChanged
+
+ATTEMPTS = 8
+PIECE_BYTES = 256 << 10
+
+Value: TypeAlias = dict[str, object]
+
+
+class DeltaSource:
+    """One build of one release at a store."""
+
+    def __init__(self, server: Server, product: str, version: str, platform: str, doing: str) -> None:
+        self._server = server
+        self._path = f"/products/{segment(product)}/releases/{segment(version)}"
+        self._platform = platform
+        self._doing = doing
+        self._given: list[str] = []
+        """Addresses as they were first given; `_fresh` has the ones that work now, in the same order."""
+        self._fresh: list[str] = []
+        self._from = ""
+
+    def places(self, *, begins: bool) -> ChunkPlaces:
+        """Where the chunks lie; the store counts one that `begins`.
+
+        Raises:
+            Failure: refused or unreachable.
+        """
+        found = self._places({BEGINS_HEADER: "1"} if begins else {})
+        self._given = self._fresh = _addresses(found, None)
+        return found
+
+    def offer(self, version: str) -> DeltaOffer | None:
+        """Deltas from that version; None where the store does not have it any more.
+
+        Raises:
+            Failure: refused or unreachable.
+        """
+        found = self._offer(version)
+        self._from = version
+        self._given = self._fresh = [*self._given, *_addresses(None, found)]
+        return found
+
+    def read(self, url: str, offset: int, length: int) -> Iterator[bytes]:
+        """The bytes of the range, asked for again from where a connection was cut.
+
+        Raises:
+            Failure: refused, or the server stays away.
+        """
+        done = failures = 0
+        while done < length:
+            before = done
+            try:
+                with self._ask(url, offset + done, offset + length) as response:
+                    while piece := read(response, min(PIECE_BYTES, length - done)):
+                        done += len(piece)
+                        yield piece
+                if done < length:
+                    raise Unreachable("the connection ended in the middle")
+            except Unreachable as error:
+                failures = 1 if done > before else failures + 1
+                if failures == ATTEMPTS:
+                    raise self._server.unreachable(self._doing, str(error)) from error
+                connection.wait(connection.pause_s(failures))
+
+    def _ask(self, url: str, start: int, end: int) -> Response:
+        """The answer that brings the range. An address that has run out is asked for once more."""
+        try:
+            return self._stream(self._current(url), start, end)
+        except Failure as error:
+            if error.exit_code not in (Exit.REFUSED, Exit.NOT_FOUND, Exit.CONFLICT) or url not in self._given:
+                raise
+        offer = self._offer(self._from) if self._from else None
+        self._fresh = _addresses(self._places(), offer)
+        return self._stream(self._current(url), start, end)
+
+    def _stream(self, url: str, start: int, end: int) -> Response:
+        headers = {"Range": f"bytes={start}-{end - 1}"}
+        response = self._server.stream(self._server.reached(url), headers, self._doing)
+        begins = (response.getheader("Content-Range") or "").startswith(f"bytes {start}-")
+        if response.status == 206 and begins:
+            return response
+        if response.status == 200 and start == 0:
+            return response
+        response.close()
+        why = f"the server does not give the bytes from {start} on"
+        raise Failure(self._doing, why=why, remedy="Try again.", exit_code=Exit.CHECKSUM)
+
+    def _current(self, url: str) -> str:
+        place = self._given.index(url) if url in self._given else -1
+        return self._fresh[place] if 0 <= place < len(self._fresh) else url
+
+    def _places(self, headers: dict[str, str] | None = None) -> ChunkPlaces:
+        return self._server.get(f"{self._path}/chunks{self._query()}", ChunkPlaces, self._doing, headers)
+
+    def _offer(self, version: str) -> DeltaOffer | None:
+        query = self._query({"from": version})
+        try:
+            return self._server.get(f"{self._path}/delta{query}", DeltaOffer, self._doing)
+        except Failure as error:
+            if error.exit_code in (Exit.NOT_FOUND, Exit.REFUSED):
+                return None
+            raise
+
+    def _query(self, more: dict[str, str] | None = None) -> str:
+        given = {**(more or {}), **({"platform": self._platform} if self._platform else {})}
+        return f"?{urlencode(given)}" if given else ""
+
+
+def _addresses(places: ChunkPlaces | None, offer: DeltaOffer | None) -> list[str]:
+    """Every address, in an order that stays the same while nothing is processed anew."""
+    of_places = [*(pack.url for pack in places.packs), places.artifact_url] if places else []
+    return [*of_places, *(delta.url for delta in offer.deltas)] if offer else of_places
+
+
+@click.command()
+@click.argument("product", callback=parse_product, metavar="ORG/PRODUCT")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+@click.option("--channel", type=click.Choice(CHANNELS), default="stable", show_default=True)
+@click.option("--platform", type=click.Choice(PLATFORMS), help="Default: this machine's, where there are several.")
+@click.option("--version", help="A version by name. Default: what the channel is at.")
+@click.option("--verify", is_flag=True, help="Read every file, whatever its size and time say.")
+@click.option("--dry-run", is_flag=True, help="Say what would be fetched and written, and end.")
+@server_option
+@output.json_option
+def pull(
+    *,
+    product: ProductName,
+    folder: Path,
+    channel: str,
+    platform: str | None,
+    version: str | None,
+    verify: bool,
+    dry_run: bool,
+) -> None:
+    """Install ORG/PRODUCT into DIR, or bring what is there to what the channel is at.
+
+    Only what is missing or different is fetched; files that you added stay. DIR is as it was until the new version is
+    whole. After a cut, ctrl-C or a crash run the same command again: it goes on with what it has.
+    """
+    wanted = PullRequest(product, channel, version, platform, folder)
+    server = connection.chosen()
+    found = owned_by(server, product, wanted.doing)
+    with _told(wanted):
+        release = release_trust.believed(server, found, wanted)
+        report = _install(server, release, wanted, verify=verify, dry_run=dry_run)
+    output.answer(_value(release, report, folder), _words(release, report, wanted, dry_run=dry_run))
+
+
+def _install(
+    server: Server, release: VerifiedRelease, wanted: PullRequest, *, verify: bool, dry_run: bool
+) -> PullReport:
+    manifest = release.manifest
+    supply = DeltaSource(server, manifest.product, manifest.version, manifest.platform or "", wanted.doing)
+    with ExitStack() as stack:
+        shown = _PullDisplay(stack, f"{wanted.product} {manifest.version}", manifest.size, is_dry=dry_run)
+        way = PullOptions(verify=verify, dry_run=dry_run, announce=shown.announce, progress=shown.add)
+        return installer.pull(wanted.folder, release, supply, way)
+
+
+class _PullDisplay:
+    """The plan in words, then how far the fetching is."""
+
+    def __init__(self, stack: ExitStack, label: str, size: int, *, is_dry: bool) -> None:
+        self._stack, self._label, self._size, self._is_dry = stack, label, size, is_dry
+        self._meter: Meter | None = None
+        self._done = 0
+
+    def announce(self, plan: UpdatePlan) -> None:
+        """Say what will be fetched and written."""
+        size, fetch = progress.size(self._size), progress.size(plan.fetch_bytes)
+        # What lies between two wanted chunks comes along where that saves a request.
+        about = f"{self._label} has {size} of files; the download is about {fetch}"
+        output.note(f"{about}, and {progress.size(plan.write_bytes)} are written." if self._is_dry else f"{about}.")
+        if plan.fetch_bytes and not self._is_dry:
+            self._meter = self._stack.enter_context(progress.meter("download", plan.fetch_bytes))
+
+    def add(self, count: int) -> None:
+        """So many bytes more have come."""
+        self._done += count
+        if self._meter is not None:
+            self._meter.at(self._done)
+
+
+@contextmanager
+def _told(wanted: PullRequest) -> Generator[None]:
+    """Refusals and errors of the machine as the failure of a command."""
+    try:
+        yield
+    except Refused as error:
+        exit_code = exit_of(error.status, error.code)
+        remedy = (
+            f"{error.remedy} The pin is in {release_trust.pins_file()}."
+            if isinstance(error, KeyChanged)
+            else error.remedy
+        )
+        raise Failure(wanted.doing, why=error.detail, remedy=remedy, exit_code=exit_code, problem=error.code) from error
+    except OSError as error:
+        exit_code = Exit.STORAGE_FULL if is_disk_full(error) else Exit.FAILED
+        why = f"{error.filename or wanted.folder}: {error.strerror or error}"
+        remedy = f"{wanted.folder} is as it was. Correct what is named, then run the same command again."
+        raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=exit_code) from error
+    except KeyboardInterrupt as error:
+        remedy = "Run the same command again: it goes on where this one ended."
+        raise Failure("the pull was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
+
+
+def _value(release: VerifiedRelease, report: PullReport, folder: Path) -> Value:
+    manifest, plan = release.manifest, report.plan
+    planned: Value = {}
+    if plan is not None:
+        planned = {"fetch_bytes": plan.fetch_bytes, "write_bytes": plan.write_bytes, "artifact": plan.artifact}
+        planned |= {"kept": len(plan.kept), "copied": len(plan.copied), "deltas": len(plan.deltas)}
+        planned |= {"assembled": len(plan.assembled)}
+    return {
+        "product": manifest.product,
+        "version": manifest.version,
+        "former": report.former,
+        "channel": release.channel,
+        "platform": manifest.platform or "",
+        "path": str(folder),
+        "changed": report.is_changed,
+        "plan": planned,
+        "fetched_bytes": report.stats.fetched_bytes,
+        "wounds": msgspec.to_builtins(report.corruptions),
+        "aside": report.aside,
+        "detours": report.stats.detours,
+    }
+
+
+def _words(release: VerifiedRelease, report: PullReport, wanted: PullRequest, *, dry_run: bool) -> str:
+    lines = [
+        f"{corruption.path}: {corruption.kind}, {corruption.size} bytes from {corruption.offset}"
+        for corruption in report.corruptions
+    ]
+    lines += [f"{path} was yours and stood in the way: it is {goal} now" for path, goal in report.aside.items()]
+    lines += report.stats.detours
+    name = f"{wanted.product} {release.manifest.version}"
+    if dry_run and report.plan is not None:
+        return "\n".join([*lines, f"{wanted.folder} would become {name}; nothing was changed"])
+    if not report.is_changed:
+        return "\n".join([*lines, f"{wanted.folder} is {name} already"])
+    came = f", it was {report.former}" if report.former not in (None, "", release.manifest.version) else ""
+    came += ", healed" if report.corruptions else ""
+    downloaded = progress.size(report.stats.fetched_bytes)
+    return "\n".join([*lines, f"{wanted.folder} is {name}{came}; downloaded {downloaded}"])

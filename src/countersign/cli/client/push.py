@@ -1,0 +1,369 @@
+"""`countersign push` and `publish`: upload a file or a packed directory to a release, and publish the release."""
+
+import json
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+import msgspec
+
+from countersign.cli import output, progress
+from countersign.cli.client import api_models, connection, upload
+from countersign.cli.client.archive import Format, pack
+from countersign.cli.client.connection import Server, owned_by, segment
+from countersign.cli.client.upload import Built, Content, Memory, Remembered, Sending, content_of
+from countersign.cli.options import CHANNELS, PLATFORMS, ProductName, parse_product, server_option
+from countersign.cli.output import Exit, Failure
+from countersign.kernel.errors import NotFound, is_disk_full
+
+OLDER = "Publish a version that is lower than the one the channel is at."
+
+PATIENCE_S = 180.0
+"""How long a push waits for a server that is away, as one is that restarts."""
+
+
+def require_newest(channels: Sequence[api_models.Channel], channel: str, version: str, doing: str) -> None:
+    """Check that publishing the version does not move the channel back; `channels` are those of the product.
+
+    Raises:
+        Failure: the newest release of the channel has a higher version.
+    """
+    from countersign.store.catalog.versions import is_lower
+
+    current = next((each.version for each in channels if each.channel == channel), None)
+    if current is None or not is_lower(version, current):
+        return
+    why = f"the channel {channel} is at {current}, and {version} is lower: the channel would go back"
+    remedy = "Publish a higher version, or pass --older to move the channel back."
+    raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+
+
+@click.command()
+@click.argument("product", callback=parse_product, metavar="ORG/PRODUCT")
+@click.argument("version")
+@click.option("--older", is_flag=True, help=OLDER)
+@server_option
+@output.json_option
+def publish(product: ProductName, version: str, *, older: bool) -> None:
+    """Make the draft release VERSION of ORG/PRODUCT public; with its first release the product becomes public."""
+    server = connection.chosen()
+    doing = f"cannot publish {product} {version}"
+    found = owned_by(server, product, doing)
+    path = f"/products/{segment(found.slug)}"
+    if not older:
+        drafts = server.get(f"{path}/drafts", list[api_models.Release], doing)
+        for channel in (each.channel for each in drafts if each.version == version):
+            require_newest(found.channels, channel, version, doing)
+    reply = server.post(f"{path}/releases/{segment(version)}/publish", None, doing)
+    release = connection.decoded(reply, api_models.Release, doing)
+    value = {"product": product.slug, "version": release.version, "channel": release.channel}
+    words = f"{product} {release.version} is public on the channel {release.channel}."
+    output.answer({**value, "published_at": release.published_at}, words)
+
+
+@dataclass(slots=True)
+class Target:
+    """The release a file goes to."""
+
+    server: Server
+    product: ProductName
+    version: str
+    channel: str
+    platform: str | None
+    notes: str | None
+    status: str = "draft"
+    """What the release is: draft, published or yanked."""
+    refuses_older: bool = False
+    """Whether the push publishes the release, which must not be lower than the one its channel is at."""
+    channels: list[api_models.Channel] = field(default_factory=list[api_models.Channel])
+    """The newest release of each channel of the product."""
+
+    @property
+    def address(self) -> str:
+        """The release's path below the API."""
+        return f"/products/{segment(self.product.slug)}/releases/{segment(self.version)}"
+
+    @property
+    def doing(self) -> str:
+        """How a failure begins."""
+        return f"cannot push to {self.product} {self.version}"
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("product", callback=parse_product, metavar="ORG/PRODUCT")
+@click.option("--version", required=True, help="The release's version.")
+@click.option("--channel", type=click.Choice(CHANNELS), default="stable", show_default=True)
+@click.option("--platform", type=click.Choice(PLATFORMS), help="What the file runs on.")
+@click.option("--notes", help="Release notes, when the release is new.")
+@click.option("--filename", metavar="NAME", help="The file's name in the store. Default: its own.")
+@click.option("--archive", type=click.Choice(("tar.gz", "zip")), help="Form of a packed directory.")
+@click.option("--publish", "publishes", is_flag=True, help="Publish the release afterwards.")
+@click.option("--older", is_flag=True, help=OLDER)
+@click.option(
+    "--build/--no-build",
+    "builds",
+    default=True,
+    help="Have the store look into the file and make a build of it, which `pull` installs.  [default: build]",
+)
+@server_option
+@output.json_option
+def push(
+    *,
+    path: Path,
+    product: ProductName,
+    version: str,
+    channel: str,
+    platform: str | None,
+    notes: str | None,
+    filename: str | None,
+    archive: Format | None,
+    publishes: bool,
+    older: bool,
+    builds: bool,
+) -> None:
+    """Upload PATH, a file or a directory, to a release of ORG/PRODUCT.
+
+    The release is drafted when it does not exist. A directory is packed first (zip for windows, tar.gz else), the
+    same bytes every time. After a cut or ctrl-C run the same command again: it sends only what is missing.
+    """
+    if publishes and not builds:
+        why = "a release is published with its builds, and --no-build makes none"
+        remedy = "Leave out --no-build; or push without --publish, and publish once a job has made the build."
+        raise Failure(f"cannot push to {product} {version}", why=why, remedy=remedy, exit_code=Exit.USAGE)
+    to = Target(connection.chosen(), product, version, channel, platform, notes, refuses_older=publishes and not older)
+    to.server.patience_s = PATIENCE_S
+    try:
+        with _file(path, to, archive) as (file, name):
+            content = content_of(file, filename or name)
+            artifact = _deliver(to, content)
+        built = _built(to, artifact, content) if builds else None
+    except OSError as error:
+        raise _unusable(to, error) from error
+    except KeyboardInterrupt as error:
+        remedy = "Run the same command again: it continues where this one ended."
+        raise Failure("the push was interrupted", remedy=remedy, exit_code=Exit.INTERRUPTED) from error
+    if publishes:
+        to.server.post(f"{to.address}/publish", None, f"cannot publish {product} {version}")
+        to.status = "published"
+    _tell(to, artifact, content, built, to.status)
+
+
+def _tell(to: Target, artifact: api_models.Artifact, content: Content, built: Built | None, status: str) -> None:
+    output.answer(
+        {
+            "product": to.product.slug,
+            "version": to.version,
+            "channel": to.channel,
+            "platform": artifact.platform,
+            "artifact_id": artifact.id,
+            "filename": artifact.filename,
+            "size": content.size,
+            "sha256": content.sha256,
+            "published": status == "published",
+            "build": msgspec.to_builtins(built),
+        },
+        f"{artifact.filename} is in {to.product} {to.version} ({status}); sha256 {content.sha256}",
+    )
+    if output.wants_json():
+        return
+    if built is not None:
+        stored = f"{progress.size(built.stored)} stored" if built.stored else "nothing new to store"
+        files = "1 file" if built.files == 1 else f"{built.files} files"
+        output.note(f"Build of {files}, {progress.size(built.size)}, {stored}.")
+    if status == "draft":
+        output.note(f"When the release is complete: countersign publish {to.product} {to.version}")
+
+
+def _built(to: Target, artifact: api_models.Artifact, content: Content) -> Built:
+    """The file's build; the file stays in the draft when there cannot be one, and nothing is published."""
+    doing = f"{artifact.filename} is in {to.product} {to.version}, and no build could be made of it"
+    return upload.build(to.server, artifact.id, content.size, doing)
+
+
+def _unusable(to: Target, error: OSError) -> Failure:
+    why = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
+    if is_disk_full(error):
+        remedy = "Free space for the packed directory, or set TMPDIR to a volume that has some."
+        return Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.STORAGE_FULL)
+    return Failure(to.doing, why=why, remedy="Make the file readable, then push again.")
+
+
+@contextmanager
+def _file(path: Path, to: Target, archive: Format | None) -> Generator[tuple[BinaryIO, str]]:
+    """The open file to send and its name: the path itself, or an archive of the directory. The archive has no name on
+    the disk, so that nothing is left of it however this process ends."""
+    if not path.is_dir():
+        with path.open("rb") as file:
+            yield file, path.name
+        return
+    form: Format = archive or ("zip" if to.platform == "windows" else "tar.gz")
+    name = "-".join(filter(None, (to.product.slug, to.version, to.platform))) + f".{form}"
+    with tempfile.TemporaryFile(prefix="countersign-") as packed:
+        pack(path, packed, form)
+        yield packed, name
+
+
+def _deliver(to: Target, content: Content) -> api_models.Artifact:
+    """Draft, announce, send; whatever of that was done earlier is not done again."""
+    _require_product(to)
+    found = _existing(to, content)
+    if found is not None:
+        return found
+    memory = Memory(to.server.root, f"{to.product}\0{to.version}", to.platform, content)
+    sending, gaps = _begin(to, content, memory)
+    missing = sum(stop - start for start, stop in gaps)
+    try:
+        with progress.meter(content.filename, content.size, content.size - missing) as meter:
+            artifact = sending.run(gaps, meter)
+    except Failure as failure:
+        if failure.exit_code not in (Exit.NOT_FOUND, Exit.CONFLICT, Exit.CHECKSUM):
+            raise
+        memory.forget()
+        # The upload is over for the server. When it ended well, the answer that said so was lost on the way.
+        artifact = None if failure.exit_code == Exit.CHECKSUM else _existing(to, content)
+        if artifact is None:
+            raise
+    artifact = artifact or _existing(to, content)
+    memory.forget()
+    if artifact is None:
+        raise Failure(to.doing, why="everything was sent, and the server lacks the file", remedy="Push again.")
+    if artifact.sha256 != content.sha256:
+        why = f"the server has sha256 {artifact.sha256}, the file {content.sha256}"
+        raise Failure(to.doing, why=why, remedy="Push under another version.", exit_code=Exit.CHECKSUM)
+    return artifact
+
+
+def _require_product(to: Target) -> None:
+    """Insist that the product is there.
+
+    Raises:
+        Failure: it is not, or you may not know of it: the remedy is the command that makes it; or it is another
+            organisation's.
+    """
+    try:
+        to.channels = owned_by(to.server, to.product, to.doing).channels
+    except Failure as failure:
+        if failure.problem != NotFound.code:
+            raise
+        title = to.product.slug.replace("-", " ").title()
+        platforms = json.dumps([to.platform or "linux"])
+        make = f"countersign api POST products -q org={to.product.org} -f slug={to.product.slug} -f title='{title}'"
+        make += f" -f kind=app -j platforms='{platforms}'"
+        remedy = f"Make it, with the title and kind (app, game or tool) of your choice: {make}"
+        why = f"the organisation {to.product.org} has no product {to.product.slug}, or you may not see it"
+        code = failure.exit_code
+        raise Failure(to.doing, why=why, remedy=remedy, exit_code=code, problem=failure.problem) from failure
+
+
+def _existing(to: Target, content: Content) -> api_models.Artifact | None:
+    """The file in the release, when it is there whole; drafts the release when there is none.
+
+    Raises:
+        Failure: the release is published without this very file, has another one of its name, or the file for another
+            platform, or is on another channel; or it is lower than the one that its channel is at.
+    """
+    path = f"/products/{segment(to.product.slug)}/releases"
+    release = _release(to)
+    is_published = release is not None and release.status != "draft"
+    if to.refuses_older and not is_published:
+        require_newest(to.channels, to.channel, to.version, to.doing)
+    if release is None:
+        _draft(to, path)
+        return None
+    if release.channel != to.channel:
+        why = f"the release exists on the channel {release.channel}"
+        remedy = f"Say --channel {release.channel}, or push another version."
+        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+    return _in_release(to, release, content)
+
+
+def _in_release(to: Target, release: api_models.Release, content: Content) -> api_models.Artifact | None:
+    """The file in this release, when it is there whole.
+
+    Raises:
+        Failure: as `_existing`, of the files of the release.
+    """
+    found = {each.filename: each for each in release.artifacts if each.status == "ready"}.get(content.filename)
+    to.status = release.status or "published"
+    if found is not None and found.sha256 == content.sha256:
+        _require_platform(to, found)
+        return found
+    if to.status != "draft":
+        why = f"{to.version} is {to.status} already: its files do not change any more"
+        remedy = "Push the files under a new version."
+        raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT, problem="release_published")
+    if found is None:
+        return None
+    why = f"the release has another file {found.filename} with sha256 {found.sha256}"
+    remedy = "Push under another version, or another --filename."
+    raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+
+
+def _require_platform(to: Target, found: api_models.Artifact) -> None:
+    """Check that the file in the release is for the platform of this push.
+
+    Raises:
+        Failure: it is for another one, or for any.
+    """
+    if found.platform == to.platform:
+        return
+    there, here = (f"for {each}" if each else "for any platform" for each in (found.platform, to.platform))
+    why = f"the release has the file {found.filename} {there}, and this push is {here}"
+    say = f"Say --platform {found.platform}" if found.platform else "Leave out --platform"
+    remedy = f"{say}; or push under another --filename, or another version."
+    raise Failure(to.doing, why=why, remedy=remedy, exit_code=Exit.CONFLICT)
+
+
+def _release(to: Target) -> api_models.Release | None:
+    """The draft of the version; else the release, where it is published already. Where there is neither, a version
+    that reads almost the same is mentioned."""
+    from countersign.store.catalog.versions import without_zeros
+
+    product, twin = f"/products/{segment(to.product.slug)}", ""
+    for place in ("drafts", "releases"):
+        for each in to.server.get(f"{product}/{place}", list[api_models.Release], to.doing):
+            if each.version == to.version:
+                return each
+            if without_zeros(each.version) == without_zeros(to.version):
+                twin = each.version
+    if twin:
+        output.note(f"There is a release {twin}: {to.version} is another one, which differs by trailing .0 alone.")
+    return None
+
+
+def _draft(to: Target, path: str) -> None:
+    """Draft the release; that somebody else did so in the meantime is fine."""
+    body = {"version": to.version, "channel": to.channel}
+    if to.notes is not None:
+        body["notes"] = to.notes
+    try:
+        to.server.post(path, body, to.doing)
+    except Failure as failure:
+        if failure.problem != "release_exists":
+            raise
+
+
+def _begin(to: Target, content: Content, memory: Memory) -> tuple[Sending, list[tuple[int, int]]]:
+    """The upload and what it lacks: the remembered one where the server still knows it, else a new one."""
+    remembered = memory.recall()
+    if remembered is not None:
+        sending = Sending(to.server, remembered.upload_url, content, to.doing)
+        try:
+            return sending, sending.missing()
+        except Failure as failure:
+            if failure.exit_code not in (Exit.NOT_FOUND, Exit.CONFLICT):
+                raise
+            memory.forget()
+    body: dict[str, object] = {"filename": content.filename, "size": content.size, "sha256": content.sha256}
+    if to.platform is not None:
+        body["platform"] = to.platform
+    reply = to.server.post(f"{to.address}/artifacts", body, to.doing)
+    upload = connection.decoded(reply, api_models.Upload, to.doing)
+    url = to.server.reached(upload.upload_url)
+    memory.remember(Remembered(upload.artifact_id, url))
+    return Sending(to.server, url, content, to.doing), [(0, content.size)]

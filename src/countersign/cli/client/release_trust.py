@@ -1,0 +1,317 @@
+"""Which build of a product a pull may install: the one its publisher signed, by the keys pinned on this machine."""
+
+import fcntl
+import os
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+from packaging.version import InvalidVersion, Version
+
+from countersign.cli import output
+from countersign.cli.client import api_models, credentials
+from countersign.cli.client.connection import Server, segment
+from countersign.cli.options import ProductName
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import clock
+from countersign.updates import dsse as envelopes
+from countersign.updates import manifest as manifests
+from countersign.updates import trust
+from countersign.updates.api_types import ChannelState, ChannelStatement, Envelope, PublicKey, Rotation
+from countersign.updates.dsse import SignatureRefused
+from countersign.updates.install import state
+from countersign.updates.install.installer import VerifiedRelease
+from countersign.updates.manifest import Manifest
+from countersign.updates.trust import RolledBack
+
+
+class Pin(msgspec.Struct, frozen=True):
+    """An organisation's key, the highest counter seen by product id and channel, and the keys that were believed
+    before: they sign nothing new, and the builds they signed stay good."""
+
+    key: PublicKey
+    counters: dict[str, int] = {}
+    former: list[PublicKey] = []
+
+
+class _Pins(msgspec.Struct, frozen=True):
+    servers: dict[str, dict[str, Pin]] = {}
+
+
+def pins_file() -> Path:
+    """Where pins are kept: keys.json beside the kept tokens."""
+    return credentials.file().with_name("keys.json")
+
+
+def load_pin(server: str, org: str) -> Pin | None:
+    """What is pinned of the organisation at this server.
+
+    Raises:
+        Failure: the file cannot be read: without it an attacker's key would pass for the first one.
+    """
+    return _read_pins().servers.get(server, {}).get(org)
+
+
+def store_pin(server: str, org: str, found: Pin) -> None:
+    """Keep the key and the counters for the organisation. What another process has pinned meanwhile stays: of
+    counters the higher, of keys the later.
+
+    Raises:
+        Failure: the file cannot be read or written.
+    """
+    path = pins_file()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with _alone(path.with_name(f"{path.name}.lock")):
+            servers = _read_pins().servers
+            known = servers.get(server, {})
+            servers[server] = {**known, org: _together(known.get(org), found)}
+            credentials.write_private(path, msgspec.json.format(msgspec.json.encode(_Pins(servers)), indent=1) + b"\n")
+    except OSError as error:
+        why = f"{path}: {error.strerror}"
+        raise Failure("the key was not pinned", why=why, remedy="Make the directory writable.") from error
+
+
+def _together(known: Pin | None, found: Pin) -> Pin:
+    if known is None:
+        return found
+    counters = {place: max(seen, known.counters.get(place, 0)) for place, seen in found.counters.items()}
+    key = known.key if found.key in known.former else found.key
+    former = [each for each in dict.fromkeys((*known.former, *found.former)) if each != key]
+    return Pin(key, {**known.counters, **counters}, former)
+
+
+@contextmanager
+def _alone(lock: Path) -> Generator[None]:
+    """No other process is in this block meanwhile."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _read_pins() -> _Pins:
+    path = pins_file()
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Pins)
+    except FileNotFoundError:
+        return _Pins({})
+    except (OSError, ValueError) as error:
+        why = f"{path}: {os.strerror(error.errno or 0) if isinstance(error, OSError) else 'it is damaged'}"
+        remedy = f"Restore it; without it no key is known. Remove {path} only to trust every publisher anew."
+        raise Failure("the pinned keys cannot be read", why=why, remedy=remedy) from error
+
+
+@dataclass(slots=True)
+class PullRequest:
+    """What the person asked for; None leaves it to what the channel is at, and to this machine's platform."""
+
+    product: ProductName
+    channel: str
+    version: str | None
+    platform: str | None
+    folder: Path
+
+    @property
+    def doing(self) -> str:
+        """How a failure begins."""
+        return f"cannot pull {self.product}" + (f" {self.version}" if self.version else "")
+
+
+def believed(server: Server, found: api_models.Product, wanted: PullRequest) -> VerifiedRelease:
+    """The release to install. The organisation's key is pinned the first time, and followed from then on.
+
+    Raises:
+        KeyChanged, SignatureRefused, RolledBack, Stale: as `trust.believed`; or the manifest is not the one that the
+            statement names, or is older than what is installed.
+        Failure: refused, unreachable, or there is no such build.
+    """
+    org, installed = wanted.product.org, state.read(wanted.folder)
+    path = f"/products/{segment(found.slug)}/channels/{segment(wanted.channel)}"
+    shown = server.get(path, ChannelState, wanted.doing)
+    seen = 0
+    if installed is not None and _is_of(installed.state, server, found, wanted):
+        seen = installed.state.counter
+    statement, keys = _statement(server, found, wanted, shown, seen)
+    usual = _likely(wanted, installed)
+    version, platforms = _select_build(server, wanted, statement, usual)
+    envelope, platform = _envelope(server, found, version, platforms, wanted.doing)
+    payload = _payload(envelope, keys, statement, version, platform)
+    manifest = _manifest(payload, found, org, version, platform)
+    if installed is not None and version != statement.version:
+        _require_newer(manifest, installed.manifest)
+    sha256 = manifests.digest(payload)
+    return VerifiedRelease(manifest, envelope, sha256, server.root, wanted.channel, statement.counter)
+
+
+def _statement(
+    server: Server, found: api_models.Product, wanted: PullRequest, shown: ChannelState, seen: int
+) -> tuple[ChannelStatement, list[PublicKey]]:
+    """What the channel is at, once it is believed, and the keys that sign builds; keys and counter are kept."""
+    org, place = wanted.product.org, f"{found.id}/{wanted.channel}"
+    pin = load_pin(server.root, org)
+    if pin is not None:
+        seen = max(seen, pin.counters.get(place, 0))
+    key = None if pin is None else pin.key
+    statement, now = trust.verify_channel(org, wanted.channel, shown, pinned=key, seen=seen, now=clock.now())
+    if (statement.product_id, statement.product) != (found.id, found.slug):
+        raise SignatureRefused("the statement is of another product")
+    keys = _keys(shown, pin)
+    store_pin(server.root, org, Pin(now, {place: statement.counter}, [each for each in keys if each != now]))
+    return statement, keys
+
+
+def _is_of(known: state.InstallState, server: Server, found: api_models.Product, wanted: PullRequest) -> bool:
+    asked = (server.root, wanted.product.org, found.slug, wanted.channel)
+    return (known.server, known.org, known.product, known.channel) == asked
+
+
+def _select_build(
+    server: Server, wanted: PullRequest, statement: ChannelStatement, usual: list[str]
+) -> tuple[str, list[str]]:
+    """Version and platforms of the build: the version that was asked for, or what the channel is at; where that has
+    no build for this machine, the newest release before it that has one, which is then said. A build for another
+    platform is taken only where there is no other.
+
+    Raises:
+        Failure: no release of the channel has a build for the platform.
+    """
+    if wanted.version not in (None, statement.version):
+        return wanted.version, usual
+    present = [platform for platform in usual if platform in statement.builds]
+    if present:
+        return statement.version, present[:1]
+    named = usual[0] or "no platform in particular"
+    earlier = None if wanted.version else _earlier(server, wanted, statement, usual)
+    if earlier is not None:
+        output.note(f"{statement.version} has no build for {named}; {earlier[0]} is the newest that has one.")
+        return earlier
+    return statement.version, [_only(wanted, statement, named)]
+
+
+def _only(wanted: PullRequest, statement: ChannelStatement, named: str) -> str:
+    """The platform of the only build, where no platform was asked for.
+
+    Raises:
+        Failure: a platform was asked for, or there are several builds.
+    """
+    if len(statement.builds) == 1 and not wanted.platform:
+        return next(iter(statement.builds))
+    why = f"{statement.version} has no build for {named}"
+    remedy = f"Say --platform; there is: {', '.join(sorted(filter(None, statement.builds)))}."
+    if list(statement.builds) == [""]:
+        remedy = f"Leave out --platform: {statement.version} has one build, for any platform."
+    raise Failure(wanted.doing, why=why, remedy=remedy, exit_code=Exit.NOT_FOUND)
+
+
+def _earlier(
+    server: Server, wanted: PullRequest, statement: ChannelStatement, usual: list[str]
+) -> tuple[str, list[str]] | None:
+    """The newest other release of the channel with a build for one of the platforms; None without one."""
+    path = f"/products/{segment(statement.product)}/releases"
+    releases = server.get(f"{path}?{urlencode({'channel': wanted.channel})}", list[api_models.Release], wanted.doing)
+    for release in releases:
+        if release.status is not None or release.version == statement.version:
+            continue
+        offered = {artifact.platform or "" for artifact in release.artifacts}
+        for platform in usual:
+            if platform in offered and _is_built(server, f"{path}/{segment(release.version)}", platform, wanted.doing):
+                return release.version, [platform]
+    return None
+
+
+def _is_built(server: Server, path: str, platform: str, doing: str) -> bool:
+    """Whether the release has a build for the platform."""
+    query = f"?{urlencode({'platform': platform})}" if platform else ""
+    try:
+        server.get(f"{path}/manifest{query}", Envelope, doing)
+    except Failure as failure:
+        if failure.problem != "not_processed":
+            raise
+        return False
+    return True
+
+
+def _likely(wanted: PullRequest, installed: state.Installation | None) -> list[str]:
+    """The platform asked for; else that of the build that is installed, this machine's, and none in particular."""
+    if wanted.platform:
+        return [wanted.platform]
+    here = {"darwin": "macos", "win32": "windows"}.get(sys.platform, "linux")
+    there = [] if installed is None else [installed.manifest.platform or ""]
+    return list(dict.fromkeys([*there, here, ""]))
+
+
+def _envelope(
+    server: Server, found: api_models.Product, version: str, platforms: Sequence[str], doing: str
+) -> tuple[Envelope, str]:
+    """The signed manifest of the first of the platforms that has a build."""
+    path = f"/products/{segment(found.slug)}/releases/{segment(version)}/manifest"
+    for platform in platforms:
+        query = f"?{urlencode({'platform': platform})}" if platform else ""
+        try:
+            return server.get(path + query, Envelope, doing), platform
+        except Failure as failure:
+            if failure.problem != "not_processed" or platform == platforms[-1]:
+                raise
+    raise AssertionError("there is a platform to ask for")
+
+
+def _payload(
+    envelope: Envelope, keys: Sequence[PublicKey], statement: ChannelStatement, version: str, platform: str
+) -> bytes:
+    """The manifest's bytes, signed by a key that the organisation has or had, and named by the statement where the
+    channel is at this version."""
+    payload = envelopes.verify(envelope, manifests.PAYLOAD_TYPE, {key.keyid: key for key in keys})
+    if version == statement.version and statement.builds.get(platform) != manifests.digest(payload):
+        raise SignatureRefused("the manifest is not the one that the channel's statement names")
+    return payload
+
+
+def _keys(shown: ChannelState, pin: Pin | None) -> list[PublicKey]:
+    """The keys of the chain, which was followed before, that sign builds: a build is signed once, by the key of its
+    time. The one that is pinned and those after it do; of those before it, whoever put them there, the ones that were
+    believed before. The first time the whole chain is."""
+    chain = [shown.root]
+    for rotation in shown.rotations:
+        payload = envelopes.verify(rotation, trust.ROTATION_TYPE, {chain[-1].keyid: chain[-1]})
+        chain.append(msgspec.json.decode(payload, type=Rotation).key)
+    if pin is None:
+        return chain
+    since = chain.index(pin.key)
+    return [*(key for key in chain[:since] if key in pin.former), *chain[since:]]
+
+
+def _manifest(payload: bytes, found: api_models.Product, org: str, version: str, platform: str) -> Manifest:
+    try:
+        manifest = manifests.decode(payload)
+    except msgspec.ValidationError as error:
+        raise SignatureRefused(
+            f"the manifest is of a form that is not known here: {error}", resolution="Use a newer version of this tool."
+        ) from error
+    if (manifest.org, manifest.product_id, manifest.version) != (org, found.id, version):
+        raise SignatureRefused("the manifest is of another product or version")
+    if (manifest.platform or "") != platform:
+        raise SignatureRefused("the manifest is of another platform")
+    return manifest
+
+
+def _require_newer(wanted: Manifest, installed: Manifest) -> None:
+    """Refuse a version that was asked for by name, is not what the channel is at, and is older than what is there."""
+    if wanted.created_at < installed.created_at or _is_lower(wanted.version, installed.version):
+        raise RolledBack(
+            f"{wanted.version} is older than {installed.version}, which is installed, and the channel is not at it",
+            resolution="Pull it into another folder, or ask the publisher to set the channel to it.",
+        )
+
+
+def _is_lower(one: str, other: str) -> bool:
+    try:
+        return Version(one) < Version(other)
+    except InvalidVersion:
+        return False

@@ -1,0 +1,291 @@
+"""Upload of one file in resumable parts, and the build that the store makes of it."""
+
+import hashlib
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, Protocol
+
+import msgspec
+
+from countersign.cli import output, progress
+from countersign.cli.client import api_models, connection
+from countersign.cli.client.connection import Reply, Server, segment, whole
+from countersign.cli.client.credentials import write_private
+from countersign.cli.client.transport import Request, Unreachable, send
+from countersign.cli.output import Exit, Failure
+from countersign.cli.progress import Meter
+from countersign.kernel import clock
+
+PIECE_BYTES = 256 << 10
+LEAST_PART_BYTES = 64 << 20
+MAX_PARTS = 1_000
+ATTEMPTS = 8
+ASSEMBLY_S = 900
+"""Seconds the server may take after the last part, to put the file together and hash it."""
+
+LOOK_AGAIN_S = 0.5
+SAY_EVERY_S = 5.0
+
+
+class Remembered(msgspec.Struct):
+    """Where an upload that is not whole goes on."""
+
+    artifact_id: str
+    upload_url: str
+
+
+@dataclass(slots=True)
+class Content:
+    """An open file to send: its name on the server, size in bytes, and SHA-256."""
+
+    file: BinaryIO
+    filename: str
+    size: int
+    sha256: str
+
+
+def content_of(file: BinaryIO, filename: str) -> Content:
+    """Size and digest of an open file.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    file.seek(0)
+    digest = hashlib.sha256()
+    while piece := file.read(PIECE_BYTES):
+        digest.update(piece)
+    return Content(file, filename, file.tell(), digest.hexdigest())
+
+
+class Memory:
+    """The file that remembers one upload, in the person's cache directory; its address lets anyone continue the
+    upload, so only the person may read it."""
+
+    def __init__(self, server: str, release: str, platform: str | None, content: Content) -> None:
+        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        key = "\0".join((server, release, platform or "", content.filename, content.sha256))
+        name = hashlib.sha256(key.encode()).hexdigest()[:32]
+        self._path = Path(base) / "countersign" / "uploads" / f"{name}.json"
+
+    def recall(self) -> Remembered | None:
+        """The upload that was begun, or None; a damaged note is none."""
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=Remembered)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def remember(self, upload: Remembered) -> None:
+        """Write down where the upload goes on.
+
+        Raises:
+            OSError: the cache directory cannot be written.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_private(self._path, msgspec.json.encode(upload))
+
+    def forget(self) -> None:
+        """The upload is over."""
+        self._path.unlink(missing_ok=True)
+
+
+class Sending:
+    """One upload under way."""
+
+    def __init__(self, server: Server, upload_url: str, content: Content, doing: str) -> None:
+        self._server = server
+        self._url = upload_url
+        self._content = content
+        self._doing = doing
+        self._part_bytes = max(LEAST_PART_BYTES, -(-content.size // MAX_PARTS))
+
+    def missing(self) -> list[tuple[int, int]]:
+        """The stretches that the server lacks, each from its first byte to the one after its last.
+
+        Raises:
+            Failure: the upload has ended or was never begun (404, 410), or the server is away.
+        """
+        state = self._server.get(self._url, api_models.Received, self._doing)
+        if state.size != self._content.size:
+            raise Failure(self._doing, why="the upload is of another file", exit_code=Exit.NOT_FOUND)
+        gaps: list[tuple[int, int]] = []
+        position = 0
+        for first, last in sorted(state.received):
+            if first > position:
+                gaps.append((position, first))
+            position = max(position, last + 1)
+        if position < state.size:
+            gaps.append((position, state.size))
+        return gaps
+
+    def run(self, gaps: list[tuple[int, int]], meter: Meter) -> api_models.Artifact | None:
+        """Send what is missing; the artifact, or None when the server has everything but does not say so.
+
+        After a cut the server is asked what it has, and sending continues with the parts that it lacks. It ends after
+        ATTEMPTS in a row without a part arriving, and not before the server's patience is over.
+
+        Raises:
+            Failure: refused, or the server stays away.
+        """
+        failures, arrived_s = 0, clock.monotonic_s()
+        parts = self._parts(gaps)
+        while parts:
+            start, stop = parts[0]
+            try:
+                reply = self._put(start, stop, meter, sum(end - begin for begin, end in parts))
+            except Unreachable as error:
+                failures += 1
+                if failures >= ATTEMPTS and clock.monotonic_s() - arrived_s >= self._server.patience_s:
+                    raise self._away(str(error)) from error
+                connection.wait(connection.pause_s(failures + 1))
+                parts = self._parts(self.missing())
+                continue
+            failures, arrived_s = 0, clock.monotonic_s()
+            if reply.status == 201:
+                return connection.decoded(reply, api_models.Artifact, self._doing)
+            parts.pop(0)
+        return None
+
+    def _away(self, why: str) -> Failure:
+        remedy = "Run the same command again: it continues where this one ended."
+        return Failure(self._doing, why=why, remedy=remedy, exit_code=Exit.UNREACHABLE)
+
+    def _parts(self, gaps: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The parts to send. Where nothing is missing it is the last byte again: the file may not be put together
+        yet, and whoever sends a part of a whole file makes the server do so and tell the result."""
+        size, end = self._part_bytes, self._content.size
+        parts = [(at, min(at + size, stop)) for start, stop in gaps for at in range(start, stop, size)]
+        return parts or [(max(0, end - 1), end)]
+
+    def _put(self, start: int, stop: int, meter: Meter, left: int) -> Reply:
+        headers = {**self._server.headers(self._url), "Content-Type": "application/octet-stream"}
+        if stop:
+            headers["Content-Range"] = f"bytes {start}-{stop - 1}/{self._content.size}"
+        body = self._pieces(start, stop, meter, self._content.size - left)
+        reply = whole(send(Request("PUT", self._url, headers, body, stop - start, ASSEMBLY_S)))
+        if reply.status in (429, 502, 503, 504):
+            connection.wait(connection.asked_pause_s(reply.headers, 1))
+            raise Unreachable(f"the server answered {reply.status}")
+        if not reply.is_success:
+            raise self._server.refusal(reply, self._doing)
+        return reply
+
+    def _pieces(self, start: int, stop: int, meter: Meter, done: int) -> Iterator[bytes]:
+        file = self._content.file
+        file.seek(start)
+        while start < stop:
+            piece = file.read(min(PIECE_BYTES, stop - start))
+            if not piece:
+                remedy = "Push again once the file is whole."
+                raise Failure(self._doing, why="the file became shorter meanwhile", remedy=remedy)
+            yield piece
+            start += len(piece)
+            done += len(piece)
+            meter.at(done)
+
+
+class Job(msgspec.Struct):
+    """How a job is doing; its error is a problem."""
+
+    job_id: str
+    status: Literal["queued", "running", "completed", "failed"]
+    progress: float = 0.0
+    result: Any = None
+    error: dict[str, Any] | None = None
+
+
+class Built(msgspec.Struct):
+    """What was made of an artifact; `stored` are the bytes that the store did not have before."""
+
+    manifest_sha256: str
+    files: int
+    size: int
+    chunks: int
+    new_chunks: int
+    stored: int
+
+
+def build(server: Server, artifact_id: str, size: int, doing: str) -> Built:
+    """The build of an artifact of `size` bytes, once the store has made it, however long that takes.
+
+    Raises:
+        Failure: the artifact was refused, as a hostile archive is, or the store is away, or its result has another
+            form. The file stays uploaded.
+    """
+    asked = {"type": "build.process", "payload": {"artifact_id": artifact_id}}
+    job = connection.decoded(server.post("/jobs", asked, doing), Job, doing)
+    with _job_display(size) as shown:
+        while job.status not in ("completed", "failed"):
+            shown.at(job)
+            clock.sleep(LOOK_AGAIN_S)
+            job = server.get(f"/jobs/{segment(job.job_id)}", Job, doing)
+    if job.status == "failed":
+        raise _job_failure(job, doing)
+    try:
+        return msgspec.convert(job.result, Built)
+    except msgspec.ValidationError as error:
+        remedy = "Check that --server is the address of a Countersign store of this version."
+        raise Failure(doing, why=f"the job's result is not understood: {error}", remedy=remedy) from error
+
+
+class _JobDisplay(Protocol):
+    """Shows how the job is doing."""
+
+    def at(self, job: Job) -> None:
+        """The job as it is now."""
+        ...
+
+
+@contextmanager
+def _job_display(size: int) -> Generator[_JobDisplay]:
+    """A bar on a terminal, a line every SAY_EVERY_S elsewhere."""
+    if not output.is_terminal() or output.wants_json():
+        yield _JobLines()
+        return
+    with progress.meter("processing", size) as meter:
+        yield _JobBar(meter, size)
+
+
+class _JobBar:
+    """How far the job is, as a bar."""
+
+    def __init__(self, meter: progress.Meter, size: int) -> None:
+        self._meter = meter
+        self._size = size
+
+    def at(self, job: Job) -> None:
+        """The job as it is now."""
+        self._meter.at(int(job.progress * self._size))
+
+
+class _JobLines:
+    """How long the job waits, then how far it is; nothing about a job that ends soon."""
+
+    def __init__(self) -> None:
+        self._began_s = self._said_s = clock.monotonic_s()
+
+    def at(self, job: Job) -> None:
+        """The job as it is now."""
+        now_s = clock.monotonic_s()
+        if now_s - self._said_s < SAY_EVERY_S:
+            return
+        self._said_s = now_s
+        waits = "waiting for a worker of the store"
+        state = waits if job.status == "queued" else f"{100 * job.progress:.0f}%"
+        output.note(f"processing: {state}, for {progress.duration(now_s - self._began_s)}")
+
+
+def _job_failure(job: Job, doing: str) -> Failure:
+    problem = job.error or {}
+    code = str(problem.get("code", ""))
+    status = problem.get("status", 500)
+    rule = problem.get("rule")
+    return Failure(
+        doing,
+        why=str(problem.get("detail", "the job failed")) + (f" (rule {rule})" if rule else ""),
+        remedy=str(problem.get("resolution", "")),
+        exit_code=output.exit_of(status if isinstance(status, int) else 500, code),
+        problem=code,
+    )

@@ -1,1 +1,0 @@
-"""`countersign doctor`: what the services need, looked at before they need it."""

@@ -1,0 +1,208 @@
+"""Options and arguments that several commands share: server, data directory, passphrase, products, times."""
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+import click
+
+from countersign.cli.output import Exit, Failure
+
+if TYPE_CHECKING:
+    from countersign.kernel.clock import Instant
+
+COMMAND = TypeVar("COMMAND", bound=Callable[..., Any])
+DEFAULT_SERVER = "http://127.0.0.1:8480"
+SERVER_VARIABLE = "COUNTERSIGN_SERVER"
+
+_SERVER = "countersign.server"
+
+
+BACKUP_VARIABLE = "COUNTERSIGN_BACKUP_PASSPHRASE"
+MIN_PASSPHRASE_LENGTH = 12
+MAX_PASSPHRASE_FILE_BYTES = 4096
+
+_PASSPHRASE_REMEDY = f"Say --passphrase-file, set {BACKUP_VARIABLE}, or run it on a terminal, where it is asked for."
+
+CHANNELS = ("stable", "beta", "nightly", "alpha")
+PLATFORMS = ("windows", "macos", "linux", "android", "ios", "web")
+
+_SLUG = re.compile(r"[a-z0-9-]{1,64}")
+_DAY_S = 86_400
+_DAYS = re.compile(r"([0-9]{1,5})d")
+
+data_option = click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
+
+
+def server_option(command: COMMAND) -> COMMAND:
+    """Give a command the option --server, which may stand before or after the command's name."""
+    text = f"Address of the store (or {SERVER_VARIABLE}). Default: {DEFAULT_SERVER}"
+    decorate = click.option("--server", metavar="URL", expose_value=False, callback=_remember_server, help=text)
+    return decorate(command)
+
+
+def _remember_server(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.meta[_SERVER] = root_of(value)
+
+
+def chosen_server() -> str:
+    """The root address of the server: from --server, the environment or the default; no trailing slash.
+
+    Raises:
+        UsageError: the environment's address is none.
+    """
+    context = click.get_current_context(silent=True)
+    given: object = None if context is None else context.meta.get(_SERVER)
+    return str(given) if given else root_of(os.environ.get(SERVER_VARIABLE) or DEFAULT_SERVER)
+
+
+def root_of(address: str) -> str:
+    """The root address without trailing slash or API path.
+
+    Raises:
+        UsageError: it is no http:// or https:// address, or carries a password, query or fragment.
+    """
+    try:
+        parts = urlsplit(address.strip())
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise click.UsageError(f"{address!r} is no server address; write it like {DEFAULT_SERVER}")
+    parts = urlsplit(address.strip())
+    if parts.username is not None or parts.query or parts.fragment:
+        raise click.UsageError("a server address holds no user, query or fragment; use `countersign login` for tokens")
+    path = parts.path.rstrip("/").removesuffix("/api/v1")
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+def passphrase_option(command: COMMAND) -> COMMAND:
+    """Give a command the option --passphrase-file."""
+    text = f"File with the passphrase, mode 0600. Else {BACKUP_VARIABLE}, else it is asked for."
+    return click.option("--passphrase-file", metavar="FILE", help=text)(command)
+
+
+def read_passphrase(file: str | None, doing: str, *, is_new: bool = False) -> str:
+    """The passphrase; one that seals something new has a least length, and is asked for twice.
+
+    Raises:
+        Failure: none is given, its file is readable by others, or it is too short.
+    """
+    if file is not None:
+        found = _of_file(Path(file), doing)
+    elif value := os.environ.get(BACKUP_VARIABLE):
+        found = value
+    elif sys.stdin.isatty():
+        found = str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=is_new, err=True))
+    else:
+        raise Failure(doing, why="no passphrase is given", remedy=_PASSPHRASE_REMEDY, exit_code=Exit.USAGE)
+    if is_new and len(found.strip()) < MIN_PASSPHRASE_LENGTH:
+        remedy = "Take a longer one, such as five random words, or: openssl rand -base64 24"
+        why = f"the passphrase has fewer than {MIN_PASSPHRASE_LENGTH} characters, blanks around it not counted"
+        raise Failure(doing, why=why, remedy=remedy, exit_code=Exit.USAGE)
+    return found
+
+
+def _of_file(path: Path, doing: str) -> str:
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode) and mode & 0o077:
+            why = f"{path} can be read by other users of this machine"
+            raise Failure(doing, why=why, remedy=f"Run: chmod 600 {path}", exit_code=Exit.USAGE)
+        with path.open("rb") as opened:
+            content = opened.read(MAX_PASSPHRASE_FILE_BYTES + 1).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        why = f"{path}: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}"
+        raise Failure(doing, why=why, remedy="Correct the path, or the file.", exit_code=Exit.USAGE) from error
+    if len(content.encode()) > MAX_PASSPHRASE_FILE_BYTES:
+        why = f"{path} has more than {MAX_PASSPHRASE_FILE_BYTES} bytes, and all of it would be the passphrase"
+        raise Failure(doing, why=why, remedy="Name a file with the passphrase alone.", exit_code=Exit.USAGE)
+    return content.removesuffix("\n").removesuffix("\r")
+
+
+@dataclass(frozen=True, slots=True)
+class ProductName:
+    """A product by its slug, and the organisation that it must belong to."""
+
+    org: str
+    slug: str
+
+    def __str__(self) -> str:
+        return f"{self.org}/{self.slug}" if self.org else self.slug
+
+
+def parse_product(ctx: click.Context, param: click.Parameter, value: str) -> ProductName:
+    """Reads ORG/PRODUCT.
+
+    Raises:
+        BadParameter: it is something else.
+    """
+    if "/" not in value:
+        text = f"{value!r} names no organisation; write ORG/PRODUCT, for example toolsmith/{value}"
+        raise click.BadParameter(text, ctx, param)
+    return _product(ctx, param, value)
+
+
+def parse_products(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> list[ProductName]:
+    """Reads several of ORG/PRODUCT, slug or id.
+
+    Raises:
+        BadParameter: one is something else.
+    """
+    return [_product(ctx, param, each) for each in value]
+
+
+def _product(ctx: click.Context, param: click.Parameter, value: str) -> ProductName:
+    org, separator, slug = value.rpartition("/")
+    if _SLUG.fullmatch(slug) is None or (separator and _SLUG.fullmatch(org) is None):
+        text = f"{value!r} is not ORG/PRODUCT; both parts are 1 to 64 of a-z, 0-9 and -"
+        raise click.BadParameter(text, ctx, param)
+    return ProductName(org, slug)
+
+
+def parse_time(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Reads a moment: RFC 3339, a date (its first moment in UTC), or a number of days from now like 30d.
+
+    Raises:
+        BadParameter: it is something else.
+    """
+    from countersign.kernel import clock
+
+    found = _instant(ctx, param, value, day_s=_DAY_S)
+    return None if found is None else clock.rfc3339(found)
+
+
+def parse_past_time(ctx: click.Context, param: click.Parameter, value: str | None) -> "Instant | None":
+    """Reads a moment as `moment` does; a number of days like 3d is so long ago.
+
+    Raises:
+        BadParameter: it is something else.
+    """
+    return _instant(ctx, param, value, day_s=-_DAY_S)
+
+
+def _instant(ctx: click.Context, param: click.Parameter, value: str | None, *, day_s: int) -> "Instant | None":
+    if value is None:
+        return None
+    from countersign.kernel import clock
+
+    try:
+        if days := _DAYS.fullmatch(value):
+            return clock.later(clock.now(), seconds=int(days[1]) * day_s)
+        parsed = datetime.fromisoformat(value)
+        return clock.from_datetime(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
+    except (ValueError, OverflowError) as error:
+        way = "from now" if day_s > 0 else "ago"
+        text = (
+            f"{value!r} is no moment; write it by ISO 8601 (RFC 3339) as 2026-12-31T18:00:00Z, a date as 2026-12-31 "
+            f"(its beginning in UTC), or days {way} as 30d"
+        )
+        raise click.BadParameter(text, ctx, param) from error

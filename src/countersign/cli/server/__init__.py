@@ -1,0 +1,1 @@
+"""Commands that run a server on this machine, and check it."""

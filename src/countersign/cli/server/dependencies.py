@@ -1,0 +1,246 @@
+"""What `countersign doctor` checks of the services' dependencies: key, databases, files, counters, mail."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, TypeAlias
+
+from countersign.backup.schema_validation import UnknownSchemaObjects
+from countersign.cli import output
+from countersign.cli.admin import databases, installation
+from countersign.cli.admin.store import Tables
+from countersign.declare import DeclarationError
+from countersign.kernel import clock, ids
+from countersign.kernel.blobs.open import open_blobs
+from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.postgres_admin import privileges_at
+from countersign.kernel.database.postgres_privileges import PrivilegeMissing
+from countersign.kernel.errors import Refused, Unavailable, is_disk_full
+from countersign.kernel.http.rate_limit import SharedMemoryCounters
+from countersign.kernel.mail.transports import OUTBOX_FOLDER, open_mail
+from countersign.kernel.security.masterkey import FILE_NAME as KEY_FILE
+from countersign.kernel.security.masterkey import (
+    NEEDED_WITH_POSTGRESQL,
+    MasterKey,
+    MasterKeyRefused,
+    load_master_key,
+    missing_key_remedy,
+)
+from countersign.kernel.webhooks import outbox
+from countersign.settings import BadSetting, Settings
+from countersign.store import lifespan
+
+Standing: TypeAlias = Literal["ok", "warn", "fail"]
+
+WIDTH = len("distribution database")
+"""Of the longest name."""
+
+SLOTS = 8
+"""Of counters that nothing is counted in."""
+
+
+@dataclass(slots=True)
+class Finding:
+    """What one check found; a remedy unless all is well."""
+
+    name: str
+    standing: Standing
+    detail: str
+    remedy: str = ""
+    is_disk_full: bool = False
+
+    def say(self) -> None:
+        """Print it, in words."""
+        output.say(f"{self.standing:4}  {self.name:{WIDTH}}  {self.detail}")
+        if self.remedy:
+            output.say(f"      {'':{WIDTH}}  {self.remedy}")
+
+    def members(self) -> dict[str, str]:
+        """It as an object of JSON."""
+        return {"check": self.name, "standing": self.standing, "detail": self.detail, "remedy": self.remedy}
+
+
+def failed(name: str, refused: Refused, remedy: str = "") -> Finding:
+    """What a refusal means to whoever runs the services, with a remedy of the check's own where it has one."""
+    # Waiting helps callers alone.
+    known = "See to it, and check again." if refused.remedy == Unavailable.resolution else refused.remedy
+    # What is of the machine alone, like a path, is noted on the exception.
+    detail = " ".join((refused.detail, *getattr(refused, "__notes__", ())))
+    return Finding(name, "fail", detail, remedy or known, is_disk_full=is_disk_full(refused))
+
+
+def check_master_key(settings: Settings) -> Finding:
+    """Whether there is a key that could be read; whether it opens anything, the databases tell."""
+    name, data = "master key", Path(settings.data)
+    if settings.database_url and not _is_given(settings):
+        return Finding(name, "fail", NEEDED_WITH_POSTGRESQL, missing_key_remedy(data))
+    if _has_key(settings):
+        return _present_key(settings)
+    if installation.files(settings):
+        remedy = "Put your copy of it back: another key opens nothing of what they hold."
+        return Finding(name, "fail", f"{data / KEY_FILE}, which sealed the databases, is missing", remedy)
+    return Finding(name, "ok", f"{data / KEY_FILE} will be made at the first start")
+
+
+def _present_key(settings: Settings) -> Finding:
+    name, is_given = "master key", _is_given(settings)
+    try:
+        key = _key(settings)
+    except Refused as refused:
+        return failed(name, refused)
+    remedy = "" if is_given else "Keep a copy of it away from this machine: without it sealed values are lost."
+    return Finding(name, "ok" if is_given else "warn", f"key {key.current.id} seals", remedy)
+
+
+def _is_given(settings: Settings) -> bool:
+    return bool(settings.master_key or settings.master_key_file)
+
+
+def _has_key(settings: Settings) -> bool:
+    return _is_given(settings) or (Path(settings.data) / KEY_FILE).exists()
+
+
+def _key(settings: Settings) -> MasterKey:
+    file = Path(settings.master_key_file) if settings.master_key_file else None
+    return load_master_key(settings.master_key or None, file, Path(settings.data))
+
+
+async def check_database(settings: Settings, service: str) -> Finding:
+    """Whether the service's database can be reached, written, upgraded where that is to come, and unsealed."""
+    name = f"{service} database"
+    where = "PostgreSQL" if settings.database_url else str(Path(settings.data) / f"{service}.sqlite")
+    try:
+        return await _database(settings, service, Finding(name, "ok", where))
+    except MasterKeyRefused as refused:
+        return Finding(name, "warn", "what it holds sealed was not looked at", refused.remedy)
+    except Refused as refused:
+        return failed(name, refused)
+    except DeclarationError as error:
+        return Finding(name, "fail", str(error), "Correct the module, or leave it out of COUNTERSIGN_MODULES.")
+    except BadSetting as error:
+        return Finding(name, "fail", str(error), "Correct it; `countersign config` explains every setting.")
+    except (SchemaMismatch, ValueError) as error:
+        return Finding(name, "fail", str(error), "Check COUNTERSIGN_DATABASE_URL and the installed version.")
+
+
+async def _database(settings: Settings, service: str, found: Finding) -> Finding:
+    kept = databases.SERVICES[service]
+    rights = None
+    if settings.database_url:
+        (rights,) = await privileges_at(settings.database_url, (service,))
+        rights.require_write()
+    is_there = await kept.tables.are_kept(settings)
+    pending = await kept.pending(settings)
+    if rights and pending:
+        rights.require_upgrade()
+    if not is_there:
+        found.detail += " will be made at the first start"
+        return found
+    if pending:
+        found.standing = "warn"
+        found.detail += f": {len(pending)} migrations to come, first {pending[0].partition(': ')[2]}"
+        found.remedy = "The next start applies them; or run: countersign db upgrade"
+        return found
+    await kept.tables.require_writable(settings)
+    if _has_key(settings):
+        await kept.tables.require_keys(settings, _key(settings))
+        found.detail += ": readable, writable, up to date, opened by the master key"
+    else:
+        found.detail += ": readable, writable, up to date"
+    return await _restorable(settings, kept.tables, found)
+
+
+async def _restorable(settings: Settings, tables: Tables, found: Finding) -> Finding:
+    """The finding, unless no backup of the database could be restored."""
+    with suppress(PrivilegeMissing):
+        try:
+            await tables.require_restorable(settings)
+        except UnknownSchemaObjects as refused:
+            found.standing, found.remedy = "warn", refused.remedy
+            found.detail += f"; but a restore will refuse every backup of it: {refused.detail}"
+    return found
+
+
+async def check_blobs(settings: Settings) -> Finding:
+    """Whether files can be written, read and removed where the store keeps them."""
+    name, folder = "blob store", Path(settings.data) / lifespan.BLOBS_FOLDER
+    if not settings.blobs_url and not folder.exists():
+        return Finding(name, "ok", f"{folder} will be made at the first start")
+    try:
+        await open_blobs(settings.blobs_url or None, folder).check()
+    except Refused as refused:
+        return failed(name, refused)
+    except (BadSetting, ValueError) as error:
+        return Finding(name, "fail", str(error), "Correct COUNTERSIGN_BLOBS_URL.")
+    return Finding(name, "ok", f"{settings.blobs_url or folder}: written, read and removed")
+
+
+async def check_installation(settings: Settings) -> Finding:
+    """Whether databases, directory and files belong to one installation, and what the collector reports."""
+    name = "installation"
+    try:
+        found = await installation.shown(settings)
+    except (Refused, SchemaMismatch, ValueError) as error:
+        return Finding(name, "warn", "not looked at", f"Repair the database first: {str(error) or 'it cannot be read'}")
+    if found.conflict:
+        return Finding(name, "fail", found.conflict, found.remedy)
+    own = next((each.id for each in found.places if each.id), None)
+    if found.notes:
+        remedy = "`countersign installation show` lists the places; docs/how-to/installation.md has what to do."
+        return Finding(name, "warn", "; ".join(found.notes), remedy)
+    return Finding(name, "ok", own or "its id will be made at the first start")
+
+
+async def check_counters(settings: Settings) -> Finding:
+    """Whether the server that counts requests for all nodes does so; where none is configured, this node does."""
+    name = "counters"
+    if not settings.counters_url:
+        return Finding(name, "ok", "rate limits are counted on this node")
+    # Its client takes a fifth of a second to import, which only those who configure it should wait for.
+    from countersign.kernel.http.rate_limit_valkey import ValkeyCounters
+
+    warned: list[str] = []
+    with TemporaryDirectory() as folder:
+        try:
+            asked = ValkeyCounters(settings.counters_url, SharedMemoryCounters(Path(folder), SLOTS), warned.append)
+        except ValueError as error:
+            return Finding(name, "fail", str(error), "Correct COUNTERSIGN_COUNTERS_URL.")
+        try:
+            await asked.peek(f"doctor-{ids.new_uuid()}", 1, 1)
+        finally:
+            await asked.close()
+    if warned:
+        remedy = "Correct COUNTERSIGN_COUNTERS_URL, or see to that server: until then each limit holds for each node."
+        return Finding(name, "fail", warned[0], remedy)
+    return Finding(name, "ok", "the rate-limit store counts")
+
+
+async def check_mail(settings: Settings) -> Finding:
+    """Whether the mail server takes mail; without one, letters stay in a folder."""
+    data = Path(settings.data)
+    try:
+        await open_mail(settings.smtp_url, settings.mail_from, data).check()
+    except Refused as refused:
+        return failed(
+            "mail", refused, "Correct COUNTERSIGN_SMTP_URL, or see to the mail server." if settings.smtp_url else ""
+        )
+    except BadSetting as error:
+        return Finding("mail", "fail", str(error), "Correct the setting; `countersign config` explains it.")
+    if settings.smtp_url:
+        return Finding("mail", "ok", "the mail server takes mail")
+    return Finding("mail", "ok", f"letters stay in {data / OUTBOX_FOLDER}: `countersign mail` shows them")
+
+
+async def check_deliveries(settings: Settings) -> Finding:
+    """Whether webhooks and letters go out, or are held since a restore."""
+    name = "deliveries"
+    try:
+        found = {name: await each.tables.held_since(settings) for name, each in databases.SERVICES.items()}
+    except (Refused, SchemaMismatch, ValueError):
+        return Finding(name, "warn", "not looked at", "Correct what the checks of the databases name.")
+    held = [f"{service} since {clock.rfc3339(at)}" for service, at in found.items() if at is not None]
+    if held:
+        remedy = f"This was restored: look through its webhooks, then run `{outbox.RESUME_COMMAND}`."
+        return Finding(name, "warn", f"webhooks and letters are held: {', '.join(held)}", remedy)
+    return Finding(name, "ok", "webhooks and letters go out")

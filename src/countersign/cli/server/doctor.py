@@ -1,0 +1,227 @@
+"""`countersign doctor`: check this machine and what the services need; each failure comes with its remedy."""
+
+import asyncio
+import errno
+import os
+import platform
+import shutil
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+
+import click
+import httpx
+import msgspec
+
+from countersign.cli import configuration, output
+from countersign.cli.admin import lock
+from countersign.cli.output import Exit, Failure
+from countersign.cli.server import dependencies
+from countersign.cli.server.dependencies import Finding
+from countersign.cli.server.listen_address import PORTS, local_url
+from countersign.cli.server.serve import port_type
+from countersign.kernel import clock, ids
+from countersign.kernel.http import exchange
+from countersign.kernel.http.management import Readiness
+from countersign.settings import PREFIX, BadSetting, Settings, file_variables
+from countersign.store import lifespan
+
+OLDEST_NOW = 1_767_225_600 * clock.SECOND
+"""2026-01-01T00:00:00Z: a clock before this was never set."""
+LARGEST_SKEW_S = 5
+SCARCE_MIB = 1024
+PATIENCE_S = 60
+"""More than all checks of a running server may take together."""
+OF_CLIENTS = {f"{PREFIX}{name}" for name in ("SERVER", "TOKEN", "CLIENT_ID", "CLIENT_SECRET", "BACKUP_PASSPHRASE")}
+
+# What is in the way of listening, and what helps.
+_PORT_REMEDIES = {
+    errno.EADDRINUSE: "Stop what listens there, or choose another port.",
+    errno.EACCES: "Choose a port above 1023, or give the process CAP_NET_BIND_SERVICE.",
+    errno.EADDRNOTAVAIL: "Choose an address that this machine has.",
+}
+
+
+def check_python() -> Finding:
+    """The interpreter."""
+    # Older ones than 3.11 cannot even read this file.
+    return Finding("python", "ok", f"{platform.python_version()}, {sys.executable}")
+
+
+def check_variables() -> Finding:
+    """Names of the environment are not refused, since other programs may use the prefix too."""
+    known = {PREFIX + item.name.upper() for item in fields(Settings)} | file_variables() | OF_CLIENTS
+    given = (name for name, value in os.environ.items() if name.startswith(PREFIX) and value)
+    unknown = sorted(name for name in given if name not in known)
+    if unknown:
+        remedy = "Correct or remove it; `countersign config` lists every name."
+        return Finding("settings", "warn", f"no setting is called {', '.join(unknown)}", remedy)
+    return Finding("settings", "ok", "every setting can be used")
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the nearest directory above it that exists."""
+    return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+
+
+def check_directory(data: Path) -> Finding:
+    """Whether the data directory can be written, and by whom it can be read."""
+    found = _existing(data)
+    if not found.is_dir() or not os.access(found, os.W_OK | os.X_OK):
+        remedy = "Make it a directory that this user may write, or choose another with --data."
+        return Finding("data", "fail", f"{found} cannot be written", remedy)
+    if found != data.absolute():
+        return Finding("data", "ok", f"{data} will be made at the first start")
+    if data.stat().st_mode & 0o077:
+        remedy = f"Run: chmod 700 {data}"
+        return Finding("data", "warn", f"{data} can be read by other users of this machine", remedy)
+    return Finding("data", "ok", str(data))
+
+
+def check_disk(data: Path, reserve_mib: int) -> Finding:
+    """What is free on the volume of the data directory."""
+    free_mib = shutil.disk_usage(_existing(data)).free >> 20
+    detail = f"{free_mib} MiB free, {reserve_mib} MiB are kept in reserve"
+    if free_mib <= reserve_mib:
+        detail = f"the disk is full: {detail}"
+        return Finding("disk", "fail", detail, "Free space: every write is refused with 507.", is_disk_full=True)
+    if free_mib <= reserve_mib + SCARCE_MIB:
+        return Finding("disk", "warn", detail, "Free space soon, or move the data directory.")
+    return Finding("disk", "ok", detail)
+
+
+def check_port(name: str, host: str, port: int) -> Finding:
+    """Whether a service could listen there now."""
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in found:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+    except OSError as error:
+        remedy = _PORT_REMEDIES.get(error.errno or 0, "Correct host and port.")
+        return Finding(f"{name} port", "fail", f"{place}: {(error.strerror or '').lower()}", remedy)
+    return Finding(f"{name} port", "ok", f"{place} is free")
+
+
+def check_running_server(settings: Settings) -> Finding:
+    """What the server that runs says of itself."""
+    url = f"{local_url(settings.operator_host, settings.operator_port)}/readyz"
+    try:
+        answer = httpx.get(url, timeout=PATIENCE_S, trust_env=False)
+        said = msgspec.json.decode(answer.content, type=Readiness)
+    except (httpx.HTTPError, msgspec.DecodeError, msgspec.ValidationError):
+        remedy = "Look at its log; it was started without COUNTERSIGN_OPERATOR_PORT, or it hangs: then restart it."
+        return Finding("running", "fail", f"{url} does not answer as a server does", remedy)
+    if said.failing:
+        found = "; ".join(f"{each.name}: {each.detail}" for each in said.checks if each.state == "failed")
+        return Finding("running", "fail", found, "docs/how-to/watch-a-server.md says what each check means.")
+    return Finding("running", "ok", f"{url}: ready, {len(said.checks)} checks")
+
+
+def check_clock(data: Path) -> Finding:
+    """Whether the clock was set, and goes as that of the disk does."""
+    now = clock.now()
+    remedy = "Set the clock, and let NTP keep it: tokens and codes end by it."
+    if now < OLDEST_NOW:
+        return Finding("clock", "fail", clock.rfc3339(now), remedy)
+    if not os.access(data, os.W_OK | os.X_OK):
+        return Finding("clock", "ok", clock.rfc3339(now))
+    probe = data / f".clock-{ids.new_uuid()}"
+    try:
+        probe.touch(mode=0o600)
+        skew_s = abs(probe.stat().st_mtime_ns / 1000 - clock.now()) / clock.SECOND
+    except OSError as error:
+        return Finding("clock", "warn", f"{clock.rfc3339(now)}, not compared with the disk's: {error.strerror}", remedy)
+    finally:
+        probe.unlink(missing_ok=True)
+    if skew_s > LARGEST_SKEW_S:
+        return Finding("clock", "warn", f"{clock.rfc3339(now)}, {skew_s:.0f} s off from the disk's", remedy)
+    return Finding("clock", "ok", clock.rfc3339(now))
+
+
+@click.command()
+@click.argument("service", type=click.Choice(tuple(PORTS)), required=False)
+@click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address that is to be listened on.")
+@click.option("--distribution-port", type=port_type, default=PORTS["distribution"], show_default=True)
+@click.option("--records-port", type=port_type, default=PORTS["records"], show_default=True)
+@output.json_option
+def doctor(service: str | None, data: str | None, host: str, distribution_port: int, records_port: int) -> None:
+    """Check what one service needs, or without a name both; nothing is changed.
+
+    Python, settings, data directory, disk, master key, databases and the rights in them, blob store, the installation's
+    id, counters, mail, ports and clock. A server that runs and has an operator's port is asked as well.
+
+    Exit code 0 when nothing failed (warnings are fine), 8 when a disk is full, else 1.
+    """
+    ports = {"distribution": distribution_port, "records": records_port}
+    chosen = ports if service is None else {service: ports[service]}
+    findings = [check_python()]
+    try:
+        settings = configuration.load(data=data)
+    except Failure as failure:
+        findings.append(Finding("settings", "fail", failure.why, failure.remedy))
+    else:
+        findings += [_usable(settings), *checked(settings, host, chosen)]
+    is_well = all(each.standing != "fail" for each in findings)
+    if output.wants_json():
+        output.answer({"ok": is_well, "checks": [each.members() for each in findings]})
+    for each in findings:
+        each.say()
+    if not is_well:
+        sys.exit(Exit.STORAGE_FULL if any(each.is_disk_full for each in findings) else Exit.FAILED)
+
+
+def _usable(settings: Settings) -> Finding:
+    """Whether what only the services make sense of can be used, and every name is known."""
+    try:
+        exchange.configured_proxies(settings)
+    except BadSetting as error:
+        return Finding("settings", "fail", str(error), "Correct it; `countersign config` explains every setting.")
+    return check_variables()
+
+
+def checked(settings: Settings, host: str, ports: Mapping[str, int]) -> Iterator[Finding]:
+    """Every check that needs settings, of the services with these ports, in the order in which their remedies help."""
+    data = Path(settings.data)
+    directory = check_directory(data)
+    yield directory
+    # Of what cannot be entered, everything else would fail for the same reason.
+    if directory.standing != "fail":
+        yield check_disk(data, settings.reserve_mib)
+        yield from _supplied(settings, ports)
+    if lock.is_held(data):
+        yield from _served(settings, ports)
+    else:
+        yield from _listening(settings, host, ports)
+    yield check_clock(data)
+
+
+def _supplied(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]:
+    yield dependencies.check_master_key(settings)
+    for service in ports:
+        yield asyncio.run(dependencies.check_database(settings, service))
+    if lifespan.SCHEMA in ports:
+        yield asyncio.run(dependencies.check_blobs(settings))
+        yield asyncio.run(dependencies.check_counters(settings))
+    yield asyncio.run(dependencies.check_installation(settings))
+    yield asyncio.run(dependencies.check_mail(settings))
+    yield asyncio.run(dependencies.check_deliveries(settings))
+
+
+def _served(settings: Settings, ports: Mapping[str, int]) -> Iterator[Finding]:
+    for service in ports:
+        yield Finding(f"{service} port", "ok", f"{settings.data} is being served now")
+    if settings.operator_port:
+        yield check_running_server(settings)
+
+
+def _listening(settings: Settings, host: str, ports: Mapping[str, int]) -> Iterator[Finding]:
+    for service, port in ports.items():
+        yield check_port(service, host, port)
+    if settings.operator_port:
+        yield check_port("operator", settings.operator_host, settings.operator_port)

@@ -1,0 +1,57 @@
+"""The life of `serve` and `worker` in their log: start, ready and stop as one JSON event each; SIGHUP ends nothing."""
+
+import signal
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from countersign import __version__
+from countersign.backup.databases import file_name
+from countersign.cli.admin import installation
+from countersign.cli.output import Exit, Failure
+from countersign.kernel import connection_urls, telemetry
+from countersign.settings import Settings
+
+FAILED = "failure"
+
+
+@contextmanager
+def logged(part: str, settings: Settings, doing: str) -> Generator[None]:
+    """Write the log as the settings say while the block lasts, and what is started; how it ended, if by a failure. A
+    stop by a signal is logged where the signal is received. SIGHUP is ignored from now on, by children as well.
+
+    Raises:
+        Failure: the log level is unknown.
+    """
+    try:
+        telemetry.configure(settings.log_level)
+    except ValueError as error:
+        remedy = "Correct COUNTERSIGN_LOG_LEVEL."
+        raise Failure(doing, why=str(error), remedy=remedy, exit_code=Exit.USAGE) from error
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    log = telemetry.logger(part)
+    log.info("start", version=__version__, database=database(settings), data=str(Path(settings.data).absolute()))
+    try:
+        yield
+    except Failure as failure:
+        log.error("stop", reason=FAILED, why=failure.why or failure.what, exit_code=int(failure.exit_code))
+        raise
+    except BaseException as error:
+        log.error("stop", reason=FAILED, why="an unexpected error", exc_info=error)
+        raise
+
+
+def ready(part: str, **members: object) -> None:
+    """Log that the process does its work from now on."""
+    telemetry.logger(part).info("ready", **members)
+
+
+def database(settings: Settings) -> Mapping[str, object]:
+    """Which database the settings mean: kind and name, never a password."""
+    if settings.database_url:
+        try:
+            return {"kind": "postgresql", "name": connection_urls.describe_postgres(settings.database_url)}
+        except ValueError:
+            return {"kind": "postgresql", "name": ""}
+    data = Path(settings.data).absolute()
+    return {"kind": "sqlite", "name": ", ".join(str(data / file_name(schema)) for schema in installation.SCHEMAS)}

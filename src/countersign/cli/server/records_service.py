@@ -1,0 +1,82 @@
+"""The records service as `serve` starts it: opened in each worker, prepared once, explained to whoever started it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from countersign.cli.server.listen_address import ListenAddress
+from countersign.cli.server.service_runner import Service
+from countersign.kernel.http.server import ASGIApp
+from countersign.records import app, demo
+from countersign.records import health_checks as watching
+from countersign.records.access import invitations as setup
+from countersign.settings import BadSetting, Settings
+from countersign.web import work_site
+from countersign.web.assets import Assets
+from countersign.web.origin import PublicAddress
+from countersign.web.site import Site
+
+
+@asynccontextmanager
+async def opened(settings: Settings, place: ListenAddress) -> AsyncGenerator[app.RecordsService]:
+    """The service at its place, its tables up to date, until the block is left.
+
+    Raises:
+        Refused: the database or the key cannot be used.
+        BadSetting, DeclarationError: a setting or a module cannot be used.
+    """
+    async with app.opened(settings, place.root_url, is_loopback=place.is_loopback) as service:
+        yield service
+
+
+@asynccontextmanager
+async def serving(service: app.RecordsService, tends: bool) -> AsyncGenerator[ASGIApp]:
+    """The application with its pages until the block is left; the one worker that `tends` ends what has expired."""
+    async with AsyncExitStack() as stack:
+        if tends:
+            await stack.enter_async_context(app.tended(service))
+        address = PublicAddress(service.records.root_url, service.records.is_loopback)
+        config, assets = work_site.site_config(address, SERVICE.setting), Assets.of_package()
+        front = app.create(service, sign_in=work_site.SIGN_IN if assets.entry_assets(config.name) else "")
+        yield Site(config, front, address, assets)
+
+
+async def prepare(service: app.RecordsService, is_demo: bool) -> str:
+    """Where asked for, fill an empty database with the demonstration; then what to tell about signing in.
+
+    Raises:
+        BadSetting: others than this machine could come in with what everybody knows of the demonstration.
+    """
+    records = service.records
+    seeded = is_demo and await demo.seed(service.engine)
+    if not records.is_loopback and await demo.is_open(service.engine):
+        raise BadSetting(
+            "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
+            "127.0.0.1, or take an empty data directory"
+        )
+    link = await setup.first_link(records)
+    if link is not None:
+        return f"  Nobody is here yet. Make the first administrator, once, within a day:\n    {link}"
+    if not is_demo:
+        return f"  Sign in: {records.root_url}/signin (in a browser)"
+    if not seeded and not await demo.is_open(service.engine):
+        return "  The database has data of its own, so --demo changed nothing."
+    people = "\n".join(f"    {name:<6} {what}" for name, what in demo.PEOPLE_SHOWN)
+    return (
+        f"  Sign in: {records.root_url}/signin (in a browser)\n"
+        f"  People, each with the password {demo.PASSWORD}:\n{people}\n"
+        f"  Try:     curl -X POST {records.root_url}/api/auth/login -H 'Content-Type: application/json' "
+        f'-d \'{{"username":"alice","password":"{demo.PASSWORD}"}}\''
+    )
+
+
+SERVICE = Service(
+    name="records",
+    title="records",
+    setting="COUNTERSIGN_RECORDS_URL",
+    url=lambda settings: settings.records_url,
+    opened=opened,
+    database=lambda service: service.records.database,
+    prepare=prepare,
+    serving=serving,
+    watched=watching.watched,
+)

@@ -1,0 +1,80 @@
+"""`countersign serve`: start the services of a data directory, say how to use them, stop gracefully."""
+
+import gc
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from countersign.cli import configuration
+from countersign.cli.admin import lock
+from countersign.cli.server.listen_address import PORTS, listen_address
+
+NAMES = {"store": "distribution", "distribution": "distribution", "records": "records"}
+"""What a service may be called on the command line."""
+MODULES = {
+    "distribution": "countersign.cli.server.store_service",
+    "records": "countersign.cli.server.records_service",
+}
+MAX_WORKERS = 64
+
+worker_type = click.IntRange(1, MAX_WORKERS)
+port_type = click.IntRange(0, 65535)
+
+
+@click.command()
+@click.argument("service", type=click.Choice(tuple(NAMES)), required=False)
+@click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=port_type, help="Port of the one service that is named; 0 chooses a free one.")
+@click.option("--distribution-port", type=port_type, help=f"Port of the store. Default: {PORTS['distribution']}")
+@click.option("--records-port", type=port_type, help=f"Port of the records service. Default: {PORTS['records']}")
+@click.option("--workers", type=worker_type, default=1, show_default=True, help="Processes of each service.")
+@click.option("--demo", is_flag=True, help="Fill an empty database with demonstration data; loopback only.")
+def serve(
+    *,
+    service: str | None,
+    data: str | None,
+    host: str,
+    port: int | None,
+    distribution_port: int | None,
+    records_port: int | None,
+    workers: int,
+    demo: bool,
+) -> None:
+    """Serve one service, or without a name both, each in processes of its own.
+
+    `store` and `distribution` are the same service.
+    """
+    ports = _ports(service, port, {"distribution": distribution_port, "records": records_port})
+    settings = configuration.load(data=data)
+    for name, wanted in ports.items():
+        url = settings.distribution_url if name == "distribution" else settings.records_url
+        if demo and not listen_address(url, host, wanted).is_loopback:
+            raise click.UsageError(
+                "--demo has well-known passwords: it is served on a loopback host only, like 127.0.0.1"
+            )
+    with lock.held(Path(settings.data)) as held:
+        # Imported here, so that a wrong command line is refused at once. All of it stays: there is nothing to collect.
+        gc.disable()
+        from countersign.cli.server import lifecycle
+        from countersign.cli.server.service_runner import SERVING, ServiceRequest, Start, run
+
+        # Of the services only those that were asked for: half of the time that a start takes is importing.
+        services = {name: import_module(MODULES[name]).SERVICE for name in ports}
+        chosen = tuple(ServiceRequest(services[name], wanted) for name, wanted in ports.items())
+        gc.enable()
+        with lifecycle.logged("serve", settings, SERVING):
+            run(Start(settings, host, chosen, workers, is_demo=demo), held)
+
+
+def _ports(service: str | None, port: int | None, by_name: Mapping[str, int | None]) -> dict[str, int]:
+    """The services to start with their ports; which option says a port depends on whether a service is named."""
+    if service is None and port is not None:
+        raise click.UsageError("--port is of one service: name it, or say --distribution-port and --records-port")
+    if service is not None and any(given is not None for given in by_name.values()):
+        raise click.UsageError(f"`serve {service}` is of one service, whose port is --port")
+    if service is not None:
+        return {NAMES[service]: PORTS[NAMES[service]] if port is None else port}
+    return {name: PORTS[name] if given is None else given for name, given in by_name.items()}

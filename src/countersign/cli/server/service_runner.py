@@ -1,0 +1,355 @@
+"""A server from start to stop: its programs, what each worker opens, the operator's port, the start message."""
+
+import os
+import shutil
+import signal
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import click
+import msgspec
+
+from countersign.cli import output
+from countersign.cli.admin.lock import DataLock
+from countersign.cli.output import Exit, Failure
+from countersign.cli.server import lifecycle
+from countersign.cli.server.listen_address import ListenAddress, is_loopback, listen_address, local_url
+from countersign.declare import DeclarationError
+from countersign.kernel import metrics, telemetry
+from countersign.kernel.concurrency import background
+from countersign.kernel.database import migration_marker
+from countersign.kernel.database.migrate import SchemaMismatch
+from countersign.kernel.database.port import Database
+from countersign.kernel.errors import Refused, StorageFull
+from countersign.kernel.http import instrumentation, management, server
+from countersign.kernel.http import instrumentation as traces
+from countersign.kernel.http.deadlines import Deadlines
+from countersign.kernel.http.management import Check, ManagementApp, ServiceChecks
+from countersign.kernel.http.server import ASGIApp, CannotListen, Listener, Program, Server, Worker
+from countersign.kernel.http.worker_ipc import SD_READY, WorkerMailboxes, sd_notify
+from countersign.kernel.http.workers import Unrecoverable, WorkerFailed
+from countersign.kernel.metrics import Sample
+from countersign.kernel.security.masterkey import master_key
+from countersign.settings import BadSetting, Settings
+
+ContextT = TypeVar("ContextT")
+
+OPERATOR = "operator"
+
+FREE = metrics.gauge("countersign_disk_free_bytes", "What is free on the volume of the data directory.")
+RESERVE = metrics.gauge("countersign_disk_reserve_bytes", "Below so much free, every write is refused with 507.")
+
+SERVING = "cannot serve"
+BROKEN = "the disk failed while a change was made durable"
+MAX_MESSAGE_BYTES = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Service(Generic[ContextT]):
+    """One of the platform's services.
+
+    name      what the command line calls it, and the lock file
+    title     what people read: "store"
+    url       its configured public address, or empty
+    opened    its context at a place, brought up to date, until the block is left
+    database  the context's
+    prepare   once, in the first worker: fill with the demonstration where asked for; what to tell about signing in
+    serving   its application; the one worker that `tends` also removes what has expired
+    watched   its checks and numbers, for the operator
+    """
+
+    name: str
+    title: str
+    setting: str
+    url: Callable[[Settings], str]
+    opened: Callable[[Settings, ListenAddress], AbstractAsyncContextManager[ContextT]]
+    database: Callable[[ContextT], Database]
+    prepare: Callable[[ContextT, bool], Awaitable[str]]
+    serving: Callable[[ContextT, bool], AbstractAsyncContextManager[ASGIApp]]
+    watched: Callable[[ContextT], ServiceChecks]
+
+
+def announce_operator(listeners: Sequence[Listener]) -> None:
+    """Say where the operator is answered, if one of these is the operator's."""
+    for each in listeners:
+        if each.name == OPERATOR:
+            click.echo(f"Operator: {local_url(each.host, each.port)}/readyz, /livez, /metrics")
+
+
+@asynccontextmanager
+async def answer_operator(
+    settings: Settings, siblings: WorkerMailboxes, number: int, watched: ServiceChecks
+) -> AsyncGenerator[None]:
+    """While the block lasts, this worker answers the operator's process, where there is one."""
+    if not settings.operator_port:
+        yield
+        return
+    async with siblings.answering(number, management.worker_answers(number, watched)), instrumentation.track_loop_lag():
+        yield
+
+
+def operator_program(settings: Settings, siblings: WorkerMailboxes) -> Program:
+    """The operator's port, served by a process of its own."""
+
+    @asynccontextmanager
+    async def application(worker: Worker, _: Listener) -> AsyncGenerator[ASGIApp]:
+        is_ours = is_loopback if is_loopback(settings.operator_host) else None
+        yield ManagementApp(siblings, worker.scoreboard, _machine_checks(settings), is_ours)
+
+    return Program(application, Listener(OPERATOR, settings.operator_host, settings.operator_port), outlasts=True)
+
+
+def _machine_checks(settings: Settings) -> ServiceChecks:
+    """The volume that both services share."""
+    data, reserve = Path(settings.data), settings.reserve_mib << 20
+
+    async def roomy() -> str:
+        free = shutil.disk_usage(data).free
+        said = f"{free >> 20} MiB free, {settings.reserve_mib} MiB are kept in reserve"
+        if free < reserve:
+            raise StorageFull(said)
+        return said
+
+    async def measured() -> Iterable[Sample]:
+        return Sample(FREE, shutil.disk_usage(data).free), Sample(RESERVE, reserve)
+
+    return ServiceChecks("machine", (Check("disk", roomy),), measured)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRequest:
+    """A service that was asked for, and its port; 0 takes a free one."""
+
+    service: Service[Any]
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How the services were asked to be started."""
+
+    settings: Settings
+    host: str
+    wanted: tuple[ServiceRequest, ...]
+    workers: int
+    is_demo: bool = field(kw_only=True)
+
+    def places(self, listeners: Sequence[Listener]) -> list[ListenAddress]:
+        """Where each service is, now that its listener has its port."""
+        return [
+            listen_address(each.service.url(self.settings), self.host, listener.port)
+            for each, listener in zip(self.wanted, listeners[: len(self.wanted)], strict=True)
+        ]
+
+
+class Words:
+    """What the first worker of a service has to say about signing in, on its way to the process that talks to the
+    person.
+
+    Workers are forked, so it goes through a pipe; it is small enough never to fill one.
+    """
+
+    def __init__(self) -> None:
+        self._reading, self._writing = os.pipe()
+        self.are_told = False
+
+    def tell(self, words: str) -> None:
+        """Send the words; to be called once."""
+        os.write(self._writing, words.encode()[:MAX_MESSAGE_BYTES])
+
+    def read(self) -> str:
+        """The words. Workers that are forked after this know that they were told."""
+        self.are_told = True
+        return os.read(self._reading, MAX_MESSAGE_BYTES).decode()
+
+
+class DiskFailed(Failure, Unrecoverable):
+    """The disk failed under a commit: the server ends, to begin anew with what is on the disk."""
+
+
+class _FailureWords(msgspec.Struct):
+    """A failure on its way from a worker to the process that shows it."""
+
+    what: str
+    why: str
+    remedy: str
+    exit_code: int
+    problem: str
+
+
+def run(start: Start, lock: DataLock) -> None:
+    """Serve until SIGTERM or ctrl-C.
+
+    Raises:
+        Failure: the address cannot be had, the store cannot be opened, a module is declared wrongly, or the disk
+            failed under a commit.
+    """
+    settings = start.settings
+    words = [Words() for _ in start.wanted]
+
+    def ready(listeners: Sequence[Listener]) -> None:
+        places = start.places(listeners)
+        addresses = {each.service.name: place.root_url for each, place in zip(start.wanted, places, strict=True)}
+        lock.announce(addresses, [key.id for key in master_key(settings).keys])
+        for each in words:
+            click.echo(each.read())
+        for hint in _hints(start, places):
+            output.note(f"  {hint}")
+        announce_operator(listeners)
+        click.echo("Stop with ctrl-C.")
+        lifecycle.ready("serve", addresses=addresses, operator=_operator(listeners))
+        sd_notify(SD_READY)
+
+    with closing(WorkerMailboxes(len(start.wanted) * start.workers)) as siblings:
+        programs = [_program(start, each, told, siblings) for each, told in zip(start.wanted, words, strict=True)]
+        if settings.operator_port:
+            programs.append(operator_program(settings, siblings))
+        _serve(
+            Server(
+                programs,
+                deadlines=_deadlines(settings),
+                grace_s=settings.grace_s,
+                watchdog_s=settings.watchdog_s,
+                on_ready=ready,
+                explain=partial(_explanation, start),
+            ),
+            start,
+        )
+
+
+def _operator(listeners: Sequence[Listener]) -> list[str]:
+    return [local_url(each.host, each.port) for each in listeners if each.name == OPERATOR]
+
+
+def _program(start: Start, wanted: ServiceRequest, words: Words, siblings: WorkerMailboxes) -> Program:
+    """One service and the workers that serve it."""
+    settings, service = start.settings, wanted.service
+
+    @asynccontextmanager
+    async def application(worker: Worker, listener: Listener) -> AsyncGenerator[ASGIApp]:
+        is_first = worker.place == 0
+        place = listen_address(service.url(settings), start.host, listener.port)
+        async with AsyncExitStack() as stack:
+            stack.enter_context(traces.export_spans(settings.otlp_url))
+            context = await stack.enter_async_context(service.opened(settings, place))
+            broken = await stack.enter_async_context(_ended_when_broken(service.database(context), service.title))
+            is_saying = is_first and not words.are_told
+            said = await service.prepare(context, start.is_demo) if is_saying else ""
+            app = await stack.enter_async_context(service.serving(context, is_first))
+            watched = service.watched(context)
+            await stack.enter_async_context(answer_operator(settings, siblings, worker.number, watched))
+            if is_saying:
+                words.tell(f"Countersign {service.title} on {place.root_url} (data in {settings.data})\n{said}")
+            yield app
+        if broken and start.workers == 1:
+            remedy = "Check the disk under the data directory, then start again: what was acknowledged is there."
+            raise DiskFailed("cannot go on", why=f"{BROKEN} ({service.title})", remedy=remedy)
+
+    return Program(application, Listener(service.name, start.host, wanted.port), start.workers)
+
+
+def _hints(start: Start, places: Sequence[ListenAddress]) -> Iterator[str]:
+    for each, place in zip(start.wanted, places, strict=True):
+        if not each.service.url(start.settings) and not place.is_loopback:
+            yield f"Set {each.service.setting} to the https address that others use: links name it."
+    data = start.settings.data
+    if start.settings.database_url and migration_marker.is_ambiguous(Path(data)):
+        yield f"{data} also holds SQLite databases, which are not served: put them elsewhere,"
+        yield "for a command that lacks COUNTERSIGN_DATABASE_URL works on them."
+
+
+@asynccontextmanager
+async def _ended_when_broken(database: Database, title: str) -> AsyncGenerator[list[str]]:
+    """While the block lasts: when the database can write no more, this process is stopped as by SIGTERM, and the title
+    noted in the list. One worker of several is replaced then."""
+    broken: list[str] = []
+
+    async def watch() -> None:
+        await database.broken.wait()
+        broken.append(title)
+        telemetry.logger("serve").error(f"{BROKEN}; the process ends, to begin anew with what is on it", service=title)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    async with background(watch()):
+        yield broken
+
+
+def _deadlines(settings: Settings) -> Deadlines:
+    return Deadlines(
+        header_s=settings.header_deadline_s,
+        idle_s=settings.idle_deadline_s,
+        body_grace_s=settings.body_grace_s,
+        body_bytes_s=settings.body_rate_kib_s * 1024,
+    )
+
+
+def _unheard(error: CannotListen, start: Start) -> Failure:
+    """The failure of a service, or the operator, whose address cannot be had; it names what chooses that."""
+    name = error.listener.name
+    if name == OPERATOR:
+        whose, port, host = "the operator's port", "COUNTERSIGN_OPERATOR_PORT", "COUNTERSIGN_OPERATOR_HOST"
+    else:
+        whose, host = f"the service {name}", "--host"
+        port = "--port" if len(start.wanted) == 1 else f"--{name}-port"
+    if error.is_taken:
+        remedy = f"Stop what listens there, or choose another port by {port}."
+    else:
+        remedy = f"Choose an address of this machine by {host}, or a port that this user may have by {port}."
+    exit_code = Exit.CONFLICT if error.is_taken else Exit.USAGE
+    return Failure(SERVING, why=f"{whose}: {error}", remedy=remedy, exit_code=exit_code)
+
+
+def _serve(wanted: Server, start: Start) -> None:
+    try:
+        if start.settings.otlp_url:
+            traces.require_exporter(start.settings.otlp_url)
+        server.run(wanted)
+    except WorkerFailed as failed:
+        if not failed.explanation:
+            raise output.refusal(SERVING, failed) from failed
+        raise _as_it_was(failed.explanation) from failed
+    except Exception as error:
+        failure = _failure(start, error)
+        if failure is None:
+            raise
+        raise failure from error
+
+
+def _explanation(start: Start, error: Exception) -> bytes | None:
+    """What an error in a worker is to whoever started the server; None when it is a fault of ours."""
+    failure = _failure(start, error)
+    if failure is None:
+        return None
+    words = _FailureWords(failure.what, failure.why, failure.remedy, int(failure.exit_code), failure.problem)
+    return msgspec.json.encode(words)
+
+
+def _as_it_was(explanation: bytes) -> Failure:
+    words = msgspec.json.decode(explanation, type=_FailureWords)
+    code = Exit(words.exit_code)
+    return Failure(words.what, why=words.why, remedy=words.remedy, exit_code=code, problem=words.problem)
+
+
+def _failure(start: Start, error: Exception) -> Failure | None:
+    """The error as the failure of the command; None when it is none that an operator can mend."""
+    match error:
+        case Failure():
+            return error
+        case CannotListen():
+            return _unheard(error, start)
+        case Refused():
+            return output.refusal(SERVING, error)
+        case SchemaMismatch():
+            return Failure(SERVING, why=str(error), exit_code=Exit.CONFLICT)
+        case DeclarationError():
+            remedy = "Correct the module, or leave it out of COUNTERSIGN_MODULES."
+            return Failure(SERVING, why=str(error), remedy=remedy, exit_code=Exit.USAGE)
+        case BadSetting() | ValueError():
+            remedy = "Correct it; `countersign config` explains every setting."
+            return Failure(SERVING, why=str(error) or type(error).__name__, remedy=remedy, exit_code=Exit.USAGE)
+        case _:
+            return None

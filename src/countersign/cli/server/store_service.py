@@ -1,0 +1,100 @@
+"""The store as `serve` starts it: opened in each worker, prepared once, explained to whoever started it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from countersign.cli.server import worker
+from countersign.cli.server.listen_address import ListenAddress
+from countersign.cli.server.service_runner import Service
+from countersign.kernel.http.server import ASGIApp
+from countersign.settings import BadSetting, Settings
+from countersign.store import app, demo, health_checks, lifespan
+from countersign.store.apidocs.health import DOCUMENT_LINKS
+from countersign.store.auth import people, queries, sessions
+from countersign.store.context import Store
+from countersign.web import store_site
+from countersign.web.assets import Assets
+from countersign.web.origin import PublicAddress
+from countersign.web.site import Site
+
+
+@asynccontextmanager
+async def opened(settings: Settings, place: ListenAddress) -> AsyncGenerator[Store]:
+    """The store at its place, its database up to date, until the block is left.
+
+    Raises:
+        Refused: the database, the blob store or the key cannot be used.
+        BadSetting: a setting cannot be used.
+    """
+    async with app.opened(settings, place.root_url, is_loopback=place.is_loopback) as store:
+        yield store
+
+
+@asynccontextmanager
+async def serving(store: Store, tends: bool) -> AsyncGenerator[ASGIApp]:
+    """The store's application with its pages until the block is left; the one worker that `tends` speaks for the
+    node, removes what has expired and keeps the processes that work on jobs.
+
+    Raises:
+        BadSetting: another node serves the same database without shared counters and files.
+    """
+    async with AsyncExitStack() as stack:
+        if tends:
+            await stack.enter_async_context(lifespan.sole_node(store.settings))
+            await stack.enter_async_context(app.tended(store))
+            await stack.enter_async_context(worker.beside(store))
+        workers = worker.COMMAND if store.settings.job_workers else ()
+        front = app.create(store, workers=workers)
+        stack.push_async_callback(front.close)
+        address = PublicAddress(store.root_url, store.is_loopback)
+        title, cookie = store.settings.resource_name, sessions.cookie_name(store)
+        config = store_site.site_config(title, cookie, address, link=DOCUMENT_LINKS)
+        yield Site(config, front, address, Assets.of_package())
+
+
+async def prepare(store: Store, is_demo: bool) -> str:
+    """Where asked for, fill an empty database with the demonstration; then what to tell about signing in.
+
+    Raises:
+        BadSetting: others than this machine could come in with what everybody knows of the demonstration.
+    """
+    if is_demo:
+        await demo.seed(store)
+    if not store.is_loopback and await demo.is_open(store.database):
+        raise BadSetting(
+            "the database has the well-known passwords of the demonstration: serve it on a loopback host only, like "
+            "127.0.0.1, or take an empty data directory"
+        )
+    link = await people.create_setup_link(store)
+    if link is not None:
+        return f"  Nobody is here yet. Make the first organisation and its owner, once, within a day:\n    {link}"
+    sign_in = f"  Sign in: {store.root_url}/auth/signin"
+    if not is_demo:
+        return sign_in
+    if await queries.person_with_email(store.database, demo.PLAYER) is None:
+        return f"{sign_in}\n  The database has data of its own, so --demo changed nothing."
+    return "\n".join(
+        (
+            sign_in,
+            f"    customer      {demo.PLAYER}     password {demo.PASSWORD}",
+            f"    publisher     {demo.PUBLISHER}  password {demo.PASSWORD}",
+            f"    OAuth client  {demo.CLIENT_ID}         secret   {demo.CLIENT_SECRET}",
+            f"  Codes:   {demo.LICENCE_CODES[0]} … {demo.LICENCE_CODES[-1][-5:]}, {demo.PROMO_CODE}",
+            f"  Try:     curl '{store.base_url}/products?limit=3'",
+            f"  Agents:  {store.root_url}/llms.txt; tools at {store.root_url}/mcp",
+            f"           a key for the sandbox: curl '{store.root_url}/api/keys?tier=sandbox'",
+        )
+    )
+
+
+SERVICE = Service(
+    name="distribution",
+    title="store",
+    setting="COUNTERSIGN_DISTRIBUTION_URL",
+    url=lambda settings: settings.distribution_url,
+    opened=opened,
+    database=lambda store: store.database,
+    prepare=prepare,
+    serving=serving,
+    watched=health_checks.watched,
+)

@@ -1,0 +1,79 @@
+"""`countersign worker`: work on jobs beside a server, on its machine or on another one."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import replace
+
+import click
+
+from countersign.cli import configuration
+from countersign.cli.admin import store
+from countersign.cli.server import lifecycle
+from countersign.kernel import telemetry
+from countersign.settings import Settings
+from countersign.store import app
+from countersign.store.context import Store
+from countersign.store.jobs import worker_process
+from countersign.store.releases.processing import sandboxed_process
+
+COMMAND = (sys.executable, "-m", "countersign.cli.server.worker")
+PART, DOING = "worker", "cannot work on jobs"
+MAX_PROCESSES = 256
+MAX_CONNECTIONS = 4
+
+
+@click.command()
+@click.option("--data", metavar="DIR", help="Data directory. Default: COUNTERSIGN_DATA or ./data.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, MAX_PROCESSES),
+    help="Processes, each with one job at a time. Default: COUNTERSIGN_JOB_WORKERS.",
+)
+def worker(data: str | None, processes: int | None) -> None:
+    """Work on the jobs of a store until stopped.
+
+    `serve` starts workers of its own; this one is for more of them, also on other machines where the store is on
+    PostgreSQL and its files in S3. Any number may run; stopped, each gives back what it has not finished.
+    """
+
+    settings = configuration.load(data=data)
+
+    async def work(opened: Store) -> None:
+        count = processes or opened.settings.job_workers or 1
+        stopping = asyncio.Event()
+
+        def stop(number: signal.Signals) -> None:
+            telemetry.logger(PART).info("stop", reason=number.name)
+            stopping.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop, number)
+        async with worker_process.supervise_workers(opened, COMMAND, count):
+            click.echo(f"{count} processes work on the jobs of {opened.settings.data}. Stop with ctrl-C.")
+            lifecycle.ready(PART, processes=count)
+            await stopping.wait()
+
+    with lifecycle.logged(PART, settings, DOING):
+        store.run(data, DOING, work, upgrades=True)
+
+
+def beside(opened: Store) -> AbstractAsyncContextManager[None]:
+    """The workers that a server keeps beside itself, while the block lasts."""
+    return worker_process.supervise_workers(opened, COMMAND, opened.settings.job_workers)
+
+
+@asynccontextmanager
+async def _opened(settings: Settings, root_url: str, is_loopback: bool) -> AsyncGenerator[Store]:
+    """The store with fewer connections than a server needs: a job is alone in its process. The process that reads
+    artifacts is kept ready, but for data sets of the sandbox, whose workers come and go."""
+    few = replace(settings, database_pool=min(MAX_CONNECTIONS, settings.database_pool))
+    ready = nullcontext() if settings.storage_mib else sandboxed_process.kept_ready(sandboxed_process.PROGRAM)
+    async with app.opened(few, root_url, is_loopback=is_loopback) as opened, ready:
+        yield opened
+
+
+if __name__ == "__main__":
+    worker_process.run_worker_process(_opened, app.JOB_TYPES)
